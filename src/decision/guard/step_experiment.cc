@@ -168,7 +168,7 @@ void StepExperiment::AddToCost() {
   for (size_t i = 0; i < block_.size(); ++i) {
     const double uses = arms_of_block_[i] - mean_uses;
     uses_squared_ += uses * uses;
-    uses_with_time_ += uses * (std::min(times[i], most) - level);
+    uses_with_time_ += uses * std::expm1(std::min(times[i], most) - level);
     arm_uses_ += static_cast<uint64_t>(arms_of_block_[i]);
   }
 }

@@ -118,7 +118,8 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
-  // Sums over blocks, with their levels taken away: squares of uses, and uses x log time.
+  // Sums over blocks, with their levels taken away: squares of uses, and uses times the share
+  // by which a step took longer.
   double uses_squared_ = 0;
   double uses_with_time_ = 0;
   uint64_t rows_ = 0;

@@ -3,12 +3,14 @@
 # Gathers what a bare machine with a GPU needs to run measure.sh and zero_on_cuda.sh, from a build on this machine: programs,
 # objects, kernels, the few shared libraries and headers of packages that it may lack. No NCCL, no CUDA and no PyTorch: those
 # must be there (a PyTorch for CUDA brings all three, and takes gigabytes).
-#   carry.sh BUILD FOLDER      FOLDER then works as --home, FOLDER/include as --include
+#   carry.sh BUILD FOLDER [NCCL ARCHITECTURE]   FOLDER then works as --home, FOLDER/include as --include. NCCL is the folder of a release
+#                                               (with include and lib), of which the code for one architecture (90) is carried
 # Exit codes: 0 done, 1 larger than 64 MiB, 2 usage, 3 something is missing.
 set -euo pipefail
 
-[[ $# -eq 2 ]] || { sed -n '6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
-build="$1" target="$2"
+[[ $# -eq 2 || $# -eq 4 ]] || { sed -n '6,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+build="$1" target="$2" nccl="${3:-}" architecture="${4:-}"
 [[ -x "$build/bin/dynamiccl" ]] || { echo "error: no bin/dynamiccl in '$build'" >&2; exit 3; }
 mkdir -p "$target"/{bin,lib/hostccl,lib/carried,include,tests}
 
@@ -38,6 +40,17 @@ done
 for header in fmt nlohmann CLI tl toml++ xxhash.h; do
   if [[ -e "/usr/include/$header" ]]; then cp -r "/usr/include/$header" "$target/include/"; else echo "not here: /usr/include/$header"; fi
 done
+
+# Another release than the one that is there, small enough to travel.
+if [[ -n "$nccl" ]]; then
+  release="$(sed -nE 's/^#define NCCL_(MAJOR|MINOR|PATCH) +([0-9]+).*/\2/p' "$nccl/include/nccl.h" | head -3 | paste -sd.)"
+  draft="$(mktemp -d)"
+  trap 'rm -rf "$draft"' EXIT
+  mkdir -p "$draft/nvidia/nccl/lib"
+  cp -rL "$nccl/include" "$draft/nvidia/nccl/"
+  "$here/one_architecture.py" "$nccl/lib/libnccl.so.2" "$draft/nvidia/nccl/lib/libnccl.so.2" "$architecture"
+  tar -C "$draft" -c nvidia | xz -T0 -6 >"$target/nccl-$release.tar.xz"
+fi
 
 size=$(du -sk "$target" | cut -f1)
 echo "$target: $((size / 1024)) MiB"

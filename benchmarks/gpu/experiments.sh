@@ -161,8 +161,8 @@ experiment_cost() { # VERSION
     skip cost "kernel stamps" "$1" "two ranks on one GPU without time slices need 2.30.3"
     return
   fi
-  for bytes in 8 131072 1048576 4194304 67108864; do
-    for turn in 1 2 3; do
+  for turn in 1 2 3; do
+    for bytes in 8 1048576 67108864 131072 4194304; do
       for mask in none 0 66; do
         if [[ "$gpu_count" -lt 2 ]]; then shared_gpu 8; fi
         if [[ "$mask" != none ]]; then

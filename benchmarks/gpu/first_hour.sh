@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Asks a machine with a GPU what no other machine can answer about NCCL. See README.md beside it.
 #   first_hour.sh [-o FOLDER] [--versions "2.30.7 2.32.3"] [--only "a d e"] [--limit SECONDS] [--home FOLDER]
-#                 [--mps] [--wheels] [--build-only] [--rehearse FILE]
+#                 [--deadline SECONDS] [--mps] [--wheels] [--build-only] [--rehearse FILE]
 # Exit codes: 0 all experiments ran (whatever they found), 2 usage, 3 no GPU or something needed is missing.
 set -uo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-work=out/first_hour versions=() chosen=(a b c d e f g h forced cost) limit_s=60 want_mps="" want_wheels="" build_only=""
+work=out/first_hour versions=() chosen=(a b c d e f g h forced cost) limit_s=60 deadline_s=86400 want_mps="" want_wheels="" build_only=""
 mps_folder="" home="" rehearse="" dynamiccl_object=""
 
 usage() {
@@ -17,11 +17,12 @@ usage() {
 
 while [[ $# -gt 0 ]]; do
   case "$1" in
-    -o | --versions | --only | --limit | --home | --rehearse) [[ $# -ge 2 ]] || usage ;;&
+    -o | --versions | --only | --limit | --deadline | --home | --rehearse) [[ $# -ge 2 ]] || usage ;;&
     -o) work="$2"; shift 2 ;;
     --versions) read -ra versions <<<"$2"; shift 2 ;;
     --only) read -ra chosen <<<"$2"; shift 2 ;;
     --limit) limit_s="$2"; shift 2 ;;
+    --deadline) deadline_s="$2"; shift 2 ;;
     --home) home="$2"; shift 2 ;;
     --rehearse) rehearse="$2"; shift 2 ;;
     --mps) want_mps=1; shift ;;

@@ -5,14 +5,21 @@
 //   PROBE_FORCE=a,p,c    cost 0 for algorithm a and protocol p where NCCL allows them, and c channels
 //   PROBE_IGNORE=a,p     cost -1 there
 //   PROBE_MASK=m         events that the profiler asks for (2 collectives, 64 kernels a channel)
+//   PROBE_TABLE=FILE     every table that the tuner is shown, as NCCL made it, goes to FILE-PID.csv:
+//   collective,
+//                        bytes, pipelined operations, registered buffers, algorithms, protocols, costs
 //   PROBE_REPORT=FILE    where the counts are written as one JSON line when the process ends
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <mutex>
+#include <string>
 
 namespace {
 
@@ -38,11 +45,30 @@ Result TunerInit(void** context, uint64_t, size_t, size_t, Logger, void*, void*)
   return kSuccess;
 }
 
-Result GetCollInfo(void*, int, size_t, int, float** table, int algorithms, int protocols, int,
-                   int* channels) {
+// Appends one table to the file of this process; ranks that are threads take turns.
+void WriteTable(std::initializer_list<long> head, const float* costs, int count) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  static FILE* const file = [] {
+    const char* path = std::getenv("PROBE_TABLE");
+    return path == nullptr
+               ? nullptr
+               : std::fopen((std::string(path) + "-" + std::to_string(getpid()) + ".csv").c_str(), "w");
+  }();
+  if (file == nullptr) return;
+  for (const long value : head) std::fprintf(file, "%ld,", value);
+  for (int entry = 0; entry < count; ++entry)
+    std::fprintf(file, "%.9g%s", static_cast<double>(costs[entry]), entry + 1 < count ? "," : "\n");
+  std::fflush(file);
+}
+
+Result GetCollInfo(void*, int collective, size_t bytes, int pipelined, float** table, int algorithms,
+                   int protocols, int registered, int* channels) {
   ++tuner_calls;
   // NCCL passes one block of floats, although the parameter's type says otherwise.
   auto* costs = reinterpret_cast<float*>(table);
+  WriteTable({collective, static_cast<long>(bytes), pipelined, registered, algorithms, protocols}, costs,
+             algorithms * protocols);
   const auto allowed = [&](const std::array<int, 3>& at) {
     return at[0] >= 0 && at[0] < algorithms && at[1] >= 0 && at[1] < protocols &&
            costs[at[0] * protocols + at[1]] >= 0;

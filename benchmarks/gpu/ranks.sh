@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154  # variables of first_hour.sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs the ranks of one case under a timeout and writes down what came of it as one JSON line.
-# Sourced by first_hour.sh, which sets work, results and limit_s.
+# Sourced by first_hour.sh, which sets work, results and limit_s and deadline_s.
 
 quoted() { # TEXT -> a JSON string
   local text="${1//\\/\\\\}"
@@ -71,9 +71,20 @@ details_of() { # FOLDER CODES
   echo "$parts"
 }
 
-# Sets outcome and folder for the caller. All ranks of a case end within limit_s.
+forget_case() { # RANKS HERE
+  local first
+  for ((first = 0; first < $1; first += $2)); do unset "rank_env_$first"; done
+  common_env=() program_options=() preloads=()
+}
+
+# Sets outcome and folder for the caller. All ranks of a case end within limit_s; no case begins after deadline_s of the script.
 run_case() { # EXPERIMENT CASE VERSION RANKS HERE
   local first codes=() processes=() process
+  if [[ $SECONDS -ge $deadline_s ]]; then
+    skip "$1" "$2" "$3" "the $deadline_s s of this run were over"
+    forget_case "$4" "$5"
+    return
+  fi
   folder="$work/runs/$1-$3-${2//[^A-Za-z0-9]/_}"
   rm -rf "$folder" && mkdir -p "$folder"
   for ((first = 0; first < $4; first += $5)); do
@@ -87,6 +98,5 @@ run_case() { # EXPERIMENT CASE VERSION RANKS HERE
   done
   outcome="$(outcome_of "${codes[@]}")"
   record "$1" "$2" "$3" "$outcome" "$(details_of "$folder" "${codes[*]}")"
-  for ((first = 0; first < $4; first += $5)); do unset "rank_env_$first"; done
-  common_env=() program_options=() preloads=()
+  forget_case "$4" "$5"
 }

@@ -61,7 +61,8 @@ build_programs() {
   local shared=() source objects=() libraries
   find_torch || return 3
   mkdir -p "$work/objects"
-  while IFS= read -r source; do shared+=("$source"); done < <(cd "$root" && find zero_workloads src/base -name '*.cc' | sort)
+  while IFS= read -r source; do shared+=("$source"); done < <(cd "$root" && find zero_workloads src/base -name '*.cc' -not -path '*/torch_backend/*' \
+    -not -name fmt_compiled_once.cc | sort)
   export -f compile
   export root torch work include
   # shellcheck disable=SC2016  # expanded by the inner shell

@@ -9,8 +9,10 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace dynamiccl::zero {
@@ -47,12 +49,21 @@ class RecomputedUnit final : public torch::autograd::Node {
   std::optional<KeptActivation> kept_;
 };
 
+// Nodes count their references themselves since PyTorch 2.12; up to 2.11 a shared pointer does it.
+template <typename Unit>
+auto MakeNode(const UnitForward& forward, KeptActivation kept) {
+  if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Unit>)
+    return c10::make_intrusive<Unit>(forward, std::move(kept));
+  else
+    return std::make_shared<Unit>(forward, std::move(kept));
+}
+
 }  // namespace
 
 at::Tensor CheckpointedUnits::Forward(int unit, const UnitForward& forward, const at::Tensor& input) {
   if (!c10::GradMode::is_enabled()) return engine_->Forward(unit, forward, input);
   if (!input.requires_grad()) throw std::logic_error("a checkpointed unit needs an input with a gradient");
-  const auto node = c10::make_intrusive<RecomputedUnit>(forward, store_->Keep(input));
+  const auto node = MakeNode<RecomputedUnit>(forward, store_->Keep(input));
   node->set_next_edges(torch::autograd::collect_next_edges(input));
   at::Tensor output;
   {

@@ -55,13 +55,17 @@ TEST_F(Gpu, CountsWrongElementsAsTheHostDoes) {
   }
 }
 
+// What allocates memory or loads a kernel for the first time may wait for the load's end, so that comes before.
 TEST_F(Gpu, LoadsRunUntilTheyAreStopped) {
+  const auto buffer = device_->Allocate(4'000'000);
+  ASSERT_TRUE(buffer);
+  ASSERT_TRUE(device_->FillInput({.count = 1'000'000}, 0, *buffer));
   for (const cuda::LoadKind kind : {cuda::LoadKind::kCompute, cuda::LoadKind::kMemory}) {
     auto load = cuda::BackgroundLoad::Prepare({kind, 0.5}, 0);
     ASSERT_TRUE(load) << load.error().message;
     ASSERT_TRUE((*load)->Start());
     // Other work gets through beside it.
-    EXPECT_TRUE(device_->FillInput({.count = 1'000'000}, 0, *device_->Allocate(4'000'000)));
+    EXPECT_TRUE(device_->FillInput({.count = 1'000'000}, 1, *buffer));
     const auto report = (*load)->Stop();
     ASSERT_TRUE(report) << report.error().message;
     EXPECT_GT(report->rounds, 0u);

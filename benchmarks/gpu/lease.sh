@@ -1,0 +1,246 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What this folder asks of a GPU, in one command for a bare machine that is lent for minutes. See README.md beside it.
+#   lease.sh -o FOLDER --home CARRIED [--only "machine steps"] [--seconds 590] [--scale 1] [--archive FILE]
+# Each part ends after its own seconds (times --scale), all of them after --seconds. The archive (FOLDER/results.tgz) is written anew
+# after each part.
+# Exit codes: 0 every part ran to its end, 1 some did not (the archive has what there is), 2 usage, 3 something needed is missing.
+set -uo pipefail
+
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+out="" home="" seconds=590 scale=1 inner="" archive=""
+# The order is that of worth: the last ones are cut when time runs out.
+parts=(machine device tables record steps adaptive zero measure newest hour)
+declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=115 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
+
+usage() {
+  sed -n '4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+while [[ $# -gt 0 ]]; do
+  [[ $# -ge 2 ]] || usage
+  case "$1" in
+    -o) out="$2" ;;
+    --home) home="$2" ;;
+    --only) read -ra parts <<<"$2" ;;
+    --seconds) seconds="$2" ;;
+    --scale) scale="$2" ;;
+    --archive) archive="$2" ;;
+    --inner) inner="$2" ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+[[ -n "$out" && -n "$home" ]] || usage
+for part in "${parts[@]}"; do
+  [[ -n "${seconds_of[$part]:-}" ]] || { echo "error: no part '$part'; there are: ${!seconds_of[*]}" >&2; usage; }
+done
+home="$(readlink -f "$home")"
+[[ -x "$home/bin/dynamiccl" ]] || { echo "error: no bin/dynamiccl in '$home'" >&2; exit 3; }
+mkdir -p "$out/work" && out="$(cd "$out" && pwd)" || exit 3
+work="$out/work" want_wheels="" rehearsal=()
+# shellcheck source=benchmarks/gpu/environment.sh
+source "$here/environment.sh"
+
+# A carried NCCL is unpacked to where first_hour.sh looks for fetched ones. Sets carried_release and carried_nccl; empty without one.
+export XDG_CACHE_HOME="${LEASE_CACHE:-/tmp/dynamiccl_lease}"
+carried_release="" carried_nccl=""
+find_carried_nccl() {
+  local archive folder
+  for archive in "$home"/nccl-*.tar.xz; do
+    [[ -e "$archive" ]] || return 0
+    carried_release="$(basename "$archive" .tar.xz)" && carried_release="${carried_release#nccl-}"
+    folder="$XDG_CACHE_HOME/dynamiccl/wheels/nccl-$carried_release"
+    [[ -d "$folder" ]] || { mkdir -p "$folder" && tar -xJf "$archive" -C "$folder"; }
+    carried_nccl="$folder/nvidia/nccl"
+  done
+}
+
+# Ranks of several processes run at the same time on a GPU under MPS, a process of this user's that changes no setting of the GPU;
+# without it the GPU gives each process slices of time. A job that was killed may leave it unusable, so each gets a fresh one.
+fresh_mps() {
+  export CUDA_MPS_PIPE_DIRECTORY="$XDG_CACHE_HOME/mps" CUDA_MPS_LOG_DIRECTORY="$XDG_CACHE_HOME/mps"
+  mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
+  stop_mps
+  if command -v nvidia-cuda-mps-control >/dev/null && timeout 20 nvidia-cuda-mps-control -d; then
+    trap stop_mps EXIT
+  else
+    echo "no MPS here: processes take turns"
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  fi
+}
+# The daemon's clients that still run are ended with it.
+stop_mps() {
+  local waited
+  [[ -e "$CUDA_MPS_PIPE_DIRECTORY/control" ]] || return 0
+  echo 'quit -t 2' | timeout 10 nvidia-cuda-mps-control >/dev/null 2>&1
+  for ((waited = 0; waited < 50; waited++)); do
+    pgrep -f nvidia-cuda-mps >/dev/null || return 0
+    sleep 0.1
+  done
+  pkill -9 -f nvidia-cuda-mps
+  rm -rf "$CUDA_MPS_PIPE_DIRECTORY" && mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
+}
+
+# The two ways in which ranks share a GPU: as hosts of their own over sockets, and (2.30 and later) as one host, over its memory.
+over_sockets() { export NCCL_NET=Socket NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo; }
+over_memory() { export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0; }
+
+# The programs of the build, of which `dynamiccl` starts the ranks.
+libraries() { echo "${1:+$1/lib:}$(cudart_folder):$home/lib/carried:${LD_LIBRARY_PATH:-}"; } # [NCCL]
+
+part_machine() {
+  describe_gpus
+  nvidia-smi topo -m 2>/dev/null
+  nproc
+  lscpu | grep 'Model name'
+  uname -r
+  python3 -c 'import torch; print("PyTorch", torch.__version__, "NCCL", torch.cuda.nccl.version())'
+  g++ --version | head -1
+  command -v nvidia-cuda-mps-control || echo "no MPS"
+  echo "carried NCCL: ${carried_release:-none}"
+}
+
+# Our programs against the CUDA runtime: copies, kernels that make and check data, background loads.
+part_device() { LD_LIBRARY_PATH="$(libraries)" "$home/tests/gpu_test"; }
+
+# NCCL's topology, cost tables and choices on this machine, to be compared with those of the stand-in.
+part_tables() {
+  local nccl release collective code=0
+  over_sockets
+  g++ -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -o "$work/libprobe_plugin.so" "$here/probe_plugin.cc" || return 1
+  for nccl in "$(installed_nccl_folder)" "$carried_nccl"; do
+    [[ -n "$nccl" ]] || continue
+    release="$(release_of "$nccl")"
+    for collective in all_reduce all_gather reduce_scatter; do
+      timeout -k 5 40 env LD_LIBRARY_PATH="$(libraries "$nccl")" NCCL_TUNER_PLUGIN="$work/libprobe_plugin.so" \
+        PROBE_TABLE="$work/table-$release-$collective" NCCL_TOPO_DUMP_FILE="$work/topology-$release.xml" NCCL_DEBUG=INFO \
+        NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/nccl-$release-$collective-%p.log" \
+        "$home/bin/dynamiccl" bench $collective --no-hostccl -g 2 -b 8 -e 256M -f 8 -n 1 -w 1 -c 1 --rounds 1 --singles 0 || code=1
+    done
+  done
+  return $code
+}
+
+# A job of PyTorch's as it is, recorded.
+part_record() {
+  over_sockets
+  export LD_LIBRARY_PATH="$(libraries)"
+  DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/ddp.ctrace" -- python3 "$here/torch_steps.py" --wrap ddp --steps 60 &&
+    DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/fsdp2.ctrace" -- python3 "$here/torch_steps.py" --wrap fsdp2 --steps 60
+}
+
+# A step under NCCL's choice and under others, in turns within one job.
+compare_steps() { # NAME RANKS WRAP STEPS SETTING...
+  local name="$1" ranks="$2" wrap="$3" steps="$4" code
+  shift 4
+  fresh_mps
+  timeout -k 5 60 "$home/bin/dynamiccl" ab default "$@" -n "$ranks" --no-hostccl --json "$work/ab-$name.json" \
+    -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps "$steps" --json "$work/steps-$name.json"
+  code=$?
+  echo "-- $name: exit code $code"
+  return $code
+}
+
+# What NCCL says of a short job: its rings and choices.
+log_choices() { # NAME RANKS
+  fresh_mps
+  timeout -k 5 40 env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$1-%p.log" "$home/bin/dynamiccl" run \
+    -n "$2" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20
+  local code=$?
+  echo "-- $1, $2 ranks, choices: exit code $code"
+  return $code
+}
+
+# LD_PRELOAD puts the carried release before the one that PyTorch would load.
+part_steps() {
+  local code=0
+  export LD_LIBRARY_PATH="$(libraries)"
+  if [[ -n "$carried_nccl" ]]; then
+    (
+      over_memory
+      export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
+      log_choices memory 2
+      compare_steps memory-ddp 2 ddp 900 ring/simple/{1,2,4,8,16,32} tree/simple/8 &&
+        compare_steps memory-fsdp2 2 fsdp2 900 ring/simple/{1,4,16} tree/simple/8
+    ) || code=1
+  fi
+  (over_sockets && compare_steps sockets-ddp 2 ddp 300 ring/simple/{1,2,4,8} ring/ll/2 tree/simple/2) || code=1
+  if [[ -n "$carried_nccl" ]]; then
+    (over_memory && export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2" && log_choices memory 4) || code=1
+  fi
+  return $code
+}
+
+# Whole jobs as they are and in mode adaptive, in turns.
+part_adaptive() {
+  local turn mode code=0
+  export LD_LIBRARY_PATH="$(libraries)"
+  over_memory
+  [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
+  for turn in 1 2 3; do
+    for mode in off adaptive; do
+      fresh_mps
+      timeout -k 5 40 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode -- python3 "$here/torch_steps.py" --steps 500 \
+        --json "$work/$mode-$turn.json" || code=1
+    done
+  done
+  return $code
+}
+
+part_measure() {
+  if [[ -n "$carried_nccl" ]]; then over_memory; else over_sockets; fi
+  fresh_mps
+  "$here/measure.sh" -o "$work/measure" --home "$home" ${carried_nccl:+--nccl "$carried_nccl"} --only "sweep tuned observe replay load" \
+    --turns 2 --largest 64M --budget 25s --limit 35
+}
+
+part_newest() {
+  [[ -n "$carried_release" ]] || { echo "no NCCL was carried"; return 1; }
+  "$here/first_hour.sh" -o "$work/hour-newest" --home "$home" --limit 15 --deadline $((limit - 5)) --versions "$carried_release" --only "c b h cost"
+}
+
+part_hour() {
+  "$here/first_hour.sh" -o "$work/hour-installed" --home "$home" --limit 15 --deadline $((limit - 5)) --only "c forced g a f d e"
+}
+
+part_zero() {
+  local torch
+  torch="$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')" || return 3
+  export LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
+  if [[ -e "$home/zero_cuda" ]]; then
+    "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --cuda-program "$home/zero_cuda" --cpu-program "$home/zero_cpu"
+  else
+    "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --include "$home/include"
+  fi
+}
+
+# What comes home: logs and results, without programs and libraries.
+pack() { tar -C "$out" --exclude='*.so' --exclude='rank_program-*' --exclude=objects -czf "${archive:-$out/results.tgz}" work; }
+
+if [[ -n "$inner" ]]; then
+  find_carried_nccl
+  limit=$(awk -v s="${seconds_of[$inner]}" -v f="$scale" 'BEGIN { print int(s * f) }')
+  "part_$inner"
+  exit
+fi
+
+[[ "$(describe_gpus | grep -c .)" -gt 0 ]] || { echo "error: no GPU here (nvidia-smi lists none)" >&2; exit 3; }
+find_carried_nccl
+failed=()
+for part in "${parts[@]}"; do
+  limit=$(awk -v s="${seconds_of[$part]}" -v f="$scale" 'BEGIN { print int(s * f) }')
+  left=$((seconds - SECONDS))
+  [[ $limit -le $left ]] || limit=$left
+  [[ $limit -ge 5 ]] || { failed+=("$part: no time left"); continue; }
+  began=$SECONDS
+  timeout -k 10 "$limit" "${BASH_SOURCE[0]}" -o "$out" --home "$home" --only "$part" --scale "$scale" --inner "$part" >"$work/$part.txt" 2>&1
+  code=$?
+  echo "== $part: exit code $code after $((SECONDS - began)) s"
+  grep -v 'NCCL INFO' "$work/$part.txt" | tail -n 15 | cut -c1-220
+  [[ $code -eq 0 ]] || failed+=("$part: exit code $code")
+  pack
+done
+printf '== did not end well: %s\n' "${failed[@]+"${failed[@]}"}"
+[[ ${#failed[@]} -eq 0 ]]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2030,SC2031  # what a subshell sets is meant for it alone
 # SPDX-License-Identifier: Apache-2.0
 # What this folder asks of a GPU, in one command for a bare machine that is lent for minutes. See README.md beside it.
 #   lease.sh -o FOLDER --home CARRIED [--only "machine steps"] [--seconds 590] [--scale 1] [--archive FILE]
@@ -14,7 +15,7 @@ parts=(machine device tables record steps adaptive zero measure newest hour)
 declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=115 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
 usage() {
-  sed -n '4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+  sed -n '5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
   exit 2
 }
 
@@ -126,7 +127,8 @@ part_tables() {
 # A job of PyTorch's as it is, recorded.
 part_record() {
   over_sockets
-  export LD_LIBRARY_PATH="$(libraries)"
+  LD_LIBRARY_PATH="$(libraries)"
+  export LD_LIBRARY_PATH
   DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/ddp.ctrace" -- python3 "$here/torch_steps.py" --wrap ddp --steps 60 &&
     DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/fsdp2.ctrace" -- python3 "$here/torch_steps.py" --wrap fsdp2 --steps 60
 }
@@ -156,7 +158,8 @@ log_choices() { # NAME RANKS
 # LD_PRELOAD puts the carried release before the one that PyTorch would load.
 part_steps() {
   local code=0
-  export LD_LIBRARY_PATH="$(libraries)"
+  LD_LIBRARY_PATH="$(libraries)"
+  export LD_LIBRARY_PATH
   if [[ -n "$carried_nccl" ]]; then
     (
       over_memory
@@ -168,7 +171,8 @@ part_steps() {
   fi
   (over_sockets && compare_steps sockets-ddp 2 ddp 300 ring/simple/{1,2,4,8} ring/ll/2 tree/simple/2) || code=1
   if [[ -n "$carried_nccl" ]]; then
-    (over_memory && export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2" && log_choices memory 4) || code=1
+    # All thread blocks of all ranks must fit on the GPU at once, beside what computes.
+    (over_memory && export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2" NCCL_MAX_CTAS=8 && log_choices memory 4) || code=1
   fi
   return $code
 }
@@ -176,13 +180,14 @@ part_steps() {
 # Whole jobs as they are and in mode adaptive, in turns.
 part_adaptive() {
   local turn mode code=0
-  export LD_LIBRARY_PATH="$(libraries)"
+  LD_LIBRARY_PATH="$(libraries)"
+  export LD_LIBRARY_PATH
   over_memory
   [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
   for turn in 1 2 3; do
     for mode in off adaptive; do
       fresh_mps
-      timeout -k 5 40 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode -- python3 "$here/torch_steps.py" --steps 500 \
+      DYNAMICCL_LOG=info timeout -k 5 40 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode -- python3 "$here/torch_steps.py" --steps 500 \
         --json "$work/$mode-$turn.json" || code=1
     done
   done
@@ -208,7 +213,8 @@ part_hour() {
 part_zero() {
   local torch
   torch="$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')" || return 3
-  export LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
+  LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
+  export LD_LIBRARY_PATH
   if [[ -e "$home/zero_cuda" ]]; then
     "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --cuda-program "$home/zero_cuda" --cpu-program "$home/zero_cpu"
   else

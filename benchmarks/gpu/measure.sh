@@ -119,7 +119,7 @@ measure_tuned() {
     for arm in untuned tuned; do
       local variables=()
       if [[ "$arm" == tuned ]]; then
-        preloads=("$home/lib/libdynamiccl.so") variables=(DYNAMICCL_RULES="$work/best.csv" DYNAMICCL_DECISION_LOG="$work/decisions_%r.txt")
+        preloads=("$home/lib/libdynamiccl.so") variables=(DYNAMICCL_RULES="$work/best.csv")
       fi
       # shellcheck disable=SC2046
       measured "small_${arm}_$turn" "${variables[@]}" -- $(rows "$work/small_${arm}_$turn.json" -b 1K -e 16M -f 8 -n 10 -w 3 --rounds 3)
@@ -128,9 +128,11 @@ measure_tuned() {
   python3 "$here/compare_arms.py" "$work" untuned tuned | tee "$work/tuned.txt"
 }
 
-# The same calls beside a load on the GPU's memory and on its multiprocessors.
+# The same calls beside a load on the GPU's memory and on its multiprocessors. The load holds up to three quarters of those until it is
+# stopped; ranks that share a GPU must all fit into what is left, or they would wait for each other, and so for the load's end.
 measure_load() {
   local load turn
+  export NCCL_MAX_CTAS=8
   forget idle memory compute
   for ((turn = 0; turn < turns; turn++)); do
     # shellcheck disable=SC2046
@@ -140,6 +142,7 @@ measure_load() {
       measured "small_${load%:*}_$turn" -- $(rows "$work/small_${load%:*}_$turn.json" -b 64K -e 16M -f 16 -n 10 --rounds 1 --background "$load")
     done
   done
+  unset NCCL_MAX_CTAS
   python3 "$here/compare_arms.py" "$work" idle memory compute | tee "$work/load.txt"
 }
 

@@ -28,7 +28,7 @@ def sections(elf):
         raise NotUnderstood("not a 64-bit ELF file")
     table, = struct.unpack_from("<Q", elf, 40)
     entry_bytes, count, names_at = struct.unpack_from("<HHH", elf, 58)
-    rows = [struct.unpack_from("<IIQQQQ", elf, table + index * entry_bytes) for index in range(count)]
+    rows = [struct.unpack_from("<IIQQQQIIQQ", elf, table + index * entry_bytes) for index in range(count)]
     names = rows[names_at][4]
     name_of = lambda row: bytes(elf[names + row[0]:elf.index(0, names + row[0])]).decode()
     return {name_of(row): (row[4], row[5]) for row in rows}
@@ -77,7 +77,7 @@ def main():
         with open(sys.argv[1], "rb") as file:
             elf = bytearray(file.read())
         left = leave(elf, int(sys.argv[3]))
-    except (OSError, NotUnderstood, struct.error) as error:
+    except (OSError, NotUnderstood, struct.error, ValueError, IndexError) as error:
         print(f"error: {sys.argv[1]}: {error}", file=sys.stderr)
         return 1
     with open(sys.argv[2], "wb") as file:

@@ -139,7 +139,9 @@ void WarnAboutUnseen() {
 // The process that set this object up. A forked child has another id, and stays silent.
 pid_t g_observed_process = 0;
 
-void AtExit() {
+// A program that failed may have failed before its first call.
+void AtExit(int exit_code, void*) {
+  if (exit_code != 0) return;
   NoThrow([] {
     ProcessRuntime* const runtime = ProcessLife::Existing();
     const bool failed = runtime == nullptr && ProcessLife::WasTried();
@@ -158,7 +160,7 @@ __attribute__((constructor)) void Watch() {
     for (const Setting asked : {Setting::kPolicy, Setting::kRules, Setting::kTrace}) {
       if (TextSetting(asked).empty()) continue;
       g_observed_process = ::getpid();
-      ::atexit(AtExit);
+      ::on_exit(AtExit, nullptr);
       return;
     }
   });

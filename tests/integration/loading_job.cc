@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   const std::string way = argv[3];
   if (way == "extension") return UseExtension(argv[4], RTLD_LOCAL, calls);
   if (way == "deepbind") return UseExtension(argv[4], RTLD_LOCAL | RTLD_DEEPBIND, calls);
+  if (way == "failing") return Open(argv[4], RTLD_LOCAL) != nullptr ? 11 : 4;  // before its first call
   for (int times = 0; times < (way == "reopen" ? 5 : 1); ++times) {
     PrivateNccl first(argv[4]);
     if (way == "two") {

@@ -54,6 +54,14 @@ TEST_F(Loading, FunctionsLookedUpByAddressAreSeenByTheAuditShimOnlyAndThatIsSaid
   EXPECT_EQ(with.AllOutput(), "");
 }
 
+TEST_F(Loading, AProgramThatFailedBeforeItsFirstCallIsToldNothing) {
+  JobOptions options{.n_ranks = 1, .rounds = "1", .extras = {"failing", DYNAMICCL_TEST_NCCL}};
+  options.environment = {{"DYNAMICCL_TRACE", "%d/t.ctrace"}};
+  const JobResult job = Run(options);
+  EXPECT_EQ(job.exit_codes, std::vector<int>{11});
+  EXPECT_EQ(job.AllOutput(), "");
+}
+
 TEST_F(Loading, ADeeplyBoundLibraryIsSeenByTheAuditShimOnly) {
   EXPECT_EQ(SeenCalls(Load({"deepbind", DYNAMICCL_TEST_EXTENSION}, false)), 0u);
   EXPECT_EQ(SeenCalls(Load({"deepbind", DYNAMICCL_TEST_EXTENSION}, true)), 2u * kCalls);

@@ -65,6 +65,35 @@ outcomes_of() { # EXPERIMENT
   [ "$status" -eq 0 ]
   [ -x carried/bin/dynamiccl ] && [ -e carried/lib/libdynamiccl.so ]
   [ ! -e /usr/include/fmt ] || [ -e carried/include/fmt/format.h ]
+  run "$SOURCE/benchmarks/gpu/lease.sh" -o out --home carried --only "machine nothing"
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no part 'nothing'"* ]]
+  run "$SOURCE/benchmarks/gpu/lease.sh" -o out --home /nonexistent
+  [ "$status" -eq 3 ]
+}
+
+@test "a lease runs its parts, says which did not end well, and brings the rest home" {
+  "$SOURCE/benchmarks/gpu/carry.sh" "$BUILD" carried
+  mkdir path
+  printf '#!/bin/sh\necho "a GPU of a test, 1.0"\n' >path/nvidia-smi
+  chmod +x path/nvidia-smi
+  # This Python has no NCCL and no PyTorch among its packages, so that no table can be made.
+  printf '#!/bin/sh\nexit 1\n' >path/python3
+  chmod +x path/python3
+  run env PATH="$PWD/path:$PATH" LEASE_CACHE="$PWD/cache" "$SOURCE/benchmarks/gpu/lease.sh" -o out --home carried --only "machine zero" --seconds 60 --archive home.tgz
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"a GPU of a test"*"== zero: exit code 3"* ]]
+  tar -tzf home.tgz | grep -q work/machine.txt
+}
+
+@test "first_hour begins no case after its deadline" {
+  [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
+  run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/benchmarks/gpu/first_hour.sh" -o out --versions 2.28.9 --deadline 0 --rehearse standin.env --only "d"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$(outcomes_of d)" = " 2 skipped" ]
+  grep -q 'the 0 s of this run were over' out/answers.txt
 }
 
 @test "carry takes a build whose programs need no package's library" {

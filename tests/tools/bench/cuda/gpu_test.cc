@@ -55,7 +55,8 @@ TEST_F(Gpu, CountsWrongElementsAsTheHostDoes) {
   }
 }
 
-// What allocates memory or loads a kernel for the first time may wait for the load's end, so that comes before.
+// What allocates memory or loads a kernel for the first time may wait for the load's end, so that comes
+// before.
 TEST_F(Gpu, LoadsRunUntilTheyAreStopped) {
   const auto buffer = device_->Allocate(4'000'000);
   ASSERT_TRUE(buffer);

@@ -248,7 +248,7 @@ def write_page():
     parts = [json.loads((PARTS / f"{name}.json").read_text()) for name in names if (PARTS / f"{name}.json").exists()]
     missing = [ALL_PARTS[name][0] for name in ALL_PARTS if not (PARTS / f"{name}.json").exists()]
     text = ("# Reliability: what was done to it, and what came of it\n\nWritten by `studies/reliability.py`, except for the "
-            "part learned by hand at the end. Each part says when, on which commit and by which command it was run.\n\n")
+            "part learned by hand at the end, which is kept in [by_hand.md](reliability/by_hand.md). Each part says when, on which commit and by which command it was run.\n\n")
     text += "\n".join(section(part) for part in parts)
     if missing:
         text += "\n## Not run yet\n\n" + "".join(f"* {title}\n" for title in missing)

@@ -48,6 +48,15 @@ class CheckTest(unittest.TestCase):
         for name in ("check_include_directions.py", "check_size_budget.py", "check_settings_documented.py"):
             self.expect_ok(name)
 
+    def test_links(self):
+        book = {"docs/README.md": "[a](a.md), [its end](a.md#the-end), [site](https://example.org/x)\n", "docs/a.md": "# A\n## The end\n"}
+        book["docs/settings.md"] = GOOD["docs/settings.md"]
+        linked = {**book, "docs/README.md": book["docs/README.md"] + "[settings](settings.md)\n"}
+        self.expect_ok("check_links.py", linked)
+        self.expect_fault("check_links.py", book, "docs/settings.md: no page leads here")
+        self.expect_fault("check_links.py", {**linked, "docs/a.md": "[gone](b.md)\n# A\n## The end\n"}, "docs/a.md:1", "there is no docs/b.md")
+        self.expect_fault("check_links.py", {**linked, "docs/a.md": "# A\n"}, "docs/README.md:1", "has no such heading")
+
     def test_upward_include(self):
         self.expect_fault("check_include_directions.py", {"src/base/bad.h": '#include "src/policy/policy.h"\n'},
                           "src/base/bad.h:1", "src/base may not include it")

@@ -12,13 +12,27 @@ namespace {
 
 // Share of the keys' bytes that must be able to use a config.
 constexpr double kLeastShare = 1.0 / 3;
-// The search looks for gains of 3 %. An arm makes room for another one after two uses if it looks slower, and
-// after four unless it looks like a gain by its standard error: a large gain shows soon, and the keys' own
-// searches find smaller ones. One whose first use makes a step half as long again goes too (0.405 is
-// log(1.5)).
-constexpr ArmPatience kPatienceTogether{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
-// The search ends after so many blocks of steps from the first arm on.
-constexpr uint32_t kMaxBlocksOfCommon = 14;
+// The search looks for gains of 3 %. At first an arm makes room for another one after two uses if it looks
+// slower, and after four unless it looks like a gain by its standard error: a large gain shows soon. One
+// whose first use makes a step half as long again goes too (0.405 is log(1.5)).
+constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
+// Where steps vary by more than kUsualNoise, small gains do not show so soon. Then all arms are tried again,
+// and none goes before its effect is known to 4 %.
+constexpr ArmPatience kPatienceLater{
+    .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = 0.405};
+constexpr double kUsualNoise = 0.05;
+// The search ends after so many blocks of steps from the first arm on. The error of an effect falls with the
+// root of the steps: where they vary by twice kUsualNoise, the search has four times as many, within what the
+// regression remembers.
+constexpr double kMaxBlocksOfCommon = 14;
+// But arms that nobody has tried come first, and one whose steps are faster by so many standard errors is
+// waited for.
+constexpr double kWaitedErrors = 2;
+
+double MaxBlocks(double noise) {
+  const double times = std::max(1.0, noise / kUsualNoise);
+  return std::min(kMaxBlocksOfCommon * times * times, static_cast<double>(StepRegression::kMaxBlocks));
+}
 
 using Pair = std::pair<Algorithm, Protocol>;
 
@@ -102,19 +116,35 @@ KeySearch::SeenOf CommonSearch::SeenIn(const StepExperiment& experiment) {
 
 void CommonSearch::Restart() {
   search_.Restart();
-  done_ = false;
+  done_ = tries_again_ = false;
+}
+
+bool CommonSearch::TryAgain(const StepExperiment& experiment) {
+  const double noise = experiment.noise();
+  if (tries_again_ || noise <= kUsualNoise || experiment.blocks_since_arms() >= MaxBlocks(noise))
+    return false;
+  search_.Restart();
+  return tries_again_ = true;
 }
 
 std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
-  return search_.began() ? search_.Judge(SeenIn(experiment), kPatienceTogether)
-                         : std::vector<CollectiveConfig>{};
+  const ArmPatience& patience = tries_again_ ? kPatienceLater : kPatienceAtFirst;
+  return search_.began() ? search_.Judge(SeenIn(experiment), patience) : std::vector<CollectiveConfig>{};
+}
+
+bool CommonSearch::LooksFaster(const StepExperiment& experiment, double errors) const {
+  return std::any_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
+    const StepEffect effect = SeenIn(experiment)(config).effect;
+    return effect.mean < -errors * effect.error;
+  });
 }
 
 bool CommonSearch::over(const StepExperiment& experiment) const {
-  if (experiment.blocks_since_arms() >= kMaxBlocksOfCommon) return true;
   KeySearch next = search_;
-  next.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
-  return next.over();
+  next.Refill(kLeaveNcclAlone, SeenIn(experiment), search_.candidates().size());
+  const bool waits = LooksFaster(experiment, kWaitedErrors) || next.open().size() > open().size();
+  const double most = waits ? StepRegression::kMaxBlocks : MaxBlocks(experiment.noise());
+  return next.over() || experiment.blocks_since_arms() >= most;
 }
 
 }  // namespace dynamiccl

@@ -48,6 +48,9 @@ class CommonSearch {
   std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
   // True if nothing is open and nothing is left to open, or too little was found in too many steps.
   bool over(const StepExperiment& experiment) const;
+  // Where steps vary too much for what was seen of the arms, begins the search a second time, with more
+  // patience; what was seen still counts. False if there is no reason to.
+  bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment) {
     search_.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
@@ -62,11 +65,15 @@ class CommonSearch {
   }
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
 
+  // True if the steps of an open arm are faster than the keys' choices' by so many standard errors.
+  bool LooksFaster(const StepExperiment& experiment, double errors) const;
+
  private:
   static KeySearch::SeenOf SeenIn(const StepExperiment& experiment);
 
   KeySearch search_;
   bool done_ = false;
+  bool tries_again_ = false;
 };
 
 }  // namespace dynamiccl

@@ -33,6 +33,12 @@ constexpr double kFastPace = 0.03;
 // Steps from one use of an arm by a key to the next.
 constexpr double kLeastSpacing = 2;
 constexpr double kMaxSpacing = 60;
+// Arms of all keys begin a new version when they may be used so many times as often.
+constexpr int kHurryTimes = 2;
+// Blocks of steps after which arms that all keys use hurry no more: the likely ones have had their turn.
+constexpr uint32_t kHurriedBlocks = 14;
+// One of them must look faster by so many standard errors.
+constexpr double kHurriedErrors = 1;
 // The same for a key whose only arm is NCCL's own: while the choice is proved on a fabric that has changed,
 // until the error of its effect is so small, and later.
 constexpr uint16_t kProvingSpacing = 2;
@@ -94,7 +100,7 @@ void Guard::JudgeCommon() {
   arm_too_slow_ |= std::any_of(slow.begin(), slow.end(), [this](const CollectiveConfig& config) {
     return std::find(plan_.common.begin(), plan_.common.end(), config) != plan_.common.end();
   });
-  if (common_.began() && common_.over(experiment_)) EndCommon(std::nullopt);
+  if (common_.began() && common_.over(experiment_) && !common_.TryAgain(experiment_)) EndCommon(std::nullopt);
 }
 
 void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
@@ -116,7 +122,11 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
     return std::find(next.begin(), next.end(), arm) != next.end();
   };
   const auto still = static_cast<size_t>(std::count_if(plan_.common.begin(), plan_.common.end(), stays));
-  return NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms) : std::nullopt;
+  // Where one looks like a gain, and they turned out to cost little, they are used much more often.
+  const bool may_hurry = common_.LooksFaster(experiment_, kHurriedErrors) && !next.empty() &&
+                         kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
+  return may_hurry || NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms)
+                                                                 : std::nullopt;
 }
 
 void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
@@ -193,7 +203,8 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
     const double mean = is_known ? seen.effect.likely_loss() : kUnknownLossTogether;
     loss += mean / static_cast<double>(arms.size());
   }
-  return static_cast<uint16_t>(std::clamp(std::ceil(loss / Pace()), kLeastSpacing, kMaxSpacing));
+  const double pace = experiment_.blocks_since_arms() < kHurriedBlocks ? Pace() : kUsualPace;
+  return static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
 }
 
 // On average at most one key a step uses something that nobody has seen.

@@ -40,10 +40,14 @@ constexpr double kPriorWeight = 0.35;
 // the others did.
 constexpr double kFarRelative = 0.3;
 
-// True for an arm whose patience (ArmPatience::uses_to_show) is at its end.
-bool HasWaited(const SeenConfig& arm, uint32_t uses) {
-  if (uses == 0 || arm.steps < uses) return false;
-  return arm.effect.mean > (arm.steps < 2 * uses ? 0 : -arm.effect.error);
+// True for an arm with which the patience (ArmPatience::uses_to_show) is at its end.
+bool HasWaited(const SeenConfig& arm, const ArmPatience& patience) {
+  const auto shown = [&](uint32_t times) {
+    const double error = patience.error_to_show / std::sqrt(times);
+    return arm.steps >= times * patience.uses_to_show && (error == 0 || arm.effect.error <= error);
+  };
+  if (patience.uses_to_show == 0) return false;
+  return (shown(1) && arm.effect.mean > 0) || (shown(2) && arm.effect.mean > -arm.effect.error);
 }
 
 template <class Configs>
@@ -79,7 +83,7 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPati
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
     const double least =
         std::max(patience.worthwhile, arm.steps < kFewSteps ? kWorthwhileAtFirst : kWorthwhile);
-    const bool waited = HasWaited(arm, patience.uses_to_show);
+    const bool waited = HasWaited(arm, patience);
     const bool futile = arm.steps >= kFutileSteps && mean - kFutileErrors * error > -least;
     if (much || (slower && mean > kMuchSlower / 3)) urgent.push_back(config);
     (much || slower || waited || futile ? closed_ : stay).push_back(config);

@@ -32,6 +32,9 @@ struct ArmPatience {
   // It goes after so many steps if it looks slower, and after twice as many unless it looks like a gain by a
   // standard error; 0: it may stay.
   uint32_t uses_to_show = 0;
+  // But not before the standard error of its effect is so small, in logs, or over the root of two of it after
+  // twice as many steps; 0: however large it is.
+  double error_to_show = 0;
   // It goes if its first use alone made a step longer by so much, in logs, though connections that were set
   // up may be the cause; 0: the first use is not judged.
   double gross_first_use = 0;

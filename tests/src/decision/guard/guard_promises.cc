@@ -8,6 +8,7 @@
 
 #include "src/decision/guard/learnt_at_site.h"
 #include "src/decision/site_store/site_store_file.h"
+#include "tests/src/decision/guard/crowded_promises.h"
 #include "tests/src/decision/guard/odd_fabric_promises.h"
 #include "tests/src/decision/guard/promise_jobs.h"
 #include "tests/src/decision/guard/short_job_promises.h"
@@ -358,11 +359,19 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   });
 }
 
-constexpr PromiseCase kCases[] = {
-    {"bad-policy", BadPolicy}, {"slower", Slower},   {"spoilt", Spoilt},
-    {"degraded", Degraded},    {"quiet", Quiet},     {"store", Store},
-    {"straggler", Straggler},  {"hidden", Hidden},   {"growing", Growing},
-    {"odd-fabric", OddFabric}, {"short", ShortJobs}, {"short-slower", ShortJobsOfSlowerPolicy}};
+constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy},
+                                  {"slower", Slower},
+                                  {"spoilt", Spoilt},
+                                  {"degraded", Degraded},
+                                  {"quiet", Quiet},
+                                  {"store", Store},
+                                  {"straggler", Straggler},
+                                  {"hidden", Hidden},
+                                  {"growing", Growing},
+                                  {"odd-fabric", OddFabric},
+                                  {"crowded", Crowded},
+                                  {"short", ShortJobs},
+                                  {"short-slower", ShortJobsOfSlowerPolicy}};
 
 }  // namespace
 

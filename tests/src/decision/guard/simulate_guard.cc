@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
   app.add_option(
       "--only", only,
-      "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, odd-fabric, "
+      "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, odd-fabric, crowded, "
       "short or short-slower; empty: all.");
   std::string timing_only;
   app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");

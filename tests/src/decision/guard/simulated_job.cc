@@ -207,6 +207,7 @@ double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double
     return compute_ns;
   }
   if (config == truth_[key].configs[11].config) compute_ns *= 1 + options_.steals;
+  if (config.leaves_nccl_alone()) compute_ns *= 1 + options_.crowding;
   return compute_ns;
 }
 
@@ -235,7 +236,9 @@ void SimulatedJob::Deliver() {
 }
 
 void SimulatedJob::Step() {
-  pace_ = std::exp(Normal(pace_random_, options_.step_noise));
+  const double memory = options_.pace_memory;
+  pace_log_ = memory * pace_log_ + Normal(pace_random_, options_.step_noise * std::sqrt(1 - memory * memory));
+  pace_ = std::exp(pace_log_);
   if (!has_steps_) std::shuffle(order_.begin(), order_.end(), pace_random_);
   for (int place = 0; place < options_.calls_per_step; ++place) {
     Call(order_[static_cast<size_t>(place)], place);

@@ -47,6 +47,7 @@ struct JobOptions {
   int hidden_keys = 0;          // of the first so many it waits for none
   int waits_late = 0;           // steps later the program waits for a transfer: its host runs ahead
   double steals = 0;            // share that computation beside them takes longer with the policy's choice
+  double crowding = 0;          // share that computation beside them takes longer with NCCL's own choice
   int switch_calls = 24;        // from a proposal to the version's first call, in calls of the communicator
   int news_calls = 8;           // a call's time is known so many calls later
   bool trials = true;           // keys have candidates
@@ -58,6 +59,7 @@ struct JobOptions {
   bool nothing_to_win = false;                     // no config is faster than NCCL's choice
   double one_channel_ratio = 0;                    // > 0: of one channel of Ring/Simple on every key
   double step_noise = 0;                           // of what the program computes in a step, in logs
+  double pace_memory = 0;                          // correlation of that noise from one step to the next
   int64_t step_ns = 100'000'000;                   // without what the program waits for
   bool carries = true;                             // GuardOptions::carries
 };
@@ -172,7 +174,8 @@ class SimulatedJob {
   int64_t burst_until_ns_ = 0;
   double skew_share_ = 0.1;
   bool has_steps_ = true;
-  double pace_ = 1;             // of what the program computes in this step
+  double pace_ = 1;  // of what the program computes in this step
+  double pace_log_ = 0;
   std::deque<double> late_ns_;  // by call
 };
 

@@ -3,12 +3,7 @@
 # `dynamiccl bench` and `replay` over NVIDIA's NCCL and the CUDA stand-in: ranks, GPUs, streams and events are those of a GPU
 # machine. Kernels do not run, so times are counts of events, and a check of the data is refused, not passed.
 
-# A release that was not fetched (3) is skipped; one that was fetched and cannot be run is a failure.
-not_run() { # EXIT_CODE
-  cat why
-  [ "$1" -eq 3 ] || return 1
-  skip "$(cat why)"
-}
+load release
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

@@ -4,12 +4,7 @@
 # run, so sums are wrong and times are counts of events; what NCCL chooses, what plugins are asked and what comes out as answers
 # is real.
 
-# A release that was not fetched (3) is skipped; one that was fetched and cannot be run is a failure.
-not_run() { # EXIT_CODE
-  cat why
-  [ "$1" -eq 3 ] || return 1
-  skip "$(cat why)"
-}
+load release
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

@@ -3,12 +3,7 @@
 # What NCCL was seen to do on an H100 is what it does over the stand-in: recorded/ holds the cost tables and choices of two ranks that
 # shared an H100 over loopback sockets on 2026-11-26 (docs/results/gpu.md says how). Every number of the tables must be the same.
 
-# A release that was not fetched (3) is skipped; one that was fetched and cannot be run is a failure.
-not_run() { # EXIT_CODE
-  cat why
-  [ "$1" -eq 3 ] || return 1
-  skip "$(cat why)"
-}
+load release
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

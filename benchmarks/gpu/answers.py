@@ -100,6 +100,8 @@ def kernel_events(rows):
 def selections(rows):
     verdicts = []
     for row in rows:
+        if row["outcome"] == "skipped":
+            continue
         asked, choice = row["case"].split(" ")[-1], choice_of(row)
         verdicts.append(f"{asked}: {'taken' if choice and asked == '_'.join(choice[:2]) else spelled(choice)}")
     return "; ".join(verdicts)

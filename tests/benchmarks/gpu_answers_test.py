@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 answers = importlib.import_module("answers")
+page = importlib.import_module("page")
 compare_arms = importlib.import_module("compare_arms")
 compare_losses = importlib.import_module("compare_losses")
 rules_of_sweep = importlib.import_module("rules_of_sweep")
@@ -119,6 +120,36 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(run(rules_of_sweep, self.folder / "s"), (0, "allreduce,8,8,ring,ll,1,-1,-1\n"))
         self.write("empty", {"kind": "end"})
         self.assertEqual(run(rules_of_sweep, self.folder / "empty")[0], 1)
+
+
+class Page(unittest.TestCase):
+    def test_shows_what_ran_and_leaves_out_what_did_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            setting = {"name": "ring/simple/4", "step_ms": 9.0, "ratio": 0.9, "low": 0.85, "high": 0.95}
+            (work / "ab-ddp.json").write_text(json.dumps({"rounds": 7, "noise": 0.02, "settings": [{**setting, "name": "default", "step_ms": 10}, setting]}))
+            (work / "ab-fsdp2.json").write_text(json.dumps({"rounds": 8, "noise": 0.03, "settings": [{**setting, "name": "default", "step_ms": 20}]}))
+            for mode, milliseconds in (("off", 10.0), ("adaptive", 9.5)):
+                (work / f"{mode}-1.json").write_text(json.dumps({"milliseconds": [99.0] * 20 + [milliseconds] * 60}))
+            (work / "hour-newest").mkdir()
+            rows = [row("c", "preloaded", plugin={"tuner_calls": 4, "profiler_inits": 1}), row("h", "algSelection RING_LL", choice=("RING", "LL", 2)),
+                    row("h", "algSelection TREE_LL", "skipped", reason="the 5 s of this run were over")]
+            (work / "hour-newest/results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+            code, text = run(page, work)
+        self.assertEqual(code, 0)
+        for line in ("| setting | ddp | fsdp2 |", "| default | 10.00 ms | 20.00 ms |", "| ring/simple/4 | 0.900 (0.850 to 0.950) |  |",
+                     "| rounds, noise of a turn | 7, 2.0 % | 8, 3.0 % |", "| off | 10.00 ms |", "| adaptive | 9.50 ms |",
+                     "| 2.30.7 | (c) Does STATIC_PLUGIN find the tuner and the profiler of a preloaded object? | tuner: yes, profiler: yes |",
+                     "| 2.30.7 | (h) Does the choice of a call (algSelection) take effect? | RING_LL: taken |"):
+            self.assertIn(line, text.splitlines())
+        self.assertNotIn("## Sweep", text)
+
+    def test_says_what_to_name_where_there_is_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, text = run(page, folder)
+            self.assertEqual(code, 1)
+            self.assertIn("name the folder `work` of its archive", text)
+            self.assertEqual(run(page, folder + "/none")[0], 2)
 
 
 if __name__ == "__main__":

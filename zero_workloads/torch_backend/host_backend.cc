@@ -109,8 +109,7 @@ c10::intrusive_ptr<PendingWork> HostBackend::NewWork(Call call) {
                                           unset ? options_->timeout : call.timeout);
 }
 
-void HostBackend::IssueToNccl(Communicator& communicator, const char* operation, bool several,
-                              const NcclCalls& calls) {
+ncclResult_t HostBackend::IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls) {
   const ncclComm_t handle = communicator.handle();
   ncclResult_t result = several ? ncclGroupStart() : ncclSuccess;
   if (result == ncclSuccess) result = calls(handle, communicator.stream());
@@ -118,8 +117,7 @@ void HostBackend::IssueToNccl(Communicator& communicator, const char* operation,
     const ncclResult_t ended = ncclGroupEnd();
     if (result == ncclSuccess) result = ended;
   }
-  if (result != ncclSuccess)
-    TORCH_CHECK_WITH(DistBackendError, false, operation, ": ", communicator.Refusal(result));
+  return result;
 }
 
 HostBackend::WorkHandle HostBackend::Issue(Call call, bool several, const NcclCalls& calls) {
@@ -129,7 +127,11 @@ HostBackend::WorkHandle HostBackend::Issue(Call call, bool several, const NcclCa
 HostBackend::WorkHandle HostBackend::IssueOn(const std::shared_ptr<Communicator>& communicator, Call call,
                                              bool several, const NcclCalls& calls) {
   const std::lock_guard lock(mutex_);
-  IssueToNccl(*communicator, call.operation, several, calls);
+  const ncclResult_t result = IssueToNccl(*communicator, several, calls);
+  if (result != ncclSuccess)
+    TORCH_CHECK_WITH(DistBackendError, false, call.operation, " number ", sequence_, " of group ",
+                     NameOf(options_->group_name), " on rank ", getRank(), ": ",
+                     communicator->Refusal(result));
   if (coalescing_) {
     if (coalescing_->work != nullptr)
       coalescing_->work->Add(std::move(call.content));

@@ -115,8 +115,7 @@ class HostBackend final : public c10d::Backend {
   // The same on any communicator. Returns null inside a coalescing block.
   WorkHandle IssueOn(const std::shared_ptr<Communicator>& communicator, Call call, bool several,
                      const NcclCalls& calls);
-  static void IssueToNccl(Communicator& communicator, const char* operation, bool several,
-                          const NcclCalls& calls);
+  static ncclResult_t IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls);
   // A work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
   // Sends inputs[r] to rank r, and receives outputs[r] from it.

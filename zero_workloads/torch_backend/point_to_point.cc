@@ -52,7 +52,9 @@ HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
   work->Defer();
   channel->Defer(work,
                  [work, message, operation = call.operation](const std::shared_ptr<Communicator>& made) {
-                   IssueToNccl(*made, operation, false, message);
+                   const ncclResult_t result = IssueToNccl(*made, false, message);
+                   if (result != ncclSuccess)
+                     TORCH_CHECK_WITH(DistBackendError, false, operation, ": ", made->Refusal(result));
                    work->Launch(made);
                  });
   watch_.Add(work);

@@ -71,16 +71,14 @@ fresh_mps() {
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   fi
 }
-# The daemon's clients that still run are ended with it.
+# Ends the daemon of this folder and its servers, and no other one of this machine.
 stop_mps() {
-  local waited
+  local servers
   [[ -e "$CUDA_MPS_PIPE_DIRECTORY/control" ]] || return 0
+  servers="$(echo get_server_list | timeout 10 nvidia-cuda-mps-control 2>/dev/null | grep -E '^[0-9]+$')"
   echo 'quit -t 2' | timeout 10 nvidia-cuda-mps-control >/dev/null 2>&1
-  for ((waited = 0; waited < 50; waited++)); do
-    pgrep -f nvidia-cuda-mps >/dev/null || return 0
-    sleep 0.1
-  done
-  pkill -9 -f nvidia-cuda-mps
+  # shellcheck disable=SC2086  # numbers of processes
+  [[ -z "$servers" ]] || { sleep 1 && kill -9 $servers 2>/dev/null; }
   rm -rf "$CUDA_MPS_PIPE_DIRECTORY" && mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
 }
 
@@ -213,9 +211,10 @@ part_hour() {
 part_zero() {
   local torch
   torch="$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')" || return 3
-  LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
-  export LD_LIBRARY_PATH
   if [[ -e "$home/zero_cuda" ]]; then
+    # They were built elsewhere. zero_cpu names hostccl by DT_RPATH, which comes before this.
+    LD_LIBRARY_PATH="$torch/lib:$(installed_nccl_folder)/lib:$(libraries)"
+    export LD_LIBRARY_PATH
     "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --cuda-program "$home/zero_cuda" --cpu-program "$home/zero_cpu"
   else
     "$here/zero_on_cuda.sh" --home "$home" -o "$work/zero" --limit 30 --include "$home/include"
@@ -248,5 +247,5 @@ for part in "${parts[@]}"; do
   [[ $code -eq 0 ]] || failed+=("$part: exit code $code")
   pack
 done
-printf '== did not end well: %s\n' "${failed[@]+"${failed[@]}"}"
+[[ ${#failed[@]} -eq 0 ]] || printf '== did not end well: %s\n' "${failed[@]}"
 [[ ${#failed[@]} -eq 0 ]]

@@ -6,7 +6,7 @@
 
 The copy is as long as the library and every byte that is not GPU code is the same. Machine code of other architectures, PTX and the
 code of before linking become zeros; their headers stay, so that the CUDA runtime finds the architecture that is left. `xz` then makes
-24 MiB of NCCL 2.32.3's 452.
+23 MiB of NCCL 2.32.3's 452.
 
 The layout of a fat binary (a header of 16 bytes, then entries, each with a header that tells its kind, lengths and architecture) is
 described by no page of NVIDIA's; the fields are those that the wheels of NCCL 2.18 to 2.32 have, and anything else is refused.

@@ -80,6 +80,10 @@ outcomes_of() { # EXPERIMENT
   [ "$status" -eq 1 ]
   [[ "$output" == *"a GPU of a test"*"== zero: exit code 3"* ]]
   tar -tzf home.tgz | grep -q work/machine.txt
+  run env PATH="$PWD/path:$PATH" LEASE_CACHE="$PWD/cache" "$SOURCE/benchmarks/gpu/lease.sh" -o well --home carried --only machine
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" != *"did not end well"* ]]
 }
 
 @test "first_hour begins no case after its deadline" {

@@ -178,8 +178,9 @@ TEST(PeerBuffers, KeepWhatADeadOwnerShared) {
   EXPECT_EQ(gone.error().kind, ErrorKind::kPeerFailed);
 }
 
-// Waits until the thread that hands out buffers has started and answers. GCC 12's AddressSanitizer does not take its
-// allocator's locks around fork(): a thread that is starting may hold one, and the child's next thread waits for it.
+// Waits until the thread that hands out buffers has started and answers. GCC 12's AddressSanitizer does not
+// take its allocator's locks around fork(): a thread that is starting may hold one, and the child's next
+// thread waits for it.
 void AwaitServer(std::byte* buffer) {
   const BufferRef ref = DescribeBuffer(buffer, 1);
   ASSERT_TRUE(RequestDescriptor(ref.process, ref.allocation, Soon()).has_value());

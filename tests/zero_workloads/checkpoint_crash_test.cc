@@ -110,7 +110,7 @@ TEST_P(KilledInASave, AtRandomTimes) {
     ASSERT_TRUE(fs::exists(first)) << "the run made no checkpoint within a minute";
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::uniform_int_distribution<int>(0, 100)(random)));
-    for (const int rank : {0, 1}) ranks.KillIfRunning(rank);
+    for (const int rank : {0, 1}) ranks.Kill(rank, SIGKILL);
     ranks.Wait();
     ExpectGoesOn(folder, -1);
   }

@@ -11,6 +11,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
+
+#include "tests/zero_workloads/rank_server.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -21,6 +24,22 @@ std::string ReadText(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
+}
+
+pid_t StartFresh(std::vector<std::string> words, const std::map<std::string, std::string>& environment,
+                 const std::string& output, int timeout_seconds) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t process = fork();
+  if (process != 0) return process;
+  alarm(static_cast<unsigned>(timeout_seconds));
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  const int fd = open(output.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  dup2(fd, STDOUT_FILENO);
+  dup2(fd, STDERR_FILENO);
+  execv(arguments[0], arguments.data());
+  _exit(127);
 }
 
 }  // namespace
@@ -50,49 +69,32 @@ void RankProcesses::Start(const Launch& launch, int rank) {
                                                          {"MASTER_ADDR", "127.0.0.1"},
                                                          {"MASTER_PORT", std::to_string(port_.number())}});
   }
-  // coreutils' timeout ends a rank that hangs; in the foreground it is killed together with its rank.
-  std::vector<std::string> words = {
-      "timeout", "--foreground", "-k", "2", std::to_string(launch.timeout_seconds), DYNAMICCL_ZERO_PROGRAM};
+  std::vector<std::string> words = {DYNAMICCL_ZERO_PROGRAM};
   words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   const std::string output = OutputPath(rank).string();
-  const pid_t process = fork();
-  if (process == 0) {
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    const int fd = open(output.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    dup2(fd, STDOUT_FILENO);
-    dup2(fd, STDERR_FILENO);
-    execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
-  processes_.push_back(process);
+  // What is preloaded must be there when the program is loaded.
+  const bool fresh = environment.contains("LD_PRELOAD");
+  processes_.push_back(fresh ? StartFresh(words, environment, output, launch.timeout_seconds)
+                             : RankServer::Get().Start(words, environment, output, launch.timeout_seconds));
 }
 
-pid_t RankProcesses::Process(int rank) const {
-  // The rank is the one child of its `timeout`.
-  const std::string process = std::to_string(processes_[static_cast<size_t>(rank)]);
-  const std::string child = ReadText("/proc/" + process + "/task/" + process + "/children");
-  return child.empty() ? 0 : std::stoi(child);
+RankProcesses::~RankProcesses() {
+  for (const pid_t process : processes_) {
+    if (process <= 0) continue;
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
 }
 
 void RankProcesses::Kill(int rank, int signal) {
-  const pid_t process = Process(rank);
-  ASSERT_NE(process, 0) << "rank " << rank << " has ended already";
-  kill(process, signal);
-}
-
-void RankProcesses::KillIfRunning(int rank) {
-  const pid_t process = Process(rank);
-  if (process != 0) kill(process, SIGKILL);
+  ASSERT_EQ(kill(processes_[static_cast<size_t>(rank)], signal), 0) << "rank " << rank;
 }
 
 std::vector<RankOutcome> RankProcesses::Wait() {
   std::vector<RankOutcome> outcomes;
   for (size_t rank = 0; rank < processes_.size(); ++rank) {
     int status = 0;
-    waitpid(processes_[rank], &status, 0);
+    EXPECT_GT(waitpid(std::exchange(processes_[rank], 0), &status, 0), 0);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcomes.push_back({code, ReadText(OutputPath(static_cast<int>(rank)))});
   }

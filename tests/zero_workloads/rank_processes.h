@@ -29,7 +29,7 @@ struct Launch {
   std::vector<std::string> arguments;              // of dynamiccl-zero
   std::map<std::string, std::string> environment;  // added to the test's own, on every rank
   std::map<int, std::map<std::string, std::string>> rank_environment;  // of single ranks, on top
-  // A rank that runs longer is killed and counts as exit code 124 or 137: what a hang looks like.
+  // A rank that runs longer ends by SIGALRM, exit code 142: what a hang looks like.
   int timeout_seconds = 120;
 };
 
@@ -42,20 +42,21 @@ class RankProcesses {
  public:
   // Rank and meeting point of torchrun; at one rank none of its variables.
   explicit RankProcesses(const Launch& launch);
+  // Kills the ranks that nobody waited for.
+  ~RankProcesses();
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+  // Also of a rank that has ended, as long as nobody waited for it.
   void Kill(int rank, int signal);
-  // SIGKILL, where the rank has not ended yet.
-  void KillIfRunning(int rank);
   std::vector<RankOutcome> Wait();
 
  private:
-  // The process of the rank itself; 0: it has ended.
-  pid_t Process(int rank) const;
   void Start(const Launch& launch, int rank);
   std::filesystem::path OutputPath(int rank) const { return folder_ / ("output." + std::to_string(rank)); }
 
   TemporaryFolder folder_;
   ReservedPort port_ = ReservedPort::Reserve().value();
-  std::vector<pid_t> processes_;
+  std::vector<pid_t> processes_;  // 0: waited for
 };
 
 std::vector<RankOutcome> RunRanks(const Launch& launch);

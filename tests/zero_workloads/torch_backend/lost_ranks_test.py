@@ -18,7 +18,8 @@ RANKS = 3
 # Milliseconds of the group's time-out in the jobs below.
 TIMEOUT_MS = 4000
 
-# DDP with four buckets of one size. On rank 1 something happens in the middle of step 5, with the first bucket in flight.
+# DDP with four buckets of one size. On rank 1 something happens in the middle of step 5, with the first bucket in flight and
+# the second one issued by the others: who learns of a lost rank before that issues it no more and would be behind too.
 JOB = """
 import os, sys, torch, torch.distributed as dist
 from datetime import timedelta
@@ -34,7 +35,9 @@ model = nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.1)
 step = 0
 
 def hook(_, bucket):
-    if rank == 1 and step == 5 and bucket.index() == 1:
+    here = step == 5 and bucket.index() == 1
+    if here and rank == 1:
+        store.wait([f"issued_{{other}}" for other in range(world) if other != rank])
         if fault == "kill":
             os.kill(os.getpid(), 9)
         if fault == "abort":
@@ -43,7 +46,10 @@ def hook(_, bucket):
             done = torch.futures.Future()
             done.set_result(bucket.buffer())
             return done
-    return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda future: future.value()[0] / world)
+    work = dist.all_reduce(bucket.buffer(), async_op=True)
+    if here:
+        store.set(f"issued_{{rank}}", "")
+    return work.get_future().then(lambda future: future.value()[0] / world)
 
 model.register_comm_hook(None, hook)
 try:

@@ -17,7 +17,7 @@ namespace dynamiccl::agents {
 struct EvalSettings {
   // Policy files: one, or several of the same training with other seeds, which give intervals over seeds.
   std::vector<std::string> policies;
-  // Labelled traces on which the trigger agent is judged.
+  // Labelled traces on which the structure agent is judged.
   std::vector<std::string> traces;
   // Sweeps on which the config agent is judged.
   std::vector<std::string> measurements;

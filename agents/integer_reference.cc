@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixed-point arithmetic by the format's page: a value v with b fraction bits stands for v / 2^b, and after
 // each product the sum is scaled back with rounding. The LSTM's equations are those of
-// trigger/bounded_lstm.h, with sigmoid and tanh from tables; the config networks have two hidden layers with
-// an activation that is cut at both ends.
+// structure/bounded_lstm.h, with sigmoid and tanh from tables; the config networks have two hidden layers
+// with an activation that is cut at both ends.
 #include "agents/integer_reference.h"
 
 #include <ATen/TensorOperators.h>

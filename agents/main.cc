@@ -36,13 +36,13 @@ ExitCode ExitCodeOf(ErrorKind kind) {
 CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   CLI::App* train = app.add_subcommand("train", "Trains both agents and writes a policy file.");
   train->add_option("--trace", settings.traces,
-                    "Recorded traces with labels (.ctrace); without any, the trigger agent "
+                    "Recorded traces with labels (.ctrace); without any, the structure agent "
                     "learns from generated sequences alone.");
   train->add_option("--measurements", settings.measurements, "Sweeps (.measurements).")->required();
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
   train->add_option(
       "--from", settings.from,
-      "Goes on with this policy's config agent on the sweeps given, and keeps its trigger agent: "
+      "Goes on with this policy's config agent on the sweeps given, and keeps its structure agent: "
       "for the sweep of a new site.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
@@ -56,8 +56,8 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("--seed", settings.seed, "Equal seeds and inputs give equal files.")
       ->capture_default_str();
   train
-      ->add_option("--trigger-iterations", settings.trigger_iterations,
-                   "Training steps of the trigger agent.")
+      ->add_option("--structure-iterations", settings.structure_iterations,
+                   "Training steps of the structure agent.")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   train->add_option("--config-iterations", settings.config_iterations, "Training steps of the config agent.")

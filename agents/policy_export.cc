@@ -27,7 +27,7 @@ void CopyTrees(const PolicyTensors& from, PolicyTensors& to) {
 
 Result<std::unique_ptr<Policy>> MakePolicy(const TrainedAgents& agents, const Provenance& provenance) {
   auto policy = std::make_unique<Policy>();
-  DYNAMICCL_CHECK_OK(ExportTrigger(*agents.trigger, policy->tensors));
+  DYNAMICCL_CHECK_OK(ExportStructure(*agents.structure, policy->tensors));
   DYNAMICCL_CHECK_OK(ExportConfig(*agents.config, *agents.samples, policy->tensors));
   if (agents.trees != nullptr) CopyTrees(*agents.trees, policy->tensors);
   FillGoldenTokens(*agents.golden_sequences, policy->tensors);

@@ -8,7 +8,7 @@
 
 #include "agents/config/config_export.h"
 #include "agents/provenance.h"
-#include "agents/trigger/trigger_export.h"
+#include "agents/structure/structure_export.h"
 #include "src/base/status.h"
 #include "src/policy/policy.h"
 
@@ -16,8 +16,8 @@ namespace dynamiccl::agents {
 
 // The parts of a policy. All pointers outlive the call; only `trees` may be null.
 struct TrainedAgents {
-  const TriggerNetwork* trigger = nullptr;
-  // Sequences whose first calls become the trigger agent's golden inputs.
+  const FloatStructureNetwork* structure = nullptr;
+  // Sequences whose first calls become the structure agent's golden inputs.
   const std::vector<CallSequence>* golden_sequences = nullptr;
   const ConfigNetworks* config = nullptr;
   // The training samples: golden inputs, domain and gate come from them.

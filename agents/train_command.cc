@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a training: read and hash inputs, train the trigger agent, train the config networks, train
-// the trees at the networks' levels, quantise, calibrate the trigger's thresholds on jobs that no training
-// saw, compare integers with floats, write. With --from only the config agent's part is done.
+// The order of a training: read and hash inputs, train the structure agent, train the config networks, train
+// the trees at the networks' levels, quantise, calibrate the structure agent's thresholds on jobs that no
+// training saw, compare integers with floats, write. With --from only the config agent's part is done.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -16,8 +16,8 @@
 #include "agents/integer_reference.h"
 #include "agents/json_result.h"
 #include "agents/policy_export.h"
-#include "agents/trigger/trigger_calibration.h"
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_calibration.h"
+#include "agents/structure/structure_training.h"
 #include "src/base/clock.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
@@ -106,20 +106,21 @@ Result<SplitKeys> TrainingKeys(const TrainSettings& settings, Provenance& proven
                   "give a larger sweep, or hold out less");
 }
 
-TriggerNetwork TrainTriggerAgent(const TrainSettings& settings, const std::vector<CallSequence>& recorded,
-                                 TrainingAccount& account) {
-  TriggerTrainingSettings training;
+FloatStructureNetwork TrainStructureAgent(const TrainSettings& settings,
+                                          const std::vector<CallSequence>& recorded,
+                                          TrainingAccount& account) {
+  StructureTrainingSettings training;
   training.seed = settings.seed;
-  training.iterations = settings.trigger_iterations;
-  TriggerTrainingReport report;
-  TriggerNetwork network = TrainTrigger(recorded, training, &report);
-  account.Note("trigger",
+  training.iterations = settings.structure_iterations;
+  StructureTrainingReport report;
+  FloatStructureNetwork network = TrainStructure(recorded, training, &report);
+  account.Note("structure",
                {{"recorded", recorded.size()},
                 {"generated", report.generated},
                 {"iterations", training.iterations},
                 {"loss", report.loss},
                 {"seconds", report.seconds}},
-               fmt::format("trigger: {} recorded and {} generated sequences, {} iterations, loss {:.3f}",
+               fmt::format("structure: {} recorded and {} generated sequences, {} iterations, loss {:.3f}",
                            recorded.size(), report.generated, training.iterations, report.loss));
   return network;
 }
@@ -184,7 +185,7 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
 
 Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAccount& account) {
   if (!settings.traces.empty()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's trigger agent"),
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's structure agent"),
                     "give no traces, or train without --from");
   }
   Provenance& provenance = account.provenance;
@@ -220,14 +221,14 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
 
 // The float networks that integers are compared with.
 struct TrainedNetworks {
-  const TriggerNetwork& trigger;
+  const FloatStructureNetwork& structure;
   const ConfigNetworks& config;
 };
 
 // Reports how often the policy's integers decide as the float networks do.
 void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
                    const std::vector<CallSequence>& check, const SplitKeys& keys, TrainingAccount& account) {
-  const TriggerAgreement same = CompareTrigger(networks.trigger, policy.tensors, check, kCheckCalls);
+  const StructureAgreement same = CompareStructure(networks.structure, policy.tensors, check, kCheckCalls);
   const std::vector<SweptKey>& compared = keys.held_out.empty() ? keys.seen : keys.held_out;
   const ConfigAgreement choice = CompareConfig(networks.config, policy.tensors, compared);
   account.Note(
@@ -254,7 +255,7 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   if (samples.empty()) {
     return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
   }
-  const TriggerNetwork trigger = TrainTriggerAgent(settings, recorded, account);
+  const FloatStructureNetwork structure = TrainStructureAgent(settings, recorded, account);
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
 
@@ -264,12 +265,12 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   plan.steps = kCheckSteps;
   const std::vector<CallSequence> check = RandomJobs(plan, random);
   DYNAMICCL_TRY(const auto draft,
-                MakePolicy({&trigger, &check, &config, &samples, &trees->tensors}, provenance));
-  const CalibrationReport calibrated = CalibrateTrigger(check, {}, draft->tensors);
+                MakePolicy({&structure, &check, &config, &samples, &trees->tensors}, provenance));
+  const CalibrationReport calibrated = CalibrateStructure(check, {}, draft->tensors);
   account.Note("thresholds", {{"sequences", check.size()}, {"quiet_calls", calibrated.quiet_calls}},
-               fmt::format("trigger: thresholds from {} sequences, surprise from {} quiet calls",
+               fmt::format("structure: thresholds from {} sequences, surprise from {} quiet calls",
                            check.size(), calibrated.quiet_calls));
-  NoteAgreement({trigger, config}, *draft, check, keys, account);
+  NoteAgreement({structure, config}, *draft, check, keys, account);
   draft->provenance = FormatProvenance(provenance);
   return ExportPolicy(settings.output, *draft);
 }

@@ -12,20 +12,20 @@ namespace dynamiccl::agents {
 
 // The options of the command.
 struct TrainSettings {
-  // Labelled traces for the trigger agent; without any it learns from generated sequences only.
+  // Labelled traces for the structure agent; without any it learns from generated sequences only.
   std::vector<std::string> traces;
   // Sweeps for the config agent; at least one.
   std::vector<std::string> measurements;
   // The policy file to write.
   std::string output;
-  // A policy whose config agent is trained further. Its trigger agent is kept as it is. Empty: training from
-  // scratch.
+  // A policy whose config agent is trained further. Its structure agent is kept as it is. Empty: training
+  // from scratch.
   std::string from;
   // The part of the sweeps that training must not see, so that it can be judged afterwards.
   HoldOut hold_out;
   // Equal seeds and inputs give equal files with one thread.
   uint64_t seed = 1;
-  int trigger_iterations = 5000;
+  int structure_iterations = 5000;
   int config_iterations = 3000;
   // Where the report goes as JSON; empty: nowhere; "-": standard output, and progress then goes to standard
   // error.

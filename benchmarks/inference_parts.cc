@@ -14,7 +14,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 15;
-// Steps of a round, about a millisecond. Fewer than a trigger keeps states, so that a round can consist of
+// Steps of a round, about a millisecond. Fewer than an agent keeps states, so that a round can consist of
 // lookups only.
 constexpr size_t kStepsARound = 4000;
 static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kRest);
@@ -70,7 +70,7 @@ struct Subjects {
   alignas(64) int32_t logits[kPackedHeadRows];
   StructureWinners winners;
   NextCall next;
-  StructureTrigger known, kept, computed;
+  StructureAgent known, kept, computed;
   // New calls so far.
   uint64_t calls = 0;
 };
@@ -100,7 +100,7 @@ void AddCalls(Subjects& s, const Policy& policy, std::vector<Part>& parts) {
                    }});
   parts.push_back({"call, computed", [&s](size_t) { s.computed.Step(NewCall(++s.calls)); },
                    [&s, &policy] {
-                     // So many calls that never repeat make the trigger stop looking states up.
+                     // So many calls that never repeat make the agent stop looking states up.
                      s.computed.Restart(policy);
                      for (size_t i = 0; i <= VisitedStates::kStates; ++i) s.computed.Step(NewCall(++s.calls));
                    }});

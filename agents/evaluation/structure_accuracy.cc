@@ -108,9 +108,7 @@ StructureAccuracy JudgeRecogniser(const std::string& name, const RecogniserMaker
 }
 
 StructureAccuracy JudgePolicy(const Policy& policy, const std::vector<CallSequence>& sequences) {
-  const auto make = [&] {
-    return std::make_unique<RecogniserOf<StructureTrigger>>(StructureTrigger(policy));
-  };
+  const auto make = [&] { return std::make_unique<RecogniserOf<StructureAgent>>(StructureAgent(policy)); };
   return JudgeRecogniser("policy", make, sequences);
 }
 

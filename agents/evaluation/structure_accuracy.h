@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/policy/policy.h"
 #include "src/policy/structure_inference.h"
 
@@ -104,7 +104,7 @@ class StructureRecogniser {
   virtual const RecognisedStructure& Step(const CollectiveCall& call) = 0;
 };
 
-// Any class with the two functions, as StructureTrigger has them.
+// Any class with the two functions, as StructureAgent has them.
 template <typename Recogniser>
 class RecogniserOf final : public StructureRecogniser {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple alternative to the trigger agent: a few rules that a person would write for ZeRO's collectives.
+// The simple alternative to the structure agent: a few rules that a person would write for ZeRO's
+// collectives.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace dynamiccl::agents {
 
-// Used like StructureTrigger, with a fresh object for each communicator.
+// Used like StructureAgent, with a fresh object for each communicator.
 class StructureRules {
  public:
   const RecognisedStructure& Step(const CollectiveCall& call);

@@ -180,7 +180,7 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
     if (accounted) CountCoverage(mode, group, pending);
     if (recorder != nullptr) RecordCall(*recorder, runtime.times(), pending);
     if (pending.communicator->switching.times) RememberSizeClass(group, pending);
-    StructureTrigger* structure = pending.communicator->issuing.structure.get();
+    StructureAgent* structure = pending.communicator->issuing.structure.get();
     if (structure != nullptr && IsTunable(pending.issued.call)) structure->Step(pending.issued.call);
   }
   for (const IssuedGroup& group : thread.groups) {

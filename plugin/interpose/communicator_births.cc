@@ -81,7 +81,7 @@ void RecordCommunicator(ProcessRuntime& runtime, CommunicatorIdentity& of) {
 // Has the policy recognise what the communicator's calls are for, where there is one.
 void AddStructure(const LoadedChoices& choices, IssuingState& issuing) {
   issuing.policy = choices.policy();
-  if (issuing.policy) issuing.structure = std::make_unique<StructureTrigger>(*issuing.policy);
+  if (issuing.policy) issuing.structure = std::make_unique<StructureAgent>(*issuing.policy);
 }
 
 // Asks the library for rank and size of a child. False while the library does not know them, as of a

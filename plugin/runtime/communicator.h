@@ -108,7 +108,7 @@ struct IssuingState {
   // Number of the next call.
   uint64_t next_call = 0;
   // Recognises what the calls are for; null without a policy.
-  std::unique_ptr<StructureTrigger> structure;
+  std::unique_ptr<StructureAgent> structure;
   // The policy that `structure` computes with.
   std::shared_ptr<const Policy> policy;
   // The group under way on a communicator that is not blocking. The issuing thread writes it; after that the

@@ -26,8 +26,8 @@ inline constexpr int kActivationFractionBits = 13;
 inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 
-// The scales and thresholds of the trigger agent. Logits have kTokenFractionBits fraction bits. The struct is
-// one section of the file: order and type of the members are the format.
+// The scales and thresholds of the structure agent. Logits have kTokenFractionBits fraction bits. The struct
+// is one section of the file: order and type of the members are the format.
 struct StructureThresholds {
   int32_t gate_fraction_bits = 0;  // of gate_weights
   int32_t head_fraction_bits = 0;  // of head_weights

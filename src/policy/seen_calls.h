@@ -11,9 +11,9 @@
 
 namespace dynamiccl {
 
-// A set of shapes with a fixed size. The communicator's trigger owns it; one thread at a time; it allocates
-// nothing. It is a function of the calls alone, so equal on all ranks. A call whose shape is not new changes
-// nothing here and need not be shown.
+// A set of shapes with a fixed size. The communicator's structure agent owns it; one thread at a time; it
+// allocates nothing. It is a function of the calls alone, so equal on all ranks. A call whose shape is not
+// new changes nothing here and need not be shown.
 class SeenCalls {
  public:
   // Shapes that are remembered. When the set is full no shape counts as new; a job with more shapes pays by

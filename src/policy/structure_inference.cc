@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of the trigger agent: the network's answer, a stage that is held until a new one has won often
+// One step of the structure agent: the network's answer, a stage that is held until a new one has won often
 // enough, and the two signs of change (an unlikely call, a new shape after a long time).
 #include "src/policy/structure_inference.h"
 
@@ -13,9 +13,9 @@ std::shared_ptr<const StructureNetwork> NetworkOf(const Policy& policy) {
 
 }  // namespace
 
-StructureTrigger::StructureTrigger(const Policy& policy) : network_(NetworkOf(policy)) {}
+StructureAgent::StructureAgent(const Policy& policy) : network_(NetworkOf(policy)) {}
 
-void StructureTrigger::Restart(const Policy& policy) {
+void StructureAgent::Restart(const Policy& policy) {
   network_ = NetworkOf(policy);
   visited_.Forget();
   state_ = {};
@@ -24,7 +24,7 @@ void StructureTrigger::Restart(const Policy& policy) {
   calls_ = 0;
 }
 
-const RecognisedStructure& StructureTrigger::Compute(const CollectiveCall& call) {
+const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
   visited_.Refresh(state_);
   const int32_t surprise = SurpriseOf(call);
   const bool shape_changes = ShapeChanges(call);
@@ -45,7 +45,7 @@ const RecognisedStructure& StructureTrigger::Compute(const CollectiveCall& call)
   return recognised_;
 }
 
-bool StructureTrigger::ShapeChanges(const CollectiveCall& call) {
+bool StructureAgent::ShapeChanges(const CollectiveCall& call) {
   // Asked before the new shape counts.
   const bool settled =
       seen_.CallsSinceNew(calls_) > static_cast<uint64_t>(network_->thresholds().settled_calls);
@@ -58,14 +58,14 @@ bool StructureTrigger::ShapeChanges(const CollectiveCall& call) {
   return true;
 }
 
-int32_t StructureTrigger::SurpriseOf(const CollectiveCall& call) const {
+int32_t StructureAgent::SurpriseOf(const CollectiveCall& call) const {
   const auto collective = static_cast<size_t>(NextCollectiveClass(call.collective));
   const auto size = static_cast<size_t>(NextSizeClass(call.bytes));
   return state_.next.collective[collective] + state_.next.size[size];
 }
 
 // Reports a stage once it has won for stage_hold_calls calls in a row.
-void StructureTrigger::HoldStage(ZeroStage stage) {
+void StructureAgent::HoldStage(ZeroStage stage) {
   const int32_t hold = network_->thresholds().stage_hold_calls;
   state_.candidate_calls = stage == state_.candidate ? state_.candidate_calls + 1 : 1;
   state_.candidate = stage;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure trigger agent: an LSTM over the calls of one communicator. It says what the next call is for,
+// The structure agent: an LSTM over the calls of one communicator. It says what the next call is for,
 // in which phase of the step the job is, and which ZeRO stage it runs. Only integers are used and only values
 // that are equal on all ranks, so all ranks recognise the same.
 #pragma once
@@ -31,11 +31,11 @@ inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective coll
 
 // The agent of one communicator. One thread at a time: the call's own thread steps it after the launch. After
 // construction a step allocates nothing and cannot fail.
-class StructureTrigger {
+class StructureAgent {
  public:
   // A policy that was read has its network ready; for another policy the network is made here. `policy` need
-  // not outlive the trigger.
-  explicit StructureTrigger(const Policy& policy);
+  // not outlive the agent.
+  explicit StructureAgent(const Policy& policy);
 
   // Call it for every call in program order (call number, then index in group). A call that leads from a
   // known state to a known one is answered from memory (visited_states.h).

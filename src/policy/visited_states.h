@@ -44,7 +44,7 @@ struct StructureState {
   friend bool operator==(const StructureState&, const StructureState&) = default;
 };
 
-// A memory of states for one communicator's trigger, which owns it. One thread at a time, except for
+// A memory of states for one communicator's structure agent, which owns it. One thread at a time, except for
 // GiveMemoryBack. It allocates when it is made and never later.
 class VisitedStates {
  public:

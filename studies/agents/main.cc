@@ -63,7 +63,7 @@ CLI::App* AddHypotheses(CLI::App& app, HypothesesSettings& settings) {
 CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
   CLI::App* structure =
       app.add_subcommand("structure",
-                         "Trains the trigger agent without what it is then judged on: a model "
+                         "Trains the structure agent without what it is then judged on: a model "
                          "family, each framework in turn; judges it beside simpler ways.");
   structure->add_option("--job", settings.jobs,
                         "Recorded jobs (.ctrace) to judge on too: stageN=FILE, or stageN/T=FILE with T "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-lab-agents structure`: measures how well the trigger agent recognises the structure of programs
-// that it never saw.
+// `dynamiccl-lab-agents structure`: measures how well the structure agent recognises the structure of
+// programs that it never saw.
 #pragma once
 
 #include <string>

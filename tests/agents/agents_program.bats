@@ -11,7 +11,7 @@ setup_file() {
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
 
-train() { "$DYNAMICCL_BIN" train "$SWEEP" --trigger-iterations 2 --config-iterations 20 "$@"; }
+train() { "$DYNAMICCL_BIN" train "$SWEEP" --structure-iterations 2 --config-iterations 20 "$@"; }
 
 @test "train --json - says on standard output what was trained, and nothing else there" {
   train -o p.dcpolicy --json - > said.json 2> talk
@@ -24,7 +24,7 @@ assert next(iter(said)) == "schema" and said["schema"] == 1
 assert said["output"] == "p.dcpolicy" and said["sha256"] == inspected["sha256"]
 swept, = said["inputs"]
 assert swept["kind"] == "measurements" and swept["sha256"] == sys.argv[1].split()[0]
-assert said["trigger"]["iterations"] == 2 and said["trigger"]["loss"] > 0
+assert said["structure"]["iterations"] == 2 and said["structure"]["loss"] > 0
 assert said["config"]["measured_configs"] > 1000 and said["config"]["error_factor"] > 1
 assert 0.9 < said["integers_as_floats"]["role"] <= 1 and said["seconds"] > 0
 PYTHON

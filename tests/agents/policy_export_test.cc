@@ -32,7 +32,7 @@ class PolicyExport : public ::testing::Test {
     settings.measurements = {Path("a.measurements")};
     settings.output = Path(output);
     settings.hold_out = {3, {"t1"}};
-    settings.trigger_iterations = 4;
+    settings.structure_iterations = 4;
     settings.config_iterations = 20;
     return settings;
   }

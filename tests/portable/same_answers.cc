@@ -58,9 +58,9 @@ std::string GoldenDigest(const PolicyTensors& tensors) {
 
 std::string StructureDigest(const Policy& policy, std::mt19937_64& random) {
   Digest digest;
-  StructureTrigger trigger(policy);
+  StructureAgent agent(policy);
   for (int call = 0; call < kCalls; ++call) {
-    const RecognisedStructure& recognised = trigger.Step(RandomCall(random));
+    const RecognisedStructure& recognised = agent.Step(RandomCall(random));
     digest.Add(recognised.next_role);
     digest.Add(recognised.phase);
     digest.Add(recognised.stage);

@@ -205,7 +205,7 @@ TEST(RunReport, HasEveryPartAndNoMarkupOfItsInputs) {
                                          .version_reasons = {{2, "<b>slow</b>"}}});
   for (const char* part :
        {"Fingerprints by stage", "<h3>Timeline", "who made them", "Choices over size and ranks", "<h3>Regret",
-        "Default against ours", "<h3>Trigger firings", "The guard&#39;s account"})
+        "Default against ours", "<h3>Structure firings", "The guard&#39;s account"})
     EXPECT_THAT(html, HasSubstr(part));
   for (const char* markup : {"<script", "<img", "<b>"}) EXPECT_THAT(html, Not(HasSubstr(markup)));
   EXPECT_THAT(html, HasSubstr("left to NCCL in place of Ring LL x2"));

@@ -84,7 +84,7 @@ Status RunDemo(DemoSession& session) {
   session.BeginStep("sweep", "timing every legal choice for the sizes that were used", left);
   DYNAMICCL_TRY(const SweptConfigs swept, SweepConfigs(session, runs));
   left -= budget.sweep_s;
-  session.BeginStep("train", "training the trigger agent and the config agent", left);
+  session.BeginStep("train", "training the structure agent and the config agent", left);
   DYNAMICCL_TRY(const std::string policy, TrainAgents(session, runs, swept));
   left -= budget.train_s;
   session.BeginStep("compare", "training again, by default and with what was learned, in turn", left);

@@ -33,7 +33,7 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.largest_rounds = quick ? 3 : 12;
   plan.sweep_repeats = quick ? 6 : 16;
   plan.sizes_a_collective = quick ? 7 : 12;
-  plan.trigger_iterations = quick ? 600 : 2000;
+  plan.structure_iterations = quick ? 600 : 2000;
   plan.config_iterations = quick ? 1000 : 3000;
   plan.whole_steps = quick ? 150 : 400;
   plan.whole_fabrics = quick ? 1 : 3;

@@ -44,7 +44,7 @@ struct DemoPlan {
   std::vector<std::string> other_topologies;
   // Topology that the agents never see.
   std::string held_out_topology;
-  // Shapes that are recorded for the trigger agent.
+  // Shapes that are recorded for the structure agent.
   std::vector<TrainingShape> training_shapes;
   // Shape that is evaluated; its width, bucket size and seed do not occur in training.
   TrainingShape held_out_shape;
@@ -60,7 +60,7 @@ struct DemoPlan {
   // At most so many size classes of a collective are swept.
   size_t sizes_a_collective = 0;
   // Training steps of the two agents.
-  int trigger_iterations = 0;
+  int structure_iterations = 0;
   int config_iterations = 0;
   DemoBudget budget;
 };

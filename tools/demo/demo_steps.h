@@ -83,7 +83,7 @@ inline constexpr const char* kBestArm = "best of sweep";
 // Fills result().imported from the first sample in traces/samples; nothing where the installation has none.
 Status AddImportedSample(DemoSession& session);
 
-// What the trigger agent took each call of a recorded run for.
+// What the structure agent took each call of a recorded run for.
 
 // Calls by the stage that was recognised after them: index 0 to 3, and 4 for unknown. Steps the same code as
 // a job does, on the calls alone.

@@ -113,7 +113,7 @@ Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, 
   for (const auto& [option, value] : std::initializer_list<std::pair<const char*, std::string>>{
            {"--measurements", swept.seen_path},
            {"--seed", std::to_string(plan.seed)},
-           {"--trigger-iterations", std::to_string(plan.trigger_iterations)},
+           {"--structure-iterations", std::to_string(plan.structure_iterations)},
            {"--config-iterations", std::to_string(plan.config_iterations)},
            {"--output", policy}}) {
     command.insert(command.end(), {option, value});

@@ -81,8 +81,8 @@ std::string WaitedTable(const RunReport& run) {
 
 }  // namespace
 
-HtmlSection TriggerFirings(const RunReport& run, const std::map<uint32_t, std::string>& reasons) {
-  const std::string title = "Trigger firings";
+HtmlSection StructureFirings(const RunReport& run, const std::map<uint32_t, std::string>& reasons) {
+  const std::string title = "Structure firings";
   if (run.versions.empty()) {
     return {
         "", title,

@@ -34,14 +34,14 @@ void Label(const RecognisedStructure& recognised, const CollectiveCall& call, Tr
 bool LabelByPolicy(const Policy& policy, TraceSection& section) {
   if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
   const std::map<uint32_t, CommunicatorInfo> communicators = CallsOf(section).communicators;
-  std::map<uint32_t, StructureTrigger> triggers;
+  std::map<uint32_t, StructureAgent> agents;
   for (TraceRecord& record : section.records) {
     const auto known = communicators.find(record.communicator);
     if (!IsTunableCall(record) || known == communicators.end()) continue;
-    StructureTrigger& trigger = triggers.try_emplace(record.communicator, policy).first->second;
+    StructureAgent& agent = agents.try_emplace(record.communicator, policy).first->second;
     const CollectiveCall call = IssuedCallOf(record, known->second).call;
-    Label(trigger.recognised(), call, record);
-    trigger.Step(call);
+    Label(agent.recognised(), call, record);
+    agent.Step(call);
   }
   return true;
 }

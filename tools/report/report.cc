@@ -91,7 +91,7 @@ void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
     HtmlSection whole{"", "Run " + run.name, ""};
     for (const HtmlSection& part :
          {RunOverview(run), Timeline(run), DecisionsMade(run), ChoicesOverSizes(run), RegretOfRun(run),
-          DefaultAgainstOurs(run), TriggerFirings(run, inputs.version_reasons), GuardSection(run, guard)})
+          DefaultAgainstOurs(run), StructureFirings(run, inputs.version_reasons), GuardSection(run, guard)})
       whole.html += fmt::format("<h3>{}</h3>\n{}", EscapeHtml(part.title), part.html);
     sections.push_back(std::move(whole));
   }

@@ -57,7 +57,7 @@ HtmlSection DecisionsMade(const RunReport& run);
 HtmlSection RegretOfRun(const RunReport& run);
 HtmlSection DefaultAgainstOurs(const RunReport& run);
 HtmlSection ChoicesOverSizes(const RunReport& run);
-HtmlSection TriggerFirings(const RunReport& run, const std::map<uint32_t, std::string>& reasons);
+HtmlSection StructureFirings(const RunReport& run, const std::map<uint32_t, std::string>& reasons);
 HtmlSection GuardSection(const RunReport& run, const GuardAccount& account);
 HtmlSection PolicyMap(const NamedPolicy& policy, const std::vector<NamedMeasurements>& measurements);
 

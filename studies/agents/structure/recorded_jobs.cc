@@ -8,7 +8,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "agents/trigger/framework_sequences.h"
+#include "agents/structure/framework_sequences.h"
 #include "src/fingerprint/call_token.h"
 #include "traces/format/trace_reader.h"
 

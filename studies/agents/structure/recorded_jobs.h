@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/base/status.h"
 #include "traces/format/trace.h"
 

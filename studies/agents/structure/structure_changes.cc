@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "agents/trigger/framework_sequences.h"
+#include "agents/structure/framework_sequences.h"
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl::agents {
@@ -116,9 +116,9 @@ Policy OnlyPart(const Policy& policy, Detector part) {
 }
 
 std::vector<bool> FlagsOf(const Policy& policy, const CallSequence& sequence) {
-  StructureTrigger trigger(policy);
+  StructureAgent agent(policy);
   std::vector<bool> flags;
-  for (const IssuedCall& issued : sequence.calls) flags.push_back(trigger.Step(issued.call).changed);
+  for (const IssuedCall& issued : sequence.calls) flags.push_back(agent.Step(issued.call).changed);
   return flags;
 }
 

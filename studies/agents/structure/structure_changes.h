@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/policy/policy.h"
 
 namespace dynamiccl::agents {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple learned alternative to the trigger agent: a histogram of the last calls, and a random forest for
-// each question.
+// The simple learned alternative to the structure agent: a histogram of the last calls, and a random forest
+// for each question.
 #pragma once
 
 #include <deque>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/fingerprint/fingerprint.h"
 #include "src/policy/structure_inference.h"
 #include "studies/agents/structure/random_forest.h"
@@ -44,7 +44,7 @@ struct StructureForests {
 // Trains all forests on every third call of the sequences.
 StructureForests TrainForests(const std::vector<CallSequence>& sequences, std::mt19937_64& random);
 
-// Used like StructureTrigger; it always answers. The forests must outlive it.
+// Used like StructureAgent; it always answers. The forests must outlive it.
 class ForestRecogniser {
  public:
   explicit ForestRecogniser(const StructureForests& forests) : forests_(&forests) {}

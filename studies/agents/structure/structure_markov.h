@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another simple learned alternative to the trigger agent: a hidden Markov model whose states are labels
+// Another simple learned alternative to the structure agent: a hidden Markov model whose states are labels
 // (stage, role, phase). Its probabilities are counted on labelled sequences, and states are filtered forward
 // (Rabiner, Proc. IEEE 77, 1989).
 #pragma once
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl::agents {
@@ -37,7 +37,7 @@ class MarkovModel {
   std::vector<std::vector<double>> shows_;
 };
 
-// Used like StructureTrigger; it always answers. The model must outlive it.
+// Used like StructureAgent; it always answers. The model must outlive it.
 class MarkovRecogniser {
  public:
   explicit MarkovRecogniser(const MarkovModel& model) : model_(&model) {}

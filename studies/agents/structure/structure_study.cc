@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "agents/trigger/trigger_calibration.h"
+#include "agents/structure/structure_calibration.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -44,26 +44,26 @@ std::vector<CallSequence> Jobs(JobPlan plan, int jobs, int steps, uint64_t seed)
 
 // A trained network and the policy made from it.
 struct Trained {
-  TriggerNetwork network;
+  FloatStructureNetwork network;
   std::unique_ptr<Policy> policy;
-  TriggerTrainingReport report;
+  StructureTrainingReport report;
 };
 
 // Trains, quantises and calibrates. The calibration's jobs have a seed of their own.
 Result<Trained> Learn(const StudySettings& settings, const JobPlan& plan, bool permuted) {
-  TriggerTrainingSettings training;
+  StructureTrainingSettings training;
   training.seed = settings.seed;
   training.iterations = settings.iterations;
   training.jobs = plan;
   training.permute_labels = permuted;
   Trained trained;
-  trained.network = TrainTrigger({}, training, &trained.report);
+  trained.network = TrainStructure({}, training, &trained.report);
   trained.policy = std::make_unique<Policy>();
-  DYNAMICCL_CHECK_OK(ExportTrigger(trained.network, trained.policy->tensors));
+  DYNAMICCL_CHECK_OK(ExportStructure(trained.network, trained.policy->tensors));
   JobPlan calibration = plan;
   calibration.invented = 0;
-  CalibrateTrigger(Jobs(calibration, kCalibrationJobs, kCalibrationSteps, settings.seed + 1), {},
-                   trained.policy->tensors);
+  CalibrateStructure(Jobs(calibration, kCalibrationJobs, kCalibrationSteps, settings.seed + 1), {},
+                     trained.policy->tensors);
   return trained;
 }
 
@@ -102,7 +102,7 @@ Result<StudySplit> StudyOne(const StudySettings& settings, const std::string& na
   split.training_seconds = trained.report.seconds;
   say(fmt::format("{}: trained in {:.0f} s; judging", name, split.training_seconds));
   split.who = JudgeAll(settings, data, *trained.policy);
-  split.agreement = CompareTrigger(trained.network, trained.policy->tensors, data.test, kAgreementCalls);
+  split.agreement = CompareStructure(trained.network, trained.policy->tensors, data.test, kAgreementCalls);
   for (const StructureAccuracy& who : split.who) {
     const Confusions& judged = who.judged[static_cast<size_t>(JudgedCalls::kAfterOneStep)];
     say(fmt::format("  {}: F1 of role {:.3f}, phase {:.3f}, stage {:.3f} after one step", who.recogniser,

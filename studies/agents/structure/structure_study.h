@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trigger agent recognises in jobs unlike those that it learned from, compared with simpler ways:
+// What the structure agent recognises in jobs unlike those that it learned from, compared with simpler ways:
 // known frameworks on a model family that it never saw, each framework that it never saw, recorded jobs, and
 // changes of a job's sizes. The network is trained once for each split.
 #pragma once
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/trigger_export.h"
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_export.h"
+#include "agents/structure/structure_training.h"
 #include "src/base/status.h"
 #include "studies/agents/structure/structure_changes.h"
 
@@ -44,7 +44,7 @@ struct StudySplit {
   std::string name;
   std::vector<StructureAccuracy> who;
   // The agreement of integers with floats on the split's test sequences.
-  TriggerAgreement agreement;
+  StructureAgreement agreement;
   double training_seconds = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training on windows of runs, and the detector around the trained network. The LSTM's equations are those of
-// trigger/bounded_lstm.h without the bound.
+// structure/bounded_lstm.h without the bound.
 #include "studies/agents/timing/recurrent_head.h"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -76,7 +76,7 @@ TEST(StructureInference, FollowsTheRealNetworkWithinTheTablesStep) {
 
 TEST(StructureInference, EqualCallsGiveEqualAnswersWhateverTheCommunicator) {
   const auto policy = test::MakeRandomPolicy(22);
-  StructureTrigger a(*policy), b(*policy);
+  StructureAgent a(*policy), b(*policy);
   std::mt19937_64 random(5);
   for (int step = 0; step < 2000; ++step) {
     CollectiveCall call = RandomCall(random);
@@ -89,35 +89,35 @@ TEST(StructureInference, EqualCallsGiveEqualAnswersWhateverTheCommunicator) {
 
 TEST(StructureInference, NothingIsRecognisedBeforeTheFirstCallOrWithoutAMargin) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
-  StructureTrigger trigger(*policy);
-  EXPECT_EQ(trigger.recognised(), RecognisedStructure{});
+  StructureAgent agent(*policy);
+  EXPECT_EQ(agent.recognised(), RecognisedStructure{});
   std::mt19937_64 random(6);
-  for (int step = 0; step < 20; ++step) EXPECT_EQ(trigger.Step(RandomCall(random)), RecognisedStructure{});
+  for (int step = 0; step < 20; ++step) EXPECT_EQ(agent.Step(RandomCall(random)), RecognisedStructure{});
 }
 
 TEST(StructureInference, AStageMustWinForTheHoldingTime) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   policy->tensors.structure.stage_hold_calls = 5;
   policy->tensors.head_bias[kStageRow + 3] = 8 * kTokenOne << policy->tensors.structure.head_fraction_bits;
-  StructureTrigger trigger(*policy);
-  for (int call = 1; call <= 4; ++call) EXPECT_EQ(trigger.Step({}).stage, ZeroStage::kUnknown) << call;
-  for (int call = 5; call <= 9; ++call) EXPECT_EQ(trigger.Step({}).stage, ZeroStage::kStage3) << call;
+  StructureAgent agent(*policy);
+  for (int call = 1; call <= 4; ++call) EXPECT_EQ(agent.Step({}).stage, ZeroStage::kUnknown) << call;
+  for (int call = 5; call <= 9; ++call) EXPECT_EQ(agent.Step({}).stage, ZeroStage::kStage3) << call;
 }
 
 // Steps of three sizes; then the buckets are another size.
 TEST(StructureInference, ANewShapeInASettledJobIsAChangeOnce) {
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   policy->tensors.structure.settled_calls = 100;
-  StructureTrigger trigger(*policy);
+  StructureAgent agent(*policy);
   const auto call_of = [](int i, uint64_t unit) {
     CollectiveCall call;
     call.bytes = unit * static_cast<uint64_t>(1 + i % 3);
     return call;
   };
-  for (int i = 0; i < 400; ++i) EXPECT_FALSE(trigger.Step(call_of(i, 1 << 20)).changed) << i;
-  EXPECT_TRUE(trigger.Step(call_of(0, 5 << 20)).changed);
-  for (int i = 1; i < 400; ++i) EXPECT_FALSE(trigger.Step(call_of(i, 5 << 20)).changed) << i;
-  EXPECT_TRUE(trigger.Step(call_of(0, 1 << 20)).changed) << "back to what was forgotten";
+  for (int i = 0; i < 400; ++i) EXPECT_FALSE(agent.Step(call_of(i, 1 << 20)).changed) << i;
+  EXPECT_TRUE(agent.Step(call_of(0, 5 << 20)).changed);
+  for (int i = 1; i < 400; ++i) EXPECT_FALSE(agent.Step(call_of(i, 5 << 20)).changed) << i;
+  EXPECT_TRUE(agent.Step(call_of(0, 1 << 20)).changed) << "back to what was forgotten";
 }
 
 TEST(StructureInference, ASurpriseIsAChangeFromTheThresholdOn) {
@@ -129,16 +129,16 @@ TEST(StructureInference, ASurpriseIsAChangeFromTheThresholdOn) {
   t.structure.surprise = 3 << kUnlikelihoodFractionBits;
   CollectiveCall gather;
   gather.collective = Collective::kAllGather;
-  StructureTrigger trigger(*policy);
-  EXPECT_FALSE(trigger.Step(gather).changed) << "nothing is expected before the first call";
-  EXPECT_FALSE(trigger.Step({}).changed);
-  EXPECT_EQ(trigger.recognised().surprise, 0);
-  EXPECT_TRUE(trigger.Step(gather).changed);
-  EXPECT_EQ(trigger.recognised().surprise, 3 << kUnlikelihoodFractionBits);
+  StructureAgent agent(*policy);
+  EXPECT_FALSE(agent.Step(gather).changed) << "nothing is expected before the first call";
+  EXPECT_FALSE(agent.Step({}).changed);
+  EXPECT_EQ(agent.recognised().surprise, 0);
+  EXPECT_TRUE(agent.Step(gather).changed);
+  EXPECT_EQ(agent.recognised().surprise, 3 << kUnlikelihoodFractionBits);
   t.structure.surprise += 1;
-  trigger.Restart(*policy);
-  trigger.Step({});
-  EXPECT_FALSE(trigger.Step(gather).changed);
+  agent.Restart(*policy);
+  agent.Step({});
+  EXPECT_FALSE(agent.Step(gather).changed);
 }
 
 TEST(StructureInference, WhatATinyAllReduceIsItsSizeTells) {

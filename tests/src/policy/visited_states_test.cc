@@ -157,10 +157,10 @@ TEST(VisitedStates, EveryPartOfACallCounts) {
   EXPECT_NE(visited.Follow(elsewhere), nullptr) << "no part of the token";
 }
 
-// The trigger without a memory.
-class PlainTrigger {
+// The agent without a memory.
+class PlainStructure {
  public:
-  explicit PlainTrigger(const Policy& policy) : network_(policy.tensors) {}
+  explicit PlainStructure(const Policy& policy) : network_(policy.tensors) {}
 
   RecognisedStructure Step(const CollectiveCall& call) {
     const StructureThresholds& thresholds = network_.thresholds();
@@ -247,29 +247,29 @@ class Job {
   size_t at_ = 0;
 };
 
-TEST(VisitedStates, ATriggerAnswersAsWithoutMemory) {
+TEST(VisitedStates, AnAgentAnswersAsWithoutMemory) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     const auto policy = MakePolicy(seed, seed % 3 == 0 ? 1 : 16), next = MakePolicy(seed + 100, 16);
-    auto plain = std::make_unique<PlainTrigger>(*policy);
-    StructureTrigger trigger(*policy);
+    auto plain = std::make_unique<PlainStructure>(*policy);
+    StructureAgent agent(*policy);
     Job job(seed, 1 + seed * 7 % 40, 300);
     for (int i = 0; i < 12'000; ++i) {
       if (i == 9'000) {
-        plain = std::make_unique<PlainTrigger>(*next);
-        trigger.Restart(*next);
-        ASSERT_EQ(trigger.recognised(), RecognisedStructure{});
+        plain = std::make_unique<PlainStructure>(*next);
+        agent.Restart(*next);
+        ASSERT_EQ(agent.recognised(), RecognisedStructure{});
       }
       const CollectiveCall call = job.Next();
       const RecognisedStructure expected = plain->Step(call);
-      ASSERT_EQ(trigger.Step(call), expected) << "seed " << seed << " call " << i;
-      ASSERT_EQ(trigger.recognised(), expected);
+      ASSERT_EQ(agent.Step(call), expected) << "seed " << seed << " call " << i;
+      ASSERT_EQ(agent.recognised(), expected);
     }
   }
 }
 
 TEST(VisitedStates, ANetworkThatForgetsComesBackToTheSameBits) {
   const auto policy = MakePolicy(31, 16);
-  PlainTrigger plain(*policy);
+  PlainStructure plain(*policy);
   Job job(3, 24, ~uint64_t{0});
   LstmState before;
   int equal = 0;

@@ -5,7 +5,7 @@
 setup_file() {
   export SWEEP="$BATS_FILE_TMPDIR/c.measurements" POLICY="$BATS_FILE_TMPDIR/p.dcpolicy"
   "$WRITE_SYNTHETIC_SWEEP" "$SWEEP"
-  "$DYNAMICCL_BIN" train "$SWEEP" --trigger-iterations 2 --config-iterations 20 -o "$POLICY" > "$BATS_FILE_TMPDIR/talk"
+  "$DYNAMICCL_BIN" train "$SWEEP" --structure-iterations 2 --config-iterations 20 -o "$POLICY" > "$BATS_FILE_TMPDIR/talk"
 }
 
 setup() { cd "$BATS_TEST_TMPDIR"; }

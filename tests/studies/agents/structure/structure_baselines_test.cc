@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 #include "studies/agents/structure/recorded_jobs.h"
 #include "studies/agents/structure/structure_changes.h"
 #include "studies/agents/structure/structure_forest.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/trigger_calibration.h"
+#include "agents/structure/structure_calibration.h"
 
 #include <gtest/gtest.h>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 #include "tests/support/sample_policy.h"
 
 namespace dynamiccl::agents {
@@ -18,28 +18,28 @@ std::vector<CallSequence> Jobs(uint64_t seed) {
 }
 
 // Of a random network, whose answers are hardly ever right: it must fall silent rather than err.
-TEST(TriggerCalibration, WhoKnowsNothingSaysUnknown) {
+TEST(StructureCalibration, WhoKnowsNothingSaysUnknown) {
   const auto policy = test::MakeRandomPolicy(4);
-  CalibrateTrigger(Jobs(1), {.answers_right = 0.95}, policy->tensors);
+  CalibrateStructure(Jobs(1), {.answers_right = 0.95}, policy->tensors);
   policy->tensors.structure.stage_hold_calls = 1;
   const StructureAccuracy accuracy = JudgePolicy(*policy, Jobs(2));
   EXPECT_LT(static_cast<double>(accuracy.phase.wrong), 0.15 * static_cast<double>(accuracy.phase.calls()));
   EXPECT_LT(static_cast<double>(accuracy.stage.wrong), 0.15 * static_cast<double>(accuracy.stage.calls()));
 }
 
-TEST(TriggerCalibration, TheThresholdHasAsManyAlarmsAsAllowed) {
+TEST(StructureCalibration, TheThresholdHasAsManyAlarmsAsAllowed) {
   const auto policy = test::MakeRandomPolicy(5);
   const std::vector<CallSequence> jobs = Jobs(3);
   for (const double allowed : {0.0, 0.01, 0.2}) {
     const CalibrationReport report =
-        CalibrateTrigger(jobs, {.answers_right = 0.9, .false_alarms = allowed}, policy->tensors);
+        CalibrateStructure(jobs, {.answers_right = 0.9, .false_alarms = allowed}, policy->tensors);
     policy->tensors.structure.settled_calls = 1 << 16;
     uint64_t alarms = 0;
     for (const CallSequence& job : jobs) {
-      StructureTrigger trigger(*policy);
+      StructureAgent agent(*policy);
       const size_t quiet = job.step_begins.size() > 2 ? job.step_begins[2] : job.calls.size();
       for (size_t i = 0; i < job.calls.size(); ++i)
-        alarms += trigger.Step(job.calls[i].call).changed && i >= quiet ? 1 : 0;
+        alarms += agent.Step(job.calls[i].call).changed && i >= quiet ? 1 : 0;
     }
     EXPECT_GT(report.quiet_calls, 1000u);
     EXPECT_LE(static_cast<double>(alarms), allowed * static_cast<double>(report.quiet_calls));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets the trigger agent's thresholds on sequences that training did not see.
+// Sets the structure agent's thresholds on sequences that training did not see.
 #pragma once
 
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "src/policy/policy.h"
 
 namespace dynamiccl::agents {
 
 // The rates that the thresholds aim at.
-struct TriggerCalibration {
+struct StructureCalibration {
   // Share of right answers among those that are not "unknown". If no margin reaches it, the widest margin is
   // set.
   double answers_right = 0.95;
@@ -26,7 +26,7 @@ struct CalibrationReport {
 
 // Sets margins and the threshold of surprise in `tensors`, whose weights must be valid. Calls from the third
 // step on count as quiet: by then a job repeats itself.
-CalibrationReport CalibrateTrigger(const std::vector<CallSequence>& sequences,
-                                   const TriggerCalibration& calibration, PolicyTensors& tensors);
+CalibrationReport CalibrateStructure(const std::vector<CallSequence>& sequences,
+                                     const StructureCalibration& calibration, PolicyTensors& tensors);
 
 }  // namespace dynamiccl::agents

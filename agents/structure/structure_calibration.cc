@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the integer network over all sequences, as a job would, and collects for each answer how far the best
 // class led the second. A threshold is then an order statistic of what was collected.
-#include "agents/trigger/trigger_calibration.h"
+#include "agents/structure/structure_calibration.h"
 
 #include <algorithm>
 #include <functional>
@@ -100,8 +100,8 @@ int32_t SurpriseFor(std::vector<int32_t> surprises, double false_alarms) {
 
 }  // namespace
 
-CalibrationReport CalibrateTrigger(const std::vector<CallSequence>& sequences,
-                                   const TriggerCalibration& calibration, PolicyTensors& tensors) {
+CalibrationReport CalibrateStructure(const std::vector<CallSequence>& sequences,
+                                     const StructureCalibration& calibration, PolicyTensors& tensors) {
   const StructureNetwork network(tensors);
   Answers answers;
   for (const CallSequence& sequence : sequences) Collect(network, sequence, answers);

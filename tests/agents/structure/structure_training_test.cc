@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include "agents/evaluation/structure_accuracy.h"
-#include "agents/trigger/trigger_export.h"
+#include "agents/structure/structure_export.h"
 #include "src/policy/policy_checks.h"
 #include "tests/support/zero_stages.h"
 
 namespace dynamiccl::agents {
 namespace {
 
-TriggerTrainingSettings Short() {
-  TriggerTrainingSettings settings;
+StructureTrainingSettings Short() {
+  StructureTrainingSettings settings;
   settings.iterations = 1200;
   settings.batch = 32;
   settings.jobs = {{"dynamiccl-zero"}, {"gpt", "bert"}, 48, 4};
@@ -40,27 +40,28 @@ std::vector<CallSequence> UnseenRuns() {
 }
 
 // One training for all tests of this file: it takes seconds.
-const TriggerNetwork& Trained() {
-  static const TriggerNetwork network = [] {
-    TriggerTrainingReport report;
-    return TrainTrigger({}, Short(), &report);
+const FloatStructureNetwork& Trained() {
+  static const FloatStructureNetwork network = [] {
+    StructureTrainingReport report;
+    return TrainStructure({}, Short(), &report);
   }();
   return network;
 }
 
-TEST(TriggerTraining, EqualSeedsGiveEqualWeights) {
-  TriggerTrainingSettings settings = Short();
+TEST(StructureTraining, EqualSeedsGiveEqualWeights) {
+  StructureTrainingSettings settings = Short();
   settings.iterations = 3;
-  TriggerTrainingReport report;
-  const TriggerNetwork a = TrainTrigger({}, settings, &report), b = TrainTrigger({}, settings, &report);
+  StructureTrainingReport report;
+  const FloatStructureNetwork a = TrainStructure({}, settings, &report),
+                              b = TrainStructure({}, settings, &report);
   EXPECT_TRUE(at::equal(a.hidden_weights, b.hidden_weights));
   settings.seed = 2;
-  EXPECT_FALSE(at::equal(a.hidden_weights, TrainTrigger({}, settings, &report).hidden_weights));
+  EXPECT_FALSE(at::equal(a.hidden_weights, TrainStructure({}, settings, &report).hidden_weights));
 }
 
-TEST(TriggerTraining, RecognisesRolesAndStagesOfUnseenWidths) {
+TEST(StructureTraining, RecognisesRolesAndStagesOfUnseenWidths) {
   Policy policy;
-  ASSERT_TRUE(ExportTrigger(Trained(), policy.tensors));
+  ASSERT_TRUE(ExportStructure(Trained(), policy.tensors));
   const StructureAccuracy accuracy = JudgePolicy(policy, UnseenRuns());
   EXPECT_GT(accuracy.role.share_right(), 0.85);
   EXPECT_LT(static_cast<double>(accuracy.stage.wrong), 0.2 * static_cast<double>(accuracy.stage.calls()));
@@ -74,11 +75,11 @@ TEST(TriggerTraining, RecognisesRolesAndStagesOfUnseenWidths) {
   }
 }
 
-TEST(TriggerExport, IntegersChooseAsFloats) {
+TEST(StructureExport, IntegersChooseAsFloats) {
   Policy policy;
-  ASSERT_TRUE(ExportTrigger(Trained(), policy.tensors));
+  ASSERT_TRUE(ExportStructure(Trained(), policy.tensors));
   EXPECT_TRUE(SumsFit(policy.tensors, Agent::kStructure));
-  const TriggerAgreement agreement = CompareTrigger(Trained(), policy.tensors, UnseenRuns(), 48);
+  const StructureAgreement agreement = CompareStructure(Trained(), policy.tensors, UnseenRuns(), 48);
   EXPECT_GT(agreement.role, 0.98);
   EXPECT_GT(agreement.phase, 0.98);
   // Between stages 1 and 2, which are alike, the last bit decides.

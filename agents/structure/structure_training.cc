@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Truncated backpropagation through time with Adam. Each place of the batch walks through its own sequence
 // stretch by stretch; when the sequence ends, another begins there from an empty state.
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -18,7 +18,7 @@
 #include <cmath>
 #include <map>
 
-#include "agents/trigger/bounded_lstm.h"
+#include "agents/structure/bounded_lstm.h"
 #include "src/base/clock.h"
 #include "src/policy/structure_layout.h"
 
@@ -44,9 +44,9 @@ at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator
   return at::empty(sizes).uniform_(-bound, bound, generator).requires_grad_(true);
 }
 
-TriggerNetwork InitialNetwork(at::Generator& generator) {
+FloatStructureNetwork InitialNetwork(at::Generator& generator) {
   const double bound = 1 / std::sqrt(double{kStructureHidden});
-  TriggerNetwork network;
+  FloatStructureNetwork network;
   network.input_weights = Uniform({kGateRows, kTokenFeatures}, bound, generator);
   network.hidden_weights = Uniform({kGateRows, kStructureHidden}, bound, generator);
   at::Tensor bias = at::zeros({kGateRows});
@@ -66,7 +66,7 @@ at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
                                 classes.index_select(0, told));
 }
 
-at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
+at::Tensor Loss(const at::Tensor& logits, const StructureBatch& batch) {
   const auto shape = logits.sizes();
   const at::Tensor roles =
       logits.narrow(-1, 0, kRoleRows).reshape({shape[0], shape[1], kTunableCollectives, kRoleClasses});
@@ -80,22 +80,23 @@ at::Tensor Loss(const at::Tensor& logits, const TriggerBatch& batch) {
 }
 
 // All members of a batch, for operations on each of them.
-constexpr at::Tensor TriggerBatch::*kParts[] = {&TriggerBatch::tokens,           &TriggerBatch::roles,
-                                                &TriggerBatch::phases,           &TriggerBatch::stages,
-                                                &TriggerBatch::next_collectives, &TriggerBatch::next_sizes};
+constexpr at::Tensor StructureBatch::*kParts[] = {
+    &StructureBatch::tokens,           &StructureBatch::roles,
+    &StructureBatch::phases,           &StructureBatch::stages,
+    &StructureBatch::next_collectives, &StructureBatch::next_sizes};
 
 // `calls` calls of all sequences, from call `at` on: views.
-TriggerBatch Narrow(const TriggerBatch& whole, int64_t at, int64_t calls) {
-  TriggerBatch part;
+StructureBatch Narrow(const StructureBatch& whole, int64_t at, int64_t calls) {
+  StructureBatch part;
   for (const auto member : kParts) part.*member = (whole.*member).narrow(1, at, calls);
   return part;
 }
 
-TriggerBatch Concatenate(const std::vector<TriggerBatch>& sequences) {
-  TriggerBatch batch;
+StructureBatch Concatenate(const std::vector<StructureBatch>& sequences) {
+  StructureBatch batch;
   for (const auto member : kParts) {
     std::vector<at::Tensor> parts;
-    for (const TriggerBatch& each : sequences) parts.push_back(each.*member);
+    for (const StructureBatch& each : sequences) parts.push_back(each.*member);
     batch.*member = at::cat(parts);
   }
   return batch;
@@ -119,7 +120,7 @@ int JobsFor(int iterations) {
   return std::clamp(iterations / 30, 12, 150);
 }
 
-JobPlan PlanOf(const TriggerTrainingSettings& settings) {
+JobPlan PlanOf(const StructureTrainingSettings& settings) {
   JobPlan plan = Completed(settings.jobs);
   if (plan.jobs == 0) plan.jobs = JobsFor(settings.iterations);
   return plan;
@@ -128,7 +129,7 @@ JobPlan PlanOf(const TriggerTrainingSettings& settings) {
 // Supplies the batches of a training, which owns it.
 class Sampler {
  public:
-  Sampler(const std::vector<CallSequence>& recorded, const TriggerTrainingSettings& settings)
+  Sampler(const std::vector<CallSequence>& recorded, const StructureTrainingSettings& settings)
       : random_(settings.seed),
         recorded_(recorded),
         generated_(RandomJobs(PlanOf(settings), random_)),
@@ -140,11 +141,11 @@ class Sampler {
   // The next stretch of every sequence of the batch, and the states before it. Where a sequence has ended,
   // another begins from an empty state.
   struct Stretch {
-    TriggerBatch batch;
+    StructureBatch batch;
     BoundedLstmState state;
   };
   Stretch Next(const BoundedLstmState& ended) {
-    std::vector<TriggerBatch> parts;
+    std::vector<StructureBatch> parts;
     Stretch next;
     next.state = ended;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -172,7 +173,7 @@ class Sampler {
 
   // A whole sequence of the batch, and how many of its calls were used.
   struct Place {
-    TriggerBatch whole;
+    StructureBatch whole;
     int64_t at = 0;
     int64_t calls = 0;
   };
@@ -206,21 +207,21 @@ class Sampler {
   std::mt19937_64 random_;
   const std::vector<CallSequence>& recorded_;
   const std::vector<CallSequence> generated_;
-  const TriggerTrainingSettings settings_;
+  const StructureTrainingSettings settings_;
   std::map<std::string, std::vector<size_t>> by_framework_;
   std::vector<Place> places_;
 };
 
 }  // namespace
 
-at::Tensor TriggerNetwork::Logits(const at::Tensor& tokens, BoundedLstmState* state,
-                                  const at::Tensor& noise) const {
+at::Tensor FloatStructureNetwork::Logits(const at::Tensor& tokens, BoundedLstmState* state,
+                                         const at::Tensor& noise) const {
   at::Tensor inputs = at::linear(tokens, input_weights, gate_bias);
   if (noise.defined()) inputs = inputs + noise;
   return at::linear(BoundedLstm(inputs, hidden_weights, kLargestCell, state), head_weights, head_bias);
 }
 
-std::vector<at::Tensor> TriggerNetwork::parameters() const {
+std::vector<at::Tensor> FloatStructureNetwork::parameters() const {
   return {input_weights, hidden_weights, gate_bias, head_weights, head_bias};
 }
 
@@ -233,11 +234,12 @@ JobPlan Completed(JobPlan plan) {
   return plan;
 }
 
-TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
-                            const TriggerTrainingSettings& settings, TriggerTrainingReport* report) {
+FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
+                                     const StructureTrainingSettings& settings,
+                                     StructureTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   at::Generator generator = at::detail::createCPUGenerator(settings.seed);
-  TriggerNetwork network = InitialNetwork(generator);
+  FloatStructureNetwork network = InitialNetwork(generator);
   Sampler sampler(recorded, settings);
   torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
   BoundedLstmState state{at::zeros({settings.batch, kStructureHidden}),

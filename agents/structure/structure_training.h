@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "agents/trigger/bounded_lstm.h"
-#include "agents/trigger/framework_sequences.h"
-#include "agents/trigger/trigger_dataset.h"
+#include "agents/structure/bounded_lstm.h"
+#include "agents/structure/framework_sequences.h"
+#include "agents/structure/structure_dataset.h"
 
 namespace dynamiccl::agents {
 
 // The parameters in LibTorch's layout (gates in the order input, forget, candidate, output), with one bias
 // instead of LibTorch's two. All are fp32.
-struct TriggerNetwork {
+struct FloatStructureNetwork {
   // [kGateRows, kTokenFeatures].
   at::Tensor input_weights;
   // [kGateRows, kStructureHidden].
@@ -36,7 +36,7 @@ struct TriggerNetwork {
 };
 
 // Settings of the training.
-struct TriggerTrainingSettings {
+struct StructureTrainingSettings {
   uint64_t seed = 1;
   int iterations = 5000;
   // Sequences that are learned from at the same time.
@@ -54,7 +54,7 @@ struct TriggerTrainingSettings {
 };
 
 // How the training went.
-struct TriggerTrainingReport {
+struct StructureTrainingReport {
   double seconds = 0;
   // Mean over the last tenth of the iterations.
   double loss = 0;
@@ -68,7 +68,8 @@ JobPlan Completed(JobPlan plan);
 // Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if
 // there are sequences, the rest is generated and invented (settings.jobs). Two thirds of all sequences are
 // rescaled. Equal seeds and inputs give equal networks with one thread.
-TriggerNetwork TrainTrigger(const std::vector<CallSequence>& recorded,
-                            const TriggerTrainingSettings& settings, TriggerTrainingReport* report);
+FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
+                                     const StructureTrainingSettings& settings,
+                                     StructureTrainingReport* report);
 
 }  // namespace dynamiccl::agents

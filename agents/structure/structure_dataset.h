@@ -6,12 +6,12 @@
 
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 
 namespace dynamiccl::agents {
 
 // Tokens and targets of some sequences; all tensors are contiguous.
-struct TriggerBatch {
+struct StructureBatch {
   // fp32 [sequence, call, kTokenFeatures], in which 1.0 stands for the integer kTokenOne.
   at::Tensor tokens;
   // int64 [sequence, call, kTunableCollectives]: role class of the next group's first call of that
@@ -31,7 +31,7 @@ struct TriggerBatch {
 // empty tokens and no targets. Roles and phases are those of the next group's calls, learned at the last call
 // of the present group, as a job sees them. A tiny AllReduce has no target for its role, since its size
 // reveals it.
-TriggerBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
-                       int length);
+StructureBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
+                         int length);
 
 }  // namespace dynamiccl::agents

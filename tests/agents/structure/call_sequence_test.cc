@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 #include "src/base/status.h"
 #include "src/policy/policy.h"
 
@@ -12,19 +12,19 @@ namespace dynamiccl::agents {
 
 // Fills weights, tables of sigmoid and tanh, and thresholds. Weights get as many fraction bits as fit into 16
 // bits and keep every sum below 2^31. kInternal if no scale achieves that. Margins and surprise are
-// preliminary until CalibrateTrigger.
-Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& tensors);
+// preliminary until CalibrateStructure.
+Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& tensors);
 
 // Golden tokens: the first calls of eight sequences, or of as many as exist, repeated. `sequences` must not
 // be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);
 
 // The share of calls with a target for which float and integer networks rank the same class first, by head.
-struct TriggerAgreement {
+struct StructureAgreement {
   double role = 1, phase = 1, stage = 1;
 };
 // Compares the first `length` calls of each sequence.
-TriggerAgreement CompareTrigger(const TriggerNetwork& network, const PolicyTensors& tensors,
-                                const std::vector<CallSequence>& sequences, int length);
+StructureAgreement CompareStructure(const FloatStructureNetwork& network, const PolicyTensors& tensors,
+                                    const std::vector<CallSequence>& sequences, int length);
 
 }  // namespace dynamiccl::agents

@@ -3,7 +3,7 @@
 // call, so that the product of a call with the hidden weights is one matrix product over all sequences.
 // tanh(x) is computed as 2 sigmoid(2 x) - 1, so that all four gates share one pass of the sigmoid: the
 // candidate's sums are doubled beforehand.
-#include "agents/trigger/bounded_lstm.h"
+#include "agents/structure/bounded_lstm.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

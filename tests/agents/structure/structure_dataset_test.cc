@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/trigger_dataset.h"
+#include "agents/structure/structure_dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,8 @@ CallSequence Groups() {
        Call(1, Collective::kAllReduce, Role::kScalar)}};
 }
 
-TEST(TriggerDataset, TargetsAreTheNextGroupsCallsAfterTheLastCallOfAGroup) {
-  const TriggerBatch batch = MakeBatch({Groups()}, {0}, 6);
+TEST(StructureDataset, TargetsAreTheNextGroupsCallsAfterTheLastCallOfAGroup) {
+  const StructureBatch batch = MakeBatch({Groups()}, {0}, 6);
   const auto role = [&](int64_t call, Collective collective) {
     return batch.roles[0][call][static_cast<int64_t>(collective)].item<int64_t>();
   };
@@ -42,9 +42,9 @@ TEST(TriggerDataset, TargetsAreTheNextGroupsCallsAfterTheLastCallOfAGroup) {
   EXPECT_EQ(batch.stages[0][5].item<int64_t>(), -1) << "padding";
 }
 
-TEST(TriggerDataset, TokensAreThoseOfThePolicy) {
+TEST(StructureDataset, TokensAreThoseOfThePolicy) {
   const CallSequence sequence = Groups();
-  const TriggerBatch batch = MakeBatch({sequence}, {1}, 3);
+  const StructureBatch batch = MakeBatch({sequence}, {1}, 3);
   CallTokenizer tokenizer;
   for (int64_t call = 0; call < 3; ++call) {
     const CallToken token = tokenizer.Next(sequence.calls[static_cast<size_t>(call) + 1].call);

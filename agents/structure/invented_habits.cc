@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws each habit independently of the others. The probabilities only need to give every habit a fair share
 // of jobs.
-#include "agents/trigger/invented_jobs.h"
+#include "agents/structure/invented_jobs.h"
 
 #include <algorithm>
 #include <array>
 
-#include "agents/trigger/random_draws.h"
+#include "agents/structure/random_draws.h"
 
 namespace dynamiccl::agents {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens come from the same CallTokenizer that jobs use (src/policy), so training sees exactly what a job
 // sees.
-#include "agents/trigger/trigger_dataset.h"
+#include "agents/structure/structure_dataset.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -66,10 +66,10 @@ void FillSequence(const std::vector<IssuedCall>& calls, size_t begin, int length
 
 }  // namespace
 
-TriggerBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
-                       int length) {
+StructureBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
+                         int length) {
   const auto count = static_cast<int64_t>(sequences.size());
-  TriggerBatch batch;
+  StructureBatch batch;
   batch.tokens = at::zeros({count, length, kTokenFeatures});
   batch.roles = at::full({count, length, kTunableCollectives}, -1, at::kLong);
   batch.phases = at::full({count, length}, -1, at::kLong);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled calls of one communicator: what the trigger agent is trained and judged on. Sequences come from
+// Labelled calls of one communicator: what the structure agent is trained and judged on. Sequences come from
 // traces and from generators, and either kind can be varied by rescaling and reinventing.
 #pragma once
 

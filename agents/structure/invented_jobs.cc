@@ -2,7 +2,7 @@
 // Simulates a training step symbolically: a forward pass over the blocks, a backward pass in reverse, and the
 // end of the step, each emitting operations as the habits say. A stream of parameters is cut into messages by
 // PieceCutter, and messages are joined to NCCL groups by GroupEnd.
-#include "agents/trigger/invented_jobs.h"
+#include "agents/structure/invented_jobs.h"
 
 #include <algorithm>
 #include <map>

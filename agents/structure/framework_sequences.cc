@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws job shapes until a generator accepts one, generates a run, and splits its operations by communicator.
-#include "agents/trigger/framework_sequences.h"
+#include "agents/structure/framework_sequences.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "agents/trigger/invented_jobs.h"
-#include "agents/trigger/random_draws.h"
+#include "agents/structure/invented_jobs.h"
+#include "agents/structure/random_draws.h"
 
 namespace dynamiccl::agents {
 namespace {

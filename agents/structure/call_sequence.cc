@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extraction of sequences from traces, and the two variations. All random choices come from random_draws.h or
 // from the engine directly, so that a seed gives the same data on every machine.
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "agents/trigger/random_draws.h"
+#include "agents/structure/random_draws.h"
 #include "src/fingerprint/call_token.h"
 #include "traces/format/trace_calls.h"
 

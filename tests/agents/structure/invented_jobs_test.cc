@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/invented_jobs.h"
+#include "agents/structure/invented_jobs.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "agents/trigger/framework_sequences.h"
+#include "agents/structure/framework_sequences.h"
 
 namespace dynamiccl::agents {
 namespace {

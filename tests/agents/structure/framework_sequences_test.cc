@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agents/trigger/framework_sequences.h"
+#include "agents/structure/framework_sequences.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "agents/trigger/trigger_training.h"
+#include "agents/structure/structure_training.h"
 
 namespace dynamiccl::agents {
 namespace {

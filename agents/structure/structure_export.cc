@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantisation with shrinking scales, as config_export.cc does it, and the comparison with the float network.
-#include "agents/trigger/trigger_export.h"
+#include "agents/structure/structure_export.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -56,7 +56,7 @@ struct Tallies {
   Tally role, phase, stage;
 };
 
-void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const TriggerBatch& batch,
+void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const StructureBatch& batch,
                      int64_t sequence, Tallies& tallies) {
   const at::Tensor roles = batch.roles[sequence], phases = batch.phases[sequence],
                    stages = batch.stages[sequence];
@@ -91,7 +91,7 @@ at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedC
 
 }  // namespace
 
-Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& t) {
+Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& t) {
   const at::Tensor gates = at::cat({network.input_weights, network.hidden_weights}, 1);
   FillTables(t);
   t.structure = {FractionBits(gates, kMaxFractionBits),
@@ -114,7 +114,7 @@ Status ExportTrigger(const TriggerNetwork& network, PolicyTensors& t) {
     return {};
   }
   return MakeError(ErrorKind::kInternal,
-                   "the trigger agent's weights are too large for 16 bits; train with another --seed");
+                   "the structure agent's weights are too large for 16 bits; train with another --seed");
 }
 
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& t) {
@@ -128,10 +128,10 @@ void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors&
   }
 }
 
-TriggerAgreement CompareTrigger(const TriggerNetwork& network, const PolicyTensors& tensors,
-                                const std::vector<CallSequence>& sequences, int length) {
+StructureAgreement CompareStructure(const FloatStructureNetwork& network, const PolicyTensors& tensors,
+                                    const std::vector<CallSequence>& sequences, int length) {
   const c10::AutoGradMode no_gradients(false);
-  const TriggerBatch batch = MakeBatch(sequences, std::vector<size_t>(sequences.size()), length);
+  const StructureBatch batch = MakeBatch(sequences, std::vector<size_t>(sequences.size()), length);
   const at::Tensor real = network.Logits(batch.tokens);
   Tallies tallies;
   for (size_t i = 0; i < sequences.size(); ++i) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agents/trigger/call_sequence.h"
+#include "agents/structure/call_sequence.h"
 #include "traces/generators/framework_generator.h"
 
 namespace dynamiccl::agents {

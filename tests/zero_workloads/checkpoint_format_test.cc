@@ -237,11 +237,12 @@ TEST(CheckpointLayout, AnElementTwiceIsNoCheckpointThoughTheCountIsRight) {
     return status ? std::string() : status.error().message;
   };
   const std::string twice = "master: w: elements are there twice";
-  EXPECT_EQ(refused([](auto* index) { index->ranges[2] = {0, 0, 0, 32, {3, 6, 0}, 4, 11}; }), twice);
-  EXPECT_EQ(refused([](auto* index) { index->ranges[1].slice.base = 0; }), twice);
-  EXPECT_EQ(refused([](auto* index) { index->ranges[1].slice.base = 2; }), twice);
-  EXPECT_EQ(refused([](auto* index) { index->ranges[1].slice = {12, 24, 12}; }), twice);
-  EXPECT_EQ(refused([](auto* index) { index->ranges.pop_back(); }), "master: w: 17 of 24 elements are there");
+  EXPECT_EQ(refused([](auto* changed) { changed->ranges[2] = {0, 0, 0, 32, {3, 6, 0}, 4, 11}; }), twice);
+  EXPECT_EQ(refused([](auto* changed) { changed->ranges[1].slice.base = 0; }), twice);
+  EXPECT_EQ(refused([](auto* changed) { changed->ranges[1].slice.base = 2; }), twice);
+  EXPECT_EQ(refused([](auto* changed) { changed->ranges[1].slice = {12, 24, 12}; }), twice);
+  EXPECT_EQ(refused([](auto* changed) { changed->ranges.pop_back(); }),
+            "master: w: 17 of 24 elements are there");
 }
 
 TEST(CheckpointLayout, AskedForMoreThanItHasAnIndexIsRefusedAtOnce) {

@@ -4,15 +4,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 // The arguments of one call, as the witness keeps them.
 template <typename... Arguments>
 std::vector<unsigned char> BytesOf(const Arguments&... arguments) {
-  std::vector<unsigned char> bytes;
+  std::vector<unsigned char> bytes((sizeof(arguments) + ... + 0));
+  [[maybe_unused]] unsigned char* next = bytes.data();
   [[maybe_unused]] const auto add = [&](const auto& argument) {
-    const auto* begin = reinterpret_cast<const unsigned char*>(&argument);
-    bytes.insert(bytes.end(), begin, begin + sizeof(argument));
+    std::memcpy(next, &argument, sizeof(argument));
+    next += sizeof(argument);
   };
   (add(arguments), ...);
   return bytes;

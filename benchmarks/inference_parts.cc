@@ -14,8 +14,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr int kRounds = 15;
-// Steps of a round, about a millisecond. Fewer than an agent keeps states, so that a round can consist of
-// lookups only.
+// Steps of a round, which takes about a millisecond. An agent remembers more states than that, so a round can
+// consist of lookups only.
 constexpr size_t kStepsARound = 4000;
 static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kRest);
 constexpr int kColdSteps = 100;
@@ -100,7 +100,7 @@ void AddCalls(Subjects& s, const Policy& policy, std::vector<Part>& parts) {
                    }});
   parts.push_back({"call, computed", [&s](size_t) { s.computed.Step(NewCall(++s.calls)); },
                    [&s, &policy] {
-                     // So many calls that never repeat make the agent stop looking states up.
+                     // The agent stops looking states up after this many calls that never repeat.
                      s.computed.Restart(policy);
                      for (size_t i = 0; i <= VisitedStates::kStates; ++i) s.computed.Step(NewCall(++s.calls));
                    }});

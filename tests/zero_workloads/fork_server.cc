@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded under dynamiccl-zero: loads the program once and forks a copy for every rank that is asked for.
-// Half of a short training is otherwise the loading of LibTorch. What runs is the program's own main(), from
-// a fresh process. Requests come on the descriptor $FORK_SERVER_FD, see rank_server.h; its end ends the
-// server.
+// A library that is preloaded into dynamiccl-zero and turns it into a fork server. The program is loaded
+// once, and each rank that a test asks for is a fork that runs the program's own main(). Loading LibTorch
+// would otherwise take half of a short training. The test sends its requests to the descriptor
+// $FORK_SERVER_FD (rank_server.h) and ends the server by closing its end.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -23,9 +23,9 @@ using Main = int (*)(int, char**, char**);
 
 Main g_main = nullptr;
 
-// A request is a datagram: words that each end with a zero byte. First the number of seconds after which the
-// rank is killed, the file of its output and the number of variables, then so many NAME=VALUE, then the
-// program's arguments.
+// Splits a request into its words. A request is one datagram of words that each end with a zero byte: the
+// seconds after which SIGALRM ends the rank, the file for its output, the number of variables, the variables
+// as NAME=VALUE, and the program's arguments.
 std::vector<char*> WordsOf(std::string& request) {
   std::vector<char*> words;
   for (size_t at = 0; at < request.size(); at = request.find('\0', at) + 1)
@@ -44,13 +44,13 @@ std::vector<char*> WordsOf(std::string& request) {
   words.erase(words.begin(), arguments);
   words.push_back(nullptr);
   const int code = g_main(static_cast<int>(words.size()) - 1, words.data(), environ);
-  // Destructors of LibTorch would copy every page of its tables from the server.
+  // exit() would run LibTorch's destructors, which write to every page of its tables and so copy them all.
   std::fflush(nullptr);
   ::_exit(code);
 }
 
-// Starts the rank as a child of the test, which waits for it: a process whose parent has ended falls to the
-// test.
+// Starts a rank that the test can wait for, and returns its process or -1. The process between the server and
+// the rank ends at once, so the test, which is a subreaper (prctl(2)), becomes the rank's parent.
 pid_t StartRank(const std::string& request) {
   int ends[2];
   if (::pipe(ends) != 0) return -1;
@@ -62,11 +62,11 @@ pid_t StartRank(const std::string& request) {
     ::close(ends[1]);
     RunRank(request);
   }
+  ::close(ends[1]);  // without a process between, the read then ends at once
   pid_t rank = -1;
   const bool told = ::read(ends[0], &rank, sizeof(rank)) == sizeof(rank);
-  ::waitpid(between, nullptr, 0);
+  if (between > 0) ::waitpid(between, nullptr, 0);
   ::close(ends[0]);
-  ::close(ends[1]);
   return told ? rank : -1;
 }
 
@@ -87,7 +87,7 @@ int Serve(int argc, char** argv, char** environment) {
 
 }  // namespace
 
-// The C library calls it with the program's main() once everything is loaded and initialised.
+// The program's start code calls this with its main(), after the libraries were loaded and initialised.
 extern "C" __attribute__((visibility("default"))) int __libc_start_main(Main main, int argc, char** argv,
                                                                         void (*init)(), void (*fini)(),
                                                                         void (*loader_fini)(),

@@ -180,16 +180,8 @@ TEST(HalfPrecision, StaysNearFp32WithEitherReduceType) {
 
 TEST(Accumulation, LocalSumsAreEqualInAllStages) {
   for (const char* type : {"fp32", "model"}) {
-    const Arguments local = {"--steps",
-                             "10",
-                             "--dtype",
-                             "bf16",
-                             "--micro-steps",
-                             "3",
-                             "--accumulation",
-                             "local",
-                             "--accumulation-type",
-                             type};
+    const Arguments local = {"--dtype",        "bf16",  "--micro-steps",       "3",
+                             "--accumulation", "local", "--accumulation-type", type};
     const auto train = [&](const char* stage) {
       Arguments arguments = local;
       arguments.insert(arguments.end(), {"--stage", stage});

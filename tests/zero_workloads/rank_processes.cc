@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "tests/zero_workloads/rank_server.h"
@@ -26,13 +28,15 @@ std::string ReadText(const fs::path& path) {
   return text.str();
 }
 
+// Starts the program anew. Throws std::system_error where the system has no process to give.
 pid_t StartFresh(std::vector<std::string> words, const std::map<std::string, std::string>& environment,
                  const std::string& output, int timeout_seconds) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t process = fork();
-  if (process != 0) return process;
+  if (process < 0) throw std::system_error(errno, std::system_category(), "cannot fork a rank");
+  if (process > 0) return process;
   alarm(static_cast<unsigned>(timeout_seconds));
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   const int fd = open(output.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
@@ -72,7 +76,7 @@ void RankProcesses::Start(const Launch& launch, int rank) {
   std::vector<std::string> words = {DYNAMICCL_ZERO_PROGRAM};
   words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
   const std::string output = OutputPath(rank).string();
-  // What is preloaded must be there when the program is loaded.
+  // LD_PRELOAD takes effect only in a newly started program, so such a rank is no fork of the server.
   const bool fresh = environment.contains("LD_PRELOAD");
   processes_.push_back(fresh ? StartFresh(words, environment, output, launch.timeout_seconds)
                              : RankServer::Get().Start(words, environment, output, launch.timeout_seconds));
@@ -80,14 +84,16 @@ void RankProcesses::Start(const Launch& launch, int rank) {
 
 RankProcesses::~RankProcesses() {
   for (const pid_t process : processes_) {
-    if (process <= 0) continue;
+    if (process == 0) continue;
     kill(process, SIGKILL);
     waitpid(process, nullptr, 0);
   }
 }
 
 void RankProcesses::Kill(int rank, int signal) {
-  ASSERT_EQ(kill(processes_[static_cast<size_t>(rank)], signal), 0) << "rank " << rank;
+  const pid_t process = processes_[static_cast<size_t>(rank)];
+  ASSERT_GT(process, 0) << "rank " << rank << " was waited for";
+  ASSERT_EQ(kill(process, signal), 0) << "rank " << rank;
 }
 
 std::vector<RankOutcome> RankProcesses::Wait() {
@@ -130,6 +136,7 @@ TrainingReport ReadReport(const fs::path& json) {
     if (line.contains("step")) {
       report.losses.push_back(line["loss_hex"]);
       report.bits_per_byte.push_back(line["bits_per_byte"]);
+      report.skipped_steps += line.value("skipped", false) ? 1 : 0;
     }
     if (line.contains("parameters_sha256")) report.parameters_sha256 = line["parameters_sha256"];
     if (line.contains("memory")) report.memory = MemoryFrom(line["memory"]);

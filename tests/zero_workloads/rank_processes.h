@@ -42,11 +42,11 @@ class RankProcesses {
  public:
   // Rank and meeting point of torchrun; at one rank none of its variables.
   explicit RankProcesses(const Launch& launch);
-  // Kills the ranks that nobody waited for.
+  // Kills the ranks that Wait() has not reaped.
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
-  // Also of a rank that has ended, as long as nobody waited for it.
+  // Sends a signal to a rank before Wait(). A rank that has ended already ignores it.
   void Kill(int rank, int signal);
   std::vector<RankOutcome> Wait();
 
@@ -56,7 +56,7 @@ class RankProcesses {
 
   TemporaryFolder folder_;
   ReservedPort port_ = ReservedPort::Reserve().value();
-  std::vector<pid_t> processes_;  // 0: waited for
+  std::vector<pid_t> processes_;  // by rank; 0 once Wait() has reaped it
 };
 
 std::vector<RankOutcome> RunRanks(const Launch& launch);
@@ -73,6 +73,7 @@ struct TrainingReport {
   std::vector<double> bits_per_byte;
   std::string parameters_sha256;
   double held_out_bits_per_byte = 0.0;
+  size_t skipped_steps = 0;  // steps whose fp16 gradients overflowed, so that no parameter changed
   MemoryReport memory;
 };
 TrainingReport ReadReport(const std::filesystem::path& json);

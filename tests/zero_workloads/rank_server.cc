@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <stdexcept>
 
 namespace dynamiccl::zero {
 
@@ -42,12 +43,13 @@ pid_t RankServer::Start(const std::vector<std::string>& arguments,
   add(std::to_string(environment.size()));
   for (const auto& [name, value] : environment) add(name + '=' + value);
   for (const std::string& argument : arguments) add(argument);
-  EXPECT_LT(request.size(), kMostRequestBytes);
   pid_t rank = -1;
-  EXPECT_EQ(::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL),
-            static_cast<ssize_t>(request.size()));
-  EXPECT_EQ(::recv(socket_.get(), &rank, sizeof(rank), 0), static_cast<ssize_t>(sizeof(rank)));
-  EXPECT_GT(rank, 0) << "the fork server started no rank";
+  const auto bytes = static_cast<ssize_t>(request.size());
+  if (request.size() > kMostRequestBytes ||
+      ::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL) != bytes ||
+      ::recv(socket_.get(), &rank, sizeof(rank), 0) != static_cast<ssize_t>(sizeof(rank)) || rank <= 0) {
+    throw std::runtime_error("the fork server started no rank: " + output);
+  }
   return rank;
 }
 

@@ -13,19 +13,20 @@
 
 namespace dynamiccl::zero {
 
-// Bytes of a request: one datagram.
+// The longest request in bytes; a request is one datagram.
 constexpr size_t kMostRequestBytes = 64 << 10;
 
-// Starts ranks of dynamiccl-zero by fork(), without loading LibTorch again for each. One for the test
-// program, which becomes the parent of the ranks; one thread. Variables that are read while a program is
-// loaded have no effect here.
+// Starts ranks of dynamiccl-zero by fork(), so that LibTorch is loaded once for a test program. The program
+// has one server, which one thread uses, and becomes the parent of the ranks. A rank inherits the environment
+// that the program had at the first use. A variable that is read while a program is loaded has no effect on a
+// rank.
 class RankServer {
  public:
   // Starts the server at its first use. It ends with the test program.
   static RankServer& Get();
 
-  // Returns the process of a rank that runs `arguments` with `environment` added to the test's own, writes to
-  // the file `output`, and is ended by SIGALRM after so many seconds.
+  // Starts a rank that runs `arguments` with `environment` added, and returns its process. The rank writes to
+  // the file `output`; SIGALRM ends it after so many seconds. Throws std::runtime_error if no rank started.
   pid_t Start(const std::vector<std::string>& arguments,
               const std::map<std::string, std::string>& environment, const std::string& output,
               int timeout_seconds);

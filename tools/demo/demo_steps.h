@@ -83,10 +83,8 @@ inline constexpr const char* kBestArm = "best of sweep";
 // Fills result().imported from the first sample in traces/samples; nothing where the installation has none.
 Status AddImportedSample(DemoSession& session);
 
-// What the structure agent took each call of a recorded run for.
-
-// Calls by the stage that was recognised after them: index 0 to 3, and 4 for unknown. Steps the same code as
-// a job does, on the calls alone.
+// Counts the calls of a recorded run by the stage that the structure agent recognised after each: index 0 to
+// 3 for the stages, 4 for unknown. The agent sees only the calls, as in a job.
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
 
 // The result of a demo in sentences: wins, losses and where nothing could be won, with their noise.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps one structure agent for each communicator, as a job does.
+// Gives each communicator a structure agent of its own, as a job does.
 #include "tools/demo/demo_steps.h"
 
 #include <map>
@@ -10,7 +10,7 @@ namespace dynamiccl {
 
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section) {
   std::vector<int64_t> recognised(kZeroStages);
-  std::map<uint32_t, StructureAgent> agents;  // one a communicator
+  std::map<uint32_t, StructureAgent> agents;  // by communicator
   for (const TraceCall& call : section.calls) {
     StructureAgent& agent = agents.try_emplace(call.communicator, policy).first->second;
     ++recognised[static_cast<size_t>(agent.Step(call.issued.call).stage)];

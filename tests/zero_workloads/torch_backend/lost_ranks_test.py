@@ -18,8 +18,8 @@ RANKS = 3
 # Milliseconds of the group's time-out in the jobs below.
 TIMEOUT_MS = 4000
 
-# DDP with four buckets of one size. On rank 1 something happens in the middle of step 5, with the first bucket in flight and
-# the second one issued by the others: who learns of a lost rank before that issues it no more and would be behind too.
+# DDP with four buckets of one size. The fault happens on rank 1 in the middle of step 5: the first bucket is in flight, and
+# the other ranks have issued the second one. A rank that learns of the fault earlier would not issue it and be behind too.
 JOB = """
 import os, sys, torch, torch.distributed as dist
 from datetime import timedelta

@@ -352,10 +352,13 @@ TEST(NonBlocking, AbortEndsAGrowThatWaitsForOthers) {
   });
 }
 
-// Both wait for a message that the other never sends; rank 0 revokes while its call may still be on its way
-// to the stream.
+// Each rank waits for a message that its peer never sends. Rank 0 revokes while its call may still be on its
+// way to the stream. No rank leaves before all have revoked: a rank that has not takes a peer that left for a
+// failure.
 TEST(NonBlocking, RevokeGoesThroughTheStateAndLeavesManagementCalls) {
-  WithRanks(3, [](testing::RankContext& rank) {
+  std::latch all_are_done(3);
+  WithRanks(3, [&](testing::RankContext& rank) {
+    const std::shared_ptr<void> together(nullptr, [&](void*) { all_are_done.arrive_and_wait(); });
     float value = 1;
     ncclRecv(&value, 1, ncclFloat, (rank.rank + 1) % 3, rank.comm, rank.stream);
     if (rank.rank != 0) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -21,6 +22,8 @@ struct Standing {
   std::vector<int32_t> ahead;
   // Ranks that did not, furthest behind first.
   std::vector<int32_t> behind;
+  // The call that the ranks furthest behind did not issue; everybody who issued it waits for them.
+  uint64_t missing = 0;
   // Ranks without a trace.
   std::vector<int32_t> absent;
 };
@@ -38,6 +41,8 @@ Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
   std::stable_sort(standing.behind.begin(), standing.behind.end(), [&](int32_t a, int32_t b) {
     return communicator.members.at(a).next < communicator.members.at(b).next;
   });
+  standing.missing =
+      standing.behind.empty() ? standing.furthest : communicator.members.at(standing.behind.front()).next;
   for (int32_t rank = 0; rank < communicator.n_ranks; ++rank) {
     if (!communicator.members.contains(rank)) standing.absent.push_back(rank);
   }
@@ -103,28 +108,31 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
                                      CallText(communicator, finding.call_number)));
   finding.text.push_back(
       fmt::format("{} issued up to call {}", RankList(standing.ahead), standing.furthest - 1));
+  std::vector<int32_t> between;
+  std::copy_if(standing.behind.begin(), standing.behind.end(), std::back_inserter(between),
+               [&](int32_t rank) { return communicator.members.at(rank).next > finding.call_number; });
+  std::sort(between.begin(), between.end());
+  if (!between.empty())
+    finding.text.push_back(fmt::format("{} issued call {} and stopped before call {}", RankList(between),
+                                       finding.call_number, standing.furthest - 1));
   for (size_t i = 0; i < std::min(ranks.size(), kMaxTexts); ++i)
     finding.text.push_back(BehindText(job, standing.id, communicator, ranks[i]));
   return finding;
 }
 
-// By process: the processes that it waits for, since it issued a call that they did not.
-using Waits = std::map<size_t, std::set<size_t>>;
-
-Waits WaitsOf(const JobCalls& job, const std::vector<Standing>& standings) {
-  Waits waits;
+// Processes that wait for another one: each issued a call that a rank of the communicator did not.
+std::set<size_t> Waiting(const JobCalls& job, const std::vector<Standing>& standings) {
+  std::set<size_t> waiting;
   for (const Standing& standing : standings) {
-    const auto& members = job.communicators.at(standing.id).members;
-    for (const int32_t behind : standing.behind) {
-      for (const int32_t ahead : standing.ahead)
-        waits[members.at(ahead).process].insert(members.at(behind).process);
+    for (const auto& [rank, member] : job.communicators.at(standing.id).members) {
+      if (member.known() && member.next > standing.missing) waiting.insert(member.process);
     }
   }
-  return waits;
+  return waiting;
 }
 
 // Adds findings about one communicator. Ranks that wait elsewhere themselves are not blamed.
-void AddStanding(const JobCalls& job, const Standing& standing, const Waits& waits,
+void AddStanding(const JobCalls& job, const Standing& standing, const std::set<size_t>& waiting,
                  std::vector<HangFinding>& findings) {
   const JobCommunicator& communicator = job.communicators.at(standing.id);
   if (!standing.absent.empty() && standing.furthest > 0) {
@@ -135,7 +143,7 @@ void AddStanding(const JobCalls& job, const Standing& standing, const Waits& wai
   }
   std::vector<int32_t> blamed;
   for (const int32_t rank : standing.behind) {
-    if (!waits.contains(communicator.members.at(rank).process)) blamed.push_back(rank);
+    if (!waiting.contains(communicator.members.at(rank).process)) blamed.push_back(rank);
   }
   if (!blamed.empty()) findings.push_back(BehindFinding(job, standing, blamed));
 }
@@ -198,11 +206,11 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
     if (!standing.behind.empty() || !standing.absent.empty()) standings.push_back(std::move(standing));
   }
   // A process that waits in the creation of a communicator is behind elsewhere for that reason.
-  Waits waits = WaitsOf(job, standings);
+  std::set<size_t> waiting = Waiting(job, standings);
   for (size_t i = 0; i < job.processes.size(); ++i) {
-    if (job.processes[i].inside_birth) waits.try_emplace(i);
+    if (job.processes[i].inside_birth) waiting.insert(i);
   }
-  for (const Standing& standing : standings) AddStanding(job, standing, waits, findings);
+  for (const Standing& standing : standings) AddStanding(job, standing, waiting, findings);
   const bool somebody_behind = std::any_of(standings.begin(), standings.end(),
                                            [](const Standing& standing) { return !standing.behind.empty(); });
   if (findings.empty() && somebody_behind) findings.push_back(CycleFinding(job, standings));

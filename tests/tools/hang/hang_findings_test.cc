@@ -215,6 +215,15 @@ std::vector<NamedFault> RanksThatStand() {
        [](Program& p, auto& random) {
          return Late(p, random, {4, 5, 6, 7}, true);
        }},
+      {"a rank stopped, and the others stopped some calls later, each at another one",
+       [](Program& p, auto& random) {
+         const auto lost = static_cast<int32_t>(random() % 8);
+         const size_t step = StepOnAll(p, random);
+         const uint64_t number = NumberAt(p, 0, step);
+         for (size_t rank = 0; rank < 8; ++rank) CutAfter(p, rank, step + 1 + rank);
+         CutAfter(p, static_cast<size_t>(lost), step);
+         return Expected{HangKind::kBehind, {lost}, kAll, number};
+       }},
       {"a rank that others wait for waits for another",
        [](Program& p, auto& random) {
          // Rank 3 stops; rank 2 waits for it in their pair, all others for both.

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step time over a whole job: NCCL's choice, mode adaptive from nothing, and one config for all calls, in turns.
 
-For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive without a site
-store, under each of --configs as an override rule for every call of at least 1 KiB, and as NCCL chooses once more. Stated
-are, over seeds, medians of ratios to the mean of the two default runs of the same seed: of the whole job but its first
-five steps, and of its last fifth; and how far the two defaults lie apart.
+For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive with an empty site
+store, with --again in mode adaptive with what that job left in the store, under each of --configs as an override rule for
+every call of at least 1 KiB, and as NCCL chooses once more. Stated are, over seeds, medians of ratios to the mean of the
+two default runs of the same seed: of the whole job but its first --skip steps, and of its last fifth; and how far the two
+defaults lie apart.
 
     benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
         --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
@@ -28,6 +29,7 @@ def arguments():
     parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE")
     parser.add_argument("--configs", nargs="+", default=["ring/simple/1", "ring/simple/2", "ring/simple/4"])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--again", action="store_true", help="a second job in mode adaptive, with the store that the first left")
     parser.add_argument("--trainer-options", default="--batch 2 --sequence 32", help="more options of dynamiccl-zero train")
     given = parser.parse_args()
     trained_steps.check(parser, given)
@@ -45,26 +47,33 @@ def rules(folder, config):
     return ["--rules", path]
 
 
-def run(given, cell, arm, seed):
-    """Mean of the whole job's steps and median of the last fifth, in ms."""
+def run(given, cell, arm, seed, store):
+    """Mean of the whole job's steps and median of the last fifth, in ms. `store`: path of this turn's site store."""
     preset, stage = cell.split("/")
     with tempfile.TemporaryDirectory() as folder:
-        options = []
-        if arm == "adaptive":
-            options = ["--mode", "adaptive", "--policy", given.policy]
+        options, environment = [], []
+        if arm.startswith("adaptive"):
+            options, environment = ["--mode", "adaptive", "--policy", given.policy], [f"DYNAMICCL_SITE_STORE={store}"]
         elif not arm.startswith("default"):
             options = rules(folder, arm)
-        times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()])
+        times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()],
+                                         environment=environment)
     return statistics.fmean(times), statistics.median(times[-len(times) // 5:])
+
+
+def turn_of(given, cell, arms, seed):
+    """(whole, end) by arm, one job after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        return {arm: run(given, cell, arm, seed, f"{folder}/site.dcsite") for arm in arms}
 
 
 def main():
     given = arguments()
-    arms = ["default", "adaptive", *given.configs, "default again"]
+    arms = ["default", "adaptive", *(["adaptive again"] if given.again else []), *given.configs, "default again"]
     rows = []
     print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole and end':30}" for arm in arms[1:-1]), flush=True)
     for cell in given.cells:
-        turns = [{arm: run(given, cell, arm, seed) for arm in arms} for seed in range(1, given.seeds + 1)]
+        turns = [turn_of(given, cell, arms, seed) for seed in range(1, given.seeds + 1)]
         bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in (0, 1)] for turn in turns]
         apart = statistics.median(abs(turn["default again"][1] / turn["default"][1] - 1) for turn in turns)
         ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in (0, 1)] for arm in arms[1:-1]}

@@ -189,7 +189,7 @@ std::optional<GuardReason> Guard::WhyAdopt() const {
   for (const auto& [code, key] : keys_) {
     const auto seen = SeenBeside(key, key.choice());
     if (key.search().Winner(seen)) return GuardReason::kAdopt;
-    begins |= !key.search().began() && CanSearch(key);
+    begins |= (!key.search().began() && CanSearch(key)) || (!key.drawn() && StepsCanProve(key));
     const auto* arms = ArmsOf(plan_, code);
     if (arms == nullptr) continue;
     in_use += static_cast<size_t>(std::count_if(arms->begin(), arms->end(), NotNccls));
@@ -219,8 +219,8 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // A choice in an experiment is proved again by steps; any other choice goes back to NCCL's.
-  if (regime_changed() && !key.drawn()) return kLeaveNcclAlone;
+  // Steps prove a choice again where they can; any other choice goes back to NCCL's.
+  if (regime_changed() && !key.drawn() && !StepsCanProve(key)) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
   if (confirmed != confirmed_.end()) return confirmed->second.config;

@@ -15,9 +15,11 @@
 //      step, and KeySearch gives up, adopts and tries what is next.
 //   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
 //      takes its place if steps show that it is faster after all.
+//      So does what an earlier run confirmed.
 //   5. After a change of the fabric, which times of calls or of whole steps show (timing_detector.h), what
-//      steps have taught is forgotten: an adopted config is proved beside NCCL's own in every other step, and
-//      the search begins anew. Choices that no experiment has judged go back to NCCL's.
+//      steps have taught is forgotten: an adopted config, and one that an earlier run confirmed, is proved
+//      beside NCCL's own in every other step, and the search begins anew. Choices that no experiment has
+//      judged go back to NCCL's.
 // A program whose steps do not repeat keeps the policy's choices as 1 and 2 say, and nothing is tried.
 //
 // Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that
@@ -244,6 +246,9 @@ class Guard {
   double ShareOf(const GuardedKey& key) const;
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
+  // True if an experiment can compare the key's choice with NCCL's own, and the choice was found by steps, in
+  // this run or an earlier one.
+  bool StepsCanProve(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
   // What is settled in the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;

@@ -124,8 +124,9 @@ void Guard::Relearn() {
   fabric_of_keys_ = fabric();
   // The experiment proves choices again that steps had found, each beside NCCL's own.
   common_.Restart();
-  const auto is_proved_again = [](const auto& each) {
-    return each.second.drawn() && !each.second.choice().leaves_nccl_alone();
+  const auto is_proved_again = [this](const auto& each) {
+    const GuardedKey& key = each.second;
+    return (key.drawn() && !key.choice().leaves_nccl_alone()) || StepsCanProve(key);
   };
   proves_again_ = std::any_of(keys_.begin(), keys_.end(), is_proved_again);
   if (proves_again_) common_.End();

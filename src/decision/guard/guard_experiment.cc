@@ -231,6 +231,11 @@ void Guard::PaceArms(TablePlan& plan) const {
   }
 }
 
+bool Guard::StepsCanProve(const GuardedKey& key) const {
+  return has_steps() && key.proven() && !key.choice().leaves_nccl_alone() && !key.captured() &&
+         ShareOf(key) >= options_.least_share;
+}
+
 bool Guard::CanSearch(const GuardedKey& key) const {
   if (!has_steps() || key.captured() || !key.search().has_candidates()) return false;
   if (settled_.contains(KeyCode(key.key()))) return false;

@@ -16,6 +16,7 @@ namespace {
 // Calls of at most this many bytes are losses, norms and flags; a smaller gradient bucket would be mostly
 // latency.
 constexpr uint64_t kScalarBytes = 4096;
+constexpr size_t kManyCalls = 8;
 // The trainer's bucket size "all", 2^44 bytes.
 constexpr const char* kOneBucket = "17592186044416";
 
@@ -214,6 +215,19 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   return result;
 }
 
+// Whether calls of one kind are on one communicator: tensor parallelism beside data parallelism has two.
+bool OnOneAxis(const Operations& list) {
+  return std::ranges::all_of(list, [&](const WireOperation& one) { return one.axis == list.front().axis; });
+}
+
+// Activations that tensor parallelism gathers and reduces have one size all over the model. Units and buckets
+// of a model with that many of them do not: its first and last layers are others.
+bool MayBeActivations(const Operations& list) {
+  return list.size() >= kManyCalls && std::ranges::all_of(list, [&](const WireOperation& one) {
+           return one.elements == list.front().elements;
+         });
+}
+
 // Equality for ShareOfCalls.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
@@ -226,11 +240,15 @@ Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
   const Operations reduces = LargeOnes(step, Collective::kAllReduce);
   const Operations scatters = LargeOnes(step, Collective::kReduceScatter);
   const Operations gathers = LargeOnes(step, Collective::kAllGather);
-  if (!scatters.empty() && gathers.size() >= scatters.size()) return UnitsOfShards(step, scatters, gathers);
-  if (!reduces.empty() && scatters.empty() && gathers.empty()) return AllReducesOf(step, reduces);
+  const bool one_axis = OnOneAxis(scatters) && OnOneAxis(gathers) &&
+                        (scatters.empty() || gathers.empty() || scatters[0].axis == gathers[0].axis);
+  const bool shards = !scatters.empty() && gathers.size() >= scatters.size() && one_axis;
+  if (shards && !MayBeActivations(gathers)) return UnitsOfShards(step, scatters, gathers);
+  const bool reduces_only = !reduces.empty() && scatters.empty() && gathers.empty() && OnOneAxis(reduces);
+  if (reduces_only && !MayBeActivations(reduces)) return AllReducesOf(step, reduces);
   return WithHint(
       MakeError(ErrorKind::kUnsupported,
-                "the step's {} calls are neither gradients that are all reduced nor sharded parameters",
+                "the step's {} calls are not surely gradients that are all reduced, or sharded parameters",
                 step.operations.size()),
       "name the job: --framework with --model, and --set for its settings");
 }

@@ -174,30 +174,12 @@ RecordedStep Writer::Write(const std::vector<Calls>& steps) {
   return std::move(result_);
 }
 
-// When a call ran, on its section's clock in nanoseconds.
-struct Interval {
-  int64_t start = 0, end = 0;
-};
-
-// When each call ran: after it was issued, and after the previous call on its stream.
-std::vector<Interval> IntervalsOf(const SectionCalls& section) {
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends;
-  std::vector<Interval> intervals;
-  for (const TraceCall& call : section.calls) {
-    const auto [last, is_first] = ends.try_emplace({call.communicator, call.stream}, INT64_MIN);
-    const int64_t start = std::max(call.issued.issued_ns, last->second);
-    last->second = start + std::max<int64_t>(0, call.issued.duration_ns);
-    intervals.push_back({start, last->second});
-  }
-  return intervals;
-}
-
 // Time of one call on all ranks, from the last rank's start to the last rank's end; -1: not timed. A rank
 // that comes early waits inside its collective, so its own duration is too long. A rank that comes late finds
 // the others' data and may end before them, so its own duration is too short. Clocks that disagree cannot
 // move the result beyond the ranks' own durations.
 int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections,
-               const std::vector<std::vector<Interval>>& intervals) {
+               const std::vector<std::vector<CallInterval>>& intervals) {
   int64_t least = INT64_MAX, most = -1, start = INT64_MIN, end = INT64_MIN;
   for (const auto& [section, call] : matched.ranks) {
     const int64_t duration = sections[section].calls[call].issued.duration_ns;
@@ -213,7 +195,7 @@ int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sect
 // Median time of each (collective, ranks, nodes, bytes).
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
   using Key = std::tuple<Collective, int, int, uint64_t>;
-  std::vector<std::vector<Interval>> intervals;
+  std::vector<std::vector<CallInterval>> intervals;
   for (const SectionCalls& section : sections) intervals.push_back(IntervalsOf(section));
   std::map<Key, std::vector<int64_t>> cells;
   for (const MatchedCall& matched : MatchCalls(sections)) {

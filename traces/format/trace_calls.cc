@@ -115,6 +115,18 @@ SectionCalls CallsOf(const TraceSection& section) {
   return std::move(builder.result);
 }
 
+std::vector<CallInterval> IntervalsOf(const SectionCalls& section) {
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> ends;
+  std::vector<CallInterval> intervals;
+  for (const TraceCall& call : section.calls) {
+    const auto [last, is_first] = ends.try_emplace({call.communicator, call.stream}, INT64_MIN);
+    const int64_t start = std::max(call.issued.issued_ns, last->second);
+    last->second = start + std::max<int64_t>(0, call.issued.duration_ns);
+    intervals.push_back({start, last->second});
+  }
+  return intervals;
+}
+
 uint64_t OperationHash(const SectionCalls& section) {
   std::map<uint32_t, size_t> order;  // communicator -> place of its first call
   std::vector<std::vector<const IssuedCall*>> by_communicator;

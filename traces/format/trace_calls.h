@@ -42,6 +42,15 @@ struct SectionCalls {
 // Never fails: records that make no sense are counted.
 SectionCalls CallsOf(const TraceSection& section);
 
+// When a call ran, on its section's clock in nanoseconds.
+struct CallInterval {
+  int64_t start = 0, end = 0;
+};
+
+// When each call of `section` ran: after it was issued, and after the previous call on its communicator and
+// stream. A call without a duration has an empty interval.
+std::vector<CallInterval> IntervalsOf(const SectionCalls& section);
+
 // XXH3 over what was issued, communicator by communicator in the order of their first calls. Each call counts
 // with its number from the first one on, index, collective, type, op, bytes, and root or peer. The hash is
 // equal for a trace and its faithful replay: ids of communicators, times, decisions and labels do not count.

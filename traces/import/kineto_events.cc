@@ -38,13 +38,14 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Input type", &KinetoEvent::input_type}};
 
 // What an event is for this reader.
-enum class EventUse { kNone, kComm, kAnnotation, kKernel, kStep, kLaunch };
+enum class EventUse { kNone, kComm, kAnnotation, kKernel, kComputing, kStep, kLaunch };
 
 // Decides by category and name. "Launch" in the name is a runtime call that launches kernels.
 EventUse UseOf(std::string_view category, std::string_view name) {
   const bool on_gpu = category == "kernel" || category == "Kernel";
   if (name == "record_param_comms") return EventUse::kComm;
-  if (on_gpu) return name.starts_with("nccl") ? EventUse::kKernel : EventUse::kNone;
+  if (on_gpu) return name.starts_with("nccl") ? EventUse::kKernel : EventUse::kComputing;
+  if (category == "gpu_memcpy" || category == "gpu_memset") return EventUse::kComputing;
   if (category == "user_annotation") {
     if (name.starts_with("nccl:")) return EventUse::kAnnotation;
     if (name.starts_with("ProfilerStep#")) return EventUse::kStep;
@@ -58,6 +59,7 @@ struct RawEvent {
   std::string_view name;
   std::string_view begin;
   std::string_view duration;
+  std::string_view process;  // of a kernel: its device
   std::string_view thread;
   std::string_view arguments;
 };
@@ -66,9 +68,10 @@ struct RawMember {
   std::string_view key;
   std::string_view RawEvent::*member;
 };
-constexpr RawMember kRawMembers[] = {{"cat", &RawEvent::category}, {"name", &RawEvent::name},
-                                     {"ts", &RawEvent::begin},     {"dur", &RawEvent::duration},
-                                     {"tid", &RawEvent::thread},   {"args", &RawEvent::arguments}};
+constexpr RawMember kRawMembers[] = {{"cat", &RawEvent::category},  {"name", &RawEvent::name},
+                                     {"ts", &RawEvent::begin},      {"dur", &RawEvent::duration},
+                                     {"pid", &RawEvent::process},   {"tid", &RawEvent::thread},
+                                     {"args", &RawEvent::arguments}};
 
 std::string_view Unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' ? text.substr(1, text.size() - 2) : text;
@@ -160,6 +163,11 @@ class Reader {
     const auto begin = JsonMicroseconds(raw.begin.empty() ? "0" : raw.begin);
     const auto duration = JsonMicroseconds(raw.duration.empty() ? "0" : raw.duration);
     if (!begin || !duration) return Fail(offset, "an event whose time is no number");
+    if (use == EventUse::kComputing || use == EventUse::kKernel) NoteDevice(raw.process);
+    if (use == EventUse::kComputing) {
+      file_.computing.push_back({*begin, *begin + *duration});
+      return {};
+    }
     event.begin_ns = *begin;
     event.duration_ns = *duration;
     event.thread = JsonInteger(raw.thread).value_or(-1);
@@ -171,6 +179,11 @@ class Reader {
     if (use == EventUse::kAnnotation || use == EventUse::kStep) event.name = JsonText(raw.name);
     List(use).push_back(std::move(event));
     return {};
+  }
+
+  void NoteDevice(std::string_view device) {
+    if (device_.empty()) device_ = device;
+    file_.several_devices |= device_ != device;
   }
 
   std::vector<KinetoEvent>& List(EventUse use) {
@@ -234,6 +247,7 @@ class Reader {
 
   const std::string& path_;
   KinetoFile file_;
+  std::string device_;  // of the first kernel
   bool saw_events_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events of a PyTorch profiler (Kineto) trace that concern NCCL, read as a stream: memory grows with
-// these events and with the kernel launches, not with the file.
+// these events and with the kernels and their launches, not with the file.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,12 @@ struct KinetoLaunch {
   }
 };
 
+// From when to when a device did something, in nanoseconds from KinetoFile::base_ns on.
+struct KinetoInterval {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
 // Everything that the importer needs of a file.
 struct KinetoFile {
   int64_t rank = -1;
@@ -63,11 +69,13 @@ struct KinetoFile {
   uint64_t bytes = 0;   // length of the decompressed file
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
-  std::vector<KinetoEvent> comms;        // record_param_comms: the calls with their arguments
-  std::vector<KinetoEvent> annotations;  // nccl:*
-  std::vector<KinetoEvent> kernels;      // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
-  std::vector<KinetoEvent> steps;        // ProfilerStep#n
-  std::vector<KinetoLaunch> launches;    // by correlation
+  std::vector<KinetoEvent> comms;         // record_param_comms: the calls with their arguments
+  std::vector<KinetoEvent> annotations;   // nccl:*
+  std::vector<KinetoEvent> kernels;       // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
+  std::vector<KinetoEvent> steps;         // ProfilerStep#n
+  std::vector<KinetoLaunch> launches;     // by correlation
+  std::vector<KinetoInterval> computing;  // other kernels, copies and fills, in the file's order
+  bool several_devices = false;           // kernels of more than one device are among them
 };
 
 // Reads a file. Errors name the file and the byte of the decompressed text.

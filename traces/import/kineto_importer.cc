@@ -20,6 +20,37 @@
 namespace dynamiccl {
 namespace {
 
+// Adds up how long the device computed, communicated without computing, and did neither, by a sweep over the
+// begins and ends of its events.
+DeviceTime DeviceTimeOf(const KinetoFile& file) {
+  struct Edge {
+    int64_t at_ns;
+    int computing, communicating;  // events that begin less those that end
+  };
+  std::vector<Edge> edges;
+  edges.reserve(2 * (file.computing.size() + file.kernels.size()));
+  for (const KinetoInterval& interval : file.computing) {
+    edges.push_back({interval.begin_ns, 1, 0});
+    edges.push_back({interval.end_ns, -1, 0});
+  }
+  for (const KinetoEvent& kernel : file.kernels) {
+    edges.push_back({kernel.begin_ns, 0, 1});
+    edges.push_back({kernel.end_ns(), 0, -1});
+  }
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
+  DeviceTime time;
+  int computing = 0, communicating = 0;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const int64_t since_ns = i == 0 ? 0 : edges[i].at_ns - edges[i - 1].at_ns;
+    if (computing > 0) time.computing_ns += since_ns;
+    if (computing > 0 && communicating > 0) time.hidden_ns += since_ns;
+    if (computing == 0) (communicating > 0 ? time.exposed_ns : time.idle_ns) += since_ns;
+    computing += edges[i].computing;
+    communicating += edges[i].communicating;
+  }
+  return time;
+}
+
 // Builds the section from the events of one file, which must outlive it. It cannot fail: an event that lacks
 // a field is imported with what stands for it, and counted.
 class Conversion {
@@ -258,6 +289,8 @@ class Conversion {
       imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.trace = Trace{{Section()}};
+    if (!file_.computing.empty() && !file_.kernels.empty() && !file_.several_devices)
+      imported.device = DeviceTimeOf(file_);
     return imported;
   }
 

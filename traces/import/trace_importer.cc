@@ -20,15 +20,8 @@ std::string KnownFormats() {
   return names;
 }
 
-// True for a file that needs no import, because readers of traces take it as it is: binary, archived, or JSON
-// lines.
-bool IsOurs(const std::string& head) {
-  return head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))) ||
-         IsTraceArchive(std::as_bytes(std::span(head))) || head.starts_with(R"({"magic":"dynamiccl-trace")");
-}
-
 Error NotRecognised(const std::string& path, const std::string& head) {
-  if (IsOurs(head)) {
+  if (IsTraceOfOurs(head)) {
     return {ErrorKind::kInvalidArgument, path + ": not of another tool: a trace of ours",
             "every command reads it as it is; `dynamiccl trace merge " + path +
                 " -o FILE` writes it as a .ctrace"};
@@ -37,7 +30,19 @@ Error NotRecognised(const std::string& path, const std::string& head) {
           "name it with --from, one of: " + KnownFormats()};
 }
 
+Result<Imported> ImportWith(const TraceImporter& importer, const std::string& path,
+                            const ImportOptions& options) {
+  Result<Imported> imported = importer.Import(path, options);
+  if (imported) imported->format = fmt::format("{}: {}", importer.name(), importer.sentence());
+  return imported;
+}
+
 }  // namespace
+
+bool IsTraceOfOurs(std::string_view head) {
+  return head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))) ||
+         IsTraceArchive(std::as_bytes(std::span(head))) || head.starts_with(R"({"magic":"dynamiccl-trace")");
+}
 
 std::span<const TraceImporter* const> AllImporters() {
   static const TraceImporter* const importers[] = {
@@ -56,7 +61,7 @@ Result<Imported> ImportFile(const std::string& path, const std::string& format,
   }
   for (const TraceImporter* importer : AllImporters()) {
     if (format.empty() ? importer->Recognises(head) : importer->name() == format)
-      return importer->Import(path, options);
+      return ImportWith(*importer, path, options);
   }
   if (!format.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "no importer for '{}'", format),

@@ -30,10 +30,25 @@ struct UnfilledField {
 // 230 KB for 1,024 ranks (srun -l --cpu-bind=verbose): this is enough for 16,000.
 inline constexpr size_t kHeadBytes = 4 << 20;
 
+// What one device did between its first and its last event, in nanoseconds. Computation includes copies and
+// fills; a collective that waits for other ranks communicates.
+struct DeviceTime {
+  int64_t computing_ns = 0;
+  int64_t hidden_ns = 0;   // of it, while a collective ran too
+  int64_t exposed_ns = 0;  // a collective ran and nothing computed
+  int64_t idle_ns = 0;
+
+  int64_t total_ns() const { return computing_ns + exposed_ns + idle_ns; }
+};
+
 // The result of an import: either a trace or measurements.
 struct Imported {
+  // The importer's name and sentence, filled by ImportFile.
+  std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
+  // Where the file shows what else the device did, and only one device.
+  std::optional<DeviceTime> device;
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;  // what was left out, and why
 };
@@ -58,6 +73,10 @@ class TraceImporter {
   // error: it is reported in Imported::unfilled.
   virtual Result<Imported> Import(const std::string& path, const ImportOptions& options) const = 0;
 };
+
+// True for a file that needs no import, because readers of traces take it as it is: binary, archived, or JSON
+// lines. `head` is its beginning.
+bool IsTraceOfOurs(std::string_view head);
 
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();

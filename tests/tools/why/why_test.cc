@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of which everything is known: what `dynamiccl why` says of them must be that, and nothing else.
+#include "tools/why/answer.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tools/why/time_account.h"
+#include "traces/format/measurement_file.h"
+#include "traces/format/record_views.h"
+#include "traces/format/trace_files.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint64_t kCommunicator = 0xc0;
+constexpr int64_t kMs = 1'000'000;
+
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directories(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+  std::string Write(const std::string& name, std::string_view content) const {
+    std::ofstream(File(name), std::ios::binary) << content;
+    return File(name);
+  }
+
+ private:
+  std::string path_ = ::testing::TempDir() + fmt::format("why_{}", ::getpid());
+};
+
+// One call of a rank: when it was issued and how long it took.
+struct TimedCallOfRank {
+  int64_t issued_ns = 0;
+  int64_t duration_ns = -1;
+  uint64_t bytes = 1 << 20;
+};
+
+TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOfRank>& calls) {
+  TraceSection section;
+  section.rank = rank;
+  section.world = world;
+  section.process_id = 100 + rank;
+  section.host = "node";
+  section.library = "NCCL 2.30.7";
+  section.closed = true;
+  const auto add = [&](TraceRecord record) {
+    Seal(record);
+    section.records.push_back(record);
+  };
+  add(CommunicatorRecord(0, {kCommunicator, rank, world, 1}, 0));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    IssuedCall issued;
+    issued.call.bytes = calls[i].bytes;
+    issued.call.data_type = DataType::kFloat32;
+    issued.call.call_number = i;
+    issued.issued_ns = calls[i].issued_ns;
+    TraceRecord record = CallRecord(0, issued);
+    if (calls[i].duration_ns >= 0) {
+      record.duration_ns = calls[i].duration_ns;
+      record.duration_source = static_cast<uint8_t>(DurationSource::kStream);
+    }
+    add(record);
+  }
+  return section;
+}
+
+// Rows are joined again, so that a sentence can be looked for as a whole.
+std::string TextOf(const WhyInput& input) {
+  std::string text = WhyText(AnswerWhy(input));
+  for (size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
+  return text;
+}
+
+std::string TextOfFiles(const std::vector<std::string>& paths) {
+  const Result<WhyInput> input = ReadWhyFiles(paths);
+  EXPECT_TRUE(input) << input.error().message;
+  return input ? TextOf(*input) : "";
+}
+
+// Rank 1 comes 3 ms late to each of 40 calls, which takes 1 ms once all are there; a call begins every 10 ms.
+TEST(WhyTimes, TheLateRankIsNamed) {
+  std::vector<TimedCallOfRank> early, late;
+  for (int64_t i = 0; i < 40; ++i) {
+    early.push_back({i * 10 * kMs, 4 * kMs});
+    late.push_back({i * 10 * kMs + 3 * kMs, 1 * kMs});
+  }
+  const Trace trace{{SectionOf(0, 2, early), SectionOf(1, 2, late)}};
+  const TimeAccount times = TimesOf(trace);
+  ASSERT_TRUE(times.waits);
+  EXPECT_EQ(times.waits->late_rank, 1);
+  EXPECT_EQ(times.waits->late_share, 1);
+  EXPECT_EQ(times.waits->calls, 40u);
+  EXPECT_NEAR(times.waits->waited_share, 0.5 * 40 * 3 / 394.0, 1e-9) << "rank 0 waits, rank 1 does not";
+  ASSERT_TRUE(times.busy_share);
+  EXPECT_NEAR(*times.busy_share, 40 * 4 / 394.0, 1e-9);
+  EXPECT_THAT(TextOf({{}, trace, {}, {}, false}), HasSubstr("rank 1 comes last in 100 % of 40 calls"));
+}
+
+TEST(WhyTimes, CallsAtTheSameTimeCountOnce) {
+  Trace trace{{SectionOf(0, 2, {{0, 10 * kMs}, {20 * kMs, 10 * kMs}})}};
+  // Another stream, beside the first call.
+  TraceRecord beside = trace.sections[0].records[1];
+  beside.stream = 1;
+  beside.call_number = 2;
+  beside.issued_ns = 5 * kMs;
+  Seal(beside);
+  trace.sections[0].records.push_back(beside);
+  const TimeAccount times = TimesOf(trace);
+  ASSERT_TRUE(times.busy_share);
+  EXPECT_NEAR(*times.busy_share, 25.0 / 30, 1e-9);
+}
+
+// 30 calls of each of five sizes: the last sequence repeats, and is no training step.
+TEST(WhyJob, ABenchmarkIsNoTraining) {
+  std::vector<TimedCallOfRank> calls;
+  for (int64_t i = 0; i < 150; ++i) calls.push_back({i * kMs, -1, uint64_t{4096} << (i / 30)});
+  for (int64_t i = 0; i < 20; ++i)
+    calls.push_back({(150 + i) * kMs, -1, i % 2 == 0 ? 8u : uint64_t{1} << 20});
+  const std::string text = TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  EXPECT_THAT(text, AllOf(HasSubstr("No step was seen to repeat"), Not(HasSubstr("parallelism"))));
+}
+
+TEST(WhyJob, RepeatedStepsAre) {
+  std::vector<TimedCallOfRank> calls;
+  for (int64_t i = 0; i < 60; ++i) calls.push_back({i * kMs, -1, uint64_t{65536} << (i % 3)});
+  const std::string text = TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("like data parallelism: 3 AllReduces"), HasSubstr("found by repetition")));
+}
+
+// 16 activations of one size a step, as tensor parallelism sends them.
+TEST(WhyJob, ManyCallsOfOneSizeMayBeTensorParallelism) {
+  std::vector<TimedCallOfRank> calls;
+  for (int64_t i = 0; i < 4 * 17; ++i) calls.push_back({i * kMs, -1, i % 17 == 16 ? 8u : uint64_t{1} << 20});
+  const std::string text = TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("do not tell which kind of training"), HasSubstr("A step is 17 collectives")));
+}
+
+TEST(WhyTimes, BandwidthIsThatOfNcclTests) {
+  const CallKind kind{Collective::kAllReduce, 100'000'000, 4, 1, 1, 1000};
+  EXPECT_DOUBLE_EQ(kind.BusBandwidth(), 150) << "100 GB/s times 2 (n - 1) / n";
+}
+
+TEST(WhyTimes, OrderWithoutTimesIsNoTime) {
+  Trace trace{{SectionOf(0, 2, {{0, 10 * kMs}, {20 * kMs, 10 * kMs}})}};
+  trace.sections[0].flags |= kTraceOrderOnly;
+  EXPECT_FALSE(TimesOf(trace).busy_share);
+  EXPECT_FALSE(TimesOf({}).busy_share);
+}
+
+TEST(WhyTrouble, TheRankThatStoppedIsNamed) {
+  std::vector<TimedCallOfRank> calls(20);
+  for (size_t i = 0; i < calls.size(); ++i) calls[i].issued_ns = static_cast<int64_t>(i) * kMs;
+  Trace trace{
+      {SectionOf(0, 3, calls), SectionOf(1, 3, {calls.begin(), calls.end() - 4}), SectionOf(2, 3, calls)}};
+  EXPECT_THAT(TextOf({{}, trace, {}, {}, false}), HasSubstr("rank 1 issued nothing")) << "all ended in order";
+  for (TraceSection& section : trace.sections) section.closed = false;
+  EXPECT_THAT(TextOf({{{"0.ctrace", {}, {}, {}}}, trace, {}, {}, false}),
+              AllOf(HasSubstr("What is wrong"), HasSubstr("rank 1 did not issue call 16"),
+                    HasSubstr("dynamiccl hang 0.ctrace")));
+}
+
+TEST(WhyTrouble, UnlikeCallsAreNamed) {
+  std::vector<TimedCallOfRank> calls(20), others(20);
+  others[7].bytes = 4096;
+  const Trace trace{{SectionOf(0, 2, calls), SectionOf(1, 2, others)}};
+  EXPECT_THAT(TextOf({{}, trace, {}, {}, false}), AllOf(HasSubstr("What is wrong"), HasSubstr("call 7")));
+}
+
+// A file of the profiler: kernels at 0 to 10, 30 to 40 us, a copy from 38 to 50, NCCL's from 5 to 20.
+TEST(WhyFiles, AProfileShowsWhatHides) {
+  const auto kernel = [](const char* category, const char* name, int begin, int length, int device) {
+    return fmt::format(
+        R"(,{{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"stream":7}}}})",
+        category, name, device, begin, length);
+  };
+  const auto document = [&](int device) {
+    return R"({"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","name":"record_param_comms","tid":1,"ts":1,"dur":2,)"
+           R"("args":{"Collective name":"allreduce","dtype":"Float","In msg nelems":64,"Out msg nelems":64,"Group size":2}})" +
+           kernel("kernel", "gemm", 0, 10, 0) + kernel("kernel", "ncclDevKernel_AllReduce", 5, 15, 0) +
+           kernel("kernel", "relu", 30, 10, device) + kernel("gpu_memcpy", "Memcpy HtoD", 38, 12, 0) + "]}";
+  };
+  const Folder folder;
+  const Result<WhyInput> input = ReadWhyFiles({folder.Write("one.json", document(0))});
+  ASSERT_TRUE(input) << input.error().message;
+  ASSERT_EQ(input->devices.size(), 1u);
+  const DeviceTime& device = input->devices.front();
+  EXPECT_EQ(device.computing_ns, 30'000);
+  EXPECT_EQ(device.hidden_ns, 5'000);
+  EXPECT_EQ(device.exposed_ns, 10'000);
+  EXPECT_EQ(device.idle_ns, 10'000);
+  EXPECT_THAT(TextOf(*input),
+              HasSubstr("60.0 % computing, 20.0 % communicating with nothing computed, 20.0 % idle"));
+  EXPECT_THAT(TextOf(*input), HasSubstr("33 % of the communication hides behind computation"));
+  const Result<WhyInput> two = ReadWhyFiles({folder.Write("two.json", document(1))});
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_TRUE(two->devices.empty()) << "two devices in one file are not divided";
+}
+
+TEST(WhyFiles, TheSampleIsDataParallel) {
+  const std::string text = TextOfFiles({SAMPLES "/ddp_resnet_2_ranks.pt.trace.json"});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("2 ranks, of which rank 0 is here; NCCL 2.17.1."),
+                    HasSubstr("like data parallelism: 5 AllReduces"), HasSubstr("A step takes 220.87 ms"),
+                    HasSubstr("used for 21 of 21 calls"), HasSubstr("the same files of the other ranks")));
+  EXPECT_THAT(text, Not(HasSubstr("hides behind computation.")))
+      << "the sample's other kernels were left out";
+}
+
+TEST(WhyFiles, WhatALogTellsIsNotAskedFor) {
+  const std::string text = TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log"});
+  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("used for 8 of"), HasSubstr("Used: Ring LL x8"),
+                          HasSubstr("How long collectives take"), Not(HasSubstr("A step takes")),
+                          Not(HasSubstr("of the other ranks"))));
+}
+
+MeasurementFile Sweep() {
+  MeasurementFile sweep{
+      .library = "NCCL 2.30.7", .machine = "two nodes", .command = "", .contexts = {}, .rows = {}};
+  sweep.contexts.push_back({"pair", {}});
+  sweep.contexts.back().model.fabric.n_ranks = 2;
+  const CollectiveConfig tree{Algorithm::kTree, Protocol::kLL, 2},
+      ring{Algorithm::kRing, Protocol::kSimple, 4};
+  for (const uint64_t bytes : {uint64_t{1} << 16, uint64_t{1} << 24}) {
+    const float slow = bytes == uint64_t{1} << 16 ? 200 : 1000;
+    sweep.rows.push_back({"pair",
+                          Collective::kAllReduce,
+                          bytes,
+                          ring,
+                          true,
+                          {slow, slow + 1, slow, slow + 1, slow, slow + 1}});
+    sweep.rows.push_back(
+        {"pair", Collective::kAllReduce, bytes, tree, false, {100, 101, 100, 101, 100, 101}});
+    if (bytes > 1 << 20) sweep.rows.back().microseconds.assign(6, 5000);
+  }
+  return sweep;
+}
+
+TEST(WhyFiles, ASweepShowsWhereTheDefaultIsSlower) {
+  const Folder folder;
+  ASSERT_TRUE(WriteMeasurementFile(folder.File("s.measurements"), Sweep()));
+  const std::string text = TextOfFiles({folder.File("s.measurements")});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("In 1 of 2 cases the library's own choice is the best measured"),
+                    HasSubstr("AllReduce of 64K on pair: Tree LL x2 takes"), HasSubstr("times as long"),
+                    HasSubstr("up to 16.8 GB/s bus bandwidth (at 16M)"), HasSubstr("dynamiccl report ")));
+  MeasurementFile alone = Sweep();
+  std::erase_if(alone.rows, [](const Measurement& row) { return !row.is_default; });
+  ASSERT_TRUE(WriteMeasurementFile(folder.File("d.measurements"), alone));
+  EXPECT_THAT(TextOfFiles({folder.File("d.measurements")}),
+              HasSubstr("Only the library's own choice was timed"));
+}
+
+TEST(WhyFiles, ForeignAndDamagedFilesAreNamed) {
+  const Folder folder;
+  const auto error = [](const std::string& path) {
+    const Result<WhyInput> input = ReadWhyFiles({path});
+    EXPECT_FALSE(input) << path;
+    return input ? std::string() : Describe(input.error());
+  };
+  EXPECT_THAT(error(folder.Write("empty", "")), HasSubstr("the file is empty"));
+  EXPECT_THAT(error(folder.Write("notes.txt", "Dear diary,\nnothing collective happened.\n")),
+              AllOf(HasSubstr("notes.txt: no known format"), HasSubstr("kineto"), HasSubstr("nccl-debug")));
+  EXPECT_THAT(error(folder.Write("p.dcpolicy", "x")), HasSubstr("`dynamiccl inspect` reads such files"));
+  EXPECT_THAT(error(folder.Write("a.zst", "\x28\xb5\x2f\xfd....")), HasSubstr("zst"));
+  EXPECT_THAT(error(folder.File("nothing")), HasSubstr("nothing"));
+  EXPECT_THAT(error(folder.Write("cut.json", R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "na)")),
+              AllOf(HasSubstr("cut.json: byte"), HasSubstr("hint:")));
+}
+
+TEST(WhyFiles, TwoJobsAreNotMixed) {
+  const Folder folder;
+  const std::vector<TimedCallOfRank> calls(20);
+  for (const char* const name : {"a.ctrace", "b.ctrace"})
+    ASSERT_TRUE(WriteTraceFile(folder.File(name), {{SectionOf(0, 2, calls)}}));
+  const Result<WhyInput> input = ReadWhyFiles({folder.File("a.ctrace"), folder.File("b.ctrace")});
+  ASSERT_FALSE(input);
+  EXPECT_THAT(Describe(input.error()), HasSubstr("give the files of one job"));
+}
+
+// Rows are at most 100 columns wide, and the text loses no word.
+TEST(WhyAnswer, TextIsWrappedAndWhole) {
+  const std::vector<WhyPart> parts = {
+      {"job", "The job", {std::string(300, 'x') + " " + std::string(60, 'y') + " " + std::string(60, 'z')}}};
+  EXPECT_EQ(WhyText(parts), "The job\n  " + std::string(300, 'x') + "\n    " + std::string(60, 'y') +
+                                "\n    " + std::string(60, 'z') + "\n");
+  EXPECT_THAT(WhyHtml({{"job", "The <job>", {"a & b"}}}),
+              AllOf(HasSubstr("The &lt;job&gt;"), HasSubstr("a &amp; b")));
+}
+
+}  // namespace
+}  // namespace dynamiccl

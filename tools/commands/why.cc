@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl why`: one screen about a job, from any trace, log or dump that is at hand (tools/why).
+#include <fmt/format.h>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/why/answer.h"
+#include "tools/why/read_files.h"
+
+namespace dynamiccl {
+
+Result<int> WhyCommand(CommandLine& line) {
+  std::vector<std::string> paths;
+  std::string output;
+  bool json = false;
+  line.app()
+      .add_option("files", paths,
+                  "Traces, logs, dumps or sweeps of one job; the kind of each is told by content")
+      ->required()
+      ->check(CLI::ExistingFile);
+  line.app().add_option("-o,--output", output, "Write the same as an HTML file");
+  line.app().add_flag("--json", json, "JSON on standard output");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(paths));
+  const std::vector<WhyPart> parts = AnswerWhy(input);
+  if (!output.empty()) DYNAMICCL_CHECK_OK(WriteTextFile(output, WhyHtml(parts)));
+  if (json) PrintJson(WhyJson(input, parts));
+  if (!json) fmt::print("{}", WhyText(parts));
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `dynamiccl why`: what the files show about a job, in parts, each a title and some sentences.
+// docs/why.md says where each statement comes from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/json_output.h"
+#include "tools/why/read_files.h"
+
+namespace dynamiccl {
+
+struct WhyPart {
+  // "job", "time", "choices", "trouble", "changes", "missing" or "next".
+  std::string id;
+  std::string title;
+  // Sentences; at least one.
+  std::vector<std::string> lines;
+};
+
+// All parts that have something to say, in the order above. It states nothing that the files do not show:
+// what was assumed or predicted is called so.
+std::vector<WhyPart> AnswerWhy(const WhyInput& input);
+
+// One screen of text, at most 100 columns wide but for names and commands.
+std::string WhyText(const std::vector<WhyPart>& parts);
+// The same as a page for a browser.
+std::string WhyHtml(const std::vector<WhyPart>& parts);
+// The same as JSON (docs/formats/command_json.md).
+Json WhyJson(const WhyInput& input, const std::vector<WhyPart>& parts);
+
+}  // namespace dynamiccl

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the job is, and where its time goes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/base/statistics.h"
+#include "src/collective/size_class.h"
+#include "tools/advise/recognised_job.h"
+#include "tools/report/trace_summary.h"
+#include "tools/why/parts.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+// A sequence of calls that nobody marked counts as a step when it was seen so often, and when it is so much
+// of all calls: benchmarks repeat calls too, some with each size.
+constexpr size_t kLeastSteps = 3;
+constexpr double kLeastShareOfCalls = 0.5;
+constexpr size_t kMaxKinds = 3;
+constexpr size_t kMaxBandwidths = 6;
+// A rank that is last in more than its even share of the calls times this is named.
+constexpr double kOftenLast = 1.5;
+constexpr double kLeastWait = 0.02;
+// Below this a call's time is latency, and its bandwidth says nothing.
+constexpr uint64_t kLeastBandwidthBytes = 64 << 10;
+
+std::string Count(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// "22 AllReduce (81.28M), 2 Broadcast (1M)"
+std::string CallsText(const TraceSummary& summary) {
+  std::vector<std::string> texts;
+  for (const auto& [name, count] : summary.collectives)
+    texts.push_back(fmt::format("{} {} ({})", count.calls, name, FormatBytes(count.bytes)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string RanksText(const WhyInput& input, int ranks) {
+  const size_t files = input.trace->sections.size();
+  const std::string& library = input.trace->sections.front().library;
+  std::string text = Count(static_cast<size_t>(ranks), "rank");
+  if (static_cast<int>(files) < ranks)
+    text += files == 1 && input.trace->sections.front().rank >= 0
+                ? fmt::format(", of which rank {} is here", input.trace->sections.front().rank)
+                : fmt::format(", of which {} {} here", files, files == 1 ? "is" : "are");
+  return text + (library.empty() ? "" : "; " + library);
+}
+
+std::string StepText(const RecordedStep& step) {
+  std::string text = fmt::format("A step is {}; {} with exactly these calls ({}).",
+                                 Count(step.operations.size(), "collective"), Count(step.steps, "step"),
+                                 step.marked ? "the program marked its steps" : "found by repetition");
+  if (step.between_two > 0)
+    text += fmt::format(" {} between two ranks, all-to-all among them, stand beside.",
+                        Count(step.between_two, "call"));
+  return text;
+}
+
+void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
+  const auto total = static_cast<double>(device.total_ns());
+  if (total <= 0) return;
+  const auto percent = [&](int64_t ns) { return 100 * static_cast<double>(ns) / total; };
+  lines.push_back(fmt::format(
+      "The device's {:.0f} ms: {:.1f} % computing, {:.1f} % communicating with nothing computed, {:.1f} % "
+      "idle.",
+      total * 1e-6, percent(device.computing_ns), percent(device.exposed_ns), percent(device.idle_ns)));
+  const auto communicating = static_cast<double>(device.hidden_ns + device.exposed_ns);
+  if (communicating > 0)
+    lines.push_back(fmt::format("{:.0f} % of the communication hides behind computation.",
+                                100 * static_cast<double>(device.hidden_ns) / communicating));
+}
+
+std::string KindText(const CallKind& kind, double all_ms) {
+  std::string text = fmt::format(
+      "{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives", Name(kind.collective),
+      FormatBytes(kind.bytes), Count(static_cast<size_t>(kind.n_ranks), "rank"), Count(kind.calls, "call"),
+      kind.median_us, 100 * kind.total_ms / all_ms);
+  if (kind.bytes >= kLeastBandwidthBytes)
+    text += fmt::format(", {:.1f} GB/s bus bandwidth", kind.BusBandwidth());
+  return text;
+}
+
+void AddWaits(const RankWaits& waits, size_t ranks, std::vector<std::string>& lines) {
+  if (waits.waited_share < kLeastWait) {
+    lines.push_back(
+        fmt::format("Ranks hardly wait for each other: {:.1f} % of the time.", 100 * waits.waited_share));
+    return;
+  }
+  std::string text =
+      fmt::format("Inside collectives, ranks wait for the last one to come: {:.0f} % of the time on average",
+                  100 * waits.waited_share);
+  if (waits.late_share * static_cast<double>(ranks) > kOftenLast)
+    text += fmt::format("; rank {} comes last in {:.0f} % of {} calls", waits.late_rank,
+                        100 * waits.late_share, waits.calls);
+  lines.push_back(text + ".");
+}
+
+// The highest bus bandwidth of the library's own choices for one collective, and from which size on half of
+// it is reached.
+std::string BandwidthText(const std::string& topology, Collective collective, int n_ranks,
+                          const std::map<uint64_t, double>& gb_s_by_bytes) {
+  const auto best = std::ranges::max_element(gb_s_by_bytes, {}, [](const auto& each) { return each.second; });
+  const auto half =
+      std::ranges::find_if(gb_s_by_bytes, [&](const auto& each) { return each.second >= best->second / 2; });
+  return fmt::format("{} among {} on {}: up to {:.1f} GB/s bus bandwidth (at {}); half of it from {} on",
+                     Name(collective), Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
+                     FormatBytes(best->first), FormatBytes(half->first));
+}
+
+void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines) {
+  size_t shown = 0;
+  for (const MeasurementContext& context : sweep.contexts) {
+    const int n_ranks = context.model.fabric.n_ranks;
+    std::map<Collective, std::map<uint64_t, double>> bandwidths;
+    for (const Measurement& row : sweep.rows) {
+      if (row.topology != context.topology || !row.is_default || row.microseconds.empty() || row.bytes == 0)
+        continue;
+      const double us = Median(row.microseconds);
+      if (us > 0)
+        bandwidths[row.collective][row.bytes] =
+            static_cast<double>(row.bytes) * BusBandwidthFactor(row.collective, n_ranks) / (us * 1e3);
+    }
+    for (const auto& [collective, of_bytes] : bandwidths)
+      if (n_ranks > 1 && shown++ < kMaxBandwidths)
+        lines.push_back(BandwidthText(context.topology, collective, n_ranks, of_bytes));
+  }
+  if (shown > kMaxBandwidths)
+    lines.push_back(fmt::format("{} more; `dynamiccl report` shows all.", shown - kMaxBandwidths));
+}
+
+// Whether the sequence is a training step, and not what happens to repeat.
+bool IsStep(const RecordedStep& step, const Trace& trace) {
+  if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
+  const size_t calls = CallsOf(trace.sections.front()).calls.size() - step.between_two;
+  const auto repeated = static_cast<double>(step.steps * step.operations.size());
+  return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
+}
+
+}  // namespace
+
+int RanksOf(const Trace& trace) {
+  int ranks = static_cast<int>(trace.sections.size());
+  for (const TraceSection& section : trace.sections) {
+    ranks = std::max(ranks, section.world);
+    for (const auto& [number, info] : CallsOf(section).communicators) ranks = std::max(ranks, info.n_ranks);
+  }
+  return ranks;
+}
+
+WhyFacts FactsOf(const WhyInput& input) {
+  WhyFacts facts;
+  if (!input.trace) return facts;
+  facts.times = TimesOf(*input.trace);
+  Result<RecordedStep> step = StepOf(*input.trace);
+  if (step && IsStep(*step, *input.trace)) facts.step = std::move(*step);
+  return facts;
+}
+
+std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) {
+  std::vector<std::string> lines;
+  for (const MeasurementFile& sweep : input.measurements)
+    lines.push_back(fmt::format("Times of single collectives, no job: {} on {}.",
+                                sweep.library.empty() ? "a library that is not named" : sweep.library,
+                                sweep.machine.empty() ? "a machine that is not named" : sweep.machine));
+  if (!input.trace || input.trace->sections.empty()) return lines;
+  lines.push_back(RanksText(input, RanksOf(*input.trace)) + ".");
+  if (!facts.step) {
+    lines.push_back("No step was seen to repeat: " + CallsText(SummarizeTrace(*input.trace)) +
+                    " on the first rank.");
+    return lines;
+  }
+  if (const Result<RecognisedJob> job = RecogniseJob(*facts.step))
+    lines.push_back(
+        fmt::format("{} {}.", facts.step->labelled ? "It is" : "By its calls it is like", job->what));
+  else
+    lines.push_back("Its calls do not tell which kind of training it is: " +
+                    CallsText(SummarizeTrace(*input.trace)) + " on the first rank.");
+  lines.push_back(StepText(*facts.step));
+  return lines;
+}
+
+std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts) {
+  std::vector<std::string> lines;
+  if (facts.step && facts.step->step_ns > 0)
+    lines.push_back(fmt::format("A step takes {:.2f} ms (8 of 10 within {:.0f} % of each other).",
+                                static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));
+  for (const DeviceTime& device : input.devices) AddDevice(device, lines);
+  const TimeAccount& times = facts.times;
+  if (input.devices.empty() && times.busy_share)
+    lines.push_back(fmt::format("A collective runs in {:.0f} % of the {:.0f} ms between first and last.",
+                                100 * *times.busy_share, times.span_ms));
+  for (const MeasurementFile& sweep : input.measurements) AddBandwidths(sweep, lines);
+  double all_ms = 0;
+  for (const CallKind& kind : times.kinds) all_ms += kind.total_ms;
+  if (!times.kinds.empty())
+    lines.emplace_back("Most time went to these; a rank's wait for the others is in it:");
+  for (size_t i = 0; i < std::min(kMaxKinds, times.kinds.size()); ++i)
+    lines.push_back(KindText(times.kinds[i], all_ms));
+  if (times.waits) AddWaits(*times.waits, input.trace->sections.size(), lines);
+  return lines;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files do not show, which files would, and the next command.
+#include <fmt/format.h>
+
+#include "tools/why/parts.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
+
+// For how many calls no file tells the algorithm.
+uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
+  uint64_t calls = 0;
+  for (const WhyFile& file : input.files)
+    for (const UnfilledField& field : file.unfilled) calls += field.field == "algorithm" ? field.count : 0;
+  return calls;
+}
+
+size_t CountCalls(const Trace& trace) {
+  size_t calls = 0;
+  for (const TraceSection& section : trace.sections) calls += CallsOf(section).calls.size();
+  return calls;
+}
+
+std::string Paths(const WhyInput& input) {
+  std::vector<std::string> paths;
+  for (const WhyFile& file : input.files) paths.push_back(file.path);
+  return fmt::format("{}", fmt::join(paths, " "));
+}
+
+}  // namespace
+
+std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
+  std::vector<std::string> lines;
+  if (!input.trace)
+    return {
+        "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
+        "steps."};
+  if (facts.times.kinds.empty())
+    lines.push_back(fmt::format(
+        "How long collectives take: a profiler trace of PyTorch, or `DYNAMICCL_TIMES=all {}`.", kRecord));
+  if (const uint64_t unknown = CallsWithoutAlgorithm(input); unknown > 0)
+    lines.push_back(
+        fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
+                    "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
+                    unknown, CountCalls(*input.trace), kRecord));
+  if (static_cast<int>(input.trace->sections.size()) < RanksOf(*input.trace))
+    lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
+  if (input.devices.empty())
+    lines.emplace_back(
+        "What hides behind computation: a profiler trace of one rank (torch.profiler, with CUDA "
+        "activities).");
+  lines.emplace_back(
+      "Whether another algorithm would make steps shorter: `dynamiccl pilot -- LAUNCH` tries them in the "
+      "job.");
+  return lines;
+}
+
+std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes) {
+  const std::string paths = Paths(input);
+  if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
+  if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
+  const std::string prefix =
+      input.imported ? fmt::format("dynamiccl trace import {} -o job.ctrace && ", paths) : "";
+  const std::string& trace = input.imported ? "job.ctrace" : paths;
+  if (trouble) return {fmt::format("{}dynamiccl hang {}", prefix, trace)};
+  if (changes) return {fmt::format("{}dynamiccl advise {}", prefix, trace)};
+  return {"dynamiccl pilot -- LAUNCH"};
+}
+
+}  // namespace dynamiccl

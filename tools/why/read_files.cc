@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/why/read_files.h"
+
+#include <fmt/format.h>
+
+#include "traces/format/measurement_file.h"
+#include "traces/format/trace_files.h"
+#include "traces/format/trace_merge.h"
+#include "traces/import/gzip_stream.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kMeasurements = R"("magic":"dynamiccl-measurements")";
+// By the end of the name: files of ours that describe no job, and the command that reads them.
+constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
+    {".dcpolicy", "dynamiccl inspect"},
+    {".dcsite", "dynamiccl inspect"},
+    {".toml", "dynamiccl config check"},
+    {".prom", "dynamiccl report"},
+    {".html", "a browser"},
+    {".pb", "dynamiccl trace import --from chakra"}};
+
+Error NothingKnown(const std::string& path, Error error) {
+  for (const auto& [ending, reader] : kOtherFiles) {
+    if (path.ends_with(ending)) error.hint = fmt::format("`{}` reads such files", reader);
+  }
+  if (error.hint.starts_with("name it with --from")) {
+    error.hint = "these are read: traces and sweeps of DynamICCL";
+    for (const TraceImporter* importer : AllImporters()) error.hint += fmt::format(", {}", importer->name());
+    error.hint += " (docs/trace_importers.md)";
+  }
+  if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
+  return error;
+}
+
+// Reads one file into the input; its trace, if it is one, goes to the end of `traces`.
+Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& traces) {
+  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+  const std::string head = stream.Head(kHeadBytes);
+  if (head.empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: the file is empty", path),
+                    "a process that was killed early, or still runs, may have written nothing yet");
+  if (head.substr(0, head.find('\n')).find(kMeasurements) != std::string::npos) {
+    DYNAMICCL_TRY(input.measurements.emplace_back(), ReadMeasurementFile(path));
+    input.files.push_back({path, "a sweep of DynamICCL", {}, {}});
+    return {};
+  }
+  if (IsTraceOfOurs(head)) {
+    DYNAMICCL_TRY(traces.emplace_back(), ReadTraceFiles({path}, TraceReading::kSalvage));
+    input.files.push_back({path, "a trace of DynamICCL", {}, {}});
+    return {};
+  }
+  Result<Imported> imported = ImportFile(path, "");
+  if (!imported) return tl::unexpected(NothingKnown(path, imported.error()));
+  input.imported = true;
+  input.files.push_back({path, imported->format, std::move(imported->unfilled), std::move(imported->notes)});
+  if (imported->device) input.devices.push_back(*imported->device);
+  if (imported->trace) traces.push_back(std::move(*imported->trace));
+  if (imported->measurements) input.measurements.push_back(std::move(*imported->measurements));
+  return {};
+}
+
+}  // namespace
+
+Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
+  WhyInput input;
+  std::vector<Trace> traces;
+  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
+  if (traces.empty()) return input;
+  if (traces.size() == 1) {
+    input.trace = std::move(traces.front());
+    return input;
+  }
+  Result<Trace> merged = MergeTraces(std::move(traces));
+  if (!merged)
+    return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
+  input.trace = std::move(*merged);
+  return input;
+}
+
+}  // namespace dynamiccl

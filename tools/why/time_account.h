@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a job's time goes, as far as the calls of its ranks show it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/collective/collective.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+// All calls of one collective and size on the first rank.
+struct CallKind {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;  // NCCL's total
+  int n_ranks = 2;
+  size_t calls = 0;
+  double total_ms = 0;
+  double median_us = 0;
+
+  // Bus bandwidth of the median call in GB/s, as nccl-tests defines it.
+  double BusBandwidth() const;
+};
+
+// How ranks waited inside collectives for the rank that came last.
+struct RankWaits {
+  // Rank in the job for which the others waited most often, and in which share of the calls.
+  int32_t late_rank = 0;
+  double late_share = 0;
+  // Mean over the ranks: share of the time between their first and last call in which they waited.
+  double waited_share = 0;
+  size_t calls = 0;
+};
+
+// Times of one trace. Shares are of the time from the first rank's first call to the end of its last one.
+struct TimeAccount {
+  // Share in which a collective ran; nothing where fewer than 9 of 10 calls were timed, or the times of issue
+  // only order the calls.
+  std::optional<double> busy_share;
+  double span_ms = 0;
+  // Kinds with times, by total_ms, longest first.
+  std::vector<CallKind> kinds;
+  // Nothing with fewer than two ranks, or fewer than 16 calls that all of them timed.
+  std::optional<RankWaits> waits;
+};
+
+TimeAccount TimesOf(const Trace& trace);
+
+}  // namespace dynamiccl

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL chose, what is wrong, and what a change is predicted to bring.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "src/collective/size_class.h"
+#include "tools/advise/advice.h"
+#include "tools/hang/hang_findings.h"
+#include "tools/report/choice_comparison.h"
+#include "tools/report/trace_summary.h"
+#include "tools/why/parts.h"
+#include "traces/format/trace_merge.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kMaxRows = 3;
+// A choice within this of the best, in time, is near enough.
+constexpr double kNearBest = 1.02;
+// A predicted change below this is not worth a line.
+constexpr double kLeastGain = 0.01;
+
+// A cell in which the default was surely slower than another config.
+struct SlowerDefault {
+  SweepCell cell;
+  TimedConfig by_default, best;
+  double ratio = 1;  // time of the default over that of the best
+};
+
+// What a sweep says of the library's own choices.
+struct DefaultsOfSweep {
+  size_t cells = 0;  // with a default and something to compare it with
+  std::vector<SlowerDefault> slower;
+};
+
+DefaultsOfSweep JudgeDefaults(const MeasurementFile& sweep) {
+  DefaultsOfSweep judged;
+  for (const SweepCell& cell : CellsOf(sweep)) {
+    const TimedConfig by_default = DefaultOf(cell), best = BestOf(cell);
+    if (cell.rows.size() < 2 || by_default.microseconds.repeats == 0 || best.microseconds.median <= 0)
+      continue;
+    ++judged.cells;
+    const double ratio = by_default.microseconds.median / best.microseconds.median;
+    if (ratio > kNearBest && ClearlyDiffer(by_default.microseconds, best.microseconds))
+      judged.slower.push_back({cell, by_default, best, ratio});
+  }
+  std::ranges::stable_sort(judged.slower, std::ranges::greater{}, &SlowerDefault::ratio);
+  return judged;
+}
+
+void AddSweep(const MeasurementFile& sweep, std::vector<std::string>& lines) {
+  const DefaultsOfSweep judged = JudgeDefaults(sweep);
+  if (judged.cells == 0) {
+    lines.emplace_back(
+        "Only the library's own choice was timed, so nothing says whether another one is faster.");
+    return;
+  }
+  lines.push_back(fmt::format(
+      "In {} of {} cases the library's own choice is the best measured, or not surely slower: leave those.",
+      judged.cells - judged.slower.size(), judged.cells));
+  for (size_t i = 0; i < std::min(kMaxRows, judged.slower.size()); ++i) {
+    const SlowerDefault& one = judged.slower[i];
+    lines.push_back(
+        fmt::format("{} of {} on {}: {} takes {:.1f} us ({:.1f} to {:.1f}), the library's own choice {:.1f} "
+                    "({:.1f} to {:.1f}): {:.2f} times as long",
+                    Name(one.cell.collective), FormatBytes(one.cell.bytes), one.cell.topology,
+                    Name(one.best.config), one.best.microseconds.median, one.best.microseconds.low,
+                    one.best.microseconds.high, one.by_default.microseconds.median,
+                    one.by_default.microseconds.low, one.by_default.microseconds.high, one.ratio));
+  }
+}
+
+// The answers that most calls got, and who gave them.
+void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) {
+  std::vector<std::pair<int64_t, std::string>> counted;
+  for (const auto& [decision, calls] : summary.decisions)
+    if (decision.second != Name(kLeaveNcclAlone) || decision.first != "nccl")
+      counted.emplace_back(calls, fmt::format("{} for {} call{} (by {})", decision.second, calls,
+                                              calls == 1 ? "" : "s", decision.first));
+  std::ranges::stable_sort(counted, std::ranges::greater{}, &std::pair<int64_t, std::string>::first);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(kMaxRows, counted.size()); ++i) texts.push_back(counted[i].second);
+  if (!texts.empty())
+    lines.push_back(
+        fmt::format("Used: {}{}.", fmt::join(texts, ", "), counted.size() > kMaxRows ? ", and others" : ""));
+}
+
+// The first finding about a job that may have stood still; a rank without a file says nothing here.
+std::optional<HangFinding> Standing(const Trace& trace) {
+  JobCalls job;
+  for (const TraceSection& section : trace.sections) job.Add(section);
+  for (HangFinding& finding : DiagnoseHang(job).findings)
+    if (finding.kind != HangKind::kAbsent && finding.kind != HangKind::kOrderDiffers)
+      return std::move(finding);
+  return std::nullopt;
+}
+
+std::string Percent(double ratio) {
+  return fmt::format("{:.1f} %", 100 * (1 - ratio));
+}
+
+}  // namespace
+
+std::vector<std::string> ChoiceLines(const WhyInput& input) {
+  std::vector<std::string> lines;
+  for (const MeasurementFile& sweep : input.measurements) AddSweep(sweep, lines);
+  if (!input.trace || input.trace->sections.empty()) return lines;
+  const TraceSummary summary = SummarizeTrace(*input.trace);
+  AddDecisions(summary, lines);
+  const auto& unknown = summary.coverage.of[static_cast<size_t>(Coverage::kUnknown)];
+  if (unknown.calls < summary.coverage.total.calls) lines.push_back(Describe(summary.coverage) + ".");
+  return lines;
+}
+
+std::vector<std::string> TroubleLines(const WhyInput& input) {
+  std::vector<std::string> lines;
+  if (!input.trace || input.trace->sections.size() < 2) return lines;
+  const Trace& trace = *input.trace;
+  const bool ended = std::ranges::all_of(trace.sections, &TraceSection::closed);
+  if (const Status agree = CheckRanksAgree(trace); !agree) lines.push_back(agree.error().message + ".");
+  const std::optional<HangFinding> standing = ended && lines.empty() ? std::nullopt : Standing(trace);
+  if (!standing) return lines;
+  lines.push_back(fmt::format("When these files were written ({}):", Name(standing->kind)));
+  lines.insert(lines.end(), standing->text.begin(), standing->text.end());
+  return lines;
+}
+
+std::vector<std::string> ChangeLines(const WhyFacts& facts) {
+  if (!facts.step || facts.step->step_ns <= 0 || facts.step->times.empty()) return {};
+  Result<RecognisedJob> job = RecogniseJob(*facts.step);
+  const Result<System> system = SystemOfTimes(*facts.step);
+  if (!job || !system) return {};
+  const Result<Advice> advice = Advise(*facts.step, std::move(*job), *system, 0);
+  if (!advice) return {};
+  std::vector<std::string> lines;
+  for (const AdvisedChange& one : advice->changes) {
+    const double ratio =
+        static_cast<double>(one.predicted.step_ns) / static_cast<double>(advice->simulated.step_ns);
+    if (ratio > 1 - kLeastGain || lines.size() == kMaxRows) break;
+    lines.push_back(fmt::format("{}: {} of the step, predicted. {}{}", one.change.what, Percent(ratio),
+                                one.change.how,
+                                one.change.remark.empty() ? "" : fmt::format(" ({})", one.change.remark)));
+  }
+  if (lines.empty())
+    lines.push_back(fmt::format("No change that is known here is predicted to save {:.0f} % of a step.",
+                                100 * kLeastGain));
+  else
+    lines.emplace_back(
+        "Predicted steps were off by 5 % in the median and by up to 32 %; `dynamiccl advise --measure` "
+        "measures.");
+  return lines;
+}
+
+}  // namespace dynamiccl

@@ -3,6 +3,7 @@
 """Breaks promises of the product one at a time and demands that a named test notices each.
 
   tools/checks/mutations.py                  # all of them, in a worktree of HEAD under build/mutations
+  tools/checks/mutations.py --check          # only whether each place that is broken is still there once; CI asks this
   tools/checks/mutations.py --list           # what is broken, and which tests are to notice it
   tools/checks/mutations.py --only revoke    # one
   tools/checks/mutations.py --build build/release   # in this tree and its build: quicker; files are mended afterwards
@@ -49,15 +50,15 @@ MUTATIONS = (
              "decision_test", r"^DecisionEngine\."),
     Mutation("revoke", "what is slower than NCCL's choice is taken back", "src/decision/guard/guard.cc",
              "if (const auto why = WhyRevoke()) return proposed_ = Propose(true, *why);",
-             "if (const auto why = WhyRevoke(); why && calls_ == 0) return proposed_ = Propose(true, *why);",
+             "if (const auto why = WhyRevoke(); why && now_ns < 0) return proposed_ = Propose(true, *why);",
              "guard_test", r"^Guard\."),
     Mutation("mask", "only what NCCL offers on every rank is chosen", "src/decision/decision_engine.cc",
              "if (!config.leaves_nccl_alone() && allowed[ConfigIndex(config.algorithm, config.protocol)]) {",
              "if (!config.leaves_nccl_alone()) {",
              "decision_test", r"^DecisionEngine\."),
-    Mutation("budget", "trials are paid for from a budget", "src/decision/guard/guard.cc",
-             "(trial_ns > 0 ? probing_ns_ : refunded_ns_) += std::abs(trial_ns);",
-             "if (trial_ns <= 0) refunded_ns_ -= trial_ns;",
+    Mutation("budget", "trials are paid for from a budget", "src/decision/guard/guard_experiment.cc",
+             "lost_before_ns_ - experiment_.lost_ns();",
+             "lost_before_ns_;",
              "guard_test", r"^Guard\."),
     Mutation("checksum", "a damaged policy file is refused", "src/policy/policy_file.cc",
              "if (std::memcmp(digest.data(), bytes.data() + at, digest.size()) != 0)",
@@ -155,10 +156,20 @@ def judge(scratch, mutation):
     return f"| {mutation.promise} | `{mutation.file}`: `{broken}` | {caught} |", bool(failed)
 
 
+def check_places():
+    """Exit code of --check."""
+    gone = [each for each in MUTATIONS if (ROOT / each.file).read_text().count(each.whole) != 1]
+    for each in gone:
+        sys.stderr.write(f"{each.file}: '{each.whole}' does not stand there once: MUTATIONS['{each.name}'] needs its new text\n")
+    print(f"mutations: {len(MUTATIONS)} places, {len(gone)} gone")
+    return 1 if gone else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="name of one, as --list has it")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/mutations", help="for the worktree and its build")
     parser.add_argument("--build", type=pathlib.Path, help="a build of this tree, in place of a worktree of HEAD")
     parser.add_argument("--jobs", default=os.cpu_count(), help="compilers at a time")
@@ -167,6 +178,8 @@ def main():
     if given.list or not chosen:
         print("\n".join(f"{each.name:12} {each.promise}: {each.target}, {each.tests}" for each in MUTATIONS))
         sys.exit(0 if given.list else 2)
+    if given.check:
+        sys.exit(check_places())
     folder = given.folder.resolve()
     if given.build:
         scratch = Scratch(ROOT, given.build.resolve(), given.jobs)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages are written for readers of the repository; the site's generator wants some of it otherwise."""
+import re
+
+LINK = re.compile(r"(?<!!)\[([^]]+)]\(([^)\s]+)\)")
+LIST_OR_TABLE = re.compile(r"(?:[*-] |\d+\. |\|)")
+BLOCK_LINE = re.compile(r"(?:\s|[*-] |\d+\. |\||#|>|$)")
+
+
+def _without_outside_links(text, page):
+    """Links to files that are no pages (code, READMEs of folders) become their text."""
+
+    def keep(match):
+        words, target = match.groups()
+        if "://" in target or target.startswith("#"):
+            return match.group(0)
+        path, depth = target.split("#")[0], page.file.src_uri.count("/")
+        outside = path.count("../") > depth or not path.endswith((".md", ".png"))
+        return words if outside else match.group(0)
+
+    return LINK.sub(keep, text)
+
+
+def _with_blank_lines(text):
+    """A list or a table right after a paragraph needs a blank line before it."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        if not fenced and lines and LIST_OR_TABLE.match(line) and not BLOCK_LINE.match(lines[-1]):
+            lines.append("")
+        lines.append(re.sub(r"^```(\w+) .*", r"```\1", line))
+    return "\n".join(lines)
+
+
+def on_page_markdown(markdown, page, **_):
+    return _with_blank_lines(_without_outside_links(markdown, page))

@@ -97,6 +97,7 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read(
     processes+=($!)
   done
   for rank in 0 1; do wait "${processes[rank]}" || code=$?; done
+  # shellcheck disable=SC2154 # bash sets it for the coprocess
   kill "$reserved_port_PID"
   wait "$reserved_port_PID" 2>/dev/null
   [[ "$code" -eq 0 ]] || echo "  $1: exit code $code: $(cat "$work/$1"_*.log | grep -m1 -iE 'error|warn')"

@@ -200,7 +200,9 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
 // parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  const bool twice = ElementsOf(gathers) * 2 > ElementsOf(scatters) * 3;
+  // The first unit, which the backward pass begins with, may stay gathered.
+  const bool twice = gathers.size() * 2 >= scatters.size() * 3;
+  const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));
   result.job.framework = "fsdp2";
   result.job.model = ModelOf(Sizes(gathers));
@@ -209,8 +211,10 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
                          {"reduce_dtype", TypeText(scatters.front().data_type)},
                          {"reshard_after_forward", Flag(twice)},
                          {"clip", "false"}};
-  result.what = fmt::format("sharded parameters: {} units, gathered {} a step", gathers.size(),
-                            twice ? "twice" : "once");
+  result.what =
+      fmt::format("sharded parameters: {} units, {}", gathers.size(),
+                  twice ? fmt::format("{} of them gathered twice a step", std::min(again, gathers.size()))
+                        : "gathered once a step");
   result.notes.emplace_back("without labels the first gathers are taken for the model's units");
   return result;
 }

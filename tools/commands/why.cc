@@ -2,8 +2,10 @@
 // `dynamiccl why`: one screen about a job, from any trace, log or dump that is at hand (tools/why).
 #include <fmt/format.h>
 
+#include "src/policy/policy_file.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/why/answer.h"
 #include "tools/why/read_files.h"
 
@@ -22,7 +24,10 @@ Result<int> WhyCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(paths));
-  const std::vector<WhyPart> parts = AnswerWhy(input);
+  const std::string shipped = ShippedPolicy();
+  std::shared_ptr<const Policy> policy;
+  if (!shipped.empty()) policy = ReadPolicyFile(shipped).value_or(nullptr);
+  const std::vector<WhyPart> parts = AnswerWhy(input, policy.get());
   if (!output.empty()) DYNAMICCL_CHECK_OK(WriteTextFile(output, WhyHtml(parts)));
   if (json) PrintJson(WhyJson(input, parts));
   if (!json) fmt::print("{}", WhyText(parts));

@@ -39,8 +39,8 @@ std::string WithCode(std::string html) {
 
 }  // namespace
 
-std::vector<WhyPart> AnswerWhy(const WhyInput& input) {
-  const WhyFacts facts = FactsOf(input);
+std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
+  const WhyFacts facts = FactsOf(input, policy);
   const std::vector<std::string> trouble = TroubleLines(input);
   const std::vector<std::string> changes = ChangeLines(facts);
   std::vector<WhyPart> parts = {

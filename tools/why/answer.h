@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/policy/policy.h"
 #include "tools/report/json_output.h"
 #include "tools/why/read_files.h"
 
@@ -19,9 +20,10 @@ struct WhyPart {
   std::vector<std::string> lines;
 };
 
-// All parts that have something to say, in the order above. It states nothing that the files do not show:
+// All parts that have something to say, in the order above. `policy` recognises the stage of jobs that say
+// nothing of it; null: none does. It states nothing that the files do not show:
 // what was assumed or predicted is called so.
-std::vector<WhyPart> AnswerWhy(const WhyInput& input);
+std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy);
 
 // One screen of text, at most 100 columns wide but for names and commands.
 std::string WhyText(const std::vector<WhyPart>& parts);

@@ -8,6 +8,7 @@
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 #include "tools/advise/recognised_job.h"
+#include "tools/report/recognised_labels.h"
 #include "tools/report/trace_summary.h"
 #include "tools/why/parts.h"
 #include "traces/format/trace_calls.h"
@@ -19,6 +20,8 @@ namespace {
 // of all calls: benchmarks repeat calls too, some with each size.
 constexpr size_t kLeastSteps = 3;
 constexpr double kLeastShareOfCalls = 0.5;
+// A policy's stage is named when so many of the calls have it.
+constexpr double kSureStage = 0.75;
 constexpr size_t kMaxKinds = 3;
 constexpr size_t kMaxBandwidths = 6;
 // A rank that is last in more than its even share of the calls times this is named.
@@ -140,6 +143,20 @@ bool IsStep(const RecordedStep& step, const Trace& trace) {
   return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
 }
 
+// Asks the LSTM about the section's calls.
+void Recognise(const Policy& policy, TraceSection section, WhyFacts& facts) {
+  if (!LabelByPolicy(policy, section)) return;
+  const SectionCalls calls = CallsOf(section);
+  std::map<ZeroStage, size_t> stages;
+  for (const TraceCall& call : calls.calls) ++stages[call.issued.labelled_stage];
+  for (const auto& [stage, count] : stages) {
+    const double share = static_cast<double>(count) / static_cast<double>(calls.calls.size());
+    if (stage == ZeroStage::kUnknown || share < kSureStage) continue;
+    facts.recognised = stage;
+    facts.recognised_share = share;
+  }
+}
+
 }  // namespace
 
 int RanksOf(const Trace& trace) {
@@ -151,9 +168,11 @@ int RanksOf(const Trace& trace) {
   return ranks;
 }
 
-WhyFacts FactsOf(const WhyInput& input) {
+WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
   WhyFacts facts;
   if (!input.trace) return facts;
+  if (policy != nullptr && !input.trace->sections.empty())
+    Recognise(*policy, input.trace->sections.front(), facts);
   facts.times = TimesOf(*input.trace);
   Result<RecordedStep> step = StepOf(*input.trace);
   if (step && IsStep(*step, *input.trace)) facts.step = std::move(*step);
@@ -180,6 +199,9 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
     lines.push_back("Its calls do not tell which kind of training it is: " +
                     CallsText(SummarizeTrace(*input.trace)) + " on the first rank.");
   lines.push_back(StepText(*facts.step));
+  if (facts.recognised != ZeroStage::kUnknown)
+    lines.push_back(fmt::format("The shipped policy's LSTM takes {:.0f} % of its calls for ZeRO stage {}.",
+                                100 * facts.recognised_share, Name(facts.recognised)));
   return lines;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/policy/policy.h"
 #include "tools/advise/recorded_step.h"
 #include "tools/why/read_files.h"
 #include "tools/why/time_account.h"
@@ -17,8 +18,13 @@ struct WhyFacts {
   // The step that the trace repeats; nothing where no step is known to repeat.
   std::optional<RecordedStep> step;
   TimeAccount times;
+  // The stage that a policy's LSTM takes the unlabelled job for, and in which share of the first rank's
+  // calls; kUnknown where no stage has most of them.
+  ZeroStage recognised = ZeroStage::kUnknown;
+  double recognised_share = 0;
 };
-WhyFacts FactsOf(const WhyInput& input);
+// `policy` may be null: nothing is recognised then.
+WhyFacts FactsOf(const WhyInput& input, const Policy* policy);
 
 // Ranks of the job, as far as the trace names them.
 int RanksOf(const Trace& trace);

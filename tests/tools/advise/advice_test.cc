@@ -107,6 +107,22 @@ TEST(RecordedStep, IsFoundByMarksAndByRepetition) {
   }
 }
 
+// FSDP2's root stays gathered after the forward pass, and it has most of the elements here.
+TEST(RecognisedJobs, UnitsThatAreGatheredTwiceAreSeenBesideARootThatIsNot) {
+  AdvisedJob job{.framework = "fsdp2"};
+  job.model = *ParseModel("gpt:layers=4,hidden=128,sequence=64,vocabulary=50000");
+  job.world = {2, 1, 0};
+  for (const char* const reshard : {"true", "false"}) {
+    job.settings = {{"reshard_after_forward", reshard}};
+    const auto step = StepOf(WithoutLabels(Generated(job, 2)));
+    ASSERT_TRUE(step.has_value());
+    const auto recognised = RecogniseJob(*step);
+    ASSERT_TRUE(recognised.has_value()) << recognised.error().message;
+    EXPECT_EQ(recognised->job.settings.at("reshard_after_forward"), reshard) << recognised->what;
+    EXPECT_GT(ShareOfCalls(recognised->job, *step).value_or(0), 0.9) << recognised->what;
+  }
+}
+
 // One rank comes 5 ms early and waits inside; on the other the data are there already when it comes.
 TEST(RecordedStep, TimesBeginWhenTheLastRankComes) {
   const AdvisedJob job = Trainer({{"stage", "0"}, {"bucket_bytes", "17592186044416"}});

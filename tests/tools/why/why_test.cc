@@ -78,7 +78,7 @@ TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOfRank>& 
 
 // Rows are joined again, so that a sentence can be looked for as a whole.
 std::string TextOf(const WhyInput& input) {
-  std::string text = WhyText(AnswerWhy(input));
+  std::string text = WhyText(AnswerWhy(input, nullptr));
   for (size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
   return text;
 }

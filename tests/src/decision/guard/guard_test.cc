@@ -171,6 +171,25 @@ TEST(Guard, WhatTheExperimentCostsIsLimited) {
   EXPECT_LE(job.guard().probing_ns(), kProbingCreditSteps * 1.5 * 20e6 + kProbingBudget * steps_ns);
 }
 
+// Each config makes a step half as long again, so the pace alone would let them cost 20 steps and more.
+TEST(Guard, TheBudgetEndsWhatThePaceDoesNot) {
+  std::vector<ProbeCandidate> slow;
+  for (uint8_t channels = 1; channels <= 32; ++channels) {
+    for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree})
+      slow.push_back({{algorithm, Protocol::kSimple, channels}, 1});
+  }
+  OneKey job({kLeaveNcclAlone, slow, {}});
+  int uses = 0;
+  job.Calls(1000, [&](const CollectiveConfig&) {
+    ++uses;
+    return kNccl * 11;
+  });
+  EXPECT_GT(uses, 2);
+  // The credit of steps and the share of 1,000 steps, and a use that was on its way.
+  EXPECT_LE(uses * 0.5, kProbingCreditSteps + 1000 * kProbingBudget + 1);
+  EXPECT_NE(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kBudgetSpent), 0);
+}
+
 TEST(Guard, AdoptionsKeepTheirSpacing) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 0.95}}, {}});
   job.Calls(3000,

@@ -53,21 +53,25 @@ double Seconds(int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
+// " (process 5121 on node07)"; empty where the file does not name the process.
 std::string ProcessText(const JobProcess& process) {
-  return fmt::format("process {}{}", process.process_id,
+  if (process.process_id == 0) return "";
+  return fmt::format(" (process {}{})", process.process_id,
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
-// Says what a rank that is behind does instead.
+// Says what a rank that is behind does instead, after "; "; empty for a file of another tool, which does not
+// tell where the process was.
 std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
   const JobProcess& process = job.processes[member.process];
-  if (member.ended) return "it has ended this communicator";
-  if (process.closed) return "its process has ended";
+  if (process.process_id == 0) return "";
+  if (member.ended) return "; it has ended this communicator";
+  if (process.closed) return "; its process has ended";
   if (process.inside && process.inside_birth)
-    return fmt::format("it makes communicator {:#x}", *process.inside);
+    return fmt::format("; it makes communicator {:#x}", *process.inside);
   if (process.inside && *process.inside != id)
-    return fmt::format("it is inside a call on communicator {:#x}", *process.inside);
-  return "it is not inside the library: killed, stopped, or busy with something else";
+    return fmt::format("; it is inside a call on communicator {:#x}", *process.inside);
+  return "; it is not inside the library: killed, stopped, or busy with something else";
 }
 
 // Real time of the newest call on the communicator.
@@ -82,12 +86,12 @@ int64_t NewestCall(const JobCommunicator& communicator) {
 // One line about a rank that is behind: how far it came, when it was last seen, and where it is.
 std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& communicator, int32_t rank) {
   const JobMember& member = communicator.members.at(rank);
-  std::string text = fmt::format("rank {} ({})", rank, ProcessText(job.processes[member.process]));
+  std::string text = fmt::format("rank {}{}", rank, ProcessText(job.processes[member.process]));
   text +=
       member.collectives.empty() ? " issued nothing" : fmt::format(" issued up to call {}", member.next - 1);
   const int64_t quiet = NewestCall(communicator) - job.processes[member.process].last_seen_ns;
   if (quiet > 0) text += fmt::format(", was last seen {:.3f} s before the others' last call", Seconds(quiet));
-  return text + "; " + Whereabouts(job, id, member);
+  return text + Whereabouts(job, id, member);
 }
 
 // Describes a call that some ranks issued and others did not.

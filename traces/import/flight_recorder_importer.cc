@@ -242,6 +242,8 @@ class Dump {
     // The stamps are wall-clock times.
     section.opened.realtime_ns = section.opened.monotonic_ns;
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
+    // A dump is written while the process runs, mostly because it stands still.
+    section.closed = false;
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});
     imported.unfilled.push_back({"reduction operator", section_.calls(), "sum"});

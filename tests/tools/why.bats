@@ -35,3 +35,28 @@ assert [part[\"id\"] for part in answer[\"parts\"]][0] == \"job\"
   run "$DYNAMICCL_BIN" why
   [ "$status" -eq 2 ]
 }
+
+@test "dumps of a job that stands still name the rank that is behind" {
+  python3 - <<'END'
+import json
+
+for rank, calls in ((0, 20), (1, 18)):
+    entries = [{"record_id": i, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i,
+                "profiling_name": "nccl:all_reduce", "time_created_ns": 10**18 + 10**6 * i, "input_sizes": [[1024]],
+                "input_dtypes": ["Float"], "output_sizes": [[1024]], "output_dtypes": ["Float"], "state": "scheduled",
+                "retired": False, "timeout_ms": 600000, "is_p2p": False} for i in range(1, calls + 1)]
+    dump = {"version": "2.9", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"}}, "entries": entries, "rank": rank}
+    with open(f"dump_rank_{rank}.json", "w", encoding="utf-8") as file:
+        json.dump(dump, file)
+END
+  run "$DYNAMICCL_BIN" hang dump_rank_0.json dump_rank_1.json
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"behind: communicator"* && "$output" == *"rank 1 did not issue call 18: AllReduce of 4K"* ]]
+  run "$DYNAMICCL_BIN" why dump_rank_0.json dump_rank_1.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"What is wrong"* && "$output" == *"dynamiccl hang dump_rank_0.json dump_rank_1.json"* ]]
+  echo nothing >notes.txt
+  run "$DYNAMICCL_BIN" hang notes.txt
+  [ "$status" -ne 0 ]
+  [[ "$output" == *"notes.txt"* ]]
+}

@@ -17,9 +17,14 @@
 #include "tools/hang/hang_findings.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_reader.h"
+#include "traces/import/gzip_stream.h"
+#include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
 namespace {
+
+// Bytes that tell whether a file is a trace of ours.
+constexpr size_t kHeadOfOurs = 256;
 
 // The command's options.
 struct HangOptions {
@@ -47,20 +52,31 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
+// The newest calls of a trace of ours, or all that a file of another tool holds.
+Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
+  DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
+  if (IsTraceOfOurs(stream.Head(kHeadOfOurs))) return ReadTraceTail(path, newest);
+  DYNAMICCL_TRY(Imported imported, ImportFile(path, ""));
+  if (!imported.trace)
+    return MakeError(ErrorKind::kInvalidArgument, "{}: times of single collectives, no calls of a job", path);
+  return std::move(*imported.trace);
+}
+
 // Reads all traces. A file that cannot be read is left out with a warning, so that what one rank left
 // half-written does not hide the others.
 Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest) {
   JobCalls job;
   for (const std::string& path : paths) {
-    const Result<Trace> trace = ReadTraceTail(path, newest);
+    const Result<Trace> trace = ReadTraceOrDump(path, newest);
     // A file that one rank left half-written must not hide the others.
     if (!trace) spdlog::warn("left out: {}", trace.error().message);
     if (!trace) continue;
     for (const TraceSection& section : trace->sections) job.Add(section);
   }
   if (!job.processes.empty()) return job;
-  return WithHint(MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()),
-                  "give the .ctrace files that the ranks of one job left");
+  return WithHint(
+      MakeError(ErrorKind::kCorrupt, "none of {} files can be read", paths.size()),
+      "give the .ctrace files, or the dumps of PyTorch's Flight Recorder, that the ranks of one job left");
 }
 
 // One clause about the tuners' answers: equal on all ranks, different, or not recorded.
@@ -111,7 +127,8 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
 Result<int> HangCommand(CommandLine& line) {
   HangOptions options;
   line.app()
-      .add_option("traces", options.inputs, "Traces of a job's ranks, or a folder of them")
+      .add_option("traces", options.inputs,
+                  "Traces of a job's ranks, dumps of PyTorch's Flight Recorder, or a folder of traces")
       ->required()
       ->check(CLI::ExistingPath);
   line.app()

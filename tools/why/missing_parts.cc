@@ -65,7 +65,7 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   const std::string prefix =
       input.imported ? fmt::format("dynamiccl trace import {} -o job.ctrace && ", paths) : "";
   const std::string& trace = input.imported ? "job.ctrace" : paths;
-  if (trouble) return {fmt::format("{}dynamiccl hang {}", prefix, trace)};
+  if (trouble) return {fmt::format("dynamiccl hang {}", paths)};
   if (changes) return {fmt::format("{}dynamiccl advise {}", prefix, trace)};
   return {"dynamiccl pilot -- LAUNCH"};
 }

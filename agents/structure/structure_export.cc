@@ -28,8 +28,8 @@ constexpr int32_t kNeverSurprised = 1 << 16;
 // Calls; longer than the runs of equal calls inside a job's first step.
 constexpr int32_t kSettledCalls = 256;
 
-// Sigmoid with kGateOneBits fraction bits and tanh with those of kTokenOne, at multiples of
-// 2^-kTableFractionBits.
+// Fills both tables with fixed-point values at multiples of 2^-kTableFractionBits. Values of the sigmoid have
+// kGateOneBits fraction bits, those of tanh have kTokenFractionBits (1.0 is kTokenOne).
 void FillTables(PolicyTensors& t) {
   for (int i = 0; i < kTableEntries; ++i) {
     const double x = (i - kTableEntries / 2) / double{1 << kTableFractionBits};

@@ -52,9 +52,10 @@ class CommunicatorRegistry {
   // Forgets the handle, and lets no further call in. Null when it is unknown. The memory stays until Free,
   // and a small part of it for the next 256 removals.
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
-  // Gives back what only calls need of `removed`, some hundred KiB, as soon as no call is inside: now, or
-  // when a later communicator is freed. Where the system cannot tell (no membarrier), it is given back once
-  // 256 others are removed. The caller has done all else that needs it.
+  // Frees the memory of `removed` that is there for calls on it, some hundred KiB. This happens as soon as no
+  // thread is inside such a call: now, or when a later communicator is freed. Where that cannot be known (the
+  // system has no membarrier, or the communicator is not blocking), it happens once 256 others are removed.
+  // Nothing but those calls may use this memory any more.
   void Free(const std::shared_ptr<Communicator>& removed);
   // On the path of each call: the communicator of a handle, or null when it is unknown. The pointer outlives
   // the handle by the next 256 removals, which is what lets an abort on another thread run beside a call. Two

@@ -61,8 +61,8 @@ JobSettings ReadJobSettings();
 // else.
 bool NamesThisObject(const std::string& plugin);
 
-// True for the release whose plugin variables take the name of a library alone: 2.27.3 takes STATIC_PLUGIN
-// and paths for suffixes of such a name.
+// True for NCCL 2.27.3 alone. Its plugin variables want the file name of a library (lib*.so). All else,
+// STATIC_PLUGIN and paths too, it reads as a suffix: for a tuner it looks for libnccl-tuner-<value>.so.
 bool OpensLibraryNamesOnly(int nccl_version);
 
 // What NCCL's plugin variables call this object, which is in the process already. Up to 2.21 NCCL knows no

@@ -34,8 +34,8 @@ CostModelInput AssumedCostModel(int n_ranks, int n_nodes);
 
 // Row of Hopper among the compute capabilities of the bandwidth tables.
 inline constexpr int kHopperRow = 2;
-// The costs alone, from one cell of each bandwidth table. `capability` is a row; `scale` is 0 for one node, 1
-// for two, 2 for more.
+// Takes the costs out of `constants`, without the fabric. `capability` is the row to use in each bandwidth
+// table, `scale` the column: 0 for one node, 1 for two, 2 for more.
 CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capability, int scale);
 
 // Returns whether ToTunerConstants made these constants, that is, whether they come from hostccl.

@@ -53,8 +53,9 @@ struct SweepObserver {
   std::function<Status(const Measurement&, double seconds)> visited;
 };
 
-// Visits cells one by one within the budget. `known` are earlier visits, of which rank 0's count. Errors as
-// for RunSweep.
+// Measures one cell (a config for one collective and size) at a time, a few repeats in each visit, until the
+// budget is spent or all cells are done. `known` holds what earlier runs measured; all ranks use rank 0's.
+// Errors are those of RunSweep.
 Result<ChosenSweepResult> RunChosenSweep(BenchSession& session, const SweepOptions& options,
                                          const ChoiceOptions& choice, const std::vector<Measurement>& known,
                                          const SweepObserver& observer);

@@ -38,9 +38,10 @@ std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
 // Whether ranks issued their calls on two communicators in the same order.
 
-// Among the newest calls: the first pair of communicators on which two processes issued two calls the one in
-// this order, the other in the reverse. Legal where the calls can run side by side; on one stream, or where
-// the device has no room for both, ranks wait for each other without end.
+// Looks at the newest calls of processes that share two communicators. Returns the first two communicators on
+// which two processes issued the same two calls, one on each, in opposite orders. That is legal where the
+// calls can run side by side. On one stream, or where the device has no room for both, the ranks wait for
+// each other without end.
 std::optional<HangFinding> UnlikeOrder(const JobCalls& job);
 
 // Sends without their receives, and the reverse.

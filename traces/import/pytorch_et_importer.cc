@@ -191,8 +191,9 @@ class ExecutionTrace {
     }
   }
 
-  // The name of the group in the argument two places before the collective's: the name itself, a pair of name
-  // and description, or an address that the table of groups may name. Empty: none of these.
+  // Returns the name of the process group. `argument` stands two places before the argument that names the
+  // collective. It is the group's name, a pair of name and description, or an address for which the table of
+  // groups may have a name. Empty if it is none of these.
   std::string GroupNameOf(const Json& argument) const {
     if (argument.is_string()) return argument.get<std::string>();
     if (const Json& name = At(argument, 0); name.is_string()) return name.get<std::string>();

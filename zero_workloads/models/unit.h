@@ -32,8 +32,8 @@ class UnitHooks {
   virtual ~UnitHooks() = default;
   // Called before the unit's parameters are first used in a forward pass.
   virtual void BeforeForward(int unit) = 0;
-  // Called after their last use. `output` is what the next unit reads. The root has no output of its own
-  // and passes an undefined tensor.
+  // Called after the unit's parameters are last used in a forward pass. `output` is what the next unit reads.
+  // The root has no output of its own and passes an undefined tensor.
   virtual void AfterForward(int unit, const at::Tensor& output) = 0;
   // Computes the output of a unit that has one input and one output. An implementation that keeps less than
   // autograd does may call `forward` once more in the backward pass.

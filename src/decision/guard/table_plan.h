@@ -126,8 +126,8 @@ bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, co
 TablePlan Fitting(TablePlan plan);
 // Returns the bytes of a plan that fits.
 std::vector<std::byte> EncodePlan(const TablePlan& plan);
-// Reads such bytes; nothing if they are cut short, damaged, of another version, or name something that NCCL
-// does not have.
+// Reads the bytes of EncodePlan. Returns nothing if they are cut short, damaged, of another version, or name
+// something that NCCL does not have.
 std::optional<TablePlan> DecodePlan(std::span<const std::byte> bytes);
 
 }  // namespace dynamiccl

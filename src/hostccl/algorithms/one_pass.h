@@ -16,8 +16,9 @@ namespace dynamiccl::hostccl {
 // The part of `range` that member `index` of `n` works on. Every part but the last has whole cache lines.
 Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n);
 
-// Walks over a range in pieces. On emulated links each piece is a message from every other member, and a few
-// messages are under way ahead of the piece that is worked on. It lives in the frame of a lane.
+// Walks over a range in pieces. On emulated links each piece is a message from every other rank of the node
+// exchange, and a few messages are under way ahead of the piece that is worked on. The object is a local
+// variable of a lane, that is, of an algorithm's coroutine (src/hostccl/lane.h).
 class NodePieces {
  public:
   NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes);

@@ -188,7 +188,7 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
   result.job.settings = {
       {"dtype", TypeText(reduces.front().data_type)}, {"bucket_bytes", "1"}, {"first_bucket_bytes", "1"}};
   result.what = fmt::format(
-      "data parallelism: {} AllReduces of {}", reduces.size(),
+      "data parallelism: {} AllReduces of {} together", reduces.size(),
       FormatBytes(static_cast<uint64_t>(ElementsOf(reduces)) * ElementBytes(reduces.front().data_type)));
   result.notes.emplace_back(
       "without labels every AllReduce above 4 KiB is taken for gradients; calls can be merged here, and not "

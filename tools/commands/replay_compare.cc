@@ -162,6 +162,7 @@ Result<int> Compare(const ReplayCommandOptions& given, const ReplayPlan& plan, i
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("replay"));
   const RuntimeOptions& ours = given.launch.runtime;
   std::vector<ReplayArm> arms{{.name = "default"}};
+  if (given.system.empty()) arms.push_back({.name = kDefaultAgain});
   if (!ours.policy.empty() || !ours.rules.empty() || !ours.mode.empty())
     arms.push_back({.name = "ours", .policy = ours.policy, .rules = ours.rules, .mode = ours.mode});
   DYNAMICCL_TRY(ReplayArm best, BestArm(given, plan, run, folder));

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "src/base/nearest_name.h"
 
@@ -115,6 +116,23 @@ void CompareWorld(const NcclWorld& world, const NcclCommunicator& before, const 
   }
 }
 
+// What else can be asked: releases that are there for the machine, and machines that have both releases.
+std::string ReleasesAndMachines(const NcclChoices& choices, const std::string& machine,
+                                const std::string& before, const std::string& after) {
+  std::set<std::string> releases, machines_before, machines;
+  for (const auto& [release, its] : choices.releases) {
+    for (const auto& [world, communicator] : its.worlds) {
+      if (world.machine == machine) releases.insert(release);
+      if (release == before) machines_before.insert(world.machine);
+      if (release == after) machines.insert(world.machine);
+    }
+  }
+  std::erase_if(machines, [&](const std::string& one) { return !machines_before.contains(one); });
+  return fmt::format("{}both releases are there for: {}",
+                     releases.empty() ? "" : fmt::format("{} has {}; ", machine, fmt::join(releases, ", ")),
+                     fmt::join(machines, ", "));
+}
+
 }  // namespace
 
 Result<NcclComparison> CompareReleases(const NcclChoices& choices, const std::string& before,
@@ -130,8 +148,9 @@ Result<NcclComparison> CompareReleases(const NcclChoices& choices, const std::st
     CompareWorld(world, communicator, other->second, &comparison);
   }
   if (comparison.worlds.empty()) {
-    return MakeError(ErrorKind::kNotFound, "the data has no world of both {} and {}{}{}", before, after,
-                     machine.empty() ? "" : " on ", machine);
+    return WithHint(MakeError(ErrorKind::kNotFound, "the data has no world of both {} and {}{}{}", before,
+                              after, machine.empty() ? "" : " on ", machine),
+                    ReleasesAndMachines(choices, machine, before, after));
   }
   return comparison;
 }

@@ -2,6 +2,8 @@
 // Runs the rounds with a rotating first arm and summarises each row over the rounds.
 #include "tools/replay/replay_comparison.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "tools/replay/replay_report.h"
@@ -71,22 +73,38 @@ Json RecordedOf(const ReplayRow& row) {
   return row.recorded_us / static_cast<double>(row.recorded_calls);
 }
 
-// "-4.2 %", or "~" where the quartiles of the rounds overlap. Simulated times have one repeat and no noise.
-std::string Against(const Timing& first, const Timing& other) {
+double LogRatio(const Timing& first, const Timing& other) {
+  return std::abs(std::log(other.median / first.median));
+}
+
+// "-4.2 %", or "~" (see FormatComparison). `again` may be null. Simulated times have one repeat and no noise.
+std::string Against(const Timing& first, const Timing& other, const Timing* again) {
   const bool differ = first.repeats == 1 ? first.median != other.median : ClearlyDiffer(first, other);
-  if (!differ) return "~";
+  const bool is_noise =
+      again != nullptr && again != &other && LogRatio(first, other) <= LogRatio(first, *again);
+  if (!differ || is_noise) return "~";
   return fmt::format("{:+.1f} %", 100 * (other.median / first.median - 1));
 }
 
-std::string FormatRow(const ComparedRow& row) {
+// Index of kDefaultAgain; 0: there is none.
+size_t AgainAmong(const std::vector<std::string>& arms) {
+  const auto again = std::find(arms.begin(), arms.end(), kDefaultAgain);
+  return again == arms.end() ? 0 : static_cast<size_t>(again - arms.begin());
+}
+
+std::string FormatRow(const ComparedRow& row, size_t again) {
   const Json recorded = RecordedOf(row.what);
   std::string text =
       fmt::format("{:<8} {:<14} {:<16} {:>6} {:>10} {:>11}", Name(row.what.stage), Name(row.what.collective),
                   Name(row.what.size_class), row.what.calls, FormatBytes(row.what.bytes),
                   recorded.is_null() ? "-" : fmt::format("{:.1f}", recorded.get<double>()));
   for (const ComparedTime& time : row.times) text += fmt::format(" {:>11.1f}", time.us_per_call.median);
-  for (size_t i = 1; i < row.times.size(); ++i)
-    text += fmt::format(" {:>9}", Against(row.times[0].us_per_call, row.times[i].us_per_call));
+  const Timing* const noise = again == 0 ? nullptr : &row.times[again].us_per_call;
+  for (size_t i = 1; i < row.times.size(); ++i) {
+    const bool is_nccls = row.times[i].config == Name(kLeaveNcclAlone);
+    text += fmt::format(" {:>9}",
+                        is_nccls ? "~" : Against(row.times[0].us_per_call, row.times[i].us_per_call, noise));
+  }
   if (!row.times.back().config.empty()) text += "  " + row.times.back().config;
   return text + "\n";
 }
@@ -152,12 +170,15 @@ std::string FormatComparison(const ReplayComparison& comparison) {
   for (const std::string& arm : comparison.arms) text += fmt::format(" {:>11}", arm);
   for (size_t i = 1; i < comparison.arms.size(); ++i) text += fmt::format(" {:>9}", comparison.arms[i]);
   text += "   us per call; against " + comparison.arms[0] + ", ~ within the noise\n";
-  for (const ComparedRow& row : comparison.rows) text += FormatRow(row);
+  const size_t again = AgainAmong(comparison.arms);
+  for (const ComparedRow& row : comparison.rows) text += FormatRow(row, again);
   for (size_t i = 0; i < comparison.arms.size(); ++i) {
     const Timing& wall = comparison.wall_us[i];
     text += fmt::format("# whole plan, {:<8} {:>11.1f} us ({:.1f} to {:.1f})", comparison.arms[i],
                         wall.median, wall.low, wall.high);
-    text += i == 0 ? "\n" : fmt::format("  {}\n", Against(comparison.wall_us[0], wall));
+    text += i == 0 ? "\n"
+                   : fmt::format("  {}\n", Against(comparison.wall_us[0], wall,
+                                                   again == 0 ? nullptr : &comparison.wall_us[again]));
   }
   return text;
 }

@@ -23,6 +23,10 @@ struct ReplayArm {
   bool cheapest = false;
 };
 
+// Name of an arm that is the default once more. How far it lies from the default is the noise: no other arm's
+// difference counts that is smaller.
+inline constexpr const char* kDefaultAgain = "again";
+
 // One replay of the whole plan.
 struct ArmRun {
   std::string library;
@@ -76,7 +80,8 @@ Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vecto
 
 // Schema 1; docs/replay.md has the fields.
 Json ToJson(const ReplayComparison& comparison);
-// A table for people: the times of all arms, and each arm's difference from the first in percent.
+// A table for people: the times of all arms, and each arm's difference from the first in percent; "~" where
+// the quartiles of the rounds overlap, the arm leaves the row to NCCL, or kDefaultAgain differs by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
 // The best config of each (collective, size class) of a trace, found by replaying it under each of them.

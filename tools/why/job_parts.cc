@@ -22,6 +22,8 @@ constexpr size_t kLeastSteps = 3;
 constexpr double kLeastShareOfCalls = 0.5;
 // A policy's stage is named when so many of the calls have it.
 constexpr double kSureStage = 0.75;
+// Fewer steps have no tenths.
+constexpr size_t kFewSteps = 10;
 constexpr size_t kMaxKinds = 3;
 constexpr size_t kMaxBandwidths = 6;
 // A rank that is last in more than its even share of the calls times this is named.
@@ -71,6 +73,11 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
       "The device's {:.0f} ms: {:.1f} % computing, {:.1f} % communicating with nothing computed, {:.1f} % "
       "idle.",
       total * 1e-6, percent(device.computing_ns), percent(device.exposed_ns), percent(device.idle_ns)));
+  if (device.idle_ns > device.computing_ns && device.idle_ns > device.exposed_ns)
+    lines.push_back(
+        fmt::format("Mostly the device has nothing to do: it waits for the host, or for input. Settings of "
+                    "collectives win {:.1f} % at most.",
+                    percent(device.exposed_ns)));
   const auto communicating = static_cast<double>(device.hidden_ns + device.exposed_ns);
   if (communicating > 0)
     lines.push_back(fmt::format("{:.0f} % of the communication hides behind computation.",
@@ -207,7 +214,10 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
 
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
-  if (facts.step && facts.step->step_ns > 0)
+  if (facts.step && facts.step->step_ns > 0 && facts.step->steps < kFewSteps)
+    lines.push_back(fmt::format("A step takes {:.2f} ms (median of {}).",
+                                static_cast<double>(facts.step->step_ns) * 1e-6, facts.step->steps));
+  if (facts.step && facts.step->step_ns > 0 && facts.step->steps >= kFewSteps)
     lines.push_back(fmt::format("A step takes {:.2f} ms (8 of 10 within {:.0f} % of each other).",
                                 static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));
   for (const DeviceTime& device : input.devices) AddDevice(device, lines);
@@ -219,7 +229,8 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
   double all_ms = 0;
   for (const CallKind& kind : times.kinds) all_ms += kind.total_ms;
   if (!times.kinds.empty())
-    lines.emplace_back("Most time went to these; a rank's wait for the others is in it:");
+    lines.emplace_back(
+        "Of the time in collectives most went to these; a rank's wait for the others is in it:");
   for (size_t i = 0; i < std::min(kMaxKinds, times.kinds.size()); ++i)
     lines.push_back(KindText(times.kinds[i], all_ms));
   if (times.waits) AddWaits(*times.waits, input.trace->sections.size(), lines);

@@ -2,6 +2,8 @@
 // What the files do not show, which files would, and the next command.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/why/parts.h"
 #include "traces/format/trace_calls.h"
 
@@ -66,8 +68,14 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
       input.imported ? fmt::format("dynamiccl trace import {} -o job.ctrace && ", paths) : "";
   const std::string& trace = input.imported ? "job.ctrace" : paths;
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};
+  const auto idles = [](const DeviceTime& device) { return device.idle_ns > device.total_ns() / 2; };
+  if (std::ranges::any_of(input.devices, idles))
+    return {
+        "the profile itself, in https://ui.perfetto.dev: what the host does while the device has nothing to "
+        "do"};
   if (changes) return {fmt::format("{}dynamiccl advise {}", prefix, trace)};
-  return {"dynamiccl pilot -- LAUNCH"};
+  return {"dynamiccl pilot -- LAUNCH",
+          "LAUNCH stands for the command that starts your job, such as torchrun with all its words."};
 }
 
 }  // namespace dynamiccl

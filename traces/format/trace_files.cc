@@ -15,6 +15,11 @@
 namespace dynamiccl {
 namespace {
 
+constexpr const char* kHintOfOthers =
+    "a file of another tool: `dynamiccl why FILE` shows it, `dynamiccl trace import FILE -o job.ctrace` "
+    "makes a trace "
+    "of it";
+
 bool IsArchiveName(const std::string& path) {
   return path.ends_with(".ctracez");
 }
@@ -76,6 +81,9 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading
   for (const std::string& path : paths) {
     DYNAMICCL_TRY(const std::string content, ReadWholeFile(path));
     if (content.starts_with('{')) {
+      if (content.substr(0, content.find('\n')).find(R"("magic":"dynamiccl-trace")") == std::string::npos)
+        return WithHint(MakeError(ErrorKind::kCorrupt, "{}: JSON, but no trace of DynamICCL", path),
+                        kHintOfOthers);
       DYNAMICCL_TRY(traces.emplace_back(), ParseTraceJson(content, path));
     } else {
       DYNAMICCL_TRY(traces.emplace_back(), ParseTrace(std::as_bytes(std::span(content)), path, reading));

@@ -163,7 +163,8 @@ Result<Trace> ParseSections(std::span<const std::byte> bytes, const std::string&
       if (reading == TraceReading::kSalvage && offset > 0) break;
       const std::string context = offset == 0 ? name : fmt::format("{}: section at byte {}", name, offset);
       auto error = Wrap(status.error(), context);
-      const bool cut = offset > 0 || bytes.size() >= kTraceHeaderBytes;
+      const bool foreign = offset == 0 && !status.error().hint.empty();
+      const bool cut = !foreign && (offset > 0 || bytes.size() >= kTraceHeaderBytes);
       return cut ? WithHint(std::move(error), "`dynamiccl trace recover` takes what is whole") : error;
     }
     trace.sections.push_back(std::move(parser.section()));

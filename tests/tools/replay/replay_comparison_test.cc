@@ -11,7 +11,9 @@
 namespace dynamiccl {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // One communicator of two ranks: an AllReduce of 1 KiB, a group of two AllGathers, an AllReduce of 1 MiB.
 ReplayPlan Plan() {
@@ -57,6 +59,24 @@ TEST(ReplayComparison, ArmsTakeTurnsAndEachRoundBeginsElsewhere) {
   }
   EXPECT_THAT(FormatComparison(*comparison), HasSubstr("-25.0 %"));
   EXPECT_THAT(FormatComparison(*comparison), HasSubstr("~")) << "equal times are no difference";
+}
+
+// Ours is 10 % faster than the default in the first row, and the default itself is once more 20 % slower
+// there.
+TEST(ReplayComparison, NoDifferenceCountsThatTheDefaultHasOnceMore) {
+  std::vector<std::string> order;
+  const FakeArms run{
+      {{"default", {10, 8, 40}}, {kDefaultAgain, {12, 8, 40}}, {"ours", {9, 8, 10}}, {"best", {5, 8, 10}}},
+      &order};
+  auto comparison = CompareReplays(
+      Plan(), {{.name = "default"}, {.name = kDefaultAgain}, {.name = "ours"}, {.name = "best"}}, 3, run);
+  ASSERT_TRUE(comparison.has_value()) << comparison.error().message;
+  const std::string text = FormatComparison(*comparison);
+  EXPECT_THAT(text, Not(HasSubstr("-10.0 %")));
+  EXPECT_THAT(text, HasSubstr("+20.0 %")) << "the noise is shown";
+  EXPECT_THAT(text, AllOf(HasSubstr("-50.0 %"), HasSubstr("-75.0 %")));
+  for (ComparedRow& row : comparison->rows) row.times.back().config = "left to NCCL";
+  EXPECT_THAT(FormatComparison(*comparison), Not(HasSubstr("-50.0 %"))) << "NCCL's own choice is the default";
 }
 
 TEST(ReplayComparison, AnArmThatIssuesOtherOperationsIsAnError) {

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the guard keeps: what an earlier run confirmed, what holds for sizes near, and what outlives a change
+// of the fabric.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "src/decision/guard/carried_choices.h"
+#include "src/decision/guard/learnt_at_site.h"
+#include "tests/src/decision/guard/one_key_job.h"
+
+namespace dynamiccl {
+namespace {
+
+TEST(Guard, WhatAnEarlierRunConfirmedIsUsedWithoutTrials) {
+  OneKey job({kLeaveNcclAlone, {{kBad, 0.5}}, kGood});
+  job.Calls(2000, [](const CollectiveConfig&) { return kNccl * 7 / 10; });
+  EXPECT_EQ(job.reasons, (std::vector{GuardReason::kConfirmed, GuardReason::kSearch}));
+  EXPECT_EQ(job.choice(), kGood);
+  EXPECT_EQ(job.bad_calls, 0);
+  ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+  EXPECT_EQ(job.guard().plan().keys[0].arms, std::vector{kLeaveNcclAlone}) << "it stays compared with NCCL's";
+}
+
+// Its calls take longer alone, but whole steps are shorter with it: steps judge it in a later run too.
+TEST(Guard, WhatAnEarlierRunConfirmedIsJudgedBySteps) {
+  for (const bool hidden : {true, false}) {
+    OneKey job({kLeaveNcclAlone, {}, kGood});
+    job.step_ns_of = [&](const CollectiveConfig& config) {
+      return (config == kGood) == hidden ? 18'000'000 : 20'000'000;
+    };
+    job.Calls(1000, [](const CollectiveConfig&) { return kNccl * 102 / 100; });
+    EXPECT_EQ(job.choice(), hidden ? kGood : kLeaveNcclAlone) << hidden;
+  }
+}
+
+TEST(Guard, WhatIsExpectedIsInUseBeforeTheKeysFirstCall) {
+  Guard guard({}, [](const TableKey&, Regime) { return KeyKnowledge{kPolicyChoice, {{kBad, 0.5}}, kGood}; });
+  guard.Expect(kKey, kGood);
+  const auto proposal = guard.Tick(0);
+  ASSERT_TRUE(proposal);
+  EXPECT_EQ(proposal->reason, GuardReason::kConfirmed);
+  ASSERT_EQ(proposal->plan.keys.size(), 1u) << "of the sizes near it too an earlier run knows more";
+  EXPECT_EQ(proposal->plan.keys[0].choice, kGood);
+  EXPECT_TRUE(proposal->carried.empty());
+  guard.Committed(2, 0);
+  EXPECT_TRUE(guard.Settled(kKey));
+  EXPECT_FALSE(guard.Tick(60'000'000'000)) << "nothing is tried on it, and it is not asked for again";
+}
+
+TEST(Guard, AChangedFabricRevokesFirst) {
+  OneKey job({kPolicyChoice, {{kGood, 0.9}}, kPolicyChoice}, kNoExperiments);
+  int64_t factor = 1;
+  const auto times = [&](const CollectiveConfig& config) {
+    return (config == kGood ? 500'000 : 800'000) * factor;
+  };
+  job.Calls(500, times);
+  ASSERT_TRUE(job.reasons.empty());
+  factor = 2;
+  job.Calls(40, times);
+  ASSERT_FALSE(job.reasons.empty());
+  EXPECT_TRUE(job.revocations[0]);
+  EXPECT_TRUE(job.choice().leaves_nccl_alone());
+  ASSERT_EQ(job.guard().plan().keys.size(), 1u);
+}
+
+// A release that gives no times: whole steps show that they take a fifth longer, and the search begins anew.
+TEST(Guard, StepsShowAChangeWhereNoCallIsTimed) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  job.timed = false;
+  const auto alike = [](const CollectiveConfig&) { return kNccl; };
+  job.Calls(400, alike);
+  ASSERT_EQ(job.choice(), kLeaveNcclAlone) << "nothing can be won";
+  job.slower = 5;
+  const auto good_is_faster = [](const CollectiveConfig&) { return kNccl / 3; };
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kPaceChanged, 40, good_is_faster));
+  EXPECT_TRUE(job.CallsUntil(GuardReason::kAdopt, 120, good_is_faster));
+  EXPECT_EQ(job.choice(), kGood);
+  EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kPaceChanged), 1)
+      << "an adoption is no change of the fabric";
+}
+
+// What steps showed, times of calls name: the search goes on, and belongs to the state that they name.
+TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  const auto alike = [](const CollectiveConfig&) { return kNccl; };
+  job.Calls(400, alike);
+  job.timed = false;
+  job.slower = 5;
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kPaceChanged, 40, alike));
+  job.timed = true;
+  job.Calls(60, alike);
+  EXPECT_EQ(job.guard().fabric(), Regime::kDegradedLink);
+  EXPECT_EQ(std::count(job.reasons.begin(), job.reasons.end(), GuardReason::kRegimeChanged), 0);
+}
+
+// A later run begins with it when the fabric is again as it was.
+TEST(Guard, WhatWasSettledOutlivesAChangeOfTheFabric) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  int64_t factor = 1;
+  const auto times = [&](const CollectiveConfig& config) {
+    return (config == kGood ? 700'000 : 1'000'000) * factor;
+  };
+  job.Calls(500, times);
+  ASSERT_EQ(job.choice(), kGood);
+  factor = 2;
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kRegimeChanged, 600, times));
+  ASSERT_FALSE(job.guard().Settled(kKey));
+  const std::vector<SettledKey> settled = job.guard().AllSettled();
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].fabric, Regime::kNormal);
+  EXPECT_EQ(settled[0].choice, kGood);
+  EXPECT_GT(settled[0].pairs, 0u);
+  const SiteStore store = LearntAtSite(job.guard(), {}, 1000);
+  EXPECT_EQ(ConfirmedAtSite(store, {}, kKey, Regime::kNormal, 1000), kGood);
+  EXPECT_FALSE(ConfirmedAtSite(store, {}, kKey, job.guard().fabric(), 1000));
+}
+
+constexpr TableKey Above(int classes) {
+  return {kKey.collective, {static_cast<uint8_t>(kKey.size_class.index + classes)}, kKey.role};
+}
+constexpr auto kGoodIsFaster = [](const CollectiveConfig& config) {
+  return config == kGood ? kNccl * 7 / 10 : kNccl * 11 / 10;
+};
+
+TEST(Guard, WhatASearchSettledHoldsForSizesNearItBeforeTheirFirstCall) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 200, kGoodIsFaster));
+  EXPECT_TRUE(job.ChoiceFor(Above(1)).leaves_nccl_alone()) << "nothing is settled yet";
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kAdopt, 300, kGoodIsFaster));
+  job.Calls(100, kGoodIsFaster);
+  EXPECT_EQ(job.ChoiceFor(Above(1)), kGood);
+  EXPECT_EQ(job.ChoiceFor(Above(kCarriedClasses)), kGood);
+  EXPECT_TRUE(job.ChoiceFor(Above(kCarriedClasses + 1)).leaves_nccl_alone());
+  EXPECT_EQ(job.ChoiceFor(Above(-kCarriedClasses)), kGood);
+  EXPECT_EQ(job.guard().keys().size(), 1u) << "no key without a call is guarded";
+  job.CallOf(Above(4));
+  EXPECT_EQ(job.guard().keys().at(KeyCode(Above(4))).choice(), kGood);
+  EXPECT_FALSE(job.guard().Settled(Above(4))) << "it is searched like any other";
+}
+
+TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  job.Calls(500, kGoodIsFaster);
+  ASSERT_EQ(job.ChoiceFor(Above(2)), kGood);
+  // Only kGood's calls can be slower here: NCCL's always take kNccl.
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kRegimeChanged, 1000,
+                             [](const CollectiveConfig& config) { return 2 * kGoodIsFaster(config); }));
+  EXPECT_TRUE(job.ChoiceFor(Above(2)).leaves_nccl_alone());
+}
+
+// What an earlier run confirmed stays in use on a changed fabric while steps compare it with NCCL's own.
+TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
+  for (const bool still_better : {true, false}) {
+    OneKey job({kPolicyChoice, {}, kPolicyChoice});
+    int64_t ns = 800'000;
+    job.Calls(500, [&](const CollectiveConfig&) { return ns; });
+    ns = 1'600'000;
+    job.step_ns_of = [&](const CollectiveConfig& config) {
+      return (config == kPolicyChoice) == still_better ? 18'000'000 : 20'000'000;
+    };
+    ASSERT_TRUE(job.CallsUntil(GuardReason::kRegimeChanged, 60, [&](const CollectiveConfig&) { return ns; }));
+    EXPECT_EQ(job.choice(), kPolicyChoice) << "nothing speaks against it yet";
+    job.Calls(200, [&](const CollectiveConfig&) { return ns; });
+    EXPECT_EQ(job.choice(), still_better ? kPolicyChoice : kLeaveNcclAlone) << still_better;
+  }
+}
+
+// The job may end right after the adoption, before the key's own steps say anything.
+TEST(Guard, WhatAllKeysAdoptTogetherIsKeptAtOnce) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
+  const auto times = [](const CollectiveConfig&) { return kNccl / 10; };
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kAdopt, 2000, times));
+  const std::vector<SettledKey> settled = job.guard().AllSettled();
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].choice, kGood);
+  ASSERT_TRUE(settled[0].ratio);
+  EXPECT_LT(*settled[0].ratio, 0.98);
+  EXPECT_GT(settled[0].pairs, 0u);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -16,6 +16,7 @@ namespace {
 // Calls of at most this many bytes are losses, norms and flags; a smaller gradient bucket would be mostly
 // latency.
 constexpr uint64_t kScalarBytes = 4096;
+// So many calls of one size in a step may be activations (MayBeActivations).
 constexpr size_t kManyCalls = 8;
 // The trainer's bucket size "all", 2^44 bytes.
 constexpr const char* kOneBucket = "17592186044416";

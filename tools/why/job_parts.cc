@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the job is, and where its time goes.
+// Writes the sentences about the job itself and about its time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,8 +75,8 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
       total * 1e-6, percent(device.computing_ns), percent(device.exposed_ns), percent(device.idle_ns)));
   if (device.idle_ns > device.computing_ns && device.idle_ns > device.exposed_ns)
     lines.push_back(
-        fmt::format("Mostly the device has nothing to do: it waits for the host, or for input. Settings of "
-                    "collectives win {:.1f} % at most.",
+        fmt::format("Mostly the device has nothing to do: it waits for the host, or for input. "
+                    "Collectives that took no time would save {:.1f} %.",
                     percent(device.exposed_ns)));
   const auto communicating = static_cast<double>(device.hidden_ns + device.exposed_ns);
   if (communicating > 0)
@@ -85,10 +85,11 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
 }
 
 std::string KindText(const CallKind& kind, double all_ms) {
-  std::string text = fmt::format(
-      "{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives", Name(kind.collective),
-      FormatBytes(kind.bytes), Count(static_cast<size_t>(kind.n_ranks), "rank"), Count(kind.calls, "call"),
-      kind.median_us, 100 * kind.total_ms / all_ms);
+  std::string text =
+      fmt::format("{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives",
+                  Name(kind.collective), kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size",
+                  Count(static_cast<size_t>(kind.n_ranks), "rank"), Count(kind.calls, "call"), kind.median_us,
+                  100 * kind.total_ms / all_ms);
   if (kind.bytes >= kLeastBandwidthBytes)
     text += fmt::format(", {:.1f} GB/s bus bandwidth", kind.BusBandwidth());
   return text;
@@ -164,8 +165,6 @@ void Recognise(const Policy& policy, TraceSection section, WhyFacts& facts) {
   }
 }
 
-}  // namespace
-
 int RanksOf(const Trace& trace) {
   int ranks = static_cast<int>(trace.sections.size());
   for (const TraceSection& section : trace.sections) {
@@ -175,9 +174,12 @@ int RanksOf(const Trace& trace) {
   return ranks;
 }
 
+}  // namespace
+
 WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
   WhyFacts facts;
   if (!input.trace) return facts;
+  facts.ranks = RanksOf(*input.trace);
   if (policy != nullptr && !input.trace->sections.empty())
     Recognise(*policy, input.trace->sections.front(), facts);
   facts.times = TimesOf(*input.trace);
@@ -193,7 +195,7 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
                                 sweep.library.empty() ? "a library that is not named" : sweep.library,
                                 sweep.machine.empty() ? "a machine that is not named" : sweep.machine));
   if (!input.trace || input.trace->sections.empty()) return lines;
-  lines.push_back(RanksText(input, RanksOf(*input.trace)) + ".");
+  lines.push_back(RanksText(input, facts.ranks) + ".");
   if (!facts.step) {
     lines.push_back("No step was seen to repeat: " + CallsText(SummarizeTrace(*input.trace)) +
                     " on the first rank.");

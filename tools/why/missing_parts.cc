@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files do not show, which files would, and the next command.
+// Writes the sentences about questions that the files leave open, and the next command.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
 
-// For how many calls no file tells the algorithm.
+// Counts the calls for which the files do not say which algorithm NCCL used.
 uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
   uint64_t calls = 0;
   for (const WhyFile& file : input.files)
@@ -48,7 +48,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
                     unknown, CountCalls(*input.trace), kRecord));
-  if (static_cast<int>(input.trace->sections.size()) < RanksOf(*input.trace))
+  if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty())
     lines.emplace_back(
@@ -64,16 +64,15 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   const std::string paths = Paths(input);
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
-  const std::string prefix =
-      input.imported ? fmt::format("dynamiccl trace import {} -o job.ctrace && ", paths) : "";
-  const std::string& trace = input.imported ? "job.ctrace" : paths;
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};
   const auto idles = [](const DeviceTime& device) { return device.idle_ns > device.total_ns() / 2; };
   if (std::ranges::any_of(input.devices, idles))
     return {
         "the profile itself, in https://ui.perfetto.dev: what the host does while the device has nothing to "
         "do"};
-  if (changes) return {fmt::format("{}dynamiccl advise {}", prefix, trace)};
+  if (changes && input.imported)
+    return {fmt::format("dynamiccl trace import {} -o job.ctrace && dynamiccl advise job.ctrace", paths)};
+  if (changes) return {fmt::format("dynamiccl advise {}", paths)};
   return {"dynamiccl pilot -- LAUNCH",
           "LAUNCH stands for the command that starts your job, such as torchrun with all its words."};
 }

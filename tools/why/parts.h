@@ -13,8 +13,10 @@
 
 namespace dynamiccl {
 
-// What several parts look at; computed once.
+// Results that several parts read, so that they are computed once.
 struct WhyFacts {
+  // Ranks of the job, as far as the trace names them.
+  int ranks = 0;
   // The step that the trace repeats; nothing where no step is known to repeat.
   std::optional<RecordedStep> step;
   TimeAccount times;
@@ -26,22 +28,19 @@ struct WhyFacts {
 // `policy` may be null: nothing is recognised then.
 WhyFacts FactsOf(const WhyInput& input, const Policy* policy);
 
-// Ranks of the job, as far as the trace names them.
-int RanksOf(const Trace& trace);
-
-// What the job is.
+// These say what kind of job it is, how many ranks it has, and what a step consists of.
 std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
-// Where its time goes.
+// These say how long a step takes and what the time is spent on.
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts);
-// What NCCL chose, and whether something else was measured to be faster.
+// These say what NCCL chose, and whether a sweep has measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input);
-// What ranks did differently, and whether the job stood still.
+// These name calls that differ between ranks, and the rank for which a job that stood still was waiting.
 std::vector<std::string> TroubleLines(const WhyInput& input);
-// At most three changes that shorten a step by a prediction.
+// These name at most three changes of the job that are predicted to shorten a step.
 std::vector<std::string> ChangeLines(const WhyFacts& facts);
-// What the files do not show, and which would.
+// These name each question that the files leave open, with the kind of file that would answer it.
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts);
-// The next command. `trouble` and `changes`: whether those parts say something.
+// Returns the command to type next. `trouble` and `changes`: whether those parts say something.
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes);
 
 }  // namespace dynamiccl

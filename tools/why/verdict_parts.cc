@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL chose, what is wrong, and what a change is predicted to bring.
+// Writes the sentences about NCCL's choices, about ranks that differ, and about changes worth trying.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -55,9 +55,7 @@ Status CheckHeader(const TraceHeader& header) {
     return MakeError(ErrorKind::kCorrupt, "byte {}: {}", offset, what);
   };
   if (std::memcmp(header.magic, kTraceMagic, sizeof(kTraceMagic)) != 0)
-    return WithHint(fail(0, "not a trace (.ctrace)"),
-                    "a file of another tool: `dynamiccl why FILE` shows it, `dynamiccl trace import FILE -o "
-                    "job.ctrace` makes a trace of it");
+    return WithHint(fail(0, "not a trace (.ctrace)"), kHintForOtherFiles);
   if (header.version != kTraceVersion)
     return fail(8, fmt::format("version {}, this build reads {}", header.version, kTraceVersion));
   if (header.checksum != XXH3_64bits(&header, offsetof(TraceHeader, checksum)))

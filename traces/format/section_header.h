@@ -7,6 +7,12 @@
 
 namespace dynamiccl {
 
+// What to do with a file that is no trace of ours; the hint of errors that say so.
+inline constexpr const char* kHintForOtherFiles =
+    "a file of another tool: `dynamiccl why FILE` shows it, `dynamiccl trace import FILE -o job.ctrace` "
+    "makes "
+    "a trace of it";
+
 // The header of the finished section with `records` records, complete but for content_hash. Texts that are
 // too long are cut.
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);

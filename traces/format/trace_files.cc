@@ -7,6 +7,7 @@
 
 #include "traces/format/json_lines.h"
 #include "traces/format/record_stream.h"
+#include "traces/format/section_header.h"
 #include "traces/format/trace_archive.h"
 #include "traces/format/trace_json.h"
 #include "traces/format/trace_merge.h"
@@ -14,11 +15,6 @@
 
 namespace dynamiccl {
 namespace {
-
-constexpr const char* kHintOfOthers =
-    "a file of another tool: `dynamiccl why FILE` shows it, `dynamiccl trace import FILE -o job.ctrace` "
-    "makes a trace "
-    "of it";
 
 bool IsArchiveName(const std::string& path) {
   return path.ends_with(".ctracez");
@@ -83,7 +79,7 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths, TraceReading
     if (content.starts_with('{')) {
       if (content.substr(0, content.find('\n')).find(R"("magic":"dynamiccl-trace")") == std::string::npos)
         return WithHint(MakeError(ErrorKind::kCorrupt, "{}: JSON, but no trace of DynamICCL", path),
-                        kHintOfOthers);
+                        kHintForOtherFiles);
       DYNAMICCL_TRY(traces.emplace_back(), ParseTraceJson(content, path));
     } else {
       DYNAMICCL_TRY(traces.emplace_back(), ParseTrace(std::as_bytes(std::span(content)), path, reading));

@@ -189,7 +189,8 @@ std::optional<GuardReason> Guard::WhyAdopt() const {
   for (const auto& [code, key] : keys_) {
     const auto seen = SeenBeside(key, key.choice());
     if (key.search().Winner(seen)) return GuardReason::kAdopt;
-    begins |= (!key.search().began() && CanSearch(key)) || (!key.drawn() && StepsCanProve(key));
+    begins |= !key.search().began() && CanSearch(key);
+    begins |= !proofs_asked_ && !key.drawn() && StepsCanProve(key);
     const auto* arms = ArmsOf(plan_, code);
     if (arms == nullptr) continue;
     in_use += static_cast<size_t>(std::count_if(arms->begin(), arms->end(), NotNccls));
@@ -349,6 +350,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
   resting_ = done.reason == GuardReason::kBudgetSpent || (resting_ && done.reason != GuardReason::kSearch);
+  proofs_asked_ |= done.reason == GuardReason::kSearch;
   carried_.clear();
   std::set<uint32_t> listed;
   for (const KeyPlan& entry : plan_.keys) {

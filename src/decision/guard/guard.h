@@ -14,8 +14,8 @@
 //      key independently, a key uses another config. StepExperiment estimates what a config does to a whole
 //      step, and KeySearch gives up, adopts and tries what is next.
 //   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
-//      takes its place if steps show that it is faster after all.
-//      So does what an earlier run confirmed.
+//      takes its place if steps show that it is faster after all. A config that an earlier run confirmed is
+//      compared with NCCL's own in the same way.
 //   5. After a change of the fabric, which times of calls or of whole steps show (timing_detector.h), what
 //      steps have taught is forgotten: an adopted config, and one that an earlier run confirmed, is proved
 //      beside NCCL's own in every other step, and the search begins anew. Choices that no experiment has
@@ -294,6 +294,9 @@ class Guard {
   uint32_t judged_blocks_ = 0;   // blocks of the experiment that JudgeArms has seen
   bool arm_too_slow_ = false;    // an arm of the version in use must go at once
   bool resting_ = false;         // the budget was spent, and has not come back
+  // A version of this experiment was to compare proven choices with NCCL's own. It is asked for once: a plan
+  // may have no room for all of them (Fitting).
+  bool proofs_asked_ = false;
   // Version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;

@@ -81,7 +81,7 @@ void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
     credited_call_ = newest_call_;
   }
   misfits_ = judged_blocks_ = 0;
-  arm_too_slow_ = resting_ = false;
+  arm_too_slow_ = resting_ = proofs_asked_ = false;
   for (auto& [code, key] : keys_) key.search().Restart();
 }
 

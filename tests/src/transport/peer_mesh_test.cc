@@ -51,6 +51,9 @@ void WithMeshes(const std::vector<const char*>& hosts, const std::function<void(
     auto mesh = PeerMesh::Connect(std::move(listeners[static_cast<size_t>(rank)]), names, rank,
                                   Deadline::After(kTimeoutMs));
     ASSERT_TRUE(mesh.has_value()) << mesh.error().message;
+    // Nobody leaves before all have found each other.
+    const auto all = (*mesh)->AllGather({}, Deadline::After(kTimeoutMs));
+    ASSERT_TRUE(all.has_value()) << all.error().message;
     body(**mesh);
   });
 }

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// The answer to one question, with what led to it.
+// The answer to one question, and how it came about.
 struct Decision {
   CollectiveConfig config;  // what NCCL is told; kLeaveNcclAlone: its own choice
   DecidedBy decided_by = DecidedBy::kNccl;

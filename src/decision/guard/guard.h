@@ -9,19 +9,16 @@
 //      left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
 //   2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
 //      NCCL.
-//   3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
-//   they
-//      use other configs together (common_search.h), then each key for itself: in some steps, drawn for each
-//      key independently, the key uses another config. StepExperiment estimates how a config changes the time
-//      of a whole step. KeySearch gives configs up, adopts them and chooses what is tried next.
-//   4. A config whose steps are surely faster is adopted. NCCL's own choice stays in the experiment beside
-//   it,
-//      and replaces it if steps show that NCCL's is faster after all. A config that an earlier run confirmed
-//      is compared with NCCL's own in the same way.
-//   5. A change of the fabric shows in the times of calls or of whole steps (timing_detector.h). The guard
-//   then
-//      forgets the effects on steps. An adopted or confirmed config is proved again beside NCCL's own in
-//      every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
+//  3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
+//     they use other configs together (common_search.h), then each key for itself: in some steps, drawn for
+//     each key independently, the key uses another config. StepExperiment estimates how a config changes the
+//     time of a whole step. KeySearch gives configs up, adopts them and chooses what is tried next.
+//  4. A config whose steps are surely faster is adopted. NCCL's own choice stays in the experiment beside it,
+//     and replaces it if steps show that NCCL's is faster after all. A config that an earlier run confirmed
+//     is compared with NCCL's own in the same way.
+//  5. A change of the fabric shows in the times of calls or of whole steps (timing_detector.h). The guard
+//     then forgets the effects on steps. An adopted or confirmed config is proved again beside NCCL's own in
+//     every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
 // In a program whose steps do not repeat, 1 and 2 hold and nothing is tried.
 //
 // Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that

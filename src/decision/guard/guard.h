@@ -5,10 +5,10 @@
 // ranks agree (docs/switching.md). docs/guard.md states what the guard promises.
 //
 // The life of one key (collective, size class, role), in order:
-//   1. The key's first calls use the policy's choice, or what an earlier run confirmed. Every second one is
-//      left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
-//   2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
-//      NCCL.
+//  1. The key's first calls use the policy's choice, or what an earlier run confirmed. Every second one is
+//     left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
+//  2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
+//     NCCL.
 //  3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
 //     they use other configs together (common_search.h), then each key for itself: in some steps, drawn for
 //     each key independently, the key uses another config. StepExperiment estimates how a config changes the

@@ -4,9 +4,9 @@
 // A rank learns what NCCL offers only when NCCL asks it about a call. So for each situation the ranks
 // exchange their masks at one of its calls, which is left to NCCL. The result is used from a later call of
 // the situation on:
-//    call n      This rank sends its mask to the leader and continues; NCCL's choice.
-//    next call   This rank takes the verdict, and waits if it is not there yet. The leader decides within its
-//         time-out; no rank that has pledged decides by a time-out of its own. The verdict is one of:
+//   call n      This rank sends its mask to the leader and continues; NCCL's choice.
+//   next call   This rank takes the verdict, and waits if it is not there yet. The leader decides within its
+//               time-out; no rank that has pledged decides by a time-out of its own. The verdict is one of:
 //     equal on all ranks    the mask is used from this call on, for good
 //     different             NCCL's choice, for good
 //     a rank was late       NCCL's choice; the exchange is repeated at the 4th, 16th, 64th, ... call

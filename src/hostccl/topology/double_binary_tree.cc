@@ -9,8 +9,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The parent of index i is the next index with one more trailing zero. Leaves are odd; index 0 is the root
-// and has one child.
+// The parent of index i is i plus or minus its lowest set bit, which has more trailing zeros. Leaves are odd;
+// index 0 is the root and has one child.
 TreeNeighbours FirstTree(int index, int size) {
   TreeNeighbours tree;
   int level = 1;

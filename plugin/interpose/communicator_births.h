@@ -48,8 +48,9 @@ class CommunicatorBirth {
   CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
-  // Returns the config to pass to the library: `given`, or a copy with the bounds on which the ranks agreed.
-  // It lives as long as this object.
+  // Returns the config to pass to the library: mostly `given`; a copy with the bounds on which the ranks
+  // agreed; or, for a grown communicator, the program's config of its parent. It lives as long as this
+  // object.
   ncclConfig_t* Config(ncclConfig_t* given) const;
   // Call this when the library has returned `result`, and the handle on success. Returns `result`.
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handle) noexcept;

@@ -18,7 +18,7 @@ namespace dynamiccl {
 // Owned by the process's runtime; any thread. In other modes, and without a policy, nothing is ever switched.
 class AdaptiveTables {
  public:
-  // `settings` outlives this object; `policy` is the one at the begin of the job, or null.
+  // `settings` outlives this object; `policy` is the one at the start of the job, or null.
   AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy)
       : settings_(settings), policy_(std::move(policy)) {}
 

@@ -13,6 +13,7 @@
 
 namespace dynamiccl {
 
+// The calls of one coverage and collective.
 struct CallTotals {
   uint64_t calls = 0;
   uint64_t bytes = 0;  // NCCL's totals

@@ -126,6 +126,7 @@ struct IssuingState {
   bool introduced = false;
 };
 
+// One communicator of this process; the top of this file has its owners and threads.
 struct Communicator {
   CommunicatorIdentity identity;
   CommunicatorConfig config;

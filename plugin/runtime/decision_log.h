@@ -13,6 +13,7 @@
 
 namespace dynamiccl {
 
+// The content of one line of the log.
 struct LoggedDecision {
   uint64_t communicator = 0;
   uint64_t call_number = 0;

@@ -11,6 +11,7 @@
 
 namespace dynamiccl {
 
+// The totals of this process, owned by its AdaptiveTables.
 struct GuardTotals {
   std::array<std::atomic<uint64_t>, kGuardReasons> versions{};  // versions in use, by reason
   std::atomic<uint64_t> failed{0};                              // proposals on which the ranks did not agree

@@ -37,6 +37,7 @@ struct TunerMarks {
   std::array<SizeClass, kTunableCollectives> asked_about{};
 };
 
+// The group on one communicator; the top of this file has its owner and lifetime.
 struct IssuedGroup {
   // The communicator of this group. The interposer sets it when it numbers the group's first call there.
   Communicator* communicator = nullptr;

@@ -71,6 +71,7 @@ struct IssuedEvent {
   const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody needs the time
 };
 
+// The calls under way on one thread. One object for each thread, which lives until the thread ends.
 class IssuingThread {
  public:
   // Returns the calling thread's object. Each access checks whether the thread's object exists yet, so the

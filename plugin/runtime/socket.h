@@ -13,6 +13,7 @@
 
 namespace dynamiccl {
 
+// A listening socket with its own address.
 struct ListeningSocket {
   UniqueFd fd;
   std::string address;  // numeric

@@ -31,7 +31,7 @@ struct GuardSubject {
   std::shared_ptr<CallFeed> feed;
   CostModelInput input;
   SitePlace place;
-  std::shared_ptr<const SiteStore> store;  // results of earlier runs at the begin of the job; null: none
+  std::shared_ptr<const SiteStore> store;  // results of earlier runs at the start of the job; null: none
   bool all_timed = false;                  // the user's settings time every call
   Recorder* recorder = nullptr;            // the process's recorder; null: nothing is recorded
   // Returns the communicator's number in the trace. It is called only after the guard has received calls,

@@ -25,6 +25,7 @@ enum class KernelClock : uint8_t {
   kStamps,   // by the GPU's clock, in nanoseconds
 };
 
+// One version of NCCL's profiler interface.
 struct ProfilerVersion {
   int version;
   const char* first_release;

@@ -32,6 +32,7 @@ struct TimedKey {
   friend bool operator==(const TimedKey& a, const TimedKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
+// The statistics of one key.
 struct TimesOfKey {
   uint64_t count = 0;
   int64_t least_ns = 0;

@@ -84,8 +84,9 @@ ControlToken RootOfSecret(const ControlSecret& secret);
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
 // The subject of a meeting. The leader waits longer for a communicator or its birth, which occurs once, than
-// for a situation. The leader's process must be a rank of the communicator, except for kSituation: that kind
-// is for children of a split and for situations of a communicator that is already attested.
+// for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
+// children of a split. kSituation is for situations of a child, or of a communicator that is already
+// attested.
 enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a meeting, or its refusal to take part.

@@ -65,10 +65,10 @@ struct LstmState {
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };
 
-// How much less likely each next collective and size is than the likeliest one: the difference of their
-// logits with this many fraction bits, clamped to int16.
+// Unlikelihood of a next collective or size: the logit of the likeliest one minus its own, with this many
+// fraction bits, clamped to int16.
 inline constexpr int kUnlikelihoodFractionBits = 8;
-// The expectation of the next call, in these units.
+// The unlikelihood of each next collective and size.
 struct NextCall {
   int16_t collective[kNextCollectiveClasses] = {};
   int16_t size[kNextSizeClasses] = {};

@@ -25,8 +25,8 @@ constexpr double kUsualNoise = 0.05;
 // of the number of steps, so where steps vary by twice kUsualNoise the search has four times as many blocks.
 // The limit is what the regression remembers.
 constexpr double kMaxBlocksOfCommon = 14;
-// The search does not end while untried arms are left, or while an arm's steps are faster by this many
-// standard errors.
+// While untried arms are left, or an arm's steps are faster by this many standard errors, the search may last
+// up to StepRegression::kMaxBlocks.
 constexpr double kWaitedErrors = 2;
 
 double MaxBlocks(double noise) {

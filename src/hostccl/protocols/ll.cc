@@ -11,7 +11,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// After 2^27 uses of a slot, 2^30 steps in all, the sender writes the whole slot, so that no line keeps an
+// Every 2^27 uses of a slot, 2^30 steps in all, the sender writes the whole slot, so that no line keeps an
 // old flag until the flags repeat (NCCL_LL_CLEAN_MASK).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 

@@ -132,7 +132,7 @@ class SwitchLeadership {
   int64_t next_save_ns_ = 0;
   bool warned_unsaved_ = false;
   std::mutex mutex_;  // guards the members below
-  // guards of communicators whose ranks have not all joined
+  // Guards of communicators whose ranks have not all joined.
   std::vector<std::shared_ptr<TableGuard>> guards_;
   std::vector<std::pair<ControlToken, TableOffer>> offers_;
 };

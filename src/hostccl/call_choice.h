@@ -51,7 +51,7 @@ int ChannelsWithin(const CallChoice& choice, int channels, int communicator_chan
 // What a selection means for one collective.
 struct AlgorithmSelection {
   ConfigMask configs;  // pairs of the cost table
-  // the selection names a symmetric kernel that NCCL has for the collective; hostccl has none
+  // The selection names a symmetric kernel that NCCL has for the collective; hostccl has none.
   bool symmetric = false;
 };
 

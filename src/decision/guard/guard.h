@@ -325,7 +325,7 @@ class Guard {
     CollectiveConfig config;
   };
   std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode, until a committed version lists the key
-  // by KeyCode: choices of the version in use for keys that were never called
+  // By KeyCode: choices of the version in use for keys that were never called.
   std::map<uint32_t, CollectiveConfig> carried_;
   std::map<uint32_t, bool> settled_;         // KeyCode to "settled by an earlier run"
   Regime fabric_of_keys_ = Regime::kNormal;  // the state of the fabric to which settled_ belongs
@@ -339,7 +339,7 @@ class Guard {
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
   uint32_t regime_changes_ = 0;
   int64_t changed_ns_ = -1;  // when the last change was noticed; below 0: never
-  // usual time of a step before the last change; 0: the effect on steps is judged already
+  // Usual time of a step before the last change; 0: the effect on steps is judged already.
   double usual_before_ns_ = 0;
   bool changed_by_steps_ = false;  // only steps have shown the change; times of calls may still show its kind
   uint32_t answered_changes_ = 0;

@@ -123,7 +123,7 @@ class SwitchLeadership {
   const std::unique_ptr<PolicyWatch> watch_;
   const OwnCalls own_calls_;
   const PolicyOf policy_of_;
-  const std::string site_store_path_;  // empty: nothing is kept
+  const std::string site_store_path_;  // empty: nothing is saved
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
   std::optional<Sha256Digest> latest_;  // digest of the present policy file, once it has changed

@@ -90,7 +90,7 @@ class SwitchThread {
   static bool SendTimes(LeaderLink& link);
 
   PolicyByDigest policies_;      // used only by the thread
-  std::list<LeaderLink> links_;  // likewise
+  std::list<LeaderLink> links_;  // used only by the thread
   std::mutex mutex_;             // guards the members below
   std::vector<LeaderLink> new_links_;
   // Ranks that have joined and not left, by communicator; a process may have several ranks of one

@@ -101,7 +101,7 @@ class LineReader {
     return value;
   }
 
-  // Empty where the column is missing or -1.
+  // Returns an empty optional if the column is missing or -1.
   Result<std::optional<int>> Condition(size_t column) const {
     if (column >= columns_.size() || columns_[column] == "-1") return std::optional<int>{};
     DYNAMICCL_TRY(const int value, Number<int>(column, 0, INT32_MAX));

@@ -121,7 +121,7 @@ class RulesReader : private TomlReader {
                            kChunkStep, least, kMaxChunk, Name(config.protocol)));
   }
 
-  // Empty where the key is missing.
+  // Returns an empty optional if the key is missing.
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
     if (!table.contains(key)) return std::optional<int>{};
     DYNAMICCL_TRY(const int64_t value, Integer(table, key, 1, INT32_MAX));

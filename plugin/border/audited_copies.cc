@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door for libdynamiccl-audit.so (plugin/audit): for each copy of NCCL whose functions a program asked
-// for by address, functions that say which copy is meant and then do what the public ones do.
+// The entry for libdynamiccl-audit.so (plugin/audit). When a program looks up NCCL's functions by address, it
+// gets functions from here, one set for each copy of NCCL. Each notes its copy and then does what the public
+// function does.
 #include <cstring>
 
 #include "plugin/border/real_nccl.h"
@@ -8,8 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// The functions that a program gets for those of one copy. Each names its copy for the time of the call, so
-// that everything below the public function forwards to that copy.
+// The functions that a program gets in place of those of one copy. Each sets copy_in_use for the duration of
+// the call, so that everything below the public function forwards to that copy.
 template <int Copy>
 struct Entries {
 #define ENTRY_Passed(result, name, parameters, arguments)
@@ -32,7 +33,7 @@ struct Entries {
 struct Door {
   const char* symbol;
   RealFunction function;
-  void* entries[kMaxNcclCopies];  // the first copy's are the public ones
+  void* entries[kMaxNcclCopies];  // [0] is unused: copy 0 has the public functions
 };
 
 #define DOOR_Passed(name)
@@ -54,9 +55,9 @@ static_assert(kMaxNcclCopies == 4, "as many as there are columns, and as plugin/
 }  // namespace
 }  // namespace dynamiccl
 
-// What a program is to get for `symbol` of a copy, whose own function is at `real`; null: `real` itself. A
-// null symbol: the copy has been unloaded. See audited_door in plugin/audit/audit.c. The linker's lock is
-// held here, so nothing may be allocated or loaded.
+// Returns the function that a program gets for `symbol` of a copy, whose own function is at `real`; null:
+// `real` itself. A null symbol means that the copy was unloaded. See audited_door in plugin/audit/audit.c.
+// The dynamic linker holds its lock during this call, so nothing may be allocated or loaded.
 extern "C" __attribute__((visibility("default"))) void* dynamicclAuditedDoor(int copy, const char* symbol,
                                                                              void* real) {
   using namespace dynamiccl;  // NOLINT(build/namespaces): a C function

@@ -14,13 +14,13 @@
 namespace dynamiccl {
 namespace {
 
-// What dl_iterate_phdr's walk looks for, and what it finds.
+// Input and result of the walk by dl_iterate_phdr.
 struct Search {
   uintptr_t address_inside;
   std::string build_id;
 };
 
-// The GNU build id among the notes of one segment; empty when there is none.
+// Returns the GNU build id among the notes of one segment; empty if there is none.
 std::string BuildIdIn(const uint8_t* note, size_t bytes) {
   while (bytes >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) header;
@@ -37,7 +37,7 @@ std::string BuildIdIn(const uint8_t* note, size_t bytes) {
   return {};
 }
 
-// Looks at one loaded object; ends the walk at the one that this code is in.
+// Examines one loaded object, and ends the walk at the object that contains this code.
 int Visit(dl_phdr_info* info, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const std::span headers(info->dlpi_phdr, info->dlpi_phnum);

@@ -7,7 +7,7 @@
 namespace dynamiccl {
 
 bool FirstTime(const std::string& reason) {
-  // Never destroyed: threads of NCCL may log while the process ends.
+  // Never destroyed, because threads of NCCL may log while the process ends.
   static std::mutex mutex;
   static auto* const reasons = new std::set<std::string>();
   const std::lock_guard lock(mutex);

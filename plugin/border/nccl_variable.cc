@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// In the order in which NCCL reads them; the first that sets a variable counts.
+// Returns the files in the order in which NCCL reads them; the first file that sets a variable counts.
 std::vector<std::string> ConfigurationFiles() {
   std::vector<std::string> files;
   const char* named = ::secure_getenv("NCCL_CONF_FILE");
@@ -28,7 +28,7 @@ std::vector<std::string> ConfigurationFiles() {
   return files;
 }
 
-// NCCL's words for the bits of a CTA policy.
+// NCCL's names for the bits of a CTA policy.
 constexpr std::pair<std::string_view, int> kPolicies[] = {{"DEFAULT", NCCL_CTA_POLICY_DEFAULT},
                                                           {"EFFICIENCY", NCCL_CTA_POLICY_EFFICIENCY},
                                                           {"ZERO", NCCL_CTA_POLICY_ZERO}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_* variables as NCCL itself reads them. This object must see what NCCL sees: a pin that only NCCL knows
-// of would make a rank attest something false.
+// Reads NCCL_* variables as NCCL itself does. If NCCL knew a pin that this object does not see, the rank
+// would attest something false.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace dynamiccl {
 
-// The value of `name`: from the environment, else from NCCL's configuration files; nothing when it is set
-// nowhere. The files are NCCL_CONF_FILE, or ~/.nccl.conf without that variable, then /etc/nccl.conf. They
-// hold lines "NAME=value"; '#' begins a comment line; the first line that sets the name counts. Files are
-// read anew at each call, so this is for initialisation only.
+// Returns the value of `name` from the environment, else from NCCL's configuration files; nothing if neither
+// sets it. The files are NCCL_CONF_FILE, or ~/.nccl.conf without that variable, then /etc/nccl.conf. They
+// hold lines "NAME=value"; '#' begins a comment line; the first line that sets the name counts. Each call
+// reads the files anew, so call it only at initialisation.
 std::optional<std::string> NcclVariable(const std::string& name);
 
-// The NCCL_CTA_POLICY_* value of ncclConfig_t that a text of NCCL_CTA_POLICY stands for: "0", "1", "2", or
-// DEFAULT, EFFICIENCY and ZERO with '|' between, in any case (NCCL's src/init.cc, getEnvCtaPolicyOnce).
-// Nothing when no word of the text is known: NCCL then goes by the program's configuration.
+// Returns the NCCL_CTA_POLICY_* value of ncclConfig_t for a text of the variable NCCL_CTA_POLICY: "0", "1",
+// "2", or DEFAULT, EFFICIENCY and ZERO separated by '|', in any case (NCCL's src/init.cc,
+// getEnvCtaPolicyOnce). Nothing if no word of the text is known; NCCL then uses the program's configuration.
 std::optional<int> ParseCtaPolicy(std::string_view text);
 
 }  // namespace dynamiccl

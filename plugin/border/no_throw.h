@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exception barrier between this object and somebody else's job. Every function that NCCL, the program or
-// the C library calls runs its body through it: an exception of ours that reached them would end the job.
+// The exception barrier between this object and the job. Every function that NCCL, the program or the C
+// library calls runs its body through NoThrow, because an exception that reached them would end the job.
 #pragma once
 
 #include <exception>
@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// Runs `function` on the calling thread. What it throws (std::bad_alloc, mostly) is dropped; the first such
-// exception of the process is logged. The caller goes on as if `function` had returned early, so a body must
-// leave its state usable at each point that may throw.
+// Runs `function` on the calling thread. Drops an exception (mostly std::bad_alloc); the first one in the
+// process is logged. The caller continues as if `function` had returned early, so a body must leave its state
+// usable at each point that may throw.
 template <typename Function>
 void NoThrow(Function&& function) noexcept {
   try {
@@ -20,8 +20,8 @@ void NoThrow(Function&& function) noexcept {
     static const bool logged = (Log(LogLevel::kWarn, "left this call alone: {}", error.what()), true);
     (void)logged;
   } catch (...) {
-    // Cancellation of a thread is the one thing that must pass, and it does not unwind through noexcept:
-    // there is none here.
+    // Only the cancellation of a thread would have to pass, but it does not unwind through noexcept, so it
+    // does not occur here.
   }
 }
 

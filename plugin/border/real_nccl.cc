@@ -20,11 +20,11 @@ constexpr const char* kNames[kRealFunctions] = {
 #undef DYNAMICCL_REAL_NAME
 };
 
-// Some address in each copy; null: the copy is not known.
+// An address inside each copy; null: the copy is not known.
 std::atomic<void*> g_inside[kMaxNcclCopies];
 
-// NCCL defines every function as pncclX and, weakly, as ncclX; hostccl and stand-ins may have the second name
-// only.
+// NCCL defines every function as pncclX and, weakly, as ncclX. hostccl and stand-ins may define only the
+// second name.
 void* SymbolIn(void* handle, const char* name) {
   char symbol[64];
   std::snprintf(symbol, sizeof(symbol), "pnccl%s", name);
@@ -32,12 +32,12 @@ void* SymbolIn(void* handle, const char* name) {
   return ::dlsym(handle, symbol + 1);
 }
 
-// A handle on an object that is already in the process; never loads a second copy.
+// Returns a handle of an object that is already in the process; never loads a second copy.
 void* LoadedLibrary(const char* path) {
   return ::dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-// For dl_iterate_phdr: ends the walk at the first object that is called libnccl.
+// Callback of dl_iterate_phdr: ends the walk at the first object whose name contains libnccl.so.
 int KeepIfNccl(dl_phdr_info* info, size_t, void* found) {
   if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "libnccl.so") == nullptr) return 0;
   *static_cast<void**>(found) = LoadedLibrary(info->dlpi_name);
@@ -50,20 +50,20 @@ void* NcclAmongLoadedObjects() {
   return handle;
 }
 
-// The only place where an NCCL is loaded that the program did not load.
+// Only this function loads an NCCL that the program itself did not load.
 void* NcclOfTheSetting() {
   const std::string path = TextSetting(Setting::kNcclLibrary);
   return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
 }
 
-// An address that is remembered must not be unloaded: the handle is never given back.
+// Keeps the object of a remembered address loaded: its handle is never closed.
 void* KeepLoaded(void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) != 0 && info.dli_fname != nullptr) LoadedLibrary(info.dli_fname);
   return address;
 }
 
-// Searches for copy 0, in the order that RealAddress promises.
+// Searches for a function of copy 0, in the order that RealAddress promises.
 void* FindByName(const char* name) {
   if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);
   void* handle = LoadedLibrary("libnccl.so.2");
@@ -100,7 +100,7 @@ void* RealAddressInside(const void* caller, RealFunction function) noexcept {
   Dl_info info{};
   if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
   void* handle = LoadedLibrary(info.dli_fname);
-  // The strong name: the public one may be this object's.
+  // Uses the strong name, because the public one may be this object's.
   char symbol[64];
   std::snprintf(symbol, sizeof(symbol), "pnccl%s", NameOf(function));
   void* address = handle == nullptr ? nullptr : ::dlsym(handle, symbol);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks all signals on the calling thread for as long as the object lives. A thread that is started
-// meanwhile inherits that, so the program's handlers never run on a thread of ours.
+// Blocks all signals on the calling thread during the lifetime of the object. A thread that is started
+// meanwhile inherits the mask, so the program's handlers never run on a thread of this library.
 #pragma once
 
 #include <pthread.h>

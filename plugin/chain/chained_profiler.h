@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiler plugin that the job would have had without us: it gets all its events. NCCL calls our newest
-// version that it knows. The plugin's version is the newest that both know, and events are converted as NCCL
-// would convert them.
+// The profiler plugin that the job would have had without DynamICCL. It receives all its events. NCCL calls
+// the newest interface version that both NCCL and DynamICCL know. The plugin gets the newest version that it
+// and NCCL know, and events are converted as NCCL would convert them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What NCCL says of a communicator; up to version 3 the mask alone.
+// What NCCL passes to init about a communicator; up to version 3 only the mask.
 struct ChainedProfilerInit {
   int* mask = nullptr;
   uint64_t communicator = 0;
@@ -22,17 +22,18 @@ struct ChainedProfilerInit {
   ncclDebugLogger_t logger = nullptr;
 };
 
-// A loaded plugin. Loaded once a process and never unloaded; any thread may call it, as NCCL does.
+// A loaded plugin. It is loaded once per process and never unloaded; any thread may call it, as NCCL does.
 struct ChainedProfiler {
   DynamicLibrary library;
   int version = 0;
   const void* interface = nullptr;  // ProfilerAbi<version>::Interface
 
-  // `named` as in NCCL_PROFILER_PLUGIN; empty: as if it were not set. `newest`: that this NCCL knows.
+  // Finds the plugin. `named` is as in NCCL_PROFILER_PLUGIN, empty for an unset variable. `newest`: the
+  // newest version that this NCCL knows.
   static Result<ChainedProfiler> Find(const std::string& named, int newest);
 };
 
-// Calls `function` with the plugin's version as a constant, which is at most Newest.
+// Calls `function` with the plugin's version, which is at most Newest, as a constant.
 template <int Newest, typename Function>
 ncclResult_t WithVersionOf(const ChainedProfiler& plugin, Function&& function) {
   if (plugin.version == Newest) {
@@ -46,8 +47,8 @@ ncclResult_t WithVersionOf(const ChainedProfiler& plugin, Function&& function) {
   }
 }
 
-// The plugin's functions in the form of version Known, the one that NCCL calls us with. Each returns the
-// plugin's own result; an event that the plugin's version does not know is left out, with success.
+// Calls the plugin's functions with arguments of version Known, the one in which NCCL calls DynamICCL. Each
+// returns the plugin's own result. An event that the plugin's version does not know is dropped, with success.
 template <int Known>
 struct ChainedAs {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;

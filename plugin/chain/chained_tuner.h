@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tuner plugin that the job would have had without us: it answers first, and its answer is the default
-// that stays wherever nothing is chosen.
+// The tuner plugin that the job would have had without DynamICCL. It answers first, and its answer is the
+// default that stays wherever DynamICCL chooses nothing.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What NCCL hands to a tuner's init.
+// What NCCL passes to a tuner's init.
 struct TunerInit {
   uint64_t communicator = 0;
   size_t n_ranks = 0;
@@ -34,16 +34,16 @@ struct TunerRequest {
   int* channels = nullptr;
 };
 
-// The user's plugin, whatever its version. Loaded once a process and never unloaded; sessions call it on the
-// thread on which NCCL calls them.
+// The user's plugin, of any supported version. It is loaded once per process and never unloaded; sessions
+// call it on the thread on which NCCL calls them.
 class ChainedTuner {
  public:
-  // By NCCL's full search order: `named` as in NCCL_TUNER_PLUGIN (a path, a file name, or X for
-  // libnccl-tuner-X.so; empty: libnccl-tuner.so), else inside the network plugin. Versions 6 to 2 are
-  // understood.
+  // Finds the plugin in NCCL's search order: `named` is as in NCCL_TUNER_PLUGIN (a path, a file name, or X
+  // for libnccl-tuner-X.so; empty: libnccl-tuner.so); after that the network plugin is searched. Versions 6
+  // to 2 are understood.
   static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
-  // The functions of one communicator, which `context` stands for. Results are the plugin's own.
+  // The functions for one communicator, identified by `context`. They return the plugin's own results.
   ncclResult_t Init(const TunerInit& init, void** context) const;
   ncclResult_t Ask(void* context, const TunerRequest& request) const;
   ncclResult_t Finalize(void* context) const;

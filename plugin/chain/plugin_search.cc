@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// The first that opens, as NCCL takes it.
+// Opens the first candidate that can be opened, like NCCL.
 Result<DynamicLibrary> OpenFirst(const std::vector<std::string>& candidates) {
   Error last{ErrorKind::kNotFound, "no name to look for", {}};
   for (const std::string& name : candidates) {
@@ -25,7 +25,7 @@ const void* ObjectOf(const void* address) {
   return ::dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
 }
 
-// Chaining to it would never end.
+// Chaining to this object itself would recurse without end.
 bool IsThisObject(const DynamicLibrary& library, const char* symbol) {
   const void* const found = library.Symbol(symbol);
   return found != nullptr && ObjectOf(found) == ObjectOf(reinterpret_cast<const void*>(&IsThisObject));

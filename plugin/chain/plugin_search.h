@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library in which NCCL would have looked for a plugin without us.
+// Finds the library in which NCCL would have looked for a plugin without DynamICCL.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// By NCCL's search order: what `named` says, as in the kind's variable (empty: the default name), else the
-// network plugin. An error when there is none, and when that is this object itself, under whatever name:
-// `symbol` is one that this object shows.
+// Opens the plugin in NCCL's search order: the name in `named`, as in the kind's variable (empty: the default
+// name), else the network plugin. Returns an error if there is none, or if the result is this object itself
+// under any name; `symbol` is one that this object exports.
 Result<DynamicLibrary> OpenPluginAsNccl(const PluginKind& kind, const std::string& named, const char* symbol);
 
 }  // namespace dynamiccl

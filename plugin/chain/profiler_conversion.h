@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event of one version of NCCL's profiler interface in the form of an older one, as NCCL converts for a
-// plugin that knows no newer version (src/plugin/profiler/profiler_vN.cc of NCCL 2.30). The versions name the
-// same things alike, so members are copied by name; what the older one does not have is left out.
+// Converts an event of one version of NCCL's profiler interface to an older version, as NCCL does for a
+// plugin that knows no newer version (src/plugin/profiler/profiler_vN.cc of NCCL 2.30). The versions use the
+// same names for the same things, so members are copied by name. Members that the older version does not have
+// are dropped.
 #pragma once
 
 #include <cstring>
@@ -42,7 +43,7 @@ DYNAMICCL_PROFILER_ABI(6)
 DYNAMICCL_PROFILER_ABI(7)
 #undef DYNAMICCL_PROFILER_ABI
 
-// A name becomes a number before version 2. What has none there becomes what NCCL makes of it.
+// Before version 2 a name is a number. A name without a number becomes `otherwise`, as in NCCL.
 template <typename Enum, typename From, typename To>
 void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, const From& from, To& to) {
   if constexpr (std::is_same_v<From, To>) {
@@ -52,11 +53,12 @@ void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, co
   }
 }
 
-// Copies a member that both versions have; one that either lacks is left out.
+// Copies a member that both versions have, and skips it otherwise.
 #define DYNAMICCL_COPY(member) \
   if constexpr (requires { to.member = from.member; }) to.member = from.member
 
-// A collective's event. Members that the older version names otherwise follow the plain copies.
+// Copies a collective's event. The plain copies come first, then members that have another name or type in
+// the older version.
 template <typename From, typename To>
 void CopyColl(const From& from, To& to) {
   DYNAMICCL_COPY(seqNumber);
@@ -90,13 +92,13 @@ void CopyP2p(const From& from, To& to) {
   CopyName<DataType>(ParseDataType, DataType::kFloat64, from.datatype, to.datatype);
 }
 
-// Structures that have not changed but for members at their end.
+// Copies structures that changed only by new members at their end.
 template <typename From, typename To>
 void CopyBegin(const From& from, To& to) {
   std::memcpy(static_cast<void*>(&to), &from, sizeof(from) < sizeof(to) ? sizeof(from) : sizeof(to));
 }
 
-// Up to version 4 a task belongs to its Group event.
+// Up to version 4 the parent of a task is its Group event.
 template <typename From, typename To, typename FromTask, typename ToTask>
 void CopyParent(const FromTask& from_task, const ToTask&, const From& from, To& to) {
   to.parentObj = from.parentObj;
@@ -105,7 +107,7 @@ void CopyParent(const FromTask& from_task, const ToTask&, const From& from, To& 
     to.parentObj = from_task.parentGroup;
 }
 
-// Events that came with version 3 and later. False when the older version lacks the event's member.
+// Converts events that came with version 3 and later. Returns false if the older version lacks the event.
 template <typename From, typename To>
 bool ConvertNewerEvent(const From& from, To& to) {
   if constexpr (requires {
@@ -134,7 +136,7 @@ bool ConvertNewerEvent(const From& from, To& to) {
   return false;
 }
 
-// False when the older version does not know the event.
+// Returns false if the older version does not know the event.
 template <typename From, typename To>
 bool ConvertEvent(const From& from, To& to) {
   to.type = static_cast<decltype(to.type)>(from.type);
@@ -166,7 +168,7 @@ bool ConvertEvent(const From& from, To& to) {
   }
 }
 
-// Whether a version knows a state (NCCL's numbers): proxies' changed with version 4.
+// Returns true if a version knows a state (NCCL's numbers). The states of proxies changed with version 4.
 constexpr bool KnowsState(int version, int state) {
   if (version <= 3) return state == 8 || (state >= 9 && state <= 18);
   if (version == 4) return state >= 8 && state <= 22;
@@ -174,7 +176,8 @@ constexpr bool KnowsState(int version, int state) {
   return state >= 8 && state <= (version == 6 ? 30 : 31);
 }
 
-// What a state tells: one number, wherever it lies. False when the older version does not know it.
+// Copies the argument of a state: one number, at a place that depends on the version. Returns false if the
+// older version does not know the state.
 template <int ToVersion, typename From, typename To>
 bool ConvertState(int state, const From* from, To& to) {
   if (!KnowsState(ToVersion, state)) return false;

@@ -8,15 +8,15 @@ constexpr uint8_t BitOf(Collective collective) {
   return static_cast<uint8_t>(1u << static_cast<unsigned>(collective));
 }
 
-// The questions that may be about a call: NCCL asks about a group of broadcasts from several roots as about
-// an AllGather.
+// Returns the bits of the questions that may be about a call. NCCL asks about a group of broadcasts from
+// several roots as about an AllGather.
 uint8_t QuestionsAbout(Collective collective) {
   const uint8_t own = BitOf(collective);
   return collective == Collective::kBroadcast ? own | BitOf(Collective::kAllGather) : own;
 }
 
-// NCCL leaves a tuner out for two things (src/enqueue.cc, ncclPrepareTasks): collectives of the copy engine,
-// of which AllGather is the only one that could be tuned, and symmetric kernels.
+// NCCL does not ask a tuner about two kinds of work (src/enqueue.cc, ncclPrepareTasks): collectives of the
+// copy engine, of which only AllGather could be tuned, and symmetric kernels.
 Coverage CoverageWithoutQuestion(Collective collective, const Communicator& communicator) {
   return collective == Collective::kAllGather && communicator.config.zero_ctas ? Coverage::kCopyEngine
                                                                                : Coverage::kSymmetricKernel;
@@ -34,7 +34,8 @@ Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const Issued
 
 }  // namespace
 
-// The order matters: a call may be several of these, and the first reason is the one that a user can act on.
+// The order matters: several reasons may apply to a call, and the first one is the one that a user can act
+// on.
 [[gnu::hot]] Coverage CoverageOf(const PendingCall& pending, Mode mode, const IssuedGroup& group) {
   static const bool pinned = PairsArePinned();
   const CollectiveCall& call = pending.issued.call;

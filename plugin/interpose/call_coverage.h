@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a tuner could change how a call is done, and if not, why: the ledger that traces and metrics show.
+// Determines whether a tuner could change how a call is done, and if not, why. Traces and metrics show the
+// result.
 #pragma once
 
 #include "plugin/runtime/issued_group.h"
@@ -9,9 +10,10 @@
 
 namespace dynamiccl {
 
-// Coverage of a call that the library has taken, from the marks that the tuner left in its group. In modes
-// that do not choose nobody is asked, so calls that no variable pins count as tunable. kUnknown where the
-// library asks on a thread of its own, or no session of ours belongs to the communicator. Issuing thread.
+// Returns the coverage of a call that the library has accepted, from the marks that the tuner left in its
+// group. In modes that do not choose, the tuner is not asked, so calls that no variable pins count as
+// tunable. kUnknown if the library asks on its own thread, or if no tuner session of DynamICCL belongs to the
+// communicator. Issuing thread.
 Coverage CoverageOf(const PendingCall& pending, Mode mode, const IssuedGroup& group);
 
 }  // namespace dynamiccl

@@ -20,20 +20,20 @@ bool IsAccepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
-// Streams are only told apart in a trace, so 32 bits of the handle do; its low bits are alignment.
+// A trace only needs to distinguish streams, so 32 bits of the handle are enough. Its low bits are alignment.
 uint32_t FoldStream(cudaStream_t stream) {
   const auto handle = reinterpret_cast<uintptr_t>(stream);
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// The total of an all-to-all is that of a rank's parts; replaying divides it again.
+// The total of an all-to-all is the sum of one rank's parts; a replay divides it again.
 uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
   const uint64_t total = TotalBytes(facts.collective, facts.count, element_bytes, n_ranks);
   return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
 }
 
-// Fills in a fresh `pending`. The clock and the driver are asked only where traces or metrics account for
-// single calls, or a guard listens.
+// Fills in a fresh `pending`. It asks the clock and the driver only if traces or metrics record single calls,
+// or if a guard receives them.
 [[gnu::hot]] void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
                            bool accounted, IssuingThread& thread, PendingCall& pending) {
   const CommunicatorInfo& info = communicator->identity.info;
@@ -64,8 +64,8 @@ bool IsRootOfParts(const PendingCall& pending) {
          pending.issued.root_or_peer == pending.issued.rank;
 }
 
-// Adds what the root of a Gather or Scatter does beside its part as one of the ranks: it exchanges a part
-// with each of them.
+// Adds the calls that the root of a Gather or Scatter makes besides its own part: it exchanges a part with
+// each rank.
 void AddPartsOfRoot(PendingCall own, IssuingThread& thread) {
   const Collective collective = own.issued.call.collective;
   PendingCall other = own;
@@ -77,7 +77,7 @@ void AddPartsOfRoot(PendingCall own, IssuingThread& thread) {
   }
 }
 
-// Index of the group on a communicator, which is begun with its first call.
+// Returns the index of the communicator's group, which begins with the communicator's first call.
 uint32_t GroupIndexOn(Communicator* communicator, std::vector<IssuedGroup>& groups) {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (groups[i].communicator == communicator) return static_cast<uint32_t>(i);
@@ -101,17 +101,17 @@ void AddToGroup(const PendingCall& pending, IssuedGroup& group) {
   ++group.collectives[kind];
 }
 
-// A table of another policy brings its structure LSTM, which begins at this call on all ranks: what it
-// recognises is a function of the calls from here on. Policies are told apart by their digests, not by where
-// a rank happens to keep them.
+// A table with another policy brings its own structure LSTM. It begins at this call on all ranks, because
+// what it recognises is a function of the calls from here on. Policies are compared by their digests, not by
+// their addresses, which differ between ranks.
 void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>& policy) {
   if (!policy || !issuing.structure || policy->sha256 == issuing.policy->sha256) return;
   issuing.structure->Restart(*policy);
   issuing.policy = policy;
 }
 
-// Sets the table that this group's decisions use. May wait, at the boundary of a switch, for a verdict that
-// depends on control threads alone.
+// Sets the table that this group's decisions use. At the boundary of a switch it may wait for a verdict; the
+// verdict depends only on control threads.
 void EnterTable(IssuedGroup& group) {
   SwitchableTables* tables = group.communicator->switching.tables.get();
   if (tables == nullptr) return;
@@ -122,8 +122,8 @@ void EnterTable(IssuedGroup& group) {
   group.table = tables->current();
 }
 
-// Sorts the pending calls into groups by communicator and gives them their numbers, before the library asks
-// its tuner about them.
+// Sorts the pending calls into groups by communicator and numbers them, before the library asks its tuner
+// about them.
 [[gnu::hot]] void NumberCalls(IssuingThread& thread, bool simulated) {
   for (PendingCall& pending : thread.calls) {
     pending.group = GroupIndexOn(pending.communicator, thread.groups);
@@ -131,7 +131,7 @@ void EnterTable(IssuedGroup& group) {
     CollectiveCall& call = pending.issued.call;
     call.call_number = group.facts.call_number;
     AddToGroup(pending, group);
-    // Collectives and the rest are numbered separately: what a rank sends and receives is its own.
+    // Collectives are numbered separately from sends and receives, because the latter differ between ranks.
     call.index_in_group = IsTunable(call) ? group.n_collectives++ : group.n_others++;
   }
   for (PendingCall& pending : thread.calls) {
@@ -147,13 +147,13 @@ void EnterTable(IssuedGroup& group) {
   }
 }
 
-// Counts the call for the ledger of what a tuner could change, and what not.
+// Counts the call for the record of which calls a tuner could change.
 void CountCoverage(Mode mode, const IssuedGroup& group, PendingCall& pending) {
   pending.issued.coverage = CoverageOf(pending, mode, group);
   pending.communicator->issuing.ledger.CountCall(pending.issued.call, pending.issued.coverage);
 }
 
-// Remembers which size class NCCL asked about, for the next group like this one.
+// Remembers the size class that NCCL asked about, as the expectation for the next similar group.
 void RememberSizeClass(const IssuedGroup& group, const PendingCall& pending) {
   const CollectiveCall& call = pending.issued.call;
   if (!IsTunable(call) || call.group_size < 2) return;
@@ -169,8 +169,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
   if (pending.timed != nullptr) times->kernels().Attach(pending.timed, recorder, slot);
 }
 
-// The library took the group: records and counts it, and recognises what comes next. Runs on the issuing
-// thread before its call returns, so that the next call's decision reads a finished answer.
+// The library accepted the group: records and counts it, and lets the structure agent step. Runs on the
+// issuing thread before the program's call returns, so that the next decision finds a finished answer.
 [[gnu::hot]] void CountGroup(ProcessRuntime& runtime, IssuingThread& thread) {
   Recorder* const recorder = runtime.recorder();
   const Mode mode = runtime.settings().mode;
@@ -188,8 +188,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
   }
 }
 
-// Shows in the trace that this thread is inside the library, which may never return. The first call of a
-// group stands for all.
+// Shows in the trace that this thread is inside the library, in case it never returns. The first call
+// represents the whole group.
 [[gnu::hot]] void MarkCallsInside(Recorder& recorder, const IssuingThread& thread) {
   const PendingCall& first = thread.calls.front();
   const CollectiveCall& call = first.issued.call;
@@ -207,7 +207,7 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
                .reserved = 0}));
 }
 
-// The same at a group's end, which may initialise communicators as well.
+// Does the same at a group's end, which may also initialise communicators.
 void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
   if (!thread.unborn.empty()) MarkBirth(runtime, *thread.unborn.back().communicator);
   Recorder* const recorder = runtime.recorder();
@@ -253,7 +253,8 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
     if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
   }
   if (CollectiveTimes* times = runtime_->times()) {
-    // A lone call has entered its own table by now. In a group the table is that of the group before.
+    // A lone call has entered its own table by now. Inside a group, the table is still that of the previous
+    // group.
     PendingCall& last = thread.calls.back();
     OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);
     if (lone_call) AddTiming(last, thread.groups[last.group]);

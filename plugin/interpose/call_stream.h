@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread issues: calls and groups are counted, numbered and recorded around the library's own
-// functions. A lone call is a group of one.
+// Counts, numbers and records the calls and groups of a thread, around the library's own functions. A lone
+// call is a group of one.
 //
-// The call number of a communicator is the number of outermost group ends with collective work on it, in
-// program order. Collective work is what all ranks issue: the five tunable collectives, and AlltoAll, Gather
-// and Scatter, which NCCL carries by sends and receives. A program's own sends and receives do not count.
-// Groups are recorded when the library has taken them; what the library refuses is not counted.
+// The call number of a communicator counts the outermost group ends with collective work on it, in program
+// order. Collective work is what all ranks issue: the five tunable collectives, and AlltoAll, Gather and
+// Scatter, which NCCL implements by sends and receives. A program's own sends and receives do not count. A
+// group is recorded after the library has accepted it; a refused group is not counted.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ namespace dynamiccl {
 
 class ProcessRuntime;
 
-// Whether all ranks of the communicator must make the same call: those calls count.
+// Whether all ranks of the communicator must make the same call. Only such calls count.
 enum class IssuedBy : uint8_t { kEveryRank, kSomeRanks };
 
-// The arguments of a function that moves data. A Gather is what it is carried by, a send to the root (and the
-// root's receives); a Scatter likewise.
+// The arguments of a function that moves data. A Gather is represented by the sends and receives that
+// implement it: a send to the root, and the root's receives. A Scatter likewise.
 struct ApiFacts {
   Collective collective = Collective::kAllReduce;
   size_t count = 0;
@@ -35,14 +35,14 @@ struct ApiFacts {
 };
 
 // One function that moves data, from its entry to its return. It lives on the stack of the interposed
-// function and runs on the thread that the program calls from. It fails never: where it cannot note the call,
-// it passes the call through. A call from inside the library (see ReentryScope), on an unknown communicator
-// or while nothing is watched costs a few loads.
+// function, on the program's thread. It never fails: if it cannot note the call, the call passes through. A
+// call from inside the library (see ReentryScope), on an unknown communicator, or while nothing is watched
+// costs a few loads.
 class ApiCall {
  public:
-  // `configured`: the program chose for this call itself (ChoosesItself in program_config.h).
+  // `configured`: the program itself chose the call's configuration (ChoosesItself in program_config.h).
   ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept;
-  // Records the call or takes it back, as the library's result says, and passes the result through.
+  // Records the call or takes it back, depending on the library's result, and returns that result.
   ncclResult_t Finish(ncclResult_t result) noexcept;
 
  private:
@@ -52,18 +52,18 @@ class ApiCall {
   ReentryScope scope_;
   ProcessRuntime* runtime_;  // null: only pass through
   IssuingThread* thread_ = nullptr;
-  size_t buffered_ = 0;  // pending calls that stand for this one
+  size_t buffered_ = 0;  // number of pending calls that represent this call
 };
 
-// ncclGroupStart, after the library's.
+// Runs after the library's ncclGroupStart.
 ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexcept;
 
-// ncclGroupEnd around the library's. At the outermost end the group's calls get their numbers before the
-// library is called, since it asks its tuner then, and are recorded afterwards. Lives on the stack of the
-// interposed function; fails never.
+// Surrounds the library's ncclGroupEnd. At the outermost end it numbers the group's calls before it calls the
+// library, because the library then asks its tuner; it records the calls afterwards. Lives on the stack of
+// the interposed function; never fails.
 class GroupEnd {
  public:
-  // `simulated`: ncclGroupSimulateEnd, which closes the group and launches nothing.
+  // `simulated`: for ncclGroupSimulateEnd, which closes the group and launches nothing.
   explicit GroupEnd(bool simulated = false) noexcept;
   ncclResult_t Finish(ncclResult_t result) noexcept;
   ncclResult_t FinishSimulated(ncclResult_t result) noexcept;

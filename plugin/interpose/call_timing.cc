@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// The key that NCCL is going to ask about. In a group NCCL asks about batches, whose size is known only at
-// the group's end, so the last group like this one stands for it.
+// Returns the key that NCCL is going to ask about. In a group NCCL asks about batches, whose size is known
+// only at the group's end. So the size is taken from the last similar group.
 TableKey ExpectedKeyOf(const PendingCall& pending, bool lone_call) {
   const CollectiveCall& call = pending.issued.call;
   const Communicator& communicator = *pending.communicator;
@@ -40,7 +40,7 @@ void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream,
   const WhyTimed why = WhyToTime(pending, wanted, lone_call);
   if (why == WhyTimed::kNotAtAll || StreamIsCapturing(stream)) return;
   pending.why_timed = why;
-  // Every rank keeps the same account of what is timed; only those that tell the leader take the time.
+  // Every rank notes which calls are timed, but only the ranks that report to the leader measure the time.
   const TimesReport* const report = pending.communicator->switching.times.get();
   if (report == nullptr || report->tells() || wanted == Timed::kAll) times.window().Enter();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a call is timed by NCCL's profiler, decided when the program issues it. With a guard, the plan of
-// the communicator's table names the keys whose next calls it wants timed; without one, two calls in a row of
+// Decides, when the program issues a call, whether NCCL's profiler times it. With a guard, the plan of the
+// communicator's table names the keys whose next calls are timed. Without one, two calls in a row out of
 // every 200 are (plugin/times/timing_window.h).
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace dynamiccl {
 
-// Sets `why_timed` of a described call, and opens the profiler's window on this thread where the time of this
-// rank is of use. The window stays open until the caller closes it, after the library has returned. Calls
-// that are captured into a CUDA graph are never timed: the stamps would be part of the graph. Issuing thread.
+// Sets `why_timed` of a described call, and opens the profiler's window on this thread if this rank's time is
+// used. The caller closes the window after the library has returned. Calls that are captured into a CUDA
+// graph are never timed, because the stamps would become part of the graph. Issuing thread.
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending);
 
-// Adds to the group that one of its calls is timed, and why.
+// Notes in the group that one of its calls is timed, and why.
 inline void AddTiming(const PendingCall& pending, IssuedGroup& group) {
   group.timed |= pending.why_timed != WhyTimed::kNotAtAll;
   group.on_suspicion |= pending.why_timed == WhyTimed::kOnSuspicion;

@@ -21,19 +21,19 @@
 namespace dynamiccl {
 namespace {
 
-// Numbers of communicators in this process's trace, in the order of their records.
+// The next communicator's number in this process's trace. Numbers follow the order of the records.
 std::atomic<uint32_t> g_next_number{0};
-// Tells communicators of ncclCommInitAll from one another, which have no unique id.
+// Counts calls of ncclCommInitAll, whose communicators have no unique id.
 std::atomic<uint64_t> g_next_local{0};
 
-// By which traces and logs name a communicator: equal on all ranks, as its token is.
+// Returns the id by which traces and logs name a communicator. Like the token, it is equal on all ranks.
 uint64_t IdOf(const ControlToken& token) {
   uint64_t id = 0;
   std::memcpy(&id, token.data(), sizeof(id));
   return id;
 }
 
-// A config stands for itself: what it does not set is NCCL's default, not the parent's.
+// Reads a config alone: what it does not set is NCCL's default, not the parent's value.
 CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   CommunicatorConfig read;
   read.blocking = IsBlocking(config);
@@ -43,7 +43,7 @@ CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   return read;
 }
 
-// Why rules cannot set bounds on the channels at this place; empty where they can.
+// Returns why rules cannot set bounds on the channels of this communicator; empty if they can.
 std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfig_t* config) {
   if (IssuingThread::Current().inside_group()) return "it is made inside a group";
   if (!communicator.config.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")
@@ -52,20 +52,21 @@ std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfi
   return WhyWithoutCtas(config);
 }
 
-// Nodes as the launcher spread the job; only a tuner's init knows better. 0: unknown.
+// Returns the number of nodes by the launcher's variables; 0: unknown. Only a tuner's init knows the exact
+// number.
 int NodesByLauncher(const JobSettings& settings, int n_ranks) {
   if (settings.local_world <= 0 || settings.world != n_ranks) return 0;
   return (n_ranks + settings.local_world - 1) / settings.local_world;
 }
 
-// Tells ranks that would wait for this one that it takes no part.
+// Tells the leader that this rank takes no part, so that other ranks do not wait for it.
 void DeclineIfNotChoosing(ProcessRuntime& runtime, const Communicator& communicator) {
   const std::string why = runtime.choices().WhyNotChoosing();
   const CommunicatorIdentity& of = communicator.identity;
   if (why.empty() || !of.meeting.valid() || runtime.meetings().given_up()) return;
   PledgeMessage message{of.meeting.root, of.token, of.member,
                         of.info.n_ranks, why,      runtime.choices().Attested()};
-  // One attempt: a time-out tells them as well.
+  // One attempt is enough: without this message the leader's time-out gives the same result.
   if (!PledgeAndLeave(of.meeting, message, kDeclineMs)) runtime.meetings().GiveUp();
 }
 
@@ -78,14 +79,14 @@ void RecordCommunicator(ProcessRuntime& runtime, CommunicatorIdentity& of) {
   }
 }
 
-// Has the policy recognise what the communicator's calls are for, where there is one.
+// Adds the policy's structure agent, if there is a policy.
 void AddStructure(const LoadedChoices& choices, IssuingState& issuing) {
   issuing.policy = choices.policy();
   if (issuing.policy) issuing.structure = std::make_unique<StructureAgent>(*issuing.policy);
 }
 
-// Asks the library for rank and size of a child. False while the library does not know them, as of a
-// non-blocking one that is still being initialised.
+// Asks the library for rank and size of a child. Returns false while the library does not know them, for
+// example while a non-blocking communicator is still being initialised.
 bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
   if (info.rank >= 0 && info.n_ranks > 0) return true;
   int rank = -1;
@@ -97,7 +98,7 @@ bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
   return true;
 }
 
-// The program has the handle: the communicator gets its record, and calls on it are found from now on.
+// Called when the program has the handle: writes the communicator's record and makes its calls findable.
 void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& communicator,
                ncclComm_t handle) {
   if (handle == nullptr) return;
@@ -105,13 +106,13 @@ void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& com
   runtime.communicators().Add(handle, communicator);
 }
 
-// Names an operation on a parent. Operations of different kinds may have the same number.
+// Returns a name for an operation on a parent. Operations of different kinds may have the same number.
 enum class ChildKind : uint64_t { kSplit = 0, kShrink = 1, kGrow = 2 };
 uint64_t OperationName(ChildKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 48 | number;
 }
 
-// The same on all ranks, in whatever order they list the ranks that are left out.
+// Returns a digest of the excluded ranks. It does not depend on the order in which a rank lists them.
 uint32_t DigestOf(std::span<const int> ranks) {
   std::vector<int> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
@@ -121,12 +122,12 @@ uint32_t DigestOf(std::span<const int> ranks) {
   return first;
 }
 
-// Name of the communicator that the parent's next growth makes.
+// Returns the token of the communicator that the parent's next growth makes.
 ControlToken GrownToken(const Communicator& parent) {
   return ChildToken(parent.identity.token, OperationName(ChildKind::kGrow, parent.issuing.children.grows), 0);
 }
 
-// A child with all that it has of its parent; its rank and size are not known yet.
+// Makes a child with everything that it has from its parent; its rank and size are not known yet.
 std::shared_ptr<Communicator> ChildOf(const Communicator& parent, const ControlToken& token) {
   auto child = std::make_shared<Communicator>();
   child->identity = parent.identity;
@@ -164,7 +165,7 @@ void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm
   RecordCommunicator(runtime, communicator.identity);
 }
 
-// By a unique id: its ranks meet where the id says.
+// A communicator from a unique id: its ranks meet at the address in the id.
 CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept {
   if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
   NoThrow([&] {
@@ -201,7 +202,8 @@ Communicator* CommunicatorBirth::NotedParent(ncclComm_t parent) {
   return runtime_->communicators().Find(parent);
 }
 
-// By a split: every rank of the parent takes part, so the number of the split and the colour name the child.
+// A child of a split: every rank of the parent takes part, so the number of the split and the colour identify
+// the child.
 CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(split.parent);
   if (parent == nullptr) return;
@@ -213,7 +215,7 @@ CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* c
   });
 }
 
-// By a shrink: the ranks that stay keep their order, so rank and size are known at once.
+// A child of a shrink: the remaining ranks keep their order, so rank and size are known at once.
 CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(shrink.parent);
   if (parent == nullptr) return;
@@ -232,14 +234,15 @@ CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t*
   });
 }
 
-// Without a configuration a child has what its parent has.
+// A child without its own configuration has its parent's.
 void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
   if (config != nullptr)
     WarnThatCtasStay(runtime_->choices(), *communicator_,
                      "rules are not for children with a configuration of their own");
 }
 
-// By growth: old ranks know the parent; new ones know only the id that one of the old ranks made.
+// A grown communicator: the old ranks know its parent; new ranks know only the id that one of the old ranks
+// made.
 CommunicatorBirth::CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept {
   if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
   NoThrow([&] { ExpectGrown(grow, config); });
@@ -251,7 +254,7 @@ void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* conf
     Communicator* parent = runtime_->communicators().Find(grow.parent);
     if (parent == nullptr) return;
     grown = ChildOf(*parent, GrownToken(*parent));
-    // Ranks that join know nothing of the parent, so the bounds that rules set in it are not handed on.
+    // New ranks know nothing of the parent, so the bounds that rules set in the parent do not carry over.
     if (config == nullptr && parent->config.asked_for) config_ = parent->config.asked_for;
     grown->config.set_ctas.clear();
     grown->config.asked_for = nullptr;
@@ -277,7 +280,8 @@ ncclConfig_t* CommunicatorBirth::Config(ncclConfig_t* given) const {
 
 void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
   if (config != nullptr) communicator->config = ReadConfig(*config);
-  // The environment comes before the program, and is read once, as in NCCL (src/init.cc, envConfigOverride).
+  // The environment takes precedence over the program's configuration and is read once, as in NCCL
+  // (src/init.cc, envConfigOverride).
   static const auto policy = ParseCtaPolicy(NcclVariable("NCCL_CTA_POLICY").value_or(""));
   if (policy) communicator->config.zero_ctas = (*policy & NCCL_CTA_POLICY_ZERO) != 0;
   PassJobFailPoint(JobFailPoint::kInitBegin);
@@ -299,7 +303,8 @@ ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) 
       return;
     }
     if (Recorder* const recorder = runtime_->recorder()) recorder->Leave();
-    // A non-blocking communicator goes on being initialised, and its tuner with it.
+    // The initialisation of a non-blocking communicator, including its tuner's init, continues after this
+    // call.
     if (result != ncclInProgress) runtime_->communicators().StopExpecting(*communicator_);
     if (result == ncclSuccess || result == ncclInProgress) Introduce(*runtime_, communicator_, *handle);
   });
@@ -315,7 +320,7 @@ void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unbor
   unborn.clear();
 }
 
-// There is no unique id, so the process and a count name the communicator.
+// There is no unique id, so the process id and a count identify the communicator.
 CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
   if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
   NoThrow([&] {
@@ -364,15 +369,15 @@ void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
   NoThrow([&] { MeetingPlaces::MarkGrowId(parent->identity.meeting, GrownToken(*parent), id); });
 }
 
-// A call that waits for a verdict about the communicator is let go.
+// Releases a call that waits for a verdict about the communicator.
 void CommunicatorRevoked(ncclComm_t handle) noexcept {
   ProcessRuntime* runtime = ProcessLife::Runtime();
   Communicator* communicator = runtime == nullptr ? nullptr : runtime->communicators().Find(handle);
   if (communicator != nullptr) NoThrow([&] { runtime->Release(*communicator); });
 }
 
-// Everything that waits for it is let go before its memory is given back. Choices are saved each time a
-// communicator ends, since a job may be killed before its exit handlers run.
+// Releases everything that waits for the communicator before its memory is freed. Choices are saved each time
+// a communicator ends, because a job may be killed before its exit handlers run.
 void CommunicatorGone(ncclComm_t handle) noexcept {
   ProcessRuntime* runtime = ProcessLife::Runtime();
   if (runtime == nullptr) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL functions as a program sees them once this object is preloaded: note the call, forward it, note
-// the outcome. Those that move data are generated from the table of nccl_function_list.h; those that make or
-// end communicators and groups are written out.
+// The NCCL functions that a program calls when this object is preloaded. Each notes the call, forwards it and
+// notes the result. Functions that move data are generated from the table in nccl_function_list.h; functions
+// that make or end communicators and groups are written out.
 //
 // This is what the macros below make of the table's line for ncclReduceScatter:
 //
@@ -32,15 +32,17 @@
 #include "src/base/clock.h"
 
 #define DYNAMICCL_EXPORT __attribute__((visibility("default")))
-// What every call runs lies in a few pages side by side, in this file as in the others that say so.
+// The functions that every call runs are marked hot, here and in other files, so they lie in a few
+// neighbouring pages.
 #define DYNAMICCL_HOT __attribute__((hot))
 
 using namespace dynamiccl;  // NOLINT(build/namespaces): this file defines C functions only
 
 namespace {
 
-// The real function behind ncclBroadcast, which NCCL calls from its own ncclBcast through the public name.
-// The answer for the last caller is kept, since finding it takes three calls of the dynamic linker.
+// Returns the real function for ncclBroadcast, which NCCL calls through the public name from its own
+// ncclBcast. The answer for the last caller is kept, because finding it takes three calls of the dynamic
+// linker.
 void* BroadcastFor(const void* caller) {
   struct Answer {
     const void* caller = nullptr;
@@ -53,7 +55,8 @@ void* BroadcastFor(const void* caller) {
 
 }  // namespace
 
-// What a call that moves data is, in the names of its parameters: the members of ApiFacts in their order.
+// The arguments of each function that moves data, as the members of ApiFacts in their order, in terms of its
+// parameters.
 #define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
 #define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank
@@ -75,9 +78,9 @@ void* BroadcastFor(const void* caller) {
 #define FACTS_GatherConfig FACTS_Gather
 #define FACTS_ScatterConfig FACTS_Scatter
 
-// One line DOOR_<kind> for each kind of function that the table knows: Passed is not interposed, Named is
-// written out below, Moves moves data, MovesAsConfigured takes a configuration of the call, and
-// MovesFromInside is called by the library itself under its public name.
+// One macro DOOR_<kind> for each kind of function in the table: Passed is not interposed; Named is written
+// out below; Moves moves data; MovesAsConfigured also takes a configuration of the call; MovesFromInside is
+// also called by the library itself under its public name.
 #define DYNAMICCL_REAL(name) RealAddress(RealFunction::k##name)
 #define DYNAMICCL_MOVE(result, name, parameters, arguments, chosen, address) \
   DYNAMICCL_EXPORT DYNAMICCL_HOT result nccl##name parameters {              \
@@ -137,7 +140,7 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nrank
   return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, agreed), comm);
 }
 
-// The ranks meet where the first id says; the library refuses a call without any.
+// The ranks meet at the address in the first id. The library refuses a call without ids.
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   static const ncclUniqueId kNone{};
@@ -183,14 +186,15 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId*
   return result;
 }
 
-// A call that waits for other ranks must not go on waiting for a communicator that is given up.
+// Calls that wait for other ranks must stop waiting for a revoked communicator.
 DYNAMICCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags) {
   const ReentryScope scope;
   if (scope.outermost()) CommunicatorRevoked(comm);
   return DYNAMICCL_FORWARD(CommRevoke, comm, revokeFlags);
 }
 
-// A handle may be given out again once the library has freed it, so it is forgotten before.
+// The handle is forgotten before the library frees it, because the library may then give the same handle out
+// again.
 DYNAMICCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const ReentryScope scope;
   if (scope.outermost()) CommunicatorGone(comm);

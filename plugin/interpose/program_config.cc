@@ -11,11 +11,13 @@
 namespace dynamiccl {
 namespace {
 
-// The first release whose ncclConfig_t has bounds on channels; NCCL does not read those of older programs.
+// The first release whose ncclConfig_t has bounds on channels; NCCL ignores these members in configs of older
+// programs.
 constexpr unsigned kFirstWithCtas = 21700;
-// Many times the size of any release: a larger number is no size.
+// A larger `size` is no valid size: this is many times the size in any release.
 constexpr size_t kMaxConfigBytes = 4096;
-// ncclConfig_t of the oldest NCCL that is supported, 2.19: any later one takes it and knows what it lacks.
+// ncclConfig_t of the oldest supported NCCL, 2.19. Every later NCCL accepts it and knows which members it
+// lacks.
 constexpr unsigned kOldest = 21900;
 constexpr size_t kOldestBytes = 48;
 static_assert(kOldestBytes > offsetof(ncclConfig_t, splitShare) &&
@@ -84,7 +86,7 @@ bool ChoosesItself(const ncclCollConfig_t* config) noexcept {
 ConfigCopy::ConfigCopy(const ncclConfig_t* given) {
   const ncclConfig_t nothing = ConfigThatSetsNothing();
   if (given == nullptr) given = &nothing;
-  // NCCL may look for members that a short config lacks before it has read that it lacks them.
+  // NCCL may read members that a short config lacks before it checks the config's size.
   const size_t room = std::max(given->size, sizeof(ncclConfig_t));
   bytes_ = std::make_unique<std::byte[]>(room);
   std::memcpy(bytes_.get(), &nothing, sizeof(nothing));

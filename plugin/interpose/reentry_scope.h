@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this thread is already inside an interposed function. The library calls some of its own functions
-// through the public symbols (ncclBcast calls ncclBroadcast), and such a call must be forwarded without being
-// counted again.
+// Notes whether this thread is already inside an interposed function. The library calls some of its own
+// functions through their public symbols (ncclBcast calls ncclBroadcast). Such a call must be forwarded
+// without being counted again.
 #pragma once
 
 namespace dynamiccl {
@@ -17,7 +17,7 @@ class ReentryScope {
   ReentryScope(const ReentryScope&) = delete;
   ReentryScope& operator=(const ReentryScope&) = delete;
 
-  // True: the program made this call. False: the library made it, from inside another.
+  // True: the program made this call. False: the library made it from inside another interposed function.
   bool outermost() const { return outermost_; }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 // cuda.h: CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*); 0 is success, and "none".
 using IsCapturing = int (*)(cudaStream_t stream, int* status);
 
-// How often a driver is looked for. Without one every look takes microseconds, and a process that has made so
-// many calls without one will not load one any more.
+// A driver is searched at most this many times. Each search without a driver takes microseconds, and a
+// process that has made so many calls without a driver will not load one later.
 constexpr int kMaxLooks = 64;
 
 IsCapturing FindInDriver() {
@@ -24,7 +24,8 @@ IsCapturing FindInDriver() {
 }  // namespace
 
 [[gnu::hot]] bool StreamIsCapturing(cudaStream_t stream) noexcept {
-  // A driver may be loaded later than the first question, but soon: whoever asks has a communicator.
+  // The driver may be loaded after the first question, but not much later, because the process already has a
+  // communicator.
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);
@@ -33,7 +34,7 @@ IsCapturing FindInDriver() {
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }
   int status = 0;
-  // An answer that cannot be had counts as a capture: then nothing is timed.
+  // If the driver gives no answer, the stream counts as capturing, so nothing is timed.
   return ask != nullptr && (ask(stream, &status) != 0 || status != 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program says about itself by src/annotate/phase_marker.h: the phase and role of the calls that a
-// thread issues next, and how much device memory is free. Each function runs on the program's thread and
-// never fails. Phases and memory are ignored while nothing watches the process's calls.
+// What a program reports about itself through src/annotate/phase_marker.h: the phase and role of the calls
+// that a thread issues next, and the free device memory. Each function runs on the program's thread and never
+// fails. Phases and memory are ignored while nothing watches the process's calls.
 #pragma once
 
 namespace dynamiccl {
@@ -11,8 +11,8 @@ namespace dynamiccl {
 void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
 // dynamicclMarkRole: sets the calling thread's label of the role.
 void MarkRoleOfThisThread(int role) noexcept;
-// dynamicclMarkMemory: records the sizes, and the level of memory pressure that follows from them. Impossible
-// sizes are ignored.
+// dynamicclMarkMemory: records the sizes and the resulting level of memory pressure. Impossible sizes are
+// ignored.
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
 
 }  // namespace dynamiccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says plainly, in one line when a process ends, that it used an NCCL whose calls this object could not see,
-// although it was asked to: a copy that is linked statically into a library or program, or one whose
-// functions the program looked up by address.
+// Warns with one line at the end of a process if it was asked to watch NCCL but could not see its calls:
+// because NCCL is linked statically into a library or program, or because the program looks up NCCL's
+// functions by address.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@
 namespace dynamiccl {
 namespace {
 
-// A file in memory, for as long as this object lives. Where it cannot be mapped, no part lies in it.
+// A file mapped into memory during the lifetime of this object. If it cannot be mapped, At returns null for
+// every part.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
@@ -42,7 +43,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Null when it does not lie in the file.
+  // Returns null if the part does not lie in the file.
   const char* At(size_t offset, size_t bytes) const {
     return data_ != nullptr && offset <= size_ && bytes <= size_ - offset ? data_ + offset : nullptr;
   }
@@ -52,7 +53,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Whether a text holds NCCL's name of a release, which every release carries: "NCCL version 2.28.9+cuda12.9".
+// Returns true if a text holds the version message that every release of NCCL contains: "NCCL version
+// 2.28.9+cuda12.9".
 bool NamesNcclVersion(const char* text, size_t bytes) {
   constexpr char kWords[] = "NCCL version ";
   constexpr size_t kLength = sizeof(kWords) - 1;
@@ -67,8 +69,8 @@ bool NamesNcclVersion(const char* text, size_t bytes) {
   return false;
 }
 
-// Whether an object has NCCL linked into it. Looks at its constants only: the code for GPUs, most of such a
-// library, is not read.
+// Returns true if an object has NCCL linked into it. Reads only its constants, not the GPU code, which is
+// most of such a library.
 bool HasNcclInside(const char* path) {
   const MappedFile file(path);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));
@@ -102,15 +104,15 @@ void Inspect(const dl_phdr_info* info, Found& found) {
   }
 }
 
-// No exception may cross dl_iterate_phdr: the C library's part is unwound by another unwinder than ours,
-// which ends the process.
+// No exception may cross dl_iterate_phdr: another unwinder handles the C library's frames, and would end the
+// process.
 int InspectObject(dl_phdr_info* info, size_t, void* result) {
   NoThrow([=] { Inspect(info, *static_cast<Found*>(result)); });
   return 0;
 }
 
-// Whether this process did what an NCCL is for, where no launcher called it a rank: others merely have it
-// loaded.
+// Returns true if this process used a GPU. Used where no launcher marked the process as a rank: a process
+// that merely has NCCL loaded gets no warning.
 bool UsedGpu() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -136,10 +138,10 @@ void WarnAboutUnseen() {
   }
 }
 
-// The process that set this object up. A forked child has another id, and stays silent.
+// The process in which this object was set up. A forked child has another id and does not warn.
 pid_t g_observed_process = 0;
 
-// A program that failed may have failed before its first call.
+// Skips the warning for a program that failed, because it may have failed before its first call.
 void AtExit(int exit_code, void*) {
   if (exit_code != 0) return;
   NoThrow([] {
@@ -152,7 +154,8 @@ void AtExit(int exit_code, void*) {
   });
 }
 
-// Only where the object was preloaded and asked for something: other processes of a job stay untouched.
+// Runs only if the object was preloaded and a setting asks it for something, so that a job's other processes
+// stay untouched.
 __attribute__((constructor)) void Watch() {
   const char* const preload = ::secure_getenv("LD_PRELOAD");
   if (preload == nullptr || std::strstr(preload, "libdynamiccl.so") == nullptr) return;

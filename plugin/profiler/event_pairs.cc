@@ -11,7 +11,7 @@ bool EventPairs::IsOursAlone(const void* kept) {
   return address >= first && address < first + kPlaces;
 }
 
-// An event that only we have gets a place of its own; 1024 events later the place is another event's.
+// An event without a handle of the chained plugin gets a place. The place is reused 1024 such events later.
 void* EventPairs::Join(void* ours, void* theirs) {
   if (theirs == nullptr && ours == nullptr) return nullptr;
   if (theirs == nullptr) {
@@ -19,7 +19,7 @@ void* EventPairs::Join(void* ours, void* theirs) {
     alone_[place].store(ours, std::memory_order_release);
     return &places_[place];
   }
-  // A plugin gives its handles out again: what is known of this one is old.
+  // Plugins reuse their handles, so what is known about this one is out of date.
   if (ours == nullptr) {
     Forget(theirs);
     return theirs;

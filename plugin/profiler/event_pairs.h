@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event, two profilers, and one handle that NCCL keeps for it. NCCL gets the chained plugin's own handle
-// wherever that plugin has one, so that none of its events can be lost. Our handle is remembered beside it,
-// for a few hundred events of timing windows.
+// Maps the one handle that NCCL keeps for an event to the handles of two profilers. Where the chained plugin
+// has a handle, NCCL keeps that one, so that none of the plugin's events can be lost. DynamICCL's own handle
+// is remembered beside it, for a few hundred events of timing windows.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@
 
 namespace dynamiccl {
 
-// One for the process, never destroyed; any thread. Where nothing is timed and no plugin is chained, a
-// look-up is one load. Handles beyond the newest 512 are forgotten: their collectives get no duration.
+// One object per process, never destroyed; any thread. If nothing is timed and no plugin is chained, a lookup
+// is one load. Only the newest 512 handles are remembered: older collectives get no duration.
 class EventPairs {
  public:
-  // What NCCL is to keep. Either may be null.
+  // Returns the handle that NCCL is to keep. Either argument may be null.
   void* Join(void* ours, void* theirs);
-  // Our handle of an event, by what NCCL kept; null where there is none.
+  // Returns our handle of an event, by the handle that NCCL kept; null if there is none.
   void* OursOf(void* kept);
-  // The chained plugin's handle; null where there is none.
+  // Returns the chained plugin's handle; null if there is none.
   static void* TheirsOf(void* kept) { return IsOursAlone(kept) ? nullptr : kept; }
-  // The event has ended and nothing refers to it any more.
+  // Forgets an event that has ended and to which nothing refers any more.
   void Forget(void* kept);
 
  private:
-  // What NCCL keeps for an event that only we have is the address of a place in here, which no other handle
-  // has.
+  // If an event has no handle of the chained plugin, NCCL keeps the address of an element of places_, which
+  // cannot be equal to any other handle.
   static constexpr size_t kPlaces = 1024;
-  // Events that are remembered: those of two groups on many communicators.
+  // The most events that are remembered: those of two groups on many communicators.
   static constexpr size_t kMax = 512;
 
   static bool IsOursAlone(const void* kept);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the descriptors of all versions of NCCL's profiler interface become one form. The versions name the
-// same things alike, so each is read by what it has; its file (profiler_vN.cc) is the table of its functions.
+// Brings the descriptors of all versions of NCCL's profiler interface into one form. The versions use the
+// same names for the same things, so each is read member by member as far as it has the member. The file of a
+// version (profiler_vN.cc) is the table of its functions.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace dynamiccl {
 
-// A name from version 2 on, NCCL's number before; empty for what we do not know.
+// Reads a value that is a name from version 2 on and NCCL's number before; empty if unknown here.
 template <typename Value, typename Given>
 std::optional<Value> ReadName(std::optional<Value> (*parse)(std::string_view), int values, Given given) {
   if constexpr (std::is_pointer_v<Given>) {
@@ -26,8 +27,8 @@ std::optional<Value> ReadName(std::optional<Value> (*parse)(std::string_view), i
   }
 }
 
-// Which kinds of events NCCL sends for which bits of the mask (src/plugin/profiler.cc): parents come with
-// their children.
+// Returns the bits of the mask for which NCCL sends events of a type (src/plugin/profiler.cc). NCCL also
+// sends the parents of wanted events.
 constexpr int BitsThatSend(uint64_t type) {
   constexpr int kKernel = ncclProfileKernelCh | ncclProfileKernelPhase;
   constexpr int kTask = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileNetPlugin | kKernel;
@@ -54,23 +55,23 @@ constexpr int BitsThatSend(uint64_t type) {
   }
 }
 
-// The functions of version Known as NCCL calls them. Behind them stand our own session and the plugin that
-// the job would have had: each event goes to both, and that plugin sees only what it would have seen without
-// us. NCCL calls them on any thread; no exception leaves them.
+// The functions of version Known as NCCL calls them. Each event goes to DynamICCL's own session and to the
+// plugin that the job would have had without it. That plugin sees only what it would have seen without
+// DynamICCL. NCCL calls the functions on any thread; no exception leaves them.
 template <int Known>
 struct ProfilerDoor {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;
   using StateArguments = typename ProfilerAbi<Known>::StateArguments;
   using Chained = ChainedAs<Known>;
 
-  // Of one communicator; NCCL keeps it from init to finalize.
+  // The context of one communicator; NCCL keeps it from init to finalize.
   struct Context {
     std::unique_ptr<ProfilerSession> ours;  // null: nothing is timed
     const ChainedProfiler* plugin = nullptr;
     void* theirs = nullptr;
   };
 
-  // Init: begins our session and the plugin's. What fails is left out; NCCL never gets an error.
+  // Init: begins our session and the plugin's. If one of them fails it is left out; NCCL never gets an error.
   static ncclResult_t Begin(void** context, const ChainedProfilerInit& init) {
     *context = nullptr;
     NoThrow([&] {
@@ -84,7 +85,7 @@ struct ProfilerDoor {
     return ncclSuccess;
   }
 
-  // Empty for symmetric kernels and algorithms of a newer NCCL: they are not ours to choose.
+  // Returns nothing for symmetric kernels and for algorithms of a newer NCCL, which DynamICCL cannot choose.
   static std::optional<ProfiledCollective> ReadCollective(const Descriptor& event) {
     const auto& coll = event.coll;
     const auto collective = ReadName<Collective>(ParseCollective, kTunableCollectives, coll.func);
@@ -101,7 +102,7 @@ struct ProfilerDoor {
     return read;
   }
 
-  // Starts the event with both, and has NCCL keep one handle for the two.
+  // Starts the event with both, and lets NCCL keep one handle for the two.
   static ncclResult_t StartEvent(void* context, void** handle, Descriptor* event) {
     *handle = nullptr;
     auto* const both = static_cast<Context*>(context);
@@ -113,7 +114,7 @@ struct ProfilerDoor {
     return ncclSuccess;
   }
 
-  // Our handle of an event that durations are made of; null for all others.
+  // Returns our handle if the event is needed for durations; else null.
   static void* StartOurs(ProfilerSession& session, const Descriptor& event) {
     if constexpr (requires { event.groupApi; }) {
       if (event.type == ncclProfileGroupApi) session.GroupBegins(event.groupApi.graphCaptured);
@@ -128,8 +129,8 @@ struct ProfilerDoor {
     return nullptr;
   }
 
-  // The chained plugin's handle. It sees the event as if we were not there: not at all where NCCL sends it
-  // for our bits of the mask only.
+  // Returns the chained plugin's handle. The plugin must see events as if DynamICCL were not there, so it
+  // does not get events that NCCL sends only because of our bits in the mask.
   static void* StartTheirs(const Context& both, const Descriptor& event) {
     if (both.ours && (BitsThatSend(event.type) & both.ours->WantedByOthers()) == 0) return nullptr;
     Descriptor own = event;
@@ -143,14 +144,15 @@ struct ProfilerDoor {
     EventPairs& pairs = PairsOfProcess();
     void* const ours = pairs.OursOf(handle);
     ProfilerSession::End(ours);
-    // A collective's own end means that it is enqueued: its channels still ask for it.
+    // The end of a collective's event only means that the collective is enqueued; its channels still need the
+    // handle.
     if (ProfilerSession::IsChannel(ours)) pairs.Forget(handle);
     void* const theirs = EventPairs::TheirsOf(handle);
     const ChainedProfiler* plugin = theirs == nullptr ? nullptr : ProfilerToChain(Known);
     return plugin == nullptr ? ncclSuccess : Chained::Stop(*plugin, theirs);
   }
 
-  // The GPU's stop stamp of a channel is ours; everything goes to the plugin.
+  // We use the GPU's stop stamp of a channel; the plugin gets everything.
   static ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                                        StateArguments* arguments) {
     if constexpr (requires { arguments->kernelCh; }) {
@@ -165,7 +167,7 @@ struct ProfilerDoor {
 
   static ncclResult_t Finalize(void* context) {
     const std::unique_ptr<Context> both(static_cast<Context*>(context));
-    // As in NCCL: a plugin that set no context is not told.
+    // As in NCCL, finalize is not called for a plugin that set no context.
     if (both == nullptr || both->theirs == nullptr || both->plugin == nullptr) return ncclSuccess;
     return Chained::Finalize(*both->plugin, both->theirs);
   }

@@ -11,7 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// Whether the calls that this thread is issuing are captured into a CUDA graph; version 5 and later tell.
+// Whether the calls that this thread is issuing are captured into a CUDA graph. Only version 5 and later
+// report it.
 thread_local bool t_captured = false;
 
 CollectiveTimes* TimesOfProcess() noexcept {
@@ -19,7 +20,7 @@ CollectiveTimes* TimesOfProcess() noexcept {
   return runtime == nullptr ? nullptr : runtime->times();
 }
 
-// Adds the time that a callback takes to the account of what timing costs, from its making to its end.
+// Adds the time of a callback, from construction to destruction, to the cost of timing.
 class Charged {
  public:
   explicit Charged(CollectiveTimes& times) : times_(times), begun_ns_(MonotonicNanoseconds()) {}
@@ -89,12 +90,12 @@ void ProfilerSession::GroupBegins(bool captured) noexcept {
 
 void* ProfilerSession::BeginCollective(const ProfiledCollective& event) noexcept {
   if (t_captured) return nullptr;
-  // An event does not name its call, so the call is looked up among those that this thread is issuing.
+  // An event does not identify its call, so the call is searched among those that this thread is issuing.
   const Charged charged(times_);
   const size_t element = ElementBytes(event.data_type);
   IssuedEvent issued = IssuingThread::Current().EventOf(event.rank, event.collective, event.count * element);
-  // A call that is not seen counts as timed when it is being issued right now; up to version 3 only a call
-  // that is seen tells how many ranks share it.
+  // A call that the interposer did not see is timed if a timing window is open on this thread. Up to version
+  // 3 the number of ranks is only known for calls that the interposer saw.
   if (issued.handle == nullptr && (init_.n_ranks == 0 || !TimingWindow::OpenOnThisThread())) return nullptr;
   const uint64_t bytes = issued.handle != nullptr
                              ? issued.bytes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator as NCCL's profiler interface sees it: the single form behind the versions of that
-// interface. It turns NCCL's events into times of collectives (plugin/times/kernel_times.h).
+// One communicator in NCCL's profiler interface, in a single form for all versions of the interface. It turns
+// NCCL's events into times of collectives (plugin/times/kernel_times.h).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// What a version tells of the communicator; 0 and -1: nothing.
+// What a version reports about the communicator; 0 if the version does not report it.
 struct ProfilerInit {
   int version = 0;
   uint64_t communicator = 0;
@@ -23,38 +23,38 @@ struct ProfilerInit {
   int* mask = nullptr;
 };
 
-// The part of a collective's event that matters to its duration.
+// The part of a collective's event that is needed for its duration.
 struct ProfiledCollective {
   int rank = -1;
   Collective collective = Collective::kAllReduce;
   uint64_t count = 0;
   DataType data_type = DataType::kInt8;
-  CollectiveConfig config;  // channels: how many will run
+  CollectiveConfig config;  // with the number of channels that will run
 };
 
-// The plugin that the job would have had, and whose versions this NCCL knows up to `newest`; null when there
-// is none. Looked for at the first call.
+// Returns the plugin that the job would have had without DynamICCL, with an interface version of at most
+// `newest`; null if there is none. The first call searches for it.
 const ChainedProfiler* ProfilerToChain(int newest) noexcept;
 EventPairs& PairsOfProcess() noexcept;
 
 // Owned by NCCL's communicator through the context that a profiler_vN.cc returns. NCCL begins collectives on
-// the issuing thread; channels begin and end on threads of its own, with or without a session. No function
-// fails towards NCCL: what cannot be timed is not.
+// the issuing thread. It begins and ends channels on its own threads, possibly after the session's end. No
+// function returns an error to NCCL: if something cannot be timed, it is not timed.
 class ProfilerSession {
  public:
-  // Null when nothing is to be timed; NCCL's mask then stays as it is.
+  // Returns null if nothing is to be timed; NCCL's mask then stays unchanged.
   static std::unique_ptr<ProfilerSession> Begin(const ProfilerInit& init) noexcept;
 
-  // Handles as in KernelTimes; null: not timed. Nothing is timed outside of windows, nor what a graph
-  // captures.
+  // Handles as in KernelTimes; null: not timed. Nothing is timed outside of timing windows, or if a CUDA
+  // graph captures it.
   void* BeginCollective(const ProfiledCollective& event) noexcept;
   void* BeginChannel(void* collective, int64_t stamp) noexcept;
-  // The calling thread's next collectives are `captured` into a CUDA graph, or are not.
+  // Notes whether the calling thread's next collectives are `captured` into a CUDA graph.
   void GroupBegins(bool captured) noexcept;
-  // The bits of NCCL's mask that a chained plugin wants.
+  // Returns the bits of NCCL's mask that the chained plugin wants.
   int WantedByOthers() const noexcept { return times_.window().WantedByOthers(); }
 
-  // Without a session, as NCCL calls them.
+  // These need no session, because NCCL may call them without one.
   static void StopStamp(void* handle, int64_t stamp) noexcept;
   static void End(void* handle) noexcept;
   static bool IsChannel(const void* handle) noexcept { return KernelTimes::IsChannel(handle); }

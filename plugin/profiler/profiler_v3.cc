@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler interface, version 3 (NCCL 2.26): kernels without stamps.
+// NCCL's profiler interface, version 3 (NCCL 2.26): kernels are reported without the GPU's time stamps.
 #include "src/nccl_abi/profiler_v3.h"
 
 #include "plugin/profiler/profiler_door.h"

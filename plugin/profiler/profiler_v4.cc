@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler interface, version 4 (NCCL 2.27): the first with stamps.
+// NCCL's profiler interface, version 4 (NCCL 2.27): the first with the GPU's time stamps.
 #include "src/nccl_abi/profiler_v4.h"
 
 #include "plugin/profiler/profiler_door.h"

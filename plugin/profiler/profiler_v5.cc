@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler interface, version 5 (NCCL 2.28): the communicator before the mask.
+// NCCL's profiler interface, version 5 (NCCL 2.28): init takes the communicator before the mask.
 #include "src/nccl_abi/profiler_v5.h"
 
 #include "plugin/profiler/profiler_door.h"

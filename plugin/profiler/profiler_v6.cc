@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler interface, version 6 (NCCL 2.29 and 2.30): as version 5.
+// NCCL's profiler interface, version 6 (NCCL 2.29 and 2.30): like version 5.
 #include "src/nccl_abi/profiler_v6.h"
 
 #include "plugin/profiler/profiler_door.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's profiler interface, version 7 (NCCL 2.31 and later): as version 5.
+// NCCL's profiler interface, version 7 (NCCL 2.31 and later): like version 5.
 #include "src/nccl_abi/profiler_v7.h"
 
 #include "plugin/profiler/profiler_door.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode adaptive in this process: the thread that switches its ranks' tables, and on the leading process the
-// guards that propose new ones.
+// Mode adaptive in this process: the thread that switches the tables of its ranks and, in the leader's
+// process, the guards that propose new tables.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,22 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. In other modes and without a policy nothing is ever switched.
+// Owned by the process's runtime; any thread. In other modes, and without a policy, nothing is ever switched.
 class AdaptiveTables {
  public:
-  // `settings` outlives this object; `policy` is the one that the job began with, null without one.
+  // `settings` outlives this object; `policy` is the one at the start of the job, or null.
   AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy)
       : settings_(settings), policy_(std::move(policy)) {}
 
-  // The thread on which this process's ranks follow their leaders. Started by the first call.
+  // Returns the thread on which this process's ranks follow their leaders. The first call starts it.
   SwitchThread& switch_thread();
-  // What a control server needs to lead ranks in switching. Null where tables stay as they are.
+  // Returns what a control server needs to lead ranks in switching; null if tables are not switched.
   std::unique_ptr<SwitchLeadership> NewLeadership();
-  // Has a guard watch a communicator whose ranks meet at `server`, from the tuner's init on the rank whose
-  // calls are watched. False where another rank of this process is watched already, or nothing is switched.
+  // Sets a guard on a communicator whose ranks meet at `server`. The tuner's init calls it on the rank whose
+  // calls the guard is to watch. Returns false if another rank of this process is watched already, or if
+  // nothing is switched.
   bool Guard(ControlServer& server, GuardSubject subject);
-  // Whether anything is guarded here, so that there may be something learnt to keep.
+  // Returns true if a guard exists in this process, so there may be results to save.
   bool guards_any();
 
   const GuardTotals& totals() const { return totals_; }
@@ -38,9 +39,9 @@ class AdaptiveTables {
   const JobSettings& settings_;
   const std::shared_ptr<const Policy> policy_;
   GuardTotals totals_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<SwitchThread> switch_thread_;
-  std::set<ControlToken> guarded_;  // communicators
+  std::set<ControlToken> guarded_;  // tokens of the guarded communicators
 };
 
 }  // namespace dynamiccl

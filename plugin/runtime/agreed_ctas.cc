@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// "minCTAs=8 maxCTAs=16": what ranks attest of the bounds.
+// Returns the text that ranks attest about the bounds, for example "minCTAs=8 maxCTAs=16".
 std::string TextOf(const CtaBounds& ctas) {
   std::string text = ctas.least == 0 ? "" : fmt::format("minCTAs={}", ctas.least);
   if (ctas.most != 0) text += fmt::format("{}maxCTAs={}", text.empty() ? "" : " ", ctas.most);
@@ -24,15 +24,15 @@ const CommunicatorRule* RuleFor(const LoadedChoices& choices, const Communicator
   return choices.rules() ? choices.rules()->MatchCommunicator(info.n_ranks, info.n_nodes) : nullptr;
 }
 
-// NCCL's MAXCHANNELS in the library of this process.
+// Returns NCCL's MAXCHANNELS in the library of this process.
 int MaxChannels() {
   constexpr int kFirstWithMore = 22500;
   return NcclVersion() >= kFirstWithMore ? 64 : 32;
 }
 
-// The bounds of a rule that can be added beside the program's own; what the user has pinned stays. NCCL fails
-// the initialisation where the least is above the most, and up to 2.28 at least takes a most that is not set
-// for one below any least.
+// Returns the bounds of a rule that can be added to the program's own; what the user pinned stays. NCCL fails
+// the initialisation if the minimum is above the maximum. At least up to 2.28 it takes an unset maximum for
+// one that is below every minimum, so a maximum is added too.
 CtaBounds Addable(const CommunicatorRule* rule, const CtaBounds& own) {
   if (rule == nullptr || ChannelsArePinned()) return {};
   const int limit = MaxChannels();
@@ -71,7 +71,8 @@ void DeclineBirth(const LoadedChoices& choices, MeetingPlaces& meetings, const C
   if (!PledgeAndLeave(communicator.identity.meeting, pledge, kDeclineMs)) meetings.GiveUpBirths();
 }
 
-// A rank that may have pledged keeps to the verdict, however long it takes: it may be a yes.
+// A rank that may have pledged waits for the verdict, however long it takes, because the verdict may be a
+// yes.
 Verdict MeetBeforeInit(const LoadedChoices& choices, MeetingPlaces& meetings,
                        const Communicator& communicator) {
   if (communicator.identity.info.n_ranks == 1) return {.agreed = true};
@@ -104,7 +105,7 @@ CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Com
     if (!wanted.empty()) WarnOnce(communicator, why);
     return {};
   }
-  // Attested with the rest: ranks that would add different bounds do not agree.
+  // The bounds are attested with the other values: ranks that would add different bounds do not agree.
   communicator.config.set_ctas = TextOf(wanted);
   const Verdict verdict = MeetBeforeInit(choices, meetings, communicator);
   if (verdict.agreed) return wanted;

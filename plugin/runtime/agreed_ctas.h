@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on a communicator's channels that a rule asks for. NCCL takes them only when it initialises the
-// communicator, so that ranks agree on them before that.
+// The bounds on a communicator's channels that a rule asks for. NCCL takes them only when it initialises the
+// communicator, so the ranks agree on them before that.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace dynamiccl {
 
-// Returns what is to be added to the program's configuration, the same on all ranks or nothing, and writes it
-// into the communicator. `own` are the bounds that the program has set, which stay. `unable` says why this
-// rank cannot wait or cannot set any; empty: it can. On the making thread, before the library is called.
-// Blocks until the ranks have agreed or not: while the leader's process is there, at most the attestation's
+// Returns the bounds to add to the program's configuration, the same on all ranks or none, and notes them in
+// the communicator. `own` are the bounds that the program has set, which stay. `unable` is the reason why
+// this rank cannot wait or cannot set bounds; empty: it can. Runs on the making thread, before the library is
+// called. Blocks until the ranks have a verdict: while the leader's process lives, at most the attestation's
 // time-out. Logs once why nothing is set.
 CtaBounds AgreeOnCtas(const LoadedChoices& choices, MeetingPlaces& meetings, Communicator& communicator,
                       const CtaBounds& own, const std::string& unable);
 
-// Logs once why no rule is about this communicator, if there are rules about communicators.
+// Logs once why rules do not apply to this communicator, if there are rules about communicators.
 void WarnThatCtasStay(const LoadedChoices& choices, const Communicator& communicator, const std::string& why);
 
 }  // namespace dynamiccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meetings that ended with a yes which all of their ranks were sent. They are remembered for ever, since a
-// rank whose connection broke asks again at any later time. A leader has some hundred meetings of each
-// communicator, at 16 bytes each.
+// The meetings that ended with a yes which was sent to all of their ranks. They are remembered for the rest
+// of the job, because a rank whose connection broke may ask again at any time. A leader has some hundred
+// meetings for each communicator, at 16 bytes each.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class AgreedMeetings {
   }
 
  private:
-  // A set takes 64 bytes for each meeting, a sorted vector 16. So meetings move there together, 256 at a
-  // time.
+  // A set needs 64 bytes for each meeting, a sorted vector 16. So meetings move from the set to the vector,
+  // 256 at a time.
   static constexpr size_t kRecent = 256;
 
   std::set<ControlToken> recent_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was called and who decided, in numbers that only grow: which calls a tuner can change, and what
-// decides the rest.
+// Counts the calls and the decisions, in numbers that only grow: which calls a tuner can change, and who
+// decides the others.
 #pragma once
 
 #include <array>
@@ -13,14 +13,15 @@
 
 namespace dynamiccl {
 
+// The calls of one coverage and collective.
 struct CallTotals {
   uint64_t calls = 0;
   uint64_t bytes = 0;  // NCCL's totals
 };
 
-// One of each communicator, and one for decisions whose communicator is not known. One thread at a time
-// counts, without interlocked instructions, since NCCL's contract orders a communicator's calls; any thread
-// may read, and sees each number as it was a moment ago.
+// One for each communicator, and one for decisions whose communicator is not known. One thread at a time
+// counts, without interlocked instructions, because NCCL's contract orders a communicator's calls. Any thread
+// may read, and sees slightly old values.
 class CallLedger {
  public:
   void CountCall(const CollectiveCall& call, Coverage coverage) {
@@ -31,11 +32,11 @@ class CallLedger {
   void CountDecision(Collective collective, DecidedBy decided_by) {
     Grow(DecisionsOf(collective, decided_by), 1);
   }
-  // The same where several threads count at once.
+  // The same for counts by several threads at once.
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }
-  // Adds what another ledger has counted.
+  // Adds the counts of another ledger.
   void Add(const CallLedger& other) {
     for (size_t i = 0; i < calls_.size(); ++i) {
       for (size_t j = 0; j < calls_[i].size(); ++j) {

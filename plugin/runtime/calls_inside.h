@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a call is inside a communicator that is being given up, without an interlocked instruction in the
-// call. Instead, the thread that gives the communicator up has the system let all threads' stores and loads
-// settle (membarrier).
+// Detects whether a call is inside a communicator that is being given up, without an interlocked instruction
+// in the call. Instead, the thread that gives up the communicator makes the stores and loads of all threads
+// visible in order, through the system call membarrier.
 #pragma once
 
 #include <linux/membarrier.h>
@@ -12,30 +12,32 @@
 
 namespace dynamiccl {
 
-// One of each communicator. NCCL's contract orders the calls. A group on one thread with calls on another is
-// noticed, and makes `any` true for good, since neither can tell any more when it was the last one inside.
+// One for each communicator, whose calls NCCL's contract orders. If a group on one thread overlaps with calls
+// on another, `any` stays true, because neither thread can tell any more which one leaves last.
 class CallsInside {
  public:
-  // The issuing thread; `thread` is an address that no other thread has. False: the communicator is gone.
+  // Issuing thread. `thread` is an address that is unique to the thread. Returns false if the communicator is
+  // gone.
   bool Enter(const void* thread) {
     const void* const before = inside_.load(std::memory_order_relaxed);
     if (before != nullptr && before != thread) several_.store(true, std::memory_order_relaxed);
     inside_.store(thread, std::memory_order_relaxed);
-    // For the compiler; the processor's order is Settle's.
+    // This fence orders the compiler; Settle orders the processor.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return !closed_.load(std::memory_order_relaxed);
   }
   void Leave() { inside_.store(nullptr, std::memory_order_release); }
 
-  // Any thread: nobody comes in from here on.
+  // Any thread: no call may enter from now on.
   void Close() { closed_.store(true); }
-  // Once for any number of them that are closed. False: the system cannot do it, and nobody knows.
+  // Orders the stores and loads of all threads; one call serves any number of closed objects. Returns false
+  // if the system cannot do it; then `any` is not reliable.
   static bool Settle() {
     static const bool registered =
         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     return registered && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
   }
-  // After Close and Settle.
+  // Returns true if a call may still be inside. Call it after Close and Settle.
   bool any() const {
     return inside_.load(std::memory_order_acquire) != nullptr || several_.load(std::memory_order_acquire);
   }

@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// Inode, size and time of change: reading the whole file at each look would cost milliseconds.
+// Compares inode, size and time of change, because reading the whole file each time would cost milliseconds.
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;

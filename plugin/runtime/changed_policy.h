@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policy files that are read again while a job runs: the leader notices a new one, and every rank reads it.
+// Policy files that are replaced while a job runs: the leader notices a new one, and every rank reads it.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,16 +12,17 @@
 
 namespace dynamiccl {
 
-// Whether the file at a path became another policy. Owned by the leader's SwitchLeadership; its thread alone.
+// Notices when the file at a path becomes another policy. Owned by the leader's SwitchLeadership; only its
+// thread uses it.
 class PolicyWatch {
  public:
   // `known`: digest of the policy in use.
   PolicyWatch(std::string path, const Sha256Digest& known);
 
-  // The digest of a new policy, once. A file that is no policy is logged once and changes nothing. Reads the
-  // file only when its inode, size or time has changed.
+  // Returns the digest of a new policy, once. If the file is no valid policy, this is logged once and changes
+  // nothing. Reads the file only if its inode, size or time has changed.
   std::optional<Sha256Digest> Changed();
-  // The digest of the policy that was in use at the start.
+  // Returns the digest of the policy that was in use at the start.
   const Sha256Digest& first() const { return first_; }
 
  private:
@@ -31,15 +32,15 @@ class PolicyWatch {
   struct stat seen_ = {};
 };
 
-// The policy of a digest: the one at the start, the last one read, or what the file at a path is now. One
-// thread.
+// Finds the policy with a given digest: the one at the start, the last one read, or the present file at a
+// path. One thread.
 class PolicyByDigest {
  public:
   PolicyByDigest(std::string path, std::shared_ptr<const Policy> first)
       : path_(std::move(path)), first_(std::move(first)) {}
 
-  // Null when it is none of these, so that this rank cannot use it. May read the file, which takes
-  // milliseconds.
+  // Returns null if none of these has the digest; this rank then cannot use the policy. May read the file,
+  // which takes milliseconds.
   std::shared_ptr<const Policy> Read(const Sha256Digest& digest);
 
  private:

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator of this process, in parts that differ by who writes them and when. The registry
-// (communicator_registry.h) and the calls that are under way own it together; sessions of the tuner and of
-// control threads hold it by shared pointer or by the pointers in SwitchingState.
+// One communicator of this process, split by who writes which part and when. The registry
+// (communicator_registry.h) and the calls under way own it together. Sessions of the tuner and control
+// threads hold it by shared pointer or by the pointers in SwitchingState.
 //
-// Three kinds of threads see it:
-//   the making thread calls ncclCommInitRank or its like and waits in NCCL until the communicator exists;
-//   the issuing threads issue its calls: NCCL's contract orders these calls, so that plain members that only
-//     they touch need no lock, even if the program issues from several threads in turn;
-//   control threads are this object's own (switch_thread.h, control_server.h), and read only what is marked.
+// Three kinds of threads use it:
+//   the making thread calls ncclCommInitRank or a similar function and waits in NCCL until the communicator
+//     exists;
+//   the issuing threads issue its calls: NCCL's contract orders these calls, so plain members that only they
+//     use need no lock, even if the program issues from several threads in turn;
+//   control threads are this object's own (switch_thread.h, control_server.h); they read only the members
+//     marked for them.
 #pragma once
 
 #include <array>
@@ -33,112 +35,116 @@ namespace dynamiccl {
 
 class ConfigCopy;
 
-// What the tuner has to know of the group that is being issued, in values equal on all ranks.
+// What the tuner needs to know about the group that is being issued, in values equal on all ranks.
 struct GroupFacts {
-  // Number of the group's call on the communicator, counted from 0 (call_stream.h).
+  // Number of the group's call on the communicator, from 0 (call_stream.h).
   uint64_t call_number = 0;
-  // AddOperands over the group's calls of each collective: data types and operators.
+  // AddOperands over the group's calls of each collective: a digest of data types and operators.
   std::array<uint32_t, kTunableCollectives> operands{};
   // The group ends with ncclGroupSimulateEnd: NCCL asks its tuner, but launches nothing.
   bool simulated = false;
-  // The program chose the configuration of one of the group's calls itself (ncclAllReduceConfig and its
-  // like).
+  // The program itself chose the configuration of one of the group's calls (ncclAllReduceConfig or a similar
+  // function).
   bool configured = false;
 };
 
-// How many children a rank has made of each kind. Ranks that make a child together count alike, so that its
-// number names it on all of them. Ranks that a shrink leaves out take no part in it, so each list of those is
-// counted by itself.
+// How many children of each kind a rank has made. Ranks that make a child together have equal counts, so the
+// count names the child on all of them. Ranks that a shrink excludes do not take part in it, so shrinks are
+// counted for each list of excluded ranks.
 struct ChildCounts {
   uint64_t splits = 0;
   uint64_t grows = 0;
-  std::map<uint32_t, uint64_t> shrinks;  // by the digest of the ranks left out
+  std::map<uint32_t, uint64_t> shrinks;  // by the digest of the excluded ranks
 };
 
-// Which communicator this is, and which rank of it. The making thread writes it before the library is called.
-// Two parts come later, before anybody else reads them: the number of nodes by the tuner's init, and rank and
-// size of a child, at the latest by its first call. Any thread reads.
+// Identifies the communicator and this rank in it. The making thread writes it before the library is called.
+// Two parts are written later, but before anyone reads them: the tuner's init writes the number of nodes, and
+// rank and size of a child are known at its first call at the latest. Any thread reads.
 struct CommunicatorIdentity {
   CommunicatorInfo info;
-  // Of its Communicator record in the trace; the issuing thread writes it together with that record.
+  // Number of its Communicator record in the trace; the issuing thread writes both together.
   uint32_t number = 0;
   // Equal on all ranks, and on no other communicator of the job.
   ControlToken token{};
-  // Where its ranks meet; invalid: they cannot.
+  // Where its ranks meet; invalid if they cannot meet.
   MeetingPoint meeting;
-  // Unique to this rank among those that attest.
+  // A number unique to this rank among the attesting ranks.
   int member = 0;
-  // Rank of this process in its job, as far as it is known: stands for %r in paths.
+  // Rank of this process in its job, as far as it is known. Replaces %r in paths.
   int process_rank = 0;
-  // All its ranks are threads or devices of this process (ncclCommInitAll), so nothing has to be attested.
+  // All ranks are threads or devices of this process (ncclCommInitAll), so no attestation is needed.
   bool within_process = false;
 };
 
-// What the program's ncclConfig_t and the rules made of it. The making thread writes it before the library is
-// called; it is read only from then on.
+// The configuration by the program's ncclConfig_t and the rules. The making thread writes it before the
+// library is called; afterwards it is only read.
 struct CommunicatorConfig {
-  // False: NCCL works for it on threads of its own, and asks its tuner there.
+  // False: NCCL works for the communicator on its own threads, and asks its tuner there.
   bool blocking = true;
-  // Its CTA policy has ZERO: AllGather may run on the copy engine, which no tuner is asked about.
+  // The CTA policy includes ZERO: AllGather may run on the copy engine, for which NCCL does not ask a tuner.
   bool zero_ctas = false;
-  // "minCTAs=2 maxCTAs=8 nvlsCTAs=4": those that the program set itself. Channels are NCCL's then.
+  // The bounds that the program itself set, for example "minCTAs=2 maxCTAs=8 nvlsCTAs=4". NCCL then chooses
+  // the channels.
   std::string pinned_ctas;
-  // "minCTAs=8 maxCTAs=16": those that rules set, as all ranks agreed before NCCL's init.
+  // The bounds that rules set, for example "minCTAs=8 maxCTAs=16". All ranks agreed on them before NCCL's
+  // init.
   std::string set_ctas;
-  // The program's own configuration, where rules set bounds; a communicator that grows from this one gets it.
+  // The program's own configuration, if rules set bounds. A communicator that grows from this one gets it.
   std::shared_ptr<const ConfigCopy> asked_for;
 };
 
-// What mode adaptive adds. The tuner's init writes it, before the program has the handle; the registry
-// empties it once no call can be inside any more. All three are null in other modes.
+// The state for mode adaptive; all three pointers are null in other modes. The tuner's init writes it before
+// the program has the handle. The registry empties it when no call can be inside any more.
 struct SwitchingState {
-  // Tables by version, and the gate between them. Issuing and control threads share it; it says who does
-  // what.
+  // The tables by version, and the gate between them. Issuing and control threads share the object; it
+  // documents its threads.
   std::shared_ptr<SwitchableTables> tables;
-  // Times that this rank tells its leader. Null where no guard watches the table.
+  // Times that this rank reports to its leader. Null if no guard watches the table.
   std::shared_ptr<TimesReport> times;
-  // Decided calls for the guard; the issuing thread pushes, the leader's control thread pops. Null but on the
-  // rank of the leader's process.
+  // Decided calls for the guard: the issuing thread pushes, the leader's control thread pops. Not null only
+  // on the rank in the leader's process.
   std::shared_ptr<CallFeed> feed;
 };
 
-// What the calls so far left for the next one. Issuing threads only, without a lock, unless a member says
-// more.
+// The state that calls leave for later calls. Used only by issuing threads, without a lock, unless a member
+// says otherwise.
 struct IssuingState {
   // Number of the next call.
   uint64_t next_call = 0;
   // Recognises what the calls are for; null without a policy.
   std::unique_ptr<StructureAgent> structure;
-  // The policy that `structure` computes with.
+  // The policy from which `structure` was made.
   std::shared_ptr<const Policy> policy;
-  // The group under way on a communicator that is not blocking. The issuing thread writes it; after that the
-  // library's thread reads it, and the program may not issue the next call before that has ended.
+  // The group under way on a non-blocking communicator. The issuing thread writes it, then the library's
+  // thread reads it. The program may not issue the next call before that has ended.
   GroupFacts in_flight;
   ExpectedSizeClass expected_sizes;
   ChildCounts children;
   // Any thread may read the counts.
   CallLedger ledger;
-  // False: rank and size of this child are not known yet, and its trace record is not written.
+  // False: rank and size of this child are not known yet, and its trace record is not written yet.
   bool introduced = false;
 };
 
+// One communicator of this process; the top of this file has its owners and threads.
 struct Communicator {
   CommunicatorIdentity identity;
   CommunicatorConfig config;
   SwitchingState switching;
   IssuingState issuing;
-  // Whether a call is inside; the issuing thread enters and leaves, whoever removes the communicator closes.
+  // Whether a call is inside. The issuing thread enters and leaves; the thread that removes the communicator
+  // closes it.
   CallsInside calls_inside;
-  // It was destroyed or aborted. Set once, by any thread; a pledge that is under way is released then.
+  // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
   std::atomic<bool> gone{false};
-  // A tuner session was begun for it. Set once, by the thread of the tuner's init or of the first call.
+  // A tuner session exists for it. Set once, by the thread of the tuner's init or of the first call.
   std::atomic<bool> claimed{false};
-  // The registry's, under its lock: SeveralThatFit has named this communicator.
+  // The registry uses it under its lock: SeveralThatFit has already returned this communicator.
   bool not_told_apart = false;
 };
 
-// The role that the calls so far predict for the next one. kUnknown where the order of calls and decisions
-// does not hold, because the communicator is not blocking, or where no policy recognises anything.
+// Returns the predicted role of the next call. kUnknown if the communicator is non-blocking, because
+// decisions then do not follow the order of calls, or if there is no policy.
 inline Role RecognisedRole(const Communicator& communicator, Collective collective, uint64_t bytes) {
   if (!communicator.config.blocking || !communicator.issuing.structure) return Role::kUnknown;
   return KeyRoleOfNext(communicator.issuing.structure->recognised(), collective, bytes);

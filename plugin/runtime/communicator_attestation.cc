@@ -13,8 +13,8 @@ Verdict No(std::string reason, bool timed_out = false) {
   return {false, timed_out, std::move(reason)};
 }
 
-// Processes without the interposer see neither rank nor unique id; a user may vouch for the job by setting
-// the hash.
+// A process without the interposer sees neither rank nor unique id. The user may then vouch for the job by
+// setting the hash.
 Verdict VouchedFor(const LoadedChoices& choices) {
   const std::string hash = TextSetting(Setting::kPolicySha256);
   if (hash.empty()) return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
@@ -27,15 +27,16 @@ Verdict VouchedFor(const LoadedChoices& choices) {
   return {.agreed = true};
 }
 
-// The pins of the environment's variables and the program's own. A text too long for a pledge is cut at its
-// end.
+// Returns the pins of the environment's variables and the program's own. A pledge cuts a text that is too
+// long at its end.
 std::string PinsOf(const CommunicatorConfig& config, const std::string& by_variables) {
   const std::string& own = config.pinned_ctas;
   if (own.empty()) return by_variables;
   return by_variables == "none" ? own : fmt::format("{}; {}", by_variables, own);
 }
 
-// What this rank knows without asking comes first; a rank that takes part asks the leader.
+// Decides first by what this rank knows itself. Otherwise the rank pledges and waits for the leader's
+// verdict.
 Verdict Ask(const LoadedChoices& choices, MeetingPlaces& meetings, const Communicator* communicator,
             const std::string& constants) {
   const std::string why_not = choices.WhyNotChoosing();
@@ -81,7 +82,7 @@ Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meeting
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
                      const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
-  // A child's size may not be known yet.
+  // The size of a child may not be known yet.
   const bool alone = of.within_process || of.info.n_ranks <= 1;
   if (alone || !of.meeting.valid() || meetings.given_up()) return;
   const PledgeMessage message{of.meeting.root,
@@ -90,7 +91,7 @@ void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings
                               of.info.n_ranks,
                               "NCCL initialises others of its size there at the same time",
                               choices.Attested()};
-  // One attempt: a time-out tells the others as well.
+  // One attempt is enough: without this message the leader's time-out gives the same result.
   (void)PledgeAndLeave(of.meeting, message, kDeclineMs);
 }
 

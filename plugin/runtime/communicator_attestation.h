@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the ranks of a communicator agree on what decides their calls, asked from inside the tuner's init,
-// where waiting is safe. Each rank attests what it has loaded; only where all are equal are tables used.
+// Finds out whether the ranks of a communicator agree on everything that decides their calls. It runs inside
+// the tuner's init, where waiting is safe. Each rank attests what it has loaded; tables are used only if all
+// ranks attest the same.
 #pragma once
 
 #include <string>
@@ -11,38 +12,40 @@
 
 namespace dynamiccl {
 
-// How far the ranks of a communicator are known to decide alike.
+// How far it is certain that the ranks of a communicator decide alike.
 enum class Standing {
-  // They are not: NCCL's choice stays.
+  // It is not certain: NCCL's choice stays.
   kNotAttested,
-  // They have attested, and can exchange what NCCL offers them.
+  // The ranks have attested, and can exchange what NCCL offers them.
   kAttested,
-  // They can exchange it, and attest with each of these exchanges.
+  // The ranks can exchange what NCCL offers them, and attest with each of these exchanges.
   kByCalls,
-  // It has one rank.
+  // The communicator has one rank.
   kAlone,
-  // The user vouches for ranks that cannot meet.
+  // The ranks cannot meet, but the user vouches for them.
   kVouchedFor,
 };
 
-// What the ranks of a communicator attest of it and of themselves. `constants` names the cost model's.
+// Returns what a rank attests about itself and the communicator. `constants` names the constants of the cost
+// model.
 AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& communicator,
                           const std::string& constants);
 
-// Attests a communicator, on the thread of the tuner's init. `communicator` is null when it cannot be told
-// which one NCCL is initialising. Blocks until the ranks have agreed or not: while all live, at most the
-// attestation's time-out, and never without a bound. Logs once why not, and gives up later meetings after a
-// time-out. `launched_rank` is this process's rank as the launcher says it, for the log.
+// Attests a communicator, on the thread of the tuner's init. `communicator` is null if it is not known which
+// one NCCL is initialising. Blocks until there is a verdict: while all ranks live, at most the attestation's
+// time-out, and never without a limit. Logs once why the ranks do not agree, and gives up later meetings
+// after a time-out. `launched_rank` is this process's rank by the launcher, for the log.
 Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
                             const Communicator* communicator, const std::string& constants);
 
-// Tells ranks that attest this communicator inside NCCL's init that this rank does not, because there it
-// cannot be told from others. One short attempt; it blocks for half a second at most.
+// Tells the ranks that attest this communicator inside NCCL's init that this rank does not, because it cannot
+// identify the communicator there. Makes one attempt and blocks for half a second at most.
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
                      const Communicator& communicator);
 
-// The standing of one of several communicators that NCCL initialised in a group together, found by its first
-// call. Nobody waits then: what ranks attest goes with every exchange of masks (mask_meetings.h).
+// Returns the standing of a communicator that NCCL initialised together with others in a group, and that its
+// first call has identified. Nobody waits then: the attested values travel with every exchange of masks
+// (mask_meetings.h).
 Standing StandingByCalls(const LoadedChoices& choices, const MeetingPlaces& meetings,
                          const Communicator& communicator);
 

@@ -7,20 +7,21 @@
 namespace dynamiccl {
 namespace {
 
-// More communicators than a program gives up while a call is still inside one of them. One that was freed
-// takes 4 KiB until then; one that was not, 0.3 MB on the rank that leads in mode adaptive.
+// Removed communicators are kept until this many others are removed. A program gives up fewer while a call is
+// still inside one of them. A freed communicator takes 4 KiB until then; one that could not be freed takes
+// 0.3 MB on the leader's rank in mode adaptive.
 constexpr size_t kKeptAfterRemoval = 256;
 
-// What the calling thread is initialising; owned by expected_.
+// The communicator that the calling thread is initialising; expected_ owns it.
 thread_local Communicator* t_initialising = nullptr;
 
 bool Fits(const Communicator& communicator, int n_ranks) {
-  // A child's size is not known before it exists.
+  // The size of a child is not known before it exists.
   return !communicator.claimed &&
          (communicator.identity.info.n_ranks == n_ranks || communicator.identity.info.n_ranks == 0);
 }
 
-// Gives back what calls alone need.
+// Frees the parts that only calls need.
 void FreeWhatCallsNeed(Communicator& communicator) {
   communicator.issuing.structure.reset();
   communicator.issuing.policy.reset();
@@ -88,7 +89,7 @@ std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) co
   }
   for (const auto& expected : expected_) {
     if (!Fits(*expected, n_ranks)) continue;
-    // Ranks of one communicator pledge the same values, so any of them will do.
+    // Ranks of one communicator pledge the same values, so any of them may be returned.
     if (found && found->identity.token != expected->identity.token) return nullptr;
     if (!found) found = expected;
   }
@@ -106,10 +107,11 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   const auto found = by_handle_.find(handle);
   if (found == by_handle_.end()) return nullptr;
   std::shared_ptr<Communicator> communicator = found->second;
-  // Kept first, since memory may be short: a call on another thread may still be inside.
+  // Keeps the communicator first, because a call on another thread may still be inside and memory may be
+  // short.
   removed_.push_back(communicator);
   by_handle_.erase(found);
-  // The structure LSTM holds most of a communicator's memory.
+  // Most of a communicator's memory belongs to the structure LSTM.
   if (communicator->issuing.structure) communicator->issuing.structure->GiveMemoryBack();
   if (removed_.size() > kKeptAfterRemoval) {
     forgotten_.Add(removed_.front()->issuing.ledger);
@@ -126,7 +128,8 @@ void CommunicatorRegistry::Free(const std::shared_ptr<Communicator>& removed) {
   not_freed_.push_back(removed);
   if (!CallsInside::Settle()) return;
   std::erase_if(not_freed_, [](const std::shared_ptr<Communicator>& communicator) {
-    // For communicators that are not blocking, the library asks its tuner on threads of its own.
+    // On non-blocking communicators the library asks its tuner on its own threads, which CallsInside does not
+    // see.
     if (!communicator->config.blocking || communicator->calls_inside.any()) return false;
     FreeWhatCallsNeed(*communicator);
     return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The communicators of this process: those that a program holds, by handle, and those that NCCL is
-// initialising, which a tuner is told about before the program has a handle.
+// initialising, whose tuner is called before the program has a handle.
 //
-// Owned by the process's runtime, one of a kind: a thread remembers the last handle that it looked for. Any
-// thread may call any function; all but the usual case of Find take a lock. Nothing fails but for want of
-// memory.
+// Owned by the process's runtime. There must be only one, because a thread remembers the last handle that it
+// looked up. Any thread may call any function; all except the usual case of Find take a lock. Functions fail
+// only if memory is short.
 #pragma once
 
 #include <atomic>
@@ -24,49 +24,50 @@ namespace dynamiccl {
 
 class CommunicatorRegistry {
  public:
-  // Called before NCCL starts to initialise it, by the thread that asked for it.
+  // Announces a communicator. The making thread calls it before NCCL starts to initialise the communicator.
   void Expect(std::shared_ptr<Communicator> communicator);
-  // The calling thread is back from the function that asked for a communicator, so that no init that runs on
-  // it from here on is that one's. Inside a group NCCL initialises later, and Claim has to tell otherwise.
+  // The calling thread has returned from the function that makes a communicator, so a later init on this
+  // thread is not that communicator's. Inside a group NCCL initialises only at the group's end; Claim then
+  // has to find the communicator by size.
   void CallReturned();
-  // NCCL has initialised it, or failed to: no tuner's init will be about it any more.
+  // NCCL has initialised the communicator or failed to, so no tuner's init will claim it any more.
   void StopExpecting(const Communicator& communicator);
 
-  // The expected communicator that a tuner's init is about: the calling thread's own, or, when NCCL
-  // initialises on threads of its own, the only one of that size. Null when none fits or several do: then it
-  // cannot be told.
+  // Returns the expected communicator that a tuner's init belongs to: the calling thread's own or, if NCCL
+  // initialises on its own threads, the only one of that size. Null if none fits, or if several do.
   std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
 
   using Communicators = std::vector<std::shared_ptr<Communicator>>;
-  // For an init that Claim could not tell: the communicators that it may be about. Nothing when Claim could
-  // tell or none fits. Each communicator is named by one answer only, so the list may be empty.
+  // For an init that Claim could not match: returns the communicators that it may belong to. Nothing if Claim
+  // could match it or none fits. Each communicator is returned only once over all calls, so the list may be
+  // empty.
   std::optional<Communicators> SeveralThatFit(int n_ranks);
-  // Claims a communicator that Claim could not tell, because a call on it shows which one it is. Null when it
-  // is claimed already, is unknown by now, or has another size.
+  // Claims a communicator that Claim could not match, after a call on it has identified it. Null if it is
+  // claimed already, no longer known, or of another size.
   std::shared_ptr<Communicator> ClaimByCall(const Communicator& called, int n_ranks, int n_nodes);
 
-  // The program has this handle of it from now on.
+  // The program now has this handle of the communicator.
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
-  // Whether a handle was ever added: whether this process has used NCCL through this object.
+  // Returns true if a handle was ever added, that is, if this process has used NCCL through this object.
   bool ever_had_one() const { return generation_.load() > 1; }
-  // Forgets the handle, and lets no further call in. Null when it is unknown. The memory stays until Free,
-  // and a small part of it for the next 256 removals.
+  // Forgets the handle and lets no further call in. Null if the handle is unknown. The memory stays until
+  // Free; a small part of it stays for the next 256 removals.
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);
-  // Frees the memory of `removed` that is there for calls on it, some hundred KiB. This happens as soon as no
-  // thread is inside such a call: now, or when a later communicator is freed. Where that cannot be known (the
-  // system has no membarrier, or the communicator is not blocking), it happens once 256 others are removed.
-  // Nothing but those calls may use this memory any more.
+  // Frees the memory of `removed` that only calls on it need, some hundred KiB. This happens as soon as no
+  // thread is inside such a call: now, or when a later communicator is freed. If that cannot be known (the
+  // system has no membarrier, or the communicator is non-blocking), it happens after 256 further removals.
+  // Nothing but such calls may still use this memory.
   void Free(const std::shared_ptr<Communicator>& removed);
-  // On the path of each call: the communicator of a handle, or null when it is unknown. The pointer outlives
-  // the handle by the next 256 removals, which is what lets an abort on another thread run beside a call. Two
-  // compares and no lock when the thread asks for the same handle again.
+  // Runs for each call: returns the communicator of a handle, or null if it is unknown. The pointer stays
+  // valid for 256 removals after the handle's own, so an abort on another thread may run beside a call. Two
+  // comparisons and no lock if the thread asks for the same handle again.
   Communicator* Find(ncclComm_t handle) {
     const uint64_t generation = generation_.load(std::memory_order_acquire);
     const LastFound& last = last_;
     return last.handle == handle && last.generation == generation ? last.communicator
                                                                   : FindNew(handle, generation);
   }
-  // Adds what all communicators so far have counted, those that are gone included.
+  // Adds the counts of all communicators so far, including those that are gone.
   void AddLedgersTo(CallLedger& sum) const;
 
  private:
@@ -84,9 +85,9 @@ class CommunicatorRegistry {
   std::vector<std::shared_ptr<Communicator>> expected_;
   std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
   std::deque<std::shared_ptr<Communicator>> removed_;
-  std::vector<std::shared_ptr<Communicator>> not_freed_;  // of them, those that Free was told of
-  CallLedger forgotten_;                                  // of those that are not even in removed_ any more
-  // Changes when a handle may mean something else.
+  std::vector<std::shared_ptr<Communicator>> not_freed_;  // those passed to Free that still have their memory
+  CallLedger forgotten_;  // counts of communicators that are no longer in removed_
+  // Changes whenever a handle may have got another meaning.
   std::atomic<uint64_t> generation_{1};
 };
 

@@ -17,10 +17,10 @@
 namespace dynamiccl {
 namespace {
 
-// Between attempts to reach a leader that is not there yet: it usually comes within milliseconds.
+// Pause between attempts to reach a leader that is not there yet: it usually starts within milliseconds.
 constexpr auto kRetry = std::chrono::milliseconds(5);
 
-// How long the leader's answer may take beyond the leader's own time: a second for the network.
+// The time that the leader's answer may take beyond the leader's own time-out: a second for the network.
 constexpr int64_t kAnswerNs = 1'000'000'000;
 
 int MillisecondsUntil(int64_t deadline_ns) {
@@ -28,7 +28,7 @@ int MillisecondsUntil(int64_t deadline_ns) {
   return left_ns <= 0 ? 0 : static_cast<int>(left_ns / 1'000'000 + 1);
 }
 
-// Receives the whole answer; empty when the connection or the time ended without one.
+// Receives the whole answer; returns an empty vector if the connection or the time ended before.
 std::vector<std::byte> ReceiveMessage(int fd, int64_t deadline_ns) {
   std::vector<std::byte> received;
   std::byte buffer[kMaxMessageBytes];
@@ -59,8 +59,8 @@ Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& 
     auto fd = Connect(meeting.address, meeting.port, std::max(MillisecondsUntil(deadline), 1));
     if (fd && SendAll(fd->get(), message)) {
       PassJobFailPoint(JobFailPoint::kAttestPledged);
-      // Extended once only, so that a leader that turns this rank away again and again does not keep it for
-      // ever.
+      // The deadline is extended only once, so a leader that turns this rank away repeatedly cannot hold it
+      // for ever.
       if (!std::exchange(sent, true)) deadline = MonotonicNanoseconds() + leader_ns + kAnswerNs;
       const std::vector<std::byte> answer = ReceiveMessage(fd->get(), deadline);
       PassJobFailPoint(JobFailPoint::kAttestVerdict);

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's end of the control plane for the meeting about a communicator: sends its pledge and waits for the
-// verdict, on the calling thread. (Pledges that nobody may block for are the PledgeSender's.)
+// A rank's end of the control plane in the meeting about a communicator: sends its pledge and waits for the
+// verdict, on the calling thread. PledgeSender handles pledges for which nobody may block.
 #pragma once
 
 #include "src/decision/control_messages.h"
 
 namespace dynamiccl {
 
-// Blocks until the verdict is there. The leader gives it within `leader_ms` of the first pledge. This waits
-// for so long to reach the leader, and again, with a second to spare, for its answer. While it lasts, a
-// leader is asked again that is not there yet, turns this rank away as unknown, or whose connection breaks.
+// Blocks until the verdict is there. The leader gives the verdict within `leader_ms` of the first pledge.
+// This function waits that long to reach the leader, and again that long plus a second for the answer.
+// Meanwhile it retries if the leader is not there yet, turns this rank away as unknown, or if the connection
+// breaks.
 //
-// An error: no answer in that time. The other ranks may have a yes, so this rank must keep to NCCL's choice
-// by never pledging for a situation of this communicator: without its mask no rank uses an entry.
+// An error means that no answer came in time. The other ranks may have received a yes. So this rank must keep
+// NCCL's choice by never pledging for a situation of this communicator: without its mask no rank uses a table
+// entry.
 Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms);
 
-// How long telling a leader that a rank takes no part may take, in milliseconds: it is one attempt, and the
-// other ranks wait meanwhile. A time-out tells them as well.
+// Milliseconds that a rank may take to tell the leader that it takes no part. It makes one attempt while the
+// other ranks wait. If the attempt fails, the leader's time-out has the same effect.
 inline constexpr int kDeclineMs = 500;
 
-// Sends the pledge and leaves: how a rank that takes no part tells the others at once. Blocks for
-// `connect_ms` at most; an error when the leader was not reached.
+// Sends the pledge and does not wait for a verdict. A rank that takes no part tells the others this way.
+// Blocks for `connect_ms` at most; returns an error if it did not reach the leader.
 Status PledgeAndLeave(const MeetingPoint& meeting, const PledgeMessage& pledge, int connect_ms);
 
 }  // namespace dynamiccl

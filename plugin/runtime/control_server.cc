@@ -13,11 +13,11 @@
 namespace dynamiccl {
 namespace {
 
-// A stranger that connects and sends nothing, or too little, is dropped after 5 s.
+// A peer that connects and sends no complete first message is dropped after 5 s.
 constexpr int64_t kSilenceNs = 5'000'000'000;
-// More connections than any job that meets at one process has, and fewer than the usual limit of descriptors.
+// The most connections: more than any job needs at one process, and below the usual limit of descriptors.
 constexpr size_t kMaxPeers = 16384;
-// How long a job's end may wait for a file that is not its purpose.
+// How long the end of a job may wait for saving what the guards have learnt.
 constexpr auto kKeepingTime = std::chrono::seconds(2);
 
 }  // namespace
@@ -48,7 +48,7 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
 void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
   const std::lock_guard lock(mutex_);
   secrets_[root] = secret;
-  // Ranks that join later know the secret, not the first communicator's name.
+  // Ranks that join later know the secret, but not the first communicator's token.
   secrets_[RootOfSecret(secret)] = secret;
 }
 
@@ -87,7 +87,8 @@ void ControlServer::KeepIfAsked() {
   kept_.notify_all();
 }
 
-// One round: wait, receive, accept, end meetings, close connections, send verdicts, and let switching go on.
+// Each round waits, receives, accepts, ends meetings, closes connections, sends verdicts, and advances
+// switching.
 void ControlServer::Run() {
   while (true) {
     std::vector<pollfd> waiting{{listening_.fd.get(), POLLIN, 0}};
@@ -108,8 +109,8 @@ void ControlServer::Run() {
   }
 }
 
-// Until the next deadline of a meeting or of a silent connection, or until switching is due; -1: none of
-// them.
+// Returns the milliseconds until the next deadline of a meeting, of a silent connection or of switching; -1:
+// no deadline.
 int ControlServer::NextTimeoutMs() const {
   int64_t next = INT64_MAX;
   for (const auto& [token, meeting] : meetings_) {
@@ -138,7 +139,7 @@ bool ControlServer::Receive(Peer& peer) {
   std::byte buffer[kMaxMessageBytes];
   const ssize_t got = ::recv(peer.fd.get(), buffer, sizeof(buffer), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  // A peer sends nothing after its pledge.
+  // A peer must send nothing after its pledge.
   if (got <= 0 || peer.pledged) return false;
   peer.received.insert(peer.received.end(), buffer, buffer + got);
   if (peer.joined) return HandleSwitching(peer);
@@ -148,7 +149,7 @@ bool ControlServer::Receive(Peer& peer) {
   return peer.received.size() < *total || HandleFirstMessage(peer);
 }
 
-// The first message says under which root the rank meets, and so which secret it must know.
+// The first message names the root under which the rank meets, and with it the secret that it must know.
 bool ControlServer::HandleFirstMessage(Peer& peer) {
   const auto root = RootOf(peer.received);
   if (!root) return false;
@@ -167,7 +168,7 @@ bool ControlServer::HandleFirstMessage(Peer& peer) {
   return true;
 }
 
-// Connections that have joined send any number of messages; the last one may be incomplete yet.
+// A joined connection sends any number of messages; the last one may still be incomplete.
 bool ControlServer::HandleSwitching(Peer& peer) {
   while (peer.received.size() >= kMessageHeaderBytes) {
     const auto total = MessageBytes(peer.received);
@@ -179,8 +180,8 @@ bool ControlServer::HandleSwitching(Peer& peer) {
   return true;
 }
 
-// A pledge that comes again, after its connection broke, changes nothing: members are told apart by their
-// numbers.
+// A pledge that is sent again after its connection broke changes nothing, because it has the same member
+// number.
 bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   const auto pledge = DecodePledge(peer.received, secret);
   if (!pledge || pledge->n_ranks < 1) return false;
@@ -199,14 +200,14 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   return true;
 }
 
-// The first pledge begins the meeting, and its time. A situation gets a fraction of it: as many situations as
-// may be late in a job last as long together as one communicator.
+// The first pledge begins the meeting and its time. A meeting about a situation gets a fraction of the
+// time-out, so that all late situations of a job together take no longer than one late communicator.
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
       pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
-  // The leader of a child is a rank of the communicator that it came from, and may not be in the child.
-  // Births are those of unique ids, whose leader takes part.
+  // The leader of a child is a rank of the original communicator, and may not be in the child. A birth is
+  // always that of a unique id, whose leader takes part.
   const bool only_with_leader = pledge.communicator == pledge.root || pledge.about == MeetingAbout::kBirth ||
                                 pledge.about == MeetingAbout::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
@@ -216,9 +217,10 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   return found->second;
 }
 
-// A rank meets before NCCL's init, which ends on no rank before all have begun it. So a rank that has not
-// answered by now is not coming. Where a birth was refused at its first pledge, nobody was waited for, and it
-// says nothing about who comes.
+// Before NCCL's init the ranks meet about the birth, and NCCL's init ends on no rank before all ranks have
+// begun it. So when the communicator itself is attested, a rank that has not answered the birth is not
+// coming. If the birth was refused at its first pledge, nobody was waited for, so it shows nothing about who
+// comes.
 const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
   if (pledge.about != MeetingAbout::kCommunicator) return nullptr;
   const auto birth = meetings_.find(BirthToken(pledge.communicator));

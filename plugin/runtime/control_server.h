@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leader's end of the control plane (docs/formats/control_plane.md): collects the pledges of each meeting
-// and sends each rank the verdict. Ranks that switch tables stay connected (switch_leadership.h).
+// The leader's end of the control plane (docs/formats/control_plane.md): it collects the pledges of each
+// meeting and sends each rank the verdict. Ranks that switch tables stay connected (switch_leadership.h).
 #pragma once
 
 #include <algorithm>
@@ -21,36 +21,38 @@
 
 namespace dynamiccl {
 
-// Owned by the process's MeetingPlaces; in a job it is never destroyed. One thread of its own does all the
-// work and makes no CUDA call, since one from another thread can invalidate a capture. A connection that
-// sends nothing, too little, or something damaged is closed, and the meeting goes on without it; a rank that
-// is missing when a meeting's time is over makes the verdict a no for all.
+// Owned by the process's MeetingPlaces; in a job it is never destroyed. Its own thread does all the work.
+// That thread makes no CUDA call, because a call from another thread can invalidate a graph capture. A
+// connection that sends nothing, too little, or something damaged is closed, and the meeting goes on without
+// it. If a rank is missing at the end of a meeting's time, the verdict is a no for all ranks.
 class ControlServer {
  public:
-  // Listens on the first of `hosts` that is this machine's and starts the thread; `port` 0: any. A meeting
-  // lasts `timeout_ms` from its first pledge. An error when no address of `hosts` can be listened on.
+  // Listens on the first of `hosts` that belongs to this machine, and starts the thread; `port` 0: any port.
+  // A meeting lasts `timeout_ms` from its first pledge. Returns an error if it can listen on none of `hosts`.
   static Result<std::unique_ptr<ControlServer>> Start(const std::vector<std::string>& hosts, uint16_t port,
                                                       int timeout_ms,
                                                       std::unique_ptr<SwitchLeadership> switching = nullptr);
 
-  // Any thread: lets ranks meet under `root`. Before that their pledges are turned away, and they ask again.
+  // Any thread: lets ranks meet under `root`. Pledges that come before this are turned away, and their ranks
+  // ask again.
   void Welcome(const ControlToken& root, const ControlSecret& secret);
-  // Any thread: whether ranks meet here under `root`.
+  // Any thread: returns true if ranks may meet here under `root`.
   bool Welcomes(const ControlToken& root) const;
 
-  // Any thread of the leader's process, in mode adaptive: all ranks of the communicator are to use this
-  // table, from a call on that they agree on. False where tables stay as they are.
+  // Any thread of the leader's process, in mode adaptive: proposes that all ranks of the communicator use
+  // this table, from a call on which they agree. Returns false if tables are not switched.
   bool OfferTable(const ControlToken& communicator, TableOffer offer);
-  // Any thread: has the guard watch its communicator. False where tables stay as they are.
+  // Any thread: lets the guard watch its communicator. Returns false if tables are not switched.
   bool Guard(std::shared_ptr<TableGuard> guard);
-  // The process ends: waits, for two seconds at most, until what the guards have learnt is kept.
+  // At the end of the process: waits at most two seconds until the guards' results are saved.
   void KeepLearnt();
 
   const std::string& address() const { return listening_.address; }
   uint16_t port() const { return listening_.port; }
 
  private:
-  // One connection of a rank: it sends one pledge and gets the verdict, or it joins the switching of tables.
+  // One connection of a rank. The rank sends one pledge and gets the verdict, or it joins the switching of
+  // tables.
   struct Peer {
     UniqueFd fd;
     std::vector<std::byte> received;
@@ -61,7 +63,7 @@ class ControlServer {
     int member = 0;
     ControlSecret secret{};
   };
-  // The pledges about one communicator, birth or situation.
+  // The meeting about one communicator, birth or situation, with its pledges.
   struct Meeting {
     Meeting(int ranks, bool only_with_leader, int64_t deadline)
         : attestation(ranks, only_with_leader),
@@ -71,10 +73,11 @@ class ControlServer {
     int64_t deadline_ns;
     const size_t n_ranks;
     MeetingAbout about = MeetingAbout::kCommunicator;
-    bool ran_out = false;    // all of its time was waited
-    std::set<int> answered;  // of a birth: members that pledged or declined, in time or later
-    std::set<int> informed;  // of a situation: members that the verdict was sent to
-    // Whether nothing of it is of use any more: there is a meeting for each key of each communicator.
+    bool ran_out = false;    // the meeting lasted its whole time
+    std::set<int> answered;  // for a birth: members that pledged or declined, in time or later
+    std::set<int> informed;  // members to whom the verdict was sent
+    // True if the meeting is no longer needed. Such meetings are dropped, because each key of each
+    // communicator has one.
     bool over() const {
       const bool about_situation =
           about == MeetingAbout::kSituation || about == MeetingAbout::kSituationWithLeader;
@@ -86,21 +89,22 @@ class ControlServer {
   void Run();
   int NextTimeoutMs() const;
   void AcceptPeer();
-  // The next four are false when the connection is over.
+  // The next four return false when the connection is to be closed.
   bool Receive(Peer& peer);
   bool HandleFirstMessage(Peer& peer);
   bool HandlePledge(Peer& peer, const ControlSecret& secret);
   bool HandleSwitching(Peer& peer);
   Meeting& MeetingOf(const PledgeMessage& pledge);
-  // The verdict that this connection waits for; null: there is none yet.
+  // Returns the verdict that this connection waits for; null if there is none yet.
   const Verdict* VerdictOf(const Peer& peer) const;
-  // `peer` was sent the verdict. Drops a meeting that is over.
+  // Notes that the verdict was sent to `peer`, and drops a meeting that is over.
   void NoteInformed(const Peer& peer);
-  // The meeting about the communicator's birth, if a rank never came to it in all of its time; else null.
+  // Returns the meeting about the communicator's birth if it lasted its whole time and a rank never came;
+  // else null.
   const Meeting* MissedBirth(const PledgeMessage& pledge) const;
-  // Refuses a meeting at once that could only time out.
+  // Refuses at once a meeting that could only time out.
   void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
-  // Closes the connections that are marked, and those that have sent nothing for too long.
+  // Closes the marked connections, and those that have been silent for too long.
   void CloseWhere(const std::vector<bool>& over);
   // Ends the meetings whose time is over.
   void Expire();
@@ -111,13 +115,14 @@ class ControlServer {
   const int64_t timeout_ns_;
   mutable std::mutex mutex_;  // guards secrets_
   std::map<ControlToken, ControlSecret> secrets_;
-  // The thread's own.
+  // Only the server's thread uses the members below, up to late_situations_.
   std::vector<Peer> peers_;
-  // Never forgotten: a rank may ask for a verdict at any later time. Those that are over are in agreed_.
+  // Meetings stay, because a rank may ask for its verdict at any later time. Those that are over move to
+  // agreed_.
   std::map<ControlToken, Meeting> meetings_;
   AgreedMeetings agreed_;
-  const std::unique_ptr<SwitchLeadership> switching_;  // null: tables stay
-  bool gave_up_ = false;  // ranks were missing too often: later meetings are refused at once
+  const std::unique_ptr<SwitchLeadership> switching_;  // null: tables are not switched
+  bool gave_up_ = false;  // ranks were missing too often, so later meetings are refused at once
   bool gave_up_births_ = false;
   int late_situations_ = 0;
   std::mutex ending_mutex_;  // guards the next two

@@ -21,7 +21,7 @@ std::string FormatDecision(const LoggedDecision& logged) {
                      logged.table_version);
 }
 
-// A path that could not be opened is remembered as well, so that it is logged once.
+// A path that could not be opened is remembered too, so that the failure is logged only once.
 std::shared_ptr<DecisionLog> DecisionLog::At(const std::string& path) {
   static std::mutex mutex;
   static auto* logs = new std::map<std::string, std::shared_ptr<DecisionLog>>();

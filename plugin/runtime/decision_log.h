@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One text line for each decision, equal on all ranks of a communicator: for tests and bug reports
-// (DYNAMICCL_DECISION_LOG). It makes calls slower by a system call each.
+// Writes one text line for each decision, equal on all ranks of a communicator, for tests and bug reports
+// (DYNAMICCL_DECISION_LOG). It costs each call a system call.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 namespace dynamiccl {
 
+// The content of one line of the log.
 struct LoggedDecision {
   uint64_t communicator = 0;
   uint64_t call_number = 0;
@@ -21,18 +22,18 @@ struct LoggedDecision {
   uint32_t table_version = 0;
 };
 
-// "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who> v<table
-// version>\n"
+// Returns "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who>
+// v<table version>\n".
 std::string FormatDecision(const LoggedDecision& logged);
 
 // Shared by the tuner sessions that write to the same path. Any thread.
 class DecisionLog {
  public:
-  // The log at `path`, one for all communicators of this process that share it. Its first use empties the
-  // file. Null when it cannot be written, which is logged once.
+  // Returns the log at `path`, shared by all communicators of this process. Its first use empties the file.
+  // Null if the file cannot be written, which is logged once.
   static std::shared_ptr<DecisionLog> At(const std::string& path);
 
-  // One write: lines of several threads do not interleave.
+  // Writes the line with one system call, so lines of several threads do not interleave.
   void Append(const LoggedDecision& logged) const;
 
  private:

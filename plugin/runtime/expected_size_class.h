@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which size class NCCL will ask about when a call of a group is issued. NCCL asks about batches, whose bytes
-// are known only when the group ends; programs repeat their groups, so the last answer is the guess. A wrong
-// guess opens a timing window in vain, or misses one; no choice depends on it.
+// Guesses the size class that NCCL will ask about when a call of a group is issued. NCCL asks about batches,
+// whose bytes are known only when the group ends. Programs repeat their groups, so the last answer is the
+// guess. A wrong guess opens a timing window in vain, or misses one; no choice depends on it.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// One of each communicator; issuing threads only. A small table without collision handling: a call of another
-// size that falls on the same place overwrites it.
+// One for each communicator; issuing threads only. A small table without collision handling: a call of
+// another size with the same index overwrites the entry.
 class ExpectedSizeClass {
  public:
   SizeClass Of(Collective collective, uint64_t bytes) const {

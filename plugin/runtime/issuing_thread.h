@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of the program has issued since its outermost ncclGroupStart, or by the call that it is in.
-// The interposer writes it; the tuner and the profiler, which NCCL calls on the same thread, look up what
+// What one thread of the program has issued since its outermost ncclGroupStart, or in the call that it is in.
+// The interposer writes it. The tuner and the profiler, which NCCL calls on the same thread, look up what
 // they are asked about. No other thread ever sees it, so nothing here is locked.
 #pragma once
 
@@ -15,32 +15,34 @@
 
 namespace dynamiccl {
 
-// Why a call is timed. kOnSuspicion: only because calls look slow; such times are no fair sample.
+// Why a call is timed. kOnSuspicion: only because calls look slow; such a time is no fair sample.
 enum class WhyTimed : uint8_t { kNotAtAll, kOnSuspicion, kByPlan };
 
-// One function that moves data, from its entry until the library has taken its group. The interposer alone
-// writes it, but for `timed`.
+// One call of a function that moves data, from its entry until the library has accepted its group. Only the
+// interposer writes it, except for `timed`.
 struct PendingCall {
   Communicator* communicator = nullptr;
   IssuedCall issued;
-  // All ranks must make the same call, and it moves data: the group gets a call number.
+  // All ranks must make the same call, and it moves data, so the group gets a call number.
   bool counts = false;
-  // The program chose its configuration itself.
+  // The program itself chose the call's configuration.
   bool configured = false;
   // The stream's handle, folded to 32 bits.
   uint32_t stream = 0;
-  // Of the count that was given to the API; NCCL's own total may be larger.
+  // Bytes by the count that was passed to the API; NCCL's own total may be larger.
   uint64_t api_bytes = 0;
-  // Handle of KernelTimes; the profiler writes it when NCCL begins an event for this call. Null: not timed.
+  // The handle of KernelTimes, which the profiler writes when NCCL begins an event for this call. Null: not
+  // timed.
   void* timed = nullptr;
   WhyTimed why_timed = WhyTimed::kNotAtAll;
-  // Into a CUDA graph.
+  // The call is captured into a CUDA graph.
   bool captured = false;
   // Index of its group in IssuingThread::groups, once the group is numbered.
   uint32_t group = 0;
 };
 
-// Whether a call has a choice of algorithm, so that the tuner is asked about it and the policy follows it.
+// Returns true if the call has a choice of algorithm, so that the tuner is asked about it and the structure
+// agent sees it.
 inline bool IsTunable(const CollectiveCall& call) {
   return call.collective < Collective::kSendRecv && call.bytes > 0;
 }
@@ -52,51 +54,52 @@ struct CallLabels {
   ZeroStage stage = ZeroStage::kUnknown;
 };
 
-// A communicator that was asked for inside a group: the library initialises it at the group's end, and writes
-// its handle then.
+// A communicator that was requested inside a group. The library initialises it at the group's end, and then
+// writes its handle.
 struct UnbornCommunicator {
   std::shared_ptr<Communicator> communicator;
   ncclComm_t* handle = nullptr;
 };
 
-// The call that an event of NCCL's profiler is about. `handle` is null when no call on this thread fits; what
-// is written there comes back when the call is recorded.
+// The call to which an event of NCCL's profiler belongs. `handle` is null if no call on this thread matches.
+// The profiler writes its handle there, and the interposer reads it when it records the call.
 struct IssuedEvent {
   void** handle = nullptr;
   uint64_t communicator = 0;
   uint64_t bytes = 0;  // NCCL's total
   uint64_t call_number = 0;
-  const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody wants the time
+  const std::shared_ptr<TimesReport>* report = nullptr;  // null: nobody needs the time
 };
 
+// The calls under way on one thread. One object for each thread, which lives until the thread ends.
 class IssuingThread {
  public:
-  // The calling thread's. Each look-up runs the check whether the thread's object exists yet, so the
-  // functions of one call hand the reference on.
+  // Returns the calling thread's object. Each access checks whether the thread's object exists yet, so the
+  // functions of one call pass the reference on.
   static IssuingThread& Current() noexcept;
 
   bool inside_group() const { return depth > 0; }
-  // What is in flight on the communicator of this token; null when nothing is.
+  // Returns the group under way on the communicator with this token; null if there is none.
   IssuedGroup* GroupOn(const ControlToken& token) noexcept;
-  // What is in flight, if that is on one communicator; null when it is on none or on several.
+  // Returns the group under way if there is exactly one; else null.
   IssuedGroup* OnlyGroup() noexcept { return groups.size() == 1 ? &groups.front() : nullptr; }
-  // The first call that is to be timed, has no handle yet, and is of this rank, collective and bytes at the
-  // API. Several calls that are alike are found in the order in which they were issued.
+  // Returns the first call that is to be timed, has no handle yet, and has this rank, collective and API
+  // bytes. Equal calls are returned in the order in which they were issued.
   IssuedEvent EventOf(int rank, Collective collective, uint64_t api_bytes) noexcept;
-  // The library has returned: nothing is in flight. The vectors keep their memory for the next group.
+  // Forgets all calls after the library has returned. The vectors keep their memory for the next group.
   void Clear() noexcept {
     calls.clear();
     groups.clear();
   }
 
-  // Groups that are open on this thread.
+  // Number of groups that are open on this thread.
   int depth = 0;
   CallLabels labels;
-  // The clock by which calls are recorded.
+  // The clock for the times in call records.
   InterpolatedClock clock;
   // In the order of issue.
   std::vector<PendingCall> calls;
-  // One for each communicator that `calls` name; empty until the group is numbered.
+  // One group for each communicator in `calls`; empty until the calls are numbered.
   std::vector<IssuedGroup> groups;
   std::vector<UnbornCommunicator> unborn;
 };

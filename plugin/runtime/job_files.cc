@@ -16,7 +16,7 @@
 namespace dynamiccl {
 namespace {
 
-// Records of each thread where DYNAMICCL_TRACE_RECORDS does not say: 16 MiB at 64 bytes a record.
+// Records per thread without DYNAMICCL_TRACE_RECORDS: 16 MiB at 64 bytes a record.
 constexpr uint64_t kDefaultRecords = 262144;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that this process writes and reads for its job: the trace, the metrics, the decisions for a later
-// run, and the site store. (The decision log is the tuner sessions': decision_log.h.)
+// run, and the site store. (The tuner sessions write the decision log: decision_log.h.)
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,28 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. A file that cannot be opened or written is logged once, and the
-// job goes on without it.
+// Owned by the process's runtime; any thread. If a file cannot be opened or written, this is logged once and
+// the job continues without the file.
 class JobFiles {
  public:
   // All three outlive this object.
   JobFiles(const JobSettings& settings, const LoadedChoices& choices, const MadeEntries& made)
       : settings_(settings), choices_(choices), made_(made) {}
 
-  // Null before Open, without DYNAMICCL_TRACE, and when the trace cannot be written. On the path of each
-  // call: one atomic load.
+  // Null before Open, without DYNAMICCL_TRACE, and if the trace cannot be written. Called for each call: one
+  // atomic load.
   Recorder* recorder() const { return recorder_.load(std::memory_order_acquire); }
-  // Opens the trace, and has the metrics written every few seconds, where they are asked for. `rank` is that
-  // of the first communicator; it names the files where the launcher says no rank. The first call does it,
-  // and returns true; later ones do nothing.
+  // Opens the trace, and starts writing the metrics every few seconds, if the settings ask for them. `rank`
+  // is the rank in the first communicator; it is used in file names if the launcher gives no rank. The first
+  // call does this and returns true; later calls do nothing.
   bool Open(int rank, MetricsSource (*metrics)());
-  // Of this process in its job, once files are open; -1: unknown.
+  // Rank of this process in its job, known once files are open; -1: unknown.
   int rank() const { return rank_; }
-  // Writes DYNAMICCL_DECISIONS, in a run that is to be repeated, on rank 0. Each call writes the whole file.
+  // On rank 0 of a run that is to be reproduced, writes the file DYNAMICCL_DECISIONS. Each call writes the
+  // whole file.
   void SaveDecisions() noexcept;
-  // What earlier runs at this site have learnt, as the first call finds it. Null without
-  // DYNAMICCL_SITE_STORE; empty when the file cannot be read.
+  // Returns what earlier runs at this site have learnt, read by the first call. Null without
+  // DYNAMICCL_SITE_STORE; empty if the file cannot be read.
   std::shared_ptr<const SiteStore> site_store();
 
  private:
@@ -44,9 +45,9 @@ class JobFiles {
   const JobSettings& settings_;
   const LoadedChoices& choices_;
   const MadeEntries& made_;
-  std::atomic<Recorder*> recorder_{nullptr};  // never closed but at exit, never freed
+  std::atomic<Recorder*> recorder_{nullptr};  // closed only at exit, never freed
   std::atomic<int> rank_{-1};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool opened_ = false;
   std::shared_ptr<const SiteStore> site_store_;
 };

@@ -18,8 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// Variables that change which configurations NCCL offers or how it weighs them, or that take calls off the
-// calling thread. Ranks that differ in one of them do not agree.
+// Variables that change which configurations NCCL offers or how it weighs them, or that move calls to another
+// thread. Ranks with different values do not agree.
 constexpr const char* kPins[] = {"NCCL_ALGO",
                                  "NCCL_PROTO",
                                  "NCCL_MIN_NCHANNELS",
@@ -40,7 +40,8 @@ constexpr const char* kPins[] = {"NCCL_ALGO",
                                  "NCCL_ENQUEUE_REARCH_ENABLE",
                                  "NCCL_SINGLE_PROC_MEM_REG_ENABLE"};
 
-// The number of the first variable that holds one, from 0 to a million: launchers name ranks differently.
+// Returns the value of the first variable that holds a number from 0 to a million. Launchers use different
+// names.
 template <size_t N>
 int FirstNumber(const char* const (&names)[N], int fallback) {
   for (const char* name : names) {
@@ -59,7 +60,8 @@ bool IsSet(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// Without DYNAMICCL_MODE the mode follows from what is named: choices, then something to record.
+// Without DYNAMICCL_MODE the mode follows from the other settings: frozen if they name choices, observe if
+// they name something to record, else off.
 Mode ReadMode(const JobSettings& settings) {
   const std::string text = TextSetting(Setting::kMode);
   if (text.empty()) {
@@ -91,7 +93,7 @@ bool ReadReproducible(const JobSettings& settings) {
   return reproducible;
 }
 
-// Mode adaptive needs times, so there they are taken unless the user forbids it.
+// Mode adaptive needs times, so it takes them unless the user forbids it.
 Timed ReadTimes(Mode mode) {
   const std::string text = TextSetting(Setting::kTimes);
   if (text.empty()) return mode == Mode::kAdaptive ? Timed::kWindows : Timed::kNone;
@@ -101,7 +103,7 @@ Timed ReadTimes(Mode mode) {
   return Timed::kNone;
 }
 
-// The paths of rules that take turns: at least two, else the setting counts as unset.
+// Returns the paths of rules that take turns. With fewer than two the setting counts as unset.
 std::vector<std::string> ReadRulesInTurn() {
   const std::string text = TextSetting(Setting::kRulesInTurn);
   if (text.empty()) return {};
@@ -126,8 +128,8 @@ uint32_t ReadTurnSteps() {
   return 3;
 }
 
-// Mode adaptive becomes frozen where choices are to be repeated, are those of an earlier run, or take turns:
-// nothing else may change then while the job runs.
+// Mode adaptive becomes frozen if the choices are to be reproduced, come from an earlier run, or take turns,
+// because nothing else may change then.
 Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
   if (mode != Mode::kAdaptive) return mode;
   if (!settings.rules_in_turn.empty()) {
@@ -146,7 +148,8 @@ void WarnAboutUnknownSettings() {
   }
 }
 
-// Path of the object that this code is in, without symbolic links; empty where the loader does not say.
+// Returns the path of the object that contains this code, without symbolic links; empty if the loader does
+// not know it.
 std::string OwnPath() {
   static const char inside = 0;
   Dl_info own{};
@@ -155,8 +158,8 @@ std::string OwnPath() {
   return path ? path.get() : "";
 }
 
-// The word "starter" is the policy in the share/dynamiccl of this object's installation; anything else is a
-// path.
+// The word "starter" stands for the policy in share/dynamiccl of this object's installation; anything else is
+// a path.
 std::string PolicyPathOf(const std::string& setting) {
   if (setting != "starter") return setting;
   const std::string own = OwnPath();
@@ -212,7 +215,7 @@ JobSettings ReadJobSettings() {
 }
 
 bool NamesThisObject(const std::string& plugin) {
-  // NCCL takes every prefix of the word STATIC_PLUGIN as the word itself.
+  // NCCL accepts every prefix of the word STATIC_PLUGIN.
   const bool is_static = ::strncasecmp("STATIC_PLUGIN", plugin.c_str(), plugin.size()) == 0;
   return plugin.empty() || is_static || plugin == "dynamiccl" ||
          plugin.ends_with("libnccl-tuner-dynamiccl.so") ||
@@ -226,7 +229,7 @@ bool OpensLibraryNamesOnly(int nccl_version) {
 std::string OwnPluginName(int nccl_version) {
   constexpr const char* kInProcess = "STATIC_PLUGIN";
   constexpr int kKnowsInProcess = 22200;
-  // The dynamic linker finds the library of this name that is loaded already.
+  // By this name the dynamic linker finds the library that is already loaded.
   if (OpensLibraryNamesOnly(nccl_version)) return "libdynamiccl.so";
   if (nccl_version == 0 || nccl_version >= kKnowsInProcess) return kInProcess;
   const std::string own = OwnPath();

@@ -19,7 +19,8 @@
 namespace dynamiccl {
 namespace {
 
-// Reading has compared the outputs with the file's; what is attested is computed here, by this machine.
+// Reading has compared the outputs with those in the file. The attested digest is computed here from this
+// machine's results.
 std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   const auto computed = std::make_unique<PolicyTensors>(tensors);
   ComputeGoldenOutputs(*computed);
@@ -30,7 +31,8 @@ std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   return ToHex(digest.Finish()).substr(0, 32);
 }
 
-// Choices of the earlier run, where NCCL offers them to all ranks now; a key that it did not meet is NCCL's.
+// Returns the choices of the earlier run if NCCL offers them to all ranks now. Other keys, and new ones, are
+// left to NCCL.
 EntryFunction EntriesOfSaved(std::shared_ptr<const SavedDecisions> saved, int n_ranks, int n_nodes) {
   return [saved = std::move(saved), n_ranks, n_nodes](const TableKey& key, const ConfigMask& allowed) {
     const CollectiveConfig config = saved->Of({n_ranks, n_nodes, key});
@@ -68,7 +70,7 @@ void LoadedChoices::LoadRules() {
   }
 }
 
-// A rule for communicators takes effect when NCCL initialises one, so such rules cannot take turns.
+// Rules for communicators take effect when NCCL initialises a communicator, so they cannot take turns.
 void LoadedChoices::LoadRulesInTurn() {
   if (settings_.rules_in_turn.empty() || !refused_.empty()) return;
   if (rules_) {
@@ -113,7 +115,7 @@ void LoadedChoices::LoadPolicy() {
 
 void LoadedChoices::LoadDecisions() {
   const std::string& path = settings_.decisions_path;
-  // A file that does not exist yet is to be written by this run.
+  // If this run is to write the file, the file need not exist yet.
   if (path.empty() || (settings_.reproducible && ::access(path.c_str(), F_OK) != 0)) return;
   auto saved = SavedDecisions::ReadFile(path);
   if (!saved) {
@@ -154,7 +156,7 @@ AttestedValues LoadedChoices::Attested() const {
   AttestedValues values;
   values.build = BuildId();
   values.mode = Name(settings_.mode);
-  // A rank without a guard takes no samples, so it decides differently from one that has one.
+  // A rank without a guard takes no samples, so it would decide differently from one with a guard.
   if (settings_.mode == Mode::kAdaptive && !GuardsTables(settings_)) values.mode += " without times";
   values.policy = policy_hash_.empty() ? "none" : policy_hash_;
   if (decisions_) values.policy = "decisions " + ToHex(decisions_->digest()).substr(0, 54);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What decides calls in this process: the policy, the rules, and the decisions of an earlier run, as their
-// files were when the process began. Values that are read once and never change, so that any thread may use
+// files were at the start of the process. The values are read once and never change, so any thread may use
 // them without a lock.
 #pragma once
 
@@ -22,25 +22,25 @@
 
 namespace dynamiccl {
 
-// What the cost model knows of a communicator; `constants` is null where NCCL does not tell them.
+// Returns the cost model's input for a communicator; `constants` is null if NCCL does not provide them.
 CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes);
 
-// Owned by the process's runtime. A file that is named and cannot be used makes the process take no part in
-// choosing (WhyNotChoosing); the reason is logged when it is loaded, and attested to no other rank.
+// Owned by the process's runtime. If a named file cannot be used, the process takes no part in choosing
+// (WhyNotChoosing). The reason is logged when the file is loaded.
 class LoadedChoices {
  public:
-  // Reads the files that `settings` names, in modes that choose. `made` gets every entry that is made from
-  // the policy; both outlive this object.
+  // Reads the files that `settings` names, in modes that choose. `made` receives every entry that is computed
+  // from the policy. Both outlive this object.
   LoadedChoices(const JobSettings& settings, MadeEntries& made);
 
   // Null without rules.
   const std::shared_ptr<const OverrideRules>& rules() const { return rules_; }
-  // Rules that take turns (src/decision/rule_turns.h), in place of rules(); empty: none do.
+  // The rules that take turns (src/decision/rule_turns.h), in place of rules(); empty: none.
   const std::vector<std::shared_ptr<const OverrideRules>>& rules_in_turn() const { return rules_in_turn_; }
-  // Whether some rule sets a chunk size.
+  // Returns true if some rule sets a chunk size.
   bool SetsChunks() const;
-  // Whether rules set bounds on channels, which ranks agree on before NCCL's init; false where this process
-  // takes no part in choosing.
+  // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
+  // process takes no part in choosing.
   bool SetsChannelBounds() const {
     return rules_ && rules_->any_about_communicators() && WhyNotChoosing().empty();
   }
@@ -48,25 +48,26 @@ class LoadedChoices {
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // SHA-256 of the policy file in hexadecimal; empty without one.
   const std::string& policy_hash() const { return policy_hash_; }
-  // Its first half; zeros without a policy.
+  // The first half of the hash; zeros without a policy.
   const std::array<uint8_t, 16>& policy_digest() const { return policy_digest_; }
-  // Whether the choices are those of an earlier run, in place of the policy's.
+  // Returns true if the choices are those of an earlier run, in place of the policy's.
   bool AreSaved() const { return decisions_ != nullptr; }
-  // Whether choices come from more than the policy, which is all that a user can vouch for by its hash.
+  // Returns true if choices come from more than the policy. A user can vouch only for the policy, by its
+  // hash.
   bool ChoosesBesidePolicy() const {
     return rules_ != nullptr || !rules_in_turn_.empty() || decisions_ != nullptr;
   }
-  // Why this process takes no part in choosing: its mode, a file that it refused, NCCL_TUNER_PLUGIN=none.
-  // Empty when it does.
+  // Returns why this process takes no part in choosing: its mode, a refused file, or NCCL_TUNER_PLUGIN=none.
+  // Empty if it does take part.
   std::string WhyNotChoosing() const;
 
-  // The entries of a communicator's table, a pure function of what is attested: those of the earlier run,
-  // else the policy's. Empty without either. `constants` as in InputOf.
+  // Returns the function for the entries of a communicator's table, which is pure in attested values: the
+  // entries of the earlier run, else the policy's. Empty without either. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
-  // The entries of any policy: of one that came while the job ran.
+  // The same for any policy, such as one that came while the job ran.
   EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
 
-  // What this process attests of itself. What only a communicator has is left out
+  // Returns what this process attests about itself. Values that belong to a communicator are left out
   // (communicator_attestation.h).
   AttestedValues Attested() const;
 
@@ -80,13 +81,13 @@ class LoadedChoices {
   MadeEntries& made_;
   std::shared_ptr<const OverrideRules> rules_;
   std::vector<std::shared_ptr<const OverrideRules>> rules_in_turn_;
-  std::string rules_state_ = "none";  // what is attested of the rules
+  std::string rules_state_ = "none";  // what is attested about the rules
   std::shared_ptr<const Policy> policy_;
   std::string policy_hash_;
   std::array<uint8_t, 16> policy_digest_{};
   std::string golden_ = "none";  // digest of what this machine computes for the policy's golden vectors
   std::shared_ptr<const SavedDecisions> decisions_;
-  std::string refused_;  // what is wrong with one of the files; empty: nothing
+  std::string refused_;  // what is wrong with one of the files; empty if nothing is
 };
 
 }  // namespace dynamiccl

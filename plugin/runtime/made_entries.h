@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that this process's decision tables got from the policy, with the time that it predicted for
-// them: for comparing with what is measured, and for running with the same choices again.
+// The entries that this process's decision tables got from the policy, with their predicted times. They serve
+// for comparison with measured times, and for running again with the same choices.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime. Any thread; takes a lock, which only a key's first call does.
+// Owned by the process's runtime. Any thread. Takes a lock, but only a key's first call gets here.
 class MadeEntries {
  public:
   void Note(const SavedKey& key, const ConfigChoice& choice) {

@@ -9,12 +9,13 @@
 namespace dynamiccl {
 namespace {
 
-// Situations of a communicator that may time out before its ranks stop asking. It happens where one rank
-// initialised the communicator alone and others several at once: these attest at their calls, and that one
-// never does. The job as a whole has kMaxLateSituations.
+// In a communicator that attests at its calls, this many situations may time out before its ranks stop
+// asking. It happens if one rank initialised the communicator alone and others initialised several at once:
+// the others attest at their calls, and that rank never does. The limit of the whole job is
+// kMaxLateSituations.
 constexpr int kMaxUnanswered = 5;
 
-// Sends each mask as a pledge about its situation. Used by the thread of the tuner's questions.
+// Sends each mask as a pledge about its situation. Used on the thread on which NCCL asks the tuner.
 class MaskMeetings final : public MaskExchange {
  public:
   MaskMeetings(MeetingPlaces& meetings, std::shared_ptr<const Communicator> communicator,
@@ -30,12 +31,12 @@ class MaskMeetings final : public MaskExchange {
                           {},
                           attested_.value_or(AttestedValues{}),
                           MeetingAbout::kSituation};
-    // The leader of a child may not be one of its ranks: it is a rank of the communicator that it came from.
+    // The leader of a child may not be one of its ranks: it is a rank of the original communicator.
     if (attested_ && of.token == of.meeting.root) message.about = MeetingAbout::kSituationWithLeader;
     message.of_leader = meetings_.Leads(of.meeting);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
-    // A pledge that comes later than this is too late for the others.
+    // A pledge that leaves after this time is too late for the other ranks.
     const int reach_ms = std::max(1, meetings_.patience_ms() / kMaxLateSituations);
     return meetings_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
                                           {communicator_, &communicator_->gone}, of.token == of.meeting.root);
@@ -47,8 +48,8 @@ class MaskMeetings final : public MaskExchange {
   const std::optional<AttestedValues> attested_;
 };
 
-// Logs a refusal once for each difference, not for each size. A rank that is late is asked again, so that is
-// no warning.
+// Logs a refusal once for each reason, not for each size. A late rank is asked again, so that is only
+// information.
 void LogRefusal(int rank, const CallSituation& situation, const Verdict& verdict) {
   if (!FirstTime(verdict.reason)) return;
   Log(verdict.timed_out ? LogLevel::kInfo : LogLevel::kWarn,
@@ -73,7 +74,7 @@ std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
 }
 
 // Ring and, for AllReduce, Tree have kernels in LL and Simple for every device and link. LL128 depends on
-// links and devices, the other algorithms on switches and the network.
+// links and devices; the other algorithms depend on switches and the network.
 ConfigMask OfferedEverywhere(Collective collective) {
   ConfigMask mask;
   for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree}) {

@@ -27,10 +27,11 @@ std::span<uint8_t, kUniqueIdBytes> WritableBytesOf(ncclUniqueId& id) {
   return std::span<uint8_t, kUniqueIdBytes>(reinterpret_cast<uint8_t*>(id.internal), kUniqueIdBytes);
 }
 
-// Fills in the secret of a new communicator from the kernel's random numbers. False, with a line in the log,
-// when there are none.
+// Fills in the secret of a new communicator from the kernel's random numbers. Logs a line and returns false
+// if there are none.
 bool FillRandomly(ControlSecret& secret) {
-  // Kernels before 3.17 have no getrandom, and glibc has a function for it from 2.25 on only.
+  // /dev/urandom instead of getrandom: kernels before 3.17 do not have getrandom, and glibc has it only since
+  // 2.25.
   const UniqueFd source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
   if (source.valid() &&
       ::read(source.get(), secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()))
@@ -39,12 +40,12 @@ bool FillRandomly(ControlSecret& secret) {
   return false;
 }
 
-// Addresses of this machine, the one that other nodes most likely reach first.
+// Returns addresses of this machine, most likely reachable from other nodes first.
 std::vector<std::string> HostsToListenOn() {
   std::vector<std::string> hosts;
   const std::string chosen = TextSetting(Setting::kControlInterface);
   if (!chosen.empty()) return {chosen};
-  // The launcher's address of rank 0 is one that the other nodes can reach, if it is this machine's.
+  // The launcher's address of rank 0 is reachable from other nodes; Listen fails if it is not this machine's.
   if (const char* master = ::secure_getenv("MASTER_ADDR")) hosts.push_back(master);
   hosts.push_back(HostName());
   hosts.push_back("127.0.0.1");
@@ -111,7 +112,7 @@ MeetingPoint MeetingPlaces::MeetingOf(const ncclUniqueId& id, int rank) {
   return meeting;
 }
 
-// One server serves the whole process, so `hosts` and `port` matter for the first caller only.
+// One server serves the whole process, so only the first call's `hosts` and `port` matter.
 ControlServer* MeetingPlaces::StartServer(const std::vector<std::string>& hosts, uint16_t port) {
   const std::lock_guard lock(mutex_);
   if (server_) return server_.get();

@@ -20,10 +20,11 @@
 namespace dynamiccl {
 namespace {
 
-// Prometheus scrapes every 15 s or less often as a rule, so each scrape finds a new file.
+// Seconds between two files. Prometheus usually scrapes every 15 s or less often, so each scrape finds a new
+// file.
 constexpr time_t kSecondsBetweenFiles = 10;
 
-// One file's text: metric families in order, every line with the rank.
+// The text of one file: metric families in order; every line has the rank as a label.
 class Exposition {
  public:
   explicit Exposition(int rank) : rank_(rank < 0 ? "" : fmt::format("rank=\"{}\"", rank)) {}
@@ -31,7 +32,7 @@ class Exposition {
   void Family(const char* name, const char* type, const char* help) {
     fmt::format_to(std::back_inserter(text_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
   }
-  // `labels` as they stand between the braces, without the rank.
+  // `labels` is the text between the braces, without the rank.
   template <typename Value>
   void Line(const char* name, const std::string& labels, Value value) {
     const char* const between = labels.empty() || rank_.empty() ? "" : ",";
@@ -118,7 +119,7 @@ std::string LabelsOf(const SavedKey& key, const ConfigChoice& choice) {
       Describe(choice.config), Describe(choice.default_config));
 }
 
-// Entries that leave NCCL alone predict nothing, so they have no line.
+// Entries that leave NCCL alone have no prediction, so they have no line.
 void PutPredicted(Exposition& out, const MadeEntries& entries) {
   out.Family("dynamiccl_predicted_seconds", "gauge",
              "What the policy predicts for its choice; absent where it leaves NCCL alone.");
@@ -128,7 +129,7 @@ void PutPredicted(Exposition& out, const MadeEntries& entries) {
   }
 }
 
-// Names of reasons become labels with '_' for blanks.
+// The label of a reason is its name with '_' for blanks.
 void PutGuard(Exposition& out, const GuardTotals& guard) {
   out.Family("dynamiccl_table_versions_total", "counter",
              "Table versions of the guard that ranks took up, by its reason.");
@@ -157,7 +158,8 @@ void PutGuard(Exposition& out, const GuardTotals& guard) {
   }
 }
 
-// What the writing thread and the process's end share. Never freed: the thread may run until the very end.
+// The state that the writing thread and the end of the process share. Never freed, because the thread may run
+// until the very end.
 struct Keeper {
   std::mutex mutex;
   std::string path;
@@ -168,7 +170,7 @@ struct Keeper {
 Keeper* g_keeper = nullptr;
 std::atomic<bool> g_in_child{false};
 
-// Replaces the file as a whole, so that a reader never sees a half-written one.
+// Replaces the whole file at once, so that a reader never sees half a file.
 void Write(Keeper& keeper) {
   const std::lock_guard lock(keeper.mutex);
   if (keeper.ended || g_in_child.load()) return;
@@ -186,7 +188,7 @@ void Write(Keeper& keeper) {
   }
 }
 
-// At the process's end. After it the thread writes nothing more, since what it would read may be closing.
+// Runs at the end of the process. After it the thread writes nothing, because the sources may be closing.
 void WriteLast() {
   if (g_in_child.load()) return;
   NoThrow([] { Write(*g_keeper); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job in numbers for Prometheus (DYNAMICCL_METRICS): a file in its text format that is replaced every ten
-// seconds and at the process's end, as node_exporter's textfile collector wants it. docs/telemetry.md names
-// the metrics.
+// The job's metrics for Prometheus (DYNAMICCL_METRICS): a file in its text format that is replaced every ten
+// seconds and at the end of the process, as node_exporter's textfile collector expects. docs/telemetry.md
+// describes the metrics.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// What is known when a file is written.
+// The values for one file.
 struct MetricsSource {
   int rank = -1;  // -1: unknown
   std::string mode;
@@ -23,16 +23,16 @@ struct MetricsSource {
   const MadeEntries* entries = nullptr;
   const CollectiveTimes* times = nullptr;  // null: nothing is timed
   const GuardTotals* guard = nullptr;      // null: no table is guarded
-  int memory_pressure = -1;                // MemoryPressure; -1: the program did not say
+  int memory_pressure = -1;                // a MemoryPressure; -1: the program reported nothing
   uint64_t records_lost = 0;
 };
 
 // Text exposition format 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/
 std::string MetricsText(const MetricsSource& source);
 
-// Starts a thread that writes what `source` returns into `path`, and has it written once more at the
-// process's end. Called once in a process; a forked child writes nothing. What cannot be written is logged
-// once, and tried again with the next file.
+// Starts a thread that writes what `source` returns into `path`, and registers a last write at the end of the
+// process. Call it once per process; a forked child writes nothing. A failure to write is logged once, and
+// the next file is tried again.
 void KeepMetricsFile(std::string path, MetricsSource (*source)());
 
 }  // namespace dynamiccl

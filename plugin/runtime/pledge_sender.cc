@@ -17,18 +17,18 @@ namespace dynamiccl {
 namespace {
 
 constexpr int64_t kMillisecondNs = 1'000'000;
-// Milliseconds between attempts to reach a leader that has not been reached.
+// Milliseconds between attempts to reach a leader that was never reached.
 constexpr int kReachAgainMs = 5;
-// Milliseconds between attempts of a rank that is pledged: the leader lives, so one of the next few is
-// answered.
+// Milliseconds between attempts of a rank that has pledged: the leader lives, so it will answer one of the
+// next few.
 constexpr int kAskAgainMs = 50;
-// How long one attempt to connect may take, in milliseconds; the thread has other pledges to see to.
+// The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;
-// A leader gives its verdict in a twentieth of its time-out. The user of a rank that waits for 5 s is told
+// A leader gives its verdict within a twentieth of its time-out. If a rank waits for 5 s, the user is told
 // why.
 constexpr int64_t kWarnNs = 5'000 * kMillisecondNs;
-// A connection lasts if it lives for a second. What takes connections and drops them sooner, each time, is no
-// leader: it is another program at its port, or a proxy.
+// A connection counts as lasting if it lives for a second. A peer that accepts connections and drops them
+// sooner each time is not the leader but another program at its port, or a proxy.
 constexpr int64_t kLastingNs = 1'000 * kMillisecondNs;
 
 }  // namespace
@@ -94,7 +94,7 @@ bool PledgeSender::WaitAndReceive() {
   for (Sent& sent : sent_) {
     if (!sent.fd.valid() || waiting[i++].revents == 0) continue;
     if (NoThrowOrFalse([&] { return Receive(sent); })) continue;
-    // The leader turned this rank away, or the connection broke: try once more.
+    // The leader turned this rank away, or the connection broke: try again.
     sent.fd.Reset();
     sent.received.clear();
     sent.next_try_ns = MonotonicNanoseconds() + kAskAgainMs * kMillisecondNs;
@@ -134,14 +134,14 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   const int patience_ms = sent.member.pledged() ? kConnectMs : static_cast<int>(left_ms);
   auto fd = Connect(meeting.address, meeting.port, std::min(patience_ms, kConnectMs));
   if (fd) {
-    // From here on bytes may arrive, so that no time-out resolves the pledge any more.
+    // From here on bytes may arrive, so a time-out must not resolve the pledge any more.
     if (sent.member.Pledge() && SendAll(fd->get(), EncodePledge(sent.pledge, meeting.secret))) {
       sent.fd = std::move(*fd);
       sent.connected_ns = MonotonicNanoseconds();
       PassJobFailPoint(JobFailPoint::kMaskPledged);
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
-    time_out();  // unless it has pledged
+    time_out();  // has no effect if the rank has pledged
     if (sent.pledge.about == MeetingAbout::kBirth)
       sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
@@ -165,7 +165,7 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
 void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
-  // A longer step was not spent trying: this process was stopped.
+  // A longer step was not spent trying: this process was stopped meanwhile.
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
@@ -178,7 +178,7 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
 void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   if (sent.warn_ns == 0 || now_ns < sent.warn_ns) return;
   sent.warn_ns = 0;
-  // There are hundreds of situations, and one that waits speaks for all.
+  // There are hundreds of situations; one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
   if (sent.pledge.about != MeetingAbout::kBirth && warned_of_situation.exchange(true)) return;
   const std::string end =

@@ -11,8 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// Writes the name by which NCCL opens this object into one of its plugin variables. What the user wrote there
-// stays if it names this object in a way that NCCL opens.
+// Writes the name by which NCCL opens this object into one of its plugin variables. The user's value stays if
+// it names this object in a form that NCCL can open.
 void OfferAs(const char* variable, const std::string& by_user) {
   const int nccl = NcclVersion();
   const bool stays = !by_user.empty() && NamesThisObject(by_user) && !OpensLibraryNamesOnly(nccl);
@@ -53,7 +53,7 @@ const ChainedTuner* PluginOffers::chained_tuner() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(chain_tried_, true)) return chained_.get();
   const std::string& named = settings_.tuner_plugin;
-  // Without a name NCCL would have tried its default one. Where the user named this object as the plugin,
+  // Without a name NCCL would have tried its default plugin. If the user named this object as the plugin,
   // there is no other.
   const bool by_default = named.empty() && tuner_offered_;
   if (!by_default && NamesThisObject(named)) return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How NCCL comes to call this object as its tuner and its profiler, beside the plugins that the user named.
-// NCCL reads NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN at its first communicator: this object writes its own
-// name there before that, and calls the user's plugins itself.
+// Makes NCCL call this object as its tuner and its profiler, beside the plugins that the user named. NCCL
+// reads NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN at its first communicator. Before that, this object writes
+// its own name there; it then calls the user's plugins itself.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. A plugin of the user's that cannot be loaded is logged once and
-// left out.
+// Owned by the process's runtime; any thread. A user's plugin that cannot be loaded is logged once and left
+// out.
 class PluginOffers {
  public:
   // `settings` outlives this object.
   explicit PluginOffers(const JobSettings& settings) : settings_(settings) {}
 
-  // Writes the variables that the mode needs. Called before each communicator; only the first call does
-  // something.
+  // Writes the variables that the mode needs. Called before each communicator; only the first call has an
+  // effect.
   void Offer();
-  // The tuner plugin that the user named; null when there is none. Loaded by the first call, never unloaded.
+  // Returns the tuner plugin that the user named, or null. The first call loads it; it is never unloaded.
   const ChainedTuner* chained_tuner();
-  // NCCL_PROFILER_PLUGIN as it was before Offer: empty text when it was not set, nothing when it was left as
-  // it was. Valid once NCCL has called us as its profiler.
+  // Returns the original value of NCCL_PROFILER_PLUGIN: an empty text if it was not set, nothing if Offer did
+  // not change it. Valid once NCCL has called this object as its profiler.
   const std::optional<std::string>& profiler_to_chain() const { return profiler_to_chain_; }
 
  private:
@@ -35,7 +35,7 @@ class PluginOffers {
   void OfferAsProfiler();
 
   const JobSettings& settings_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool offered_ = false;
   bool tuner_offered_ = false;
   bool chain_tried_ = false;

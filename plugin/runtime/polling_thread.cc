@@ -30,7 +30,7 @@ PollingThread::PollingThread() {
 void PollingThread::Start(std::function<void()> run) {
   const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
   thread_ = std::thread([run = std::move(run)] {
-    // Thrown for want of memory: others wait for this thread, so it goes on as soon as it can.
+    // Thrown if memory is short. Other ranks wait for this thread, so it continues as soon as possible.
     while (!NoThrowOrFalse([&] { return run(), true; })) std::this_thread::sleep_for(kAfterFailure);
   });
 }
@@ -47,7 +47,7 @@ void PollingThread::Stop() {
 }
 
 bool PollingThread::WaitFor(std::vector<pollfd>& descriptors, int timeout_ms) {
-  // Out of descriptors when it was made: nothing can wake it, so it looks by itself.
+  // There were no descriptors for the pipe, so nothing can wake the thread; it wakes up by itself.
   if (!wake_read_.valid() && (timeout_ms < 0 || timeout_ms > kLookMs)) timeout_ms = kLookMs;
   descriptors.push_back({wake_read_.get(), POLLIN, 0});
   const bool failed = ::poll(descriptors.data(), descriptors.size(), timeout_ms) < 0;
@@ -55,7 +55,7 @@ bool PollingThread::WaitFor(std::vector<pollfd>& descriptors, int timeout_ms) {
   descriptors.pop_back();
   if (failed) {
     for (pollfd& each : descriptors) each.revents = 0;
-    // Out of memory or descriptors: others wait for this thread, so it goes on as soon as it can.
+    // Memory or descriptors are short. Other ranks wait for this thread, so it continues as soon as possible.
     if (!interrupted) std::this_thread::sleep_for(kAfterFailure);
   }
   char woken[64];

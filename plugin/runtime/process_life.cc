@@ -15,13 +15,13 @@ namespace {
 
 enum class State : int { kNew, kReady, kForked };
 
-// Of the three, g_state is written last, so that a thread that sees kReady sees the runtime.
+// g_state is written last of the three, so a thread that sees kReady also sees the runtime.
 std::atomic<State> g_state{State::kNew};
 std::atomic<ProcessRuntime*> g_runtime{nullptr};
 std::atomic<ProcessRuntime*> g_watching{nullptr};
 std::once_flag g_once;
 
-// Runs in the child, between fork and its return.
+// Runs in the child, before its fork returns.
 void PassThroughInChild() {
   if (g_state.load() != State::kReady) return;
   g_state.store(State::kForked);
@@ -29,7 +29,7 @@ void PassThroughInChild() {
   g_watching.store(nullptr);
 }
 
-// Called once. The fork handler is registered first, so that no child with a runtime is without it.
+// Runs once. It registers the fork handler first, so that every child of a process with a runtime has it.
 void Create() {
   ::pthread_atfork(nullptr, nullptr, PassThroughInChild);
   auto* runtime = new ProcessRuntime();
@@ -43,8 +43,8 @@ void Create() {
 
 ProcessRuntime* ProcessLife::Runtime() noexcept {
   if (g_state.load(std::memory_order_acquire) == State::kNew) {
-    // No exception may cross call_once: the C library's part of it is unwound by another unwinder than ours,
-    // which ends the process.
+    // No exception may cross call_once: another unwinder handles the C library's frames, and would end the
+    // process.
     NoThrow([] {
       std::call_once(g_once, [] {
         NoThrow(Create);

@@ -35,7 +35,7 @@ void ProcessRuntime::OpenFiles(int rank) {
   if (files_.Open(rank, Metrics)) ProcessLife::SaveAtExit();
 }
 
-// Called by the thread that writes the metrics, in a process that has a runtime and is no forked child.
+// Called by the thread that writes the metrics, in a process with a runtime that is not a forked child.
 MetricsSource ProcessRuntime::Metrics() {
   const ProcessRuntime& runtime = *ProcessLife::Existing();
   auto calls = std::make_shared<CallLedger>();
@@ -53,7 +53,7 @@ MetricsSource ProcessRuntime::Metrics() {
           .records_lost = recorder == nullptr ? 0 : recorder->lost()};
 }
 
-// Where no server was started here, no rank meets at this process, so there is nothing to lead.
+// Without a server here no ranks meet at this process, so it leads none.
 bool ProcessRuntime::GuardTable(GuardSubject subject) {
   ControlServer* const server = meetings_.server();
   if (server == nullptr) return false;

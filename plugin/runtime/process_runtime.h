@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process keeps for all of its communicators: it owns the parts and wires them together. The parts
-// know nothing of the whole, and functions that need one or two of them are handed these.
+// What this process keeps for all of its communicators. It owns the parts and connects them. The parts do not
+// know it; functions get only the parts that they need.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@
 
 namespace dynamiccl {
 
-// Made by the process's first NCCL call and never destroyed (process_life.h). Any thread; each part says how
-// it is shared.
+// Made by the process's first NCCL call and never destroyed (process_life.h). Any thread; each part documents
+// how it is shared.
 class ProcessRuntime {
  public:
-  // Reads the environment and the files that it names. What is wrong there is logged, and changes this
-  // process to one that takes no part.
+  // Reads the environment and the files that it names. Errors are logged, and then this process takes no part
+  // in choosing.
   ProcessRuntime();
   ProcessRuntime(const ProcessRuntime&) = delete;
   ProcessRuntime& operator=(const ProcessRuntime&) = delete;
@@ -37,23 +37,24 @@ class ProcessRuntime {
   ReportedMemory& memory() { return memory_; }
   // Null unless collectives are to be timed.
   CollectiveTimes* times() const { return times_.get(); }
-  // As JobFiles has it.
+  // The same as JobFiles::recorder.
   Recorder* recorder() const { return files_.recorder(); }
-  // Whether traces or metrics hold single calls: the times of their issue, and what decides them.
+  // Returns true if traces or metrics need single calls: when they are issued, and what decides them.
   bool accounts_for_calls() const { return AccountsForCalls(settings_); }
-  // Counts decisions for which no communicator is known. Any thread counts.
+  // Counts decisions whose communicator is not known. Any thread may count.
   CallLedger& unattributed_ledger() { return unattributed_ledger_; }
 
-  // Opens the files of this process at its first communicator, whose rank is `rank`, and has what was learnt
-  // saved when the process ends.
+  // Opens this process's files at its first communicator, in which its rank is `rank`. Also registers the
+  // saving of results at the end of the process.
   void OpenFiles(int rank);
-  // Has the guard of this process's server watch a communicator: fills in what the process knows, the store,
-  // the recorder, and whether all calls are timed. False where this process does not lead, or another rank of
-  // it is watched.
+  // Sets the guard of this process's server on a communicator. Adds what the process knows to `subject`: the
+  // store, the recorder, and whether all calls are timed. Returns false if this process does not lead, or if
+  // another of its ranks is watched already.
   bool GuardTable(GuardSubject subject);
-  // The communicator was destroyed, aborted or revoked: frees every thread that waits for a verdict about it.
+  // Releases every thread that waits for a verdict about a communicator that was destroyed, aborted or
+  // revoked.
   void Release(Communicator& communicator);
-  // At the end of the process.
+  // Saves results at the end of the process.
   void SaveAtExit() noexcept;
 
  private:

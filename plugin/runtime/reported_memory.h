@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How short of memory this rank's device is, as the program reports it (dynamicclMarkMemory).
+// How short of memory this rank's device is, by the program's reports (dynamicclMarkMemory).
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace dynamiccl {
 // Owned by the process's runtime; any thread.
 class ReportedMemory {
  public:
-  // The program reports sizes in bytes, say once a step. Logs a change of the level that follows from them.
+  // Takes the sizes, in bytes, that the program reports about once a step. Logs a change of the level.
   void Update(uint64_t free_bytes, uint64_t total_bytes) noexcept;
   // A MemoryPressure; -1: the program has reported nothing.
   int pressure() const { return pressure_.load(); }

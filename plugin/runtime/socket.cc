@@ -20,8 +20,8 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// A peer whose machine is gone is noticed after 30 s. Until then a pledged rank waits, since no time-out of
-// its own may decide.
+// A vanished peer machine is detected after 30 s. Until then a rank that has pledged waits, because no
+// time-out of its own may decide.
 constexpr unsigned kDeadPeerMs = 30'000;
 
 Result<Addresses> Resolve(const std::string& host, uint16_t port, int flags) {
@@ -38,7 +38,7 @@ UniqueFd NewSocket(const addrinfo& address) {
   return UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Small messages leave at once, and a dead peer is noticed.
+// Makes small messages leave at once, and dead peers be detected.
 void SetOptions(int fd) {
   const int on = 1;
   const int idle_s = 5;
@@ -67,7 +67,7 @@ Result<ListeningSocket> DescribeListening(UniqueFd fd) {
   return socket;
 }
 
-// False when the descriptor is not ready in time.
+// Returns false if the descriptor is not ready in time.
 bool WaitFor(int fd, short events, int timeout_ms) {
   pollfd waiting{fd, events, 0};
   int ready = 0;
@@ -77,7 +77,7 @@ bool WaitFor(int fd, short events, int timeout_ms) {
   return ready > 0;
 }
 
-// 0 once connected, else why not.
+// Returns 0 once connected, else the error number.
 int FinishConnect(int fd, const addrinfo& address, int timeout_ms) {
   if (::connect(fd, address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -93,7 +93,7 @@ Status SendBytesOf(int fd, std::span<const std::byte> bytes) {
     if (sent > 0) {
       bytes = bytes.subspan(static_cast<size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      // A message is far smaller than any socket buffer: a peer that lets it fill up is not reading.
+      // A message is far smaller than a socket buffer, so a peer with a full buffer is not reading.
       if (!WaitFor(fd, POLLOUT, 1000)) return MakeError(ErrorKind::kTimeout, "a peer does not read");
     } else if (errno != EINTR) {
       return MakeError(ErrorKind::kPeerFailed, "send: {}", ErrnoText(errno));

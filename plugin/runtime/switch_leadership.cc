@@ -13,20 +13,20 @@
 namespace dynamiccl {
 namespace {
 
-// Between two looks at the policy file: an operator's change is noticed within 0.2 s.
+// Interval between two checks of the policy file: an operator's change is noticed within 0.2 s.
 constexpr int64_t kLookNs = 200'000'000;
-// Periods of Tick, in milliseconds: while an attempt is under way, far below the second after which it is
-// called off; and else.
+// Periods of Tick, in milliseconds. kBusyTickMs, while an attempt is under way, is far below the second after
+// which the attempt is called off.
 constexpr int kBusyTickMs = 1;
 constexpr int kQuietTickMs = 100;
-// A policy that not all ranks have yet is offered again after 5 s: a shared file system takes seconds to show
-// a new file everywhere.
+// A policy that some rank does not have yet is offered again after 5 s: a shared file system may take seconds
+// to show a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
-// What the guards have learnt is saved once a minute, for jobs that are killed at their end.
+// The guards' results are saved once a minute, for jobs that end by being killed.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
-// At the end of a communicator or the process, saving waits so long for another process that holds the store.
-// Before that it does not wait at all, since there is a later chance.
+// At the end of a communicator or of the process, saving waits this long for another process that holds the
+// store. Before that it does not wait, because there will be another chance.
 constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
 
 }  // namespace
@@ -40,7 +40,7 @@ bool SwitchLeadership::Communicator::AddRank(int fd, const JoinMessage& join) {
     fds.push_back(fd);
     return true;
   }
-  // The rank's connection broke. It takes part in no further switch, but may ask how the last one ended.
+  // The rank's connection broke. The rank joins no further switch, but may ask for the last verdict.
   fds[static_cast<size_t>(known - members.begin())] = fd;
   return true;
 }
@@ -86,7 +86,7 @@ bool SwitchLeadership::RequestOffers() {
   return !offers.empty();
 }
 
-// An offer is about the policy that the communicator uses now, unless it leaves every call to NCCL.
+// An offer keeps the communicator's present policy, unless it leaves every call to NCCL.
 bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer) {
   const auto found = communicators_.find(token);
   bool requested =
@@ -96,8 +96,8 @@ bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer)
     if (offer.leaves_nccl_alone) asked.table = {};
     requested = found->second.Request(offer.reason, std::move(asked));
   }
-  // Where it was not, nobody is asked: not all ranks have joined, one is lost, they decided differently,
-  // something more urgent waits, or the plan is too long.
+  // If it was not requested, no rank was asked: not all ranks have joined, one is lost, they decided
+  // differently, something more urgent waits, or the plan is too long.
   if (!requested && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
   return requested;
 }
@@ -129,13 +129,13 @@ bool SwitchLeadership::HandleTimes(const ControlToken& token, int rank, std::spa
 
 void SwitchLeadership::RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns) {
   if (!communicator.guard) return;
-  // Tick runs at once, so that the leader's machine begins with the request.
+  // Makes Tick run at once, so that the leader begins with the request.
   if (auto offer = communicator.guard->Tick(now_ns); offer && RequestOffer(token, std::move(*offer)))
     next_tick_ns_ = 0;
   SendTiming(token, communicator);
 }
 
-// Only the ranks that tell times are sent what to time; they are the same 16 or fewer all the time.
+// Sends orders for timing only to the ranks that report times; these are always the same 16 ranks or fewer.
 void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& communicator) {
   if (communicator.sent_until == communicator.guard->all_timed_until()) return;
   communicator.sent_until = communicator.guard->all_timed_until();
@@ -166,10 +166,11 @@ void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
   }
 }
 
-// Only communicators of which this process has a rank are led: without one it cannot tell which call is next.
+// This process leads only communicators of which it has a rank, because that rank's calls show which call is
+// next.
 bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret& secret) {
   if (!watch_ || !own_calls_(join.communicator)) return false;
-  // A rank may know before this process does that its connection broke, and come again.
+  // A rank may notice that its connection broke, and join again, before this process notices.
   const auto known = communicators_.find(join.communicator);
   if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
   Communicator& communicator =
@@ -224,7 +225,7 @@ void SwitchLeadership::CheckForDivergence(Communicator& communicator, int64_t no
   communicator.guard.reset();
 }
 
-// The rank takes part in no further switch, even if it joins again (AddRank).
+// The rank joins no further switch, even if it connects again (AddRank).
 void SwitchLeadership::ConnectionLost(int fd) {
   const auto joined = by_fd_.find(fd);
   if (joined == by_fd_.end()) return;
@@ -240,7 +241,8 @@ void SwitchLeadership::ConnectionLost(int fd) {
 void SwitchLeadership::RemoveEnded() {
   for (auto each = communicators_.begin(); each != communicators_.end();) {
     const ControlToken token = each->first;
-    // While this process's rank has it, others that are pledged may come again for their verdict.
+    // As long as this process's own rank has the communicator, ranks that have pledged may come again for
+    // their verdict.
     if (!each->second.nobody_connected() || own_calls_(token)) {
       ++each;
       continue;
@@ -259,7 +261,8 @@ void SwitchLeadership::Tick(int64_t now_ns) {
     if (const auto changed = watch_->Changed()) latest_ = changed;
   }
   AttachGuards();
-  // Tick is called after every message; with hundreds of communicators, to go through all would be too often.
+  // Tick is called after every message; with hundreds of communicators, visiting all of them each time would
+  // take too long.
   if (!RequestOffers() && now_ns < next_tick_ns_) return;
   RemoveEnded();
   const bool saves = now_ns >= next_save_ns_;
@@ -276,8 +279,8 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
 
-// Asks the ranks to use the changed policy file. Where a rank does not have the same file yet, it is asked
-// for again after a while.
+// Asks the ranks to use the changed policy file. If a rank does not have the same file yet, they are asked
+// again later.
 void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now_ns) {
   if (!latest_ || communicator.watched == *latest_ || now_ns < communicator.offer_again_ns) return;
   Communicator* const asking = &communicator;
@@ -285,7 +288,7 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
     if (outcome.end != SwitchOutcome::End::kRankCannot) return;
     Log(LogLevel::kWarn, "the changed policy is not used yet: rank {} does not have the same file",
         outcome.rank);
-    // Unless a newer one was asked for meanwhile.
+    // Does nothing if a newer file was requested meanwhile.
     if (asking->watched == file) asking->watched = {};
     asking->offer_again_ns = MonotonicNanoseconds() + kOfferAgainNs;
   };
@@ -310,7 +313,7 @@ void SwitchLeadership::Send(const Communicator& communicator, const ControlToken
     const auto bytes = EncodeSwitch(letter, communicator.secret);
     for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
       if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
-      // A connection that is broken is noticed by its end.
+      // The end of the connection shows whether it broke, so errors are ignored here.
       if (communicator.fds[rank] >= 0) (void)SendAll(communicator.fds[rank], bytes);
     }
   }

@@ -15,19 +15,20 @@
 namespace dynamiccl {
 namespace {
 
-// Between attempts to reach a leader that is not there, in milliseconds; also how long one attempt may take.
+// Milliseconds between attempts to reach an absent leader, and the limit of one attempt.
 constexpr int kRetryMs = 100;
-// The thread's period while a boundary is armed, in milliseconds: as fine as the deadlines of SwitchMember.
+// The thread's period while a boundary is armed, in milliseconds; equal to the shortest deadline of
+// SwitchMember.
 constexpr int kArmedTickMs = 10;
-// A leader that cannot be reached for 30 s ends switching for a rank that waits for nothing.
+// After 30 s without a connection to its leader, a rank that waits for no verdict gives up switching.
 constexpr int64_t kReachNs = 30'000'000'000;
-// A host that has refused connections to the leader's port for a second has no such process any more: a
-// process closes that port at its end alone.
+// If a host has refused connections to the leader's port for a second, the leader's process is gone: it
+// closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// Times that are fewer than kTimesSentTogether wait at most so long, in milliseconds.
+// If fewer than kTimesSentTogether times are there, they are sent after this many milliseconds at the latest.
 constexpr int kSendTimesMs = 20;
-// Between two looks at the digests of decisions, in milliseconds: often enough against the seconds that a
-// difference between ranks may last, and rarely enough to cost nothing.
+// Milliseconds between two reports of the digests of decisions. A difference between ranks lasts for seconds,
+// so this is often enough, and it costs almost nothing.
 constexpr int kDigestMs = 1000;
 
 }  // namespace
@@ -95,7 +96,7 @@ bool SwitchThread::WaitAndReceive() {
   for (LeaderLink& link : links_) {
     if (!link.fd.valid() || waiting[i++].revents == 0) continue;
     if (NoThrowOrFalse([&] { return Receive(link); })) continue;
-    // What was sent may be lost, and a rank that is pledged needs the verdict: connect again.
+    // Messages may be lost, and a rank that has pledged needs its verdict, so the thread connects again.
     link.fd.Reset();
     link.received.clear();
     link.give_up_ns = MonotonicNanoseconds() + kReachNs;
@@ -191,7 +192,7 @@ bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> me
   return true;
 }
 
-// The fail points stand between the steps: tests stop or end the process there, and nothing else happens.
+// At the fail points between the steps, tests stop or end the process. They have no other effect.
 bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) {
   PassJobFailPoint(JobFailPoint::kSwitchPrepare);
   link.member.Prepare(prepare.message, PrepareTable(link, prepare));
@@ -220,7 +221,8 @@ bool SwitchThread::SendDigest(LeaderLink& link, int64_t now_ns) {
   if (now_ns < link.next_digest_ns) return true;
   link.next_digest_ns = now_ns + int64_t{kDigestMs} * 1'000'000;
   DigestMessage digest{link.join.communicator, link.tables->digest().Behind(link.reported_call)};
-  // Calls of an aborted communicator are left to NCCL, on each rank from a call of its own on.
+  // After an abort, each rank leaves its calls to NCCL from a different call on, so its digests must not be
+  // compared.
   if (digest.checkpoints.empty() || link.tables->gate().released()) return true;
   for (const DigestCheckpoint& checkpoint : digest.checkpoints)
     link.reported_call = std::max(link.reported_call, checkpoint.call);

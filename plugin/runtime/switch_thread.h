@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's end of switching tables (docs/switching.md), for all ranks of this process. Each rank has one
-// connection to the leader of its communicator. The leader sends it new tables and their verdicts; it sends
-// back pledges, the times that it measured, and digests of what it decided.
+// connection to the leader of its communicator. The leader sends new tables and verdicts; the rank sends
+// pledges, measured times, and digests of its decisions.
 #pragma once
 
 #include <list>
@@ -24,74 +24,77 @@
 
 namespace dynamiccl {
 
-// Owned by the process's AdaptiveTables. One thread, started with the object, which in a job is never
-// stopped. It makes no CUDA call, since one from another thread can invalidate a capture. A leader that
-// cannot be reached is tried again; after 30 s a rank that waits for nothing stays with the table that it
-// has.
+// Owned by the process's AdaptiveTables. It has one thread, which starts with the object and in a job is
+// never stopped. The thread makes no CUDA call, because a call from another thread can invalidate a graph
+// capture. It keeps trying to reach an absent leader; after 30 s a rank that waits for no verdict keeps its
+// present table for good.
 class SwitchThread {
  public:
-  // Tables are made from `first`, or from the file at `policy_path` once its digest is the one that the
-  // leader names.
+  // Tables are made from `first`, or from the file at `policy_path` if that has the digest that the leader
+  // names.
   SwitchThread(std::string policy_path, std::shared_ptr<const Policy> first);
 
-  // Any thread: joins the ranks that switch the tables of this communicator. Until all have joined, nothing
-  // is switched. `times` may be null: this rank tells none.
+  // Any thread: adds a rank to those that switch the tables of this communicator. Nothing is switched before
+  // all ranks have joined. `times` may be null: this rank reports no times.
   void Join(const MeetingPoint& meeting, const JoinMessage& join, std::shared_ptr<SwitchableTables> tables,
             std::shared_ptr<TimesReport> times = nullptr);
-  // Any thread: a rank has times to send.
+  // Any thread: a rank has enough times to send.
   void SendTimesSoon() { thread_.Wake(); }
-  // Any thread: the communicator is gone. Frees the call that waits at its gate, and ends the connection.
+  // Any thread: the communicator is gone. Releases the call that waits at its gate, and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
-  // Any thread: how many calls have begun on this process's rank of a communicator; the most of its ranks
-  // where there are several, nothing where there is none.
+  // Any thread: returns how many calls have begun on this process's rank of a communicator. With several such
+  // ranks it returns the largest number; nothing if there is none.
   std::optional<uint64_t> CallsOf(const ControlToken& communicator);
 
  private:
-  // One rank of this process and its connection to its leader. The thread's own, once it is in links_.
+  // One rank of this process and its connection to its leader. Only the thread uses it once it is in links_.
   struct LeaderLink {
     MeetingPoint meeting;
     JoinMessage join;
     std::shared_ptr<SwitchableTables> tables;
-    std::shared_ptr<TimesReport> times;  // null: this rank tells none
+    std::shared_ptr<TimesReport> times;  // null: this rank reports no times
     SwitchMember member;
-    int64_t give_up_ns = 0;      // when the leader is no longer tried, unless the rank waits for it
-    int64_t next_digest_ns = 0;  // when the digests of decisions are looked at next
-    uint64_t reported_call = 0;  // the last call whose digest the leader has
+    int64_t give_up_ns = 0;      // when to give up the leader, unless the rank waits for a verdict
+    int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
+    uint64_t reported_call = 0;  // the last call whose digest was sent to the leader
     int64_t refused_ns = 0;      // since when the leader's host refuses connections; 0: it does not
     UniqueFd fd;                 // invalid: not connected
     std::vector<std::byte> received;
   };
 
   void Run();
-  // Waits for messages, wake-ups and deadlines, and handles the messages. False when the thread is to end.
+  // Waits for messages, wake-ups and deadlines, and handles the messages. Returns false if the thread must
+  // end.
   bool WaitAndReceive();
   int TimeoutMs() const;
-  // Takes over what other threads have joined and left since.
+  // Takes over new links, and removes those that other threads have left.
   void UpdateLinks();
   bool IsPresent(const LeaderLink& link) const;
-  // Connects where there is no connection, and sends what is due. False when the link is over.
+  // Connects if there is no connection, and sends what is due. Returns false if the link is to be removed.
   bool Advance(LeaderLink& link);
   void Connect(LeaderLink& link, int64_t now_ns);
-  // The leader's process has ended, and it was a rank of the communicator, which is dead: nobody waits for
-  // its verdict any more, so that NCCL can fail the calls as it would without us.
+  // If the leader's process has ended, the communicator is dead, because the leader was one of its ranks.
+  // Then releases the calls that wait for its verdict, so that NCCL can fail them as it would without
+  // DynamICCL.
   static void FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns);
-  // The next four are false when the connection is over.
+  // The next four return false if the connection is over.
   bool Receive(LeaderLink& link);
   bool HandleMessage(LeaderLink& link, std::span<const std::byte> message);
   bool HandlePrepare(LeaderLink& link, const SwitchLetter& prepare);
   bool Send(LeaderLink& link, const SwitchSends& sends);
-  // Prepares the table that the leader names. True when this rank can use it.
+  // Prepares the table that the leader names. Returns true if this rank can use it.
   bool PrepareTable(LeaderLink& link, const SwitchLetter& prepare);
   void HandleVerdict(LeaderLink& link, const SwitchMessage& verdict);
-  // Sends the leader the digests of what was decided since the last ones. False as above.
+  // Sends the leader the digests of decisions since the last report. Returns false if the connection is over.
   bool SendDigest(LeaderLink& link, int64_t now_ns);
   static bool SendTimes(LeaderLink& link);
 
-  PolicyByDigest policies_;      // the thread's own
-  std::list<LeaderLink> links_;  // likewise
-  std::mutex mutex_;             // guards what follows
+  PolicyByDigest policies_;      // used only by the thread
+  std::list<LeaderLink> links_;  // used only by the thread
+  std::mutex mutex_;             // guards the members below
   std::vector<LeaderLink> new_links_;
-  // Ranks that have joined and not left, by communicator: a process may have several ranks of one.
+  // Ranks that have joined and not left, by communicator; a process may have several ranks of one
+  // communicator.
   std::multimap<ControlToken, std::shared_ptr<SwitchableTables>> present_;
   bool any_left_ = false;  // since the thread last updated its links
   PollingThread thread_;

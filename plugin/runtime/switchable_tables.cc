@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// How a call waits at a gate. A verdict is on its way when a call has to wait at all, so it yields for about
-// as long as a message takes on a busy machine, then leaves the core to others in naps of 50 us.
+// How a call waits at a gate. If it has to wait at all, a verdict is on its way. So it yields for about as
+// long as a message takes on a busy machine, and then sleeps for 50 us at a time to leave the core to others.
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of one communicator in adaptive mode, by version, and the gate at which its calls go from one to
-// the next (docs/switching.md).
+// The tables of one communicator in mode adaptive, by version, and the gate at which its calls change from
+// one to the next (docs/switching.md).
 #pragma once
 
 #include <functional>
@@ -19,40 +19,42 @@ namespace dynamiccl {
 // The table that all ranks attested at the start; version 0 is NCCL's own choice.
 inline constexpr uint32_t kFirstTableVersion = 1;
 
-// What decides a call. The pointer is valid while the call is inside: a table lives until its successor's
-// successor is committed.
+// The table that decides a call. The pointer is valid during the call: a table is freed only when the
+// successor of its successor is committed.
 struct VersionedTable {
   DecisionEngine* engine = nullptr;  // null: NCCL's choice
   uint32_t version = kDefaultTableVersion;
 };
 
-// Shared by the communicator and the switch thread. The issuing thread enters with each call and never takes
-// a lock but at a switch; the switch thread makes tables and commits versions.
+// Shared by the communicator and the switch thread. The issuing thread enters with each call and takes a lock
+// only at a switch. The switch thread makes tables and commits versions.
 class SwitchableTables {
  public:
-  // Makes a table of this communicator from a policy and what the version says beside it: a pure function of
-  // these and of attested values. Null: this rank cannot, so no rank uses it.
+  // Makes a table of this communicator from a policy and the version's plan. It must be a pure function of
+  // these and of attested values. Null: this rank cannot make the table, so no rank uses it.
   using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>& policy,
                                                                  std::span<const std::byte> plan)>;
 
   SwitchableTables(std::shared_ptr<DecisionEngine> first, EngineOf engine_of);
 
-  // Issuing thread: call `number` begins. Waits at the boundary of a switch for its verdict; otherwise it is
-  // one store and one load. After it, `current` holds for the call. True when it is another table than
-  // before.
+  // Issuing thread: call `number` begins. At the boundary of a switch this waits for the verdict; otherwise
+  // it is one store and one load. Afterwards `current` is the table for this call. Returns true if that is
+  // another table than before.
   bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
-  // The policy that the table in use is made from; null: NCCL's choice, or the first table.
+  // The policy of the table in use; null: NCCL's choice, or the first table.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
-  // Digests of what was decided: the issuing thread adds, the switch thread sends them to the leader.
+  // Digests of the decisions: the issuing thread adds decisions, and the switch thread sends digests to the
+  // leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Switch thread: makes a table of this version, unless there is one. False when this rank cannot make it.
+  // Switch thread: makes a table of this version, unless it exists. Returns false if this rank cannot make
+  // it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // The same for a version that leaves every call to NCCL; always true.
   bool OfferNcclsChoice(uint32_t version);
-  // Switch thread: `version` was committed. Frees the tables that no call needs any more: those older than
-  // the one before it.
+  // Switch thread: `version` was committed. Frees tables that no call needs any more, which are those before
+  // the previous committed one.
   void Committed(uint32_t version);
   CallGate& gate() { return gate_; }
 
@@ -65,8 +67,8 @@ class SwitchableTables {
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
   DecisionDigest digest_;
-  VersionedTable current_;                   // issuing thread
-  std::shared_ptr<const Policy> policy_;     // likewise
+  VersionedTable current_;                   // issuing thread only
+  std::shared_ptr<const Policy> policy_;     // issuing thread only
   uint32_t committed_ = kFirstTableVersion;  // control thread
   std::mutex mutex_;                         // guards tables_; taken by the issuing thread only at a switch
   std::map<uint32_t, Table> tables_;

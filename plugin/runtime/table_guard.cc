@@ -14,21 +14,23 @@
 namespace dynamiccl {
 namespace {
 
-// Stamping kernels was measured to cost 4 to 13 % of a collective of 128 KB to 4 MB on one GPU release.
+// Share of a call's time that timing it costs. Stamping kernels was measured to cost 4 to 13 % of a
+// collective of 128 KB to 4 MB on one GPU with one release.
 constexpr double kTimingCost = 0.04;
-// While a change is verified, so many calls at a time are ordered to be timed: one message in 96 calls.
+// While a change is verified, the ranks are ordered to time this many calls at once: one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// When an offer that the ranks did not agree to is made again: a revocation after 1 ms, the rest after 1 s.
+// After the ranks did not agree to an offer, a revocation is offered again after 1 ms, another offer after 1
+// s.
 constexpr int64_t kRevokeAgainNs = 1'000'000;
 constexpr int64_t kAgainNs = 1'000'000'000;
-// Shares of waiting in the trace: they are looked at once a second, and written when they have moved by a
-// tenth.
+// Exposed shares in the trace: they are checked once a second, and written when they have changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// So many keys of earlier runs are used before their first calls; further ones are used from these calls on.
+// At most this many keys of earlier runs are used before their first calls; others are used from their first
+// calls on.
 constexpr size_t kMaxExpected = 300;
 
-// Totals only grow: an estimate that was corrected downwards adds nothing.
+// Totals only grow, so an estimate that was corrected downwards adds nothing.
 void Add(std::atomic<uint64_t>& counter, double by) {
   counter.fetch_add(static_cast<uint64_t>(std::max(0.0, by)), std::memory_order_relaxed);
 }
@@ -37,7 +39,7 @@ std::string ChoiceName(const CollectiveConfig& config) {
   return config.leaves_nccl_alone() ? "NCCL's choice" : Describe(config);
 }
 
-// The choice for a key by a plan; `otherwise` is the policy's.
+// Returns a key's choice in a plan; `otherwise` is the policy's choice.
 CollectiveConfig ChoiceIn(const TablePlan& plan, const TableKey& key, const CollectiveConfig& otherwise) {
   for (const KeyPlan& entry : plan.keys) {
     if (KeyCode(entry.key) == KeyCode(key)) return entry.choice;
@@ -88,7 +90,7 @@ void TableGuard::ExpectWhatIsKnown() {
   }
 }
 
-// Calls of versions before the last restart are another policy's, and say nothing of this one.
+// Calls of versions before the last restart used another policy, so they are skipped.
 void TableGuard::ReadCalls(int64_t now_ns) {
   DecidedCall decided;
   while (subject_.feed->Pop(decided)) {
@@ -140,7 +142,8 @@ void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, c
   LogVersion(proposal, before, outcome.version);
 }
 
-// The estimated effects of arms on a step, relative to `choice`: "; Ring/LL/2 -3.1 +- 1.0 % in 12 steps".
+// Returns the estimated effects of arms on a step, relative to `choice`, for example "; Ring/LL/2 -3.1 +- 1.0
+// % in 12 steps".
 std::string EffectsText(const StepExperiment& experiment, uint32_t key,
                         const std::vector<CollectiveConfig>& arms, const CollectiveConfig& choice) {
   std::string text;
@@ -169,7 +172,7 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, uint32_t version) 
       arms);
 }
 
-// One line for each key whose choice has changed, and one for the version. The report reads the latter
+// Logs one line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t arms = proposal.plan.common.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard of one communicator in a job (docs/guard.md): joins what the leader's own rank decided with the
-// times that ranks send, has src/decision/guard judge them, and turns what it proposes into offers of tables.
+// The guard of one communicator in a job (docs/guard.md). It joins the decisions of the leader's own rank
+// with the times that ranks send, passes them to src/decision/guard, and turns the proposals into offers of
+// tables.
 #pragma once
 
 #include <array>
@@ -23,40 +24,42 @@
 
 namespace dynamiccl {
 
-// What is guarded.
+// The communicator that is guarded, and its inputs.
 struct GuardSubject {
   ControlToken communicator{};
   int n_ranks = 1;
   std::shared_ptr<CallFeed> feed;
   CostModelInput input;
   SitePlace place;
-  std::shared_ptr<const SiteStore> store;  // what is known when the job begins; null: nothing
-  bool all_timed = false;                  // the user has every call timed
-  Recorder* recorder = nullptr;            // of the process; null: nothing is recorded
-  // Of the communicator; read once the guard has received calls, since it is given after the tuner's init.
+  std::shared_ptr<const SiteStore> store;  // results of earlier runs at the start of the job; null: none
+  bool all_timed = false;                  // the user's settings time every call
+  Recorder* recorder = nullptr;            // the process's recorder; null: nothing is recorded
+  // Returns the communicator's number in the trace. It is called only after the guard has received calls,
+  // because the number is assigned after the tuner's init.
   std::function<uint32_t()> number_in_trace;
 };
 
-// Owned by the leader's SwitchLeadership and used on its thread alone. Loses calls, and counts them, where
-// the rank decides faster than the thread reads.
+// Owned by the leader's SwitchLeadership and used only on its thread. If the rank decides faster than the
+// thread reads, calls are lost and counted.
 class TableGuard : public std::enable_shared_from_this<TableGuard> {
  public:
   TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals);
 
   const ControlToken& communicator() const { return subject_.communicator; }
   int tellers() const { return TellersOf(subject_.n_ranks); }
-  // The times that one of the ranks sent; `teller` numbers these ranks.
+  // Takes the times that one of the ranks sent; `teller` is its number among the ranks that report times.
   void AddTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
-  // Reads the calls that have come, and proposes a table where there is reason to.
+  // Reads the new calls, and returns an offer if there is a reason for one.
   std::optional<TableOffer> Tick(int64_t now_ns);
-  // All calls before this one are to be timed; rises.
+  // All calls below this number are to be timed. The number only rises.
   uint64_t all_timed_until() const { return all_timed_until_; }
-  // Begins anew, because another policy's own table is in use from this version on: what was known of the old
-  // one's choices says nothing of it.
+  // Begins anew because the table of another policy is in use from this version on: results about the old
+  // policy's choices do not hold for it.
   void Restart(std::shared_ptr<const Policy> policy, uint32_t version);
-  // What the run has confirmed and is not in the site store yet; `now_s` is the wall clock's.
+  // Returns what the run has confirmed and the site store does not have yet; `now_s` is the wall clock in
+  // seconds.
   SiteStore Learnt(int64_t now_s) const;
-  // That is in the site store now.
+  // Notes that the site store has these results now.
   void LearntIsKept(const SiteStore& learnt);
 
  private:
@@ -67,21 +70,21 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   };
 
   Guard NewGuard();
-  // What is known of a key beside its calls: the policy's choice, what to try, what earlier runs confirmed.
+  // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
-  // Has the guard use what earlier runs confirmed, before the first calls of these keys.
+  // Lets the guard use what earlier runs confirmed, before the first calls of these keys.
   void ExpectWhatIsKnown();
   void ReadCalls(int64_t now_ns);
-  // Has all calls timed while the guard verifies a change.
+  // Orders that all calls are timed while the guard verifies a change.
   void OrderTimes();
   TableOffer Offer(Proposal proposal, int64_t now_ns);
-  // An offer ended: the ranks use it, or they did not agree.
+  // Handles the end of an offer: the ranks use it, or they did not agree.
   void Ended(const SwitchOutcome& outcome, const Proposal& proposal, const TablePlan& before);
   void LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const;
-  // Adds what came since the last time to the totals of the process.
+  // Adds the changes since the last update to the process's totals.
   void UpdateTotals();
-  // Writes into the trace how much of a key's time the program waits for: once it is known, and again when it
-  // has moved.
+  // Writes into the trace for which share of a key's time the program waits: once it is known, and again when
+  // it has changed.
   void RecordWaitedShares(int64_t now_ns);
 
   const GuardSubject subject_;
@@ -89,18 +92,18 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   std::shared_ptr<const Policy> policy_;
   TimedCalls calls_;
   std::map<uint32_t, SeenKey> seen_;
-  uint32_t first_version_ = 1;  // calls of older ones are another policy's
+  uint32_t first_version_ = 1;  // calls of older versions used another policy
   uint64_t newest_call_ = 0;
   uint64_t all_timed_until_ = 0;
-  int64_t now_ns_ = 0;    // of the last Tick
-  int64_t again_ns_ = 0;  // after an offer that was not taken
+  int64_t now_ns_ = 0;    // time of the last Tick
+  int64_t again_ns_ = 0;  // earliest time of the next offer after one that was not accepted
   Guard guard_;
   double added_probing_ns_ = 0;
   std::array<double, kCriticalities> added_total_ns_{};
   std::map<uint32_t, double> recorded_shares_;
-  int64_t shares_from_ns_ = 0;  // when they are looked at next
+  int64_t shares_from_ns_ = 0;  // when the shares are checked next
   uint64_t added_lost_ = 0;
-  std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // what was learnt
+  std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // results that the site store has
 };
 
 }  // namespace dynamiccl

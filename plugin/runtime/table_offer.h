@@ -13,13 +13,13 @@ namespace dynamiccl {
 // Made by a guard or by any thread of the leader's process (ControlServer::OfferTable); the control server's
 // thread asks the ranks.
 struct TableOffer {
-  // kRevocation goes before everything else; adoptions come at most once in kAdoptionSpacingNs.
+  // kRevocation comes before everything else; adoptions come at most once in kAdoptionSpacingNs.
   SwitchReason reason = SwitchReason::kAdoption;
   bool leaves_nccl_alone = false;  // version 0: NCCL's choice for every call
-  std::vector<std::byte> plan;     // else: what the version says beside the policy in use; may be empty
-  // Called once with how the offer ended, on the control server's thread, unless the communicator ends or
-  // loses a rank before. From the boundary of a commit on all ranks use the table. kSuperseded with version
-  // 0: nobody was asked. May be empty.
+  std::vector<std::byte> plan;     // else: the version's plan beside the present policy; may be empty
+  // Called once with the outcome, on the control server's thread, unless the communicator ends or loses a
+  // rank before. After a commit all ranks use the table from the boundary on. kSuperseded with version 0: no
+  // rank was asked. May be empty.
   std::function<void(const SwitchOutcome&)> ended;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of a process's collectives (DYNAMICCL_TIMES): when they are taken, by which clock, what they
-// were, and what taking them cost.
+// The times of a process's collectives (DYNAMICCL_TIMES): when they are measured, by which clock, their
+// statistics, and the cost of measuring them.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,16 @@ class CollectiveTimes {
   KernelTimes& kernels() { return kernels_; }
   const TimeStatistics& statistics() const { return statistics_; }
 
-  // One callback of NCCL's took this long, in nanoseconds. It is the cost that timing adds on the host.
+  // Adds the duration of one of NCCL's callbacks, in nanoseconds, to the cost that timing adds on the host.
   void Charge(int64_t nanoseconds) {
     callbacks_.fetch_add(1, std::memory_order_relaxed);
     callback_ns_.fetch_add(nanoseconds, std::memory_order_relaxed);
   }
   int64_t cost_ns() const { return callback_ns_.load(std::memory_order_relaxed); }
-  // A call was issued, timed or not.
+  // Counts an issued call, timed or not.
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
-  // "timed 12 of 1200 calls (1.00 %): 96 callbacks, 31.2 us", for the log at the process's end.
+  // Returns for example "timed 12 of 1200 calls (1.00 %), 12 to their end: 96 callbacks, 31.2 us", for the
+  // log at the end of the process.
   std::string Summary() const;
 
  private:

@@ -9,15 +9,14 @@
 namespace dynamiccl {
 namespace {
 
-// Versions of NCCL's profiler interface, the first release that calls each, and the clock that it has.
+// Versions of NCCL's profiler interface, the first release with each, and the clock that it provides.
 constexpr ProfilerVersion kVersions[] = {
     {1, "2.23", KernelClock::kNone},   {2, "2.24", KernelClock::kNone},   {3, "2.26", KernelClock::kArrival},
     {4, "2.27", KernelClock::kStamps}, {5, "2.28", KernelClock::kStamps}, {6, "2.29", KernelClock::kStamps},
     {7, "2.31", KernelClock::kStamps},
 };
 
-// A handle is a number: generation, cell, and which of the two it is. It is never null, since a kind is at
-// least 1.
+// A handle is a number made of generation, cell and kind. It is never null, because a kind is at least 1.
 enum class HandleKind : uint64_t { kCollective = 1, kChannel = 2 };
 constexpr int kCellBits = 9;
 constexpr int kKindBits = 2;
@@ -103,7 +102,7 @@ void KernelTimes::End(void* collective_or_channel) {
 }
 
 void KernelTimes::Finish(Cell& cell) {
-  // There were channels without a stamp, or stamps of a clock that was set back: no duration.
+  // A channel had no stamp, or the clock was set back: there is no duration.
   if (cell.last_ns <= cell.first_ns) return;
   cell.duration_ns = cell.last_ns - cell.first_ns;
   statistics_.Add(cell.key, cell.duration_ns);

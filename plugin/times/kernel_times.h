@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a profiler's events to the duration of a collective: first start to last stop over the channels of its
-// kernel. Events come from several threads. Those of the kernel come after the collective's own has ended,
-// which means "enqueued", and nothing bounds how late. So events are numbered cells of a fixed ring, and a
-// handle that outlived its cell is ignored.
+// Computes the duration of a collective from a profiler's events: first start to last stop over the channels
+// of its kernel. Events come from several threads. Those of the kernel come after the end of the collective's
+// own event, which only means "enqueued", and there is no limit how late. So each collective gets a numbered
+// cell of a fixed ring, and a handle that outlived its cell is ignored.
 #pragma once
 
 #include <array>
@@ -18,13 +18,14 @@
 
 namespace dynamiccl {
 
-// How a version of NCCL's profiler interface tells when a kernel's channel ran.
+// How a version of NCCL's profiler interface reports when a kernel's channel ran.
 enum class KernelClock : uint8_t {
-  kNone,     // not at all
-  kArrival,  // by events without a stamp: when they reach us, which NCCL's proxy thread delays
+  kNone,     // it does not report it
+  kArrival,  // by events without a stamp: the time of their arrival here, which NCCL's proxy thread delays
   kStamps,   // by the GPU's clock, in nanoseconds
 };
 
+// One version of NCCL's profiler interface.
 struct ProfilerVersion {
   int version;
   const char* first_release;
@@ -33,49 +34,50 @@ struct ProfilerVersion {
 std::span<const ProfilerVersion> ProfilerVersions();
 KernelClock ClockOf(int version);
 
-// Who gets a collective's time beside the statistics: the leader's guard, through the communicator's report.
+// The receiver of a collective's time, beside the statistics: the leader's guard, through the communicator's
+// report.
 struct ToldTo {
   uint64_t call_number = 0;
   std::shared_ptr<TimesReport> report;  // null: nobody
 };
 
-// Owned by CollectiveTimes; any thread, each cell has a lock of its own.
-// A collective whose events are incomplete, out of order or overtaken by 512 others has no duration.
+// Owned by CollectiveTimes; any thread, as each cell has its own lock. A collective has no duration if its
+// events are incomplete or out of order, or if 512 others have begun after it.
 class KernelTimes {
  public:
   explicit KernelTimes(TimeStatistics& statistics) : statistics_(statistics) {}
 
-  // Begins a collective that will run on so many channels. Returns the handle that NCCL gets; null: not
-  // timed.
+  // Begins a collective that will run on `channels` channels. Returns the handle for NCCL; null: not timed.
   void* BeginCollective(const TimedKey& key, int channels, KernelClock clock, ToldTo told_to = {});
-  // One of its channels starts. `stamp` is in nanoseconds of the GPU's clock, and is used with
-  // KernelClock::kStamps only. Null without a parent, or where the parent's cell has been overtaken.
+  // One of the collective's channels starts. `stamp` is the GPU's clock in nanoseconds, used only with
+  // KernelClock::kStamps. Returns null without a collective, or if its cell has been reused.
   void* BeginChannel(void* collective, int64_t stamp);
-  // The GPU's clock when the channel stopped.
+  // `stamp` is the GPU's clock when the channel stopped.
   void StopStamp(void* channel, int64_t stamp);
-  // The event is over. The last channel's end completes the collective; its own end means nothing.
+  // An event ends. The end of the last channel completes the collective; the end of the collective's own
+  // event has no effect.
   void End(void* collective_or_channel);
-  // The collective's call is recorded there. Its duration is added to the record, now or when it is known.
+  // Names the record of the collective's call. The duration is added to the record, now or when it is known.
   void Attach(void* collective, Recorder& recorder, const Recorder::Slot& record);
 
-  // Whether a handle is a channel's.
+  // Returns true if the handle is that of a channel.
   static bool IsChannel(const void* handle);
 
   uint64_t begun() const { return begun_.load(std::memory_order_relaxed); }
   uint64_t finished() const { return finished_.load(std::memory_order_relaxed); }
 
  private:
-  // Collectives in flight at a time: a window's two groups on every communicator of a process, many times
-  // over.
+  // Collectives in flight at the same time: many times the two groups of a window on every communicator of a
+  // process.
   static constexpr size_t kCells = 512;
-  // One collective. Its generation tells it from earlier ones in the same cell.
+  // One collective. The generation distinguishes it from earlier ones in the same cell.
   struct Cell {
     std::mutex mutex;
     uint64_t generation = 0;
     TimedKey key;
     ToldTo told_to;
     KernelClock clock = KernelClock::kNone;
-    int channels = 0;  // that will run; 0: unknown, never finished
+    int channels = 0;  // channels that will run; 0: unknown, so the collective is never finished
     int ended = 0;
     int64_t first_ns = 0;
     int64_t last_ns = 0;
@@ -84,9 +86,9 @@ class KernelTimes {
     Recorder::Slot record;
   };
 
-  // The cell of a handle; null without one. The caller locks it and compares the generation.
+  // Returns the cell of a handle, or null. The caller locks the cell and compares the generation.
   Cell* CellOf(void* handle);
-  // All channels have ended: computes the duration and hands it out.
+  // Computes the duration after all channels have ended, and distributes it.
   void Finish(Cell& cell);
   // Adds the duration to the record, once both are known.
   static void Deliver(Cell& cell);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long collectives took on this rank, by what was chosen for them: what the metrics show. A rank that
-// comes early waits inside the kernel for the others, so one rank's times are upper bounds. Compare the least
-// times, or take the minimum over ranks.
+// How long collectives took on this rank, by their configuration, for the metrics. A rank that arrives early
+// waits inside the kernel for the others, so one rank's times are upper bounds. Compare the smallest times,
+// or take the minimum over ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace dynamiccl {
 
-// What times are collected by.
+// The key by which times are collected.
 struct TimedKey {
-  uint64_t communicator = 0;  // CommunicatorInfo::id, or NCCL's commId where calls are not seen
+  uint64_t communicator = 0;  // CommunicatorInfo::id, or NCCL's commId if calls are not seen
   Collective collective = Collective::kAllReduce;
   SizeClass size_class;
-  CollectiveConfig config;  // that ran, channels included
+  CollectiveConfig config;  // the configuration that ran, with its channels
 
   // For ordered maps.
   auto AsTuple() const {
@@ -32,6 +32,7 @@ struct TimedKey {
   friend bool operator==(const TimedKey& a, const TimedKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
+// The statistics of one key.
 struct TimesOfKey {
   uint64_t count = 0;
   int64_t least_ns = 0;
@@ -39,11 +40,12 @@ struct TimesOfKey {
   int64_t total_ns = 0;
 };
 
-// Owned by CollectiveTimes. Any thread; takes a lock and may allocate, off the path of calls.
+// Owned by CollectiveTimes. Any thread; it takes a lock and may allocate, so calls of the program do not use
+// it.
 class TimeStatistics {
  public:
   void Add(const TimedKey& key, int64_t nanoseconds);
-  // Nothing when no collective of the key was timed.
+  // Returns nothing if no collective of the key was timed.
   std::optional<TimesOfKey> Of(const TimedKey& key) const;
   std::map<TimedKey, TimesOfKey> All() const;
 

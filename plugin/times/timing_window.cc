@@ -7,12 +7,12 @@
 namespace dynamiccl {
 namespace {
 
-// Pairs of calls of which one is timed: 1 %.
+// One pair of calls in this many is timed: 1 %.
 constexpr uint32_t kPairs = 100;
-// Kernels' channels need the collectives that they belong to.
+// Events of a kernel's channels need the events of their collectives as parents.
 constexpr int kTimed = ncclProfileColl | ncclProfileKernelCh;
 
-// Whether the calling thread has a window open.
+// True if the calling thread has a window open.
 thread_local bool t_open = false;
 
 }  // namespace
@@ -20,7 +20,8 @@ thread_local bool t_open = false;
 bool InTimingWindow(uint64_t call_number) {
   const uint64_t pair = call_number / 2;
   const auto period = static_cast<uint32_t>(pair / kPairs);
-  // There is no window in the first period, so that at most 1 % is timed of however few calls.
+  // There is no window in the first period, so that at most 1 % of the calls are timed even in a short
+  // program.
   return period > 0 && pair % kPairs == PlaceIn(kPairs, 0, period);
 }
 
@@ -38,7 +39,7 @@ void TimingWindow::Leave() noexcept {
   if (!t_open) return;
   t_open = false;
   if (open_.fetch_sub(1) != 1) return;
-  // A chained plugin may have set the mask in the meantime: then its value stands.
+  // If a chained plugin has set the mask meanwhile, the plugin's value stays.
   const int before = before_.load(std::memory_order_acquire);
   int during = before | kTimed;
   std::atomic_ref(*mask_.load()).compare_exchange_strong(during, before, std::memory_order_relaxed);

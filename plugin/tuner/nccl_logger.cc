@@ -17,7 +17,7 @@ void WriteToNccl(LogLevel level, std::string_view line) {
   const auto nccl_level = level <= LogLevel::kWarn   ? NCCL_LOG_WARN
                           : level == LogLevel::kInfo ? NCCL_LOG_INFO
                                                      : NCCL_LOG_TRACE;
-  // As NCCL's own WARN: a warning shows whatever NCCL_DEBUG_SUBSYS says.
+  // Like NCCL's own WARN, a warning is shown whatever NCCL_DEBUG_SUBSYS says.
   const auto subsystem = nccl_level == NCCL_LOG_WARN ? NCCL_SUBSYS_ALL : NCCL_SUBSYS_TUNING;
   logger(nccl_level, subsystem, "dynamiccl", 0, "DynamICCL: %.*s", static_cast<int>(line.size()),
          line.data());

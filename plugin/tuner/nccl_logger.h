@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends our log through NCCL's, where the user reads it.
+// Sends DynamICCL's log through NCCL's, where the user reads it.
 #pragma once
 
 #include "src/nccl_abi/tuner_types.h"
 
 namespace dynamiccl {
 
-// Sends lines through NCCL's logger from now on, when NCCL_DEBUG lets at least warnings through; otherwise
-// they stay on standard error, where they are seen. Any thread; the last logger counts.
+// From now on sends lines through NCCL's logger if NCCL_DEBUG shows at least warnings. Otherwise they stay on
+// standard error, where the user sees them. Any thread; the last logger is used.
 void LogThroughNccl(ncclDebugLogger_t logger);
 
 }  // namespace dynamiccl

@@ -18,8 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL's table of costs, whatever its size: a newer NCCL may have more algorithms, an older one fewer. What
-// it does not have cannot be chosen.
+// Reads NCCL's cost table, whatever its size: a newer NCCL may have more algorithms, an older one fewer.
+// Cells that NCCL does not have become impossible.
 [[gnu::hot]] CostTable ReadTable(const TunerRequest& request) {
   CostTable table;
   if (request.n_algorithms == kAlgorithms && request.n_protocols == kProtocols) {
@@ -35,7 +35,7 @@ namespace {
   return table;
 }
 
-// Puts the table back as it was before a chained plugin wrote into it.
+// Restores the table to its values before a chained plugin wrote into it.
 void WriteTable(const TunerRequest& request, const CostTable& table) {
   for (int a = 0; a < std::min(request.n_algorithms, kAlgorithms); ++a) {
     for (int p = 0; p < std::min(request.n_protocols, kProtocols); ++p) {
@@ -44,7 +44,7 @@ void WriteTable(const TunerRequest& request, const CostTable& table) {
   }
 }
 
-// A cost of nothing makes NCCL take the pair. Channels 0: NCCL's own number.
+// A cost of 0 makes NCCL use the pair. Channels 0: NCCL chooses the number.
 void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
   request
       .table[static_cast<int>(config.algorithm) * request.n_protocols + static_cast<int>(config.protocol)] =
@@ -52,13 +52,13 @@ void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
   *request.channels = config.channels;
 }
 
-// What is attested of the constants.
+// Returns the attested digest of the constants.
 std::string DigestOf(const ncclTunerConstants_v5_t& constants) {
   const std::span bytes(reinterpret_cast<const std::byte*>(&constants), sizeof(constants));
   return ToHex(Sha256Of(bytes)).substr(0, 32);
 }
 
-// What the site store tells fabrics apart by.
+// Returns the digest by which the site store distinguishes fabrics.
 std::array<uint8_t, 16> FabricOf(const ncclTunerConstants_v5_t& constants) {
   const std::span bytes(reinterpret_cast<const std::byte*>(&constants), sizeof(constants));
   std::array<uint8_t, 16> half;
@@ -66,15 +66,15 @@ std::array<uint8_t, 16> FabricOf(const ncclTunerConstants_v5_t& constants) {
   return half;
 }
 
-// Whether NCCL has set its constants. NCCL 2.31.2 asks before it has, and they are zero then: as good as
-// none.
+// Returns true if NCCL has set its constants. NCCL 2.31.2 calls init before it sets them; they are then zero
+// and useless.
 bool AreSet(const ncclTunerConstants_v5_t& constants) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&constants);
   return std::any_of(bytes, bytes + sizeof(constants), [](unsigned char byte) { return byte != 0; });
 }
 
-// The key of the decision that NCCL asks for; this is the only place that makes one. Null `group`: NCCL asks
-// on a thread of its own, and what only the issuing thread knows stays at its default.
+// Returns the key of the decision that NCCL asks for; keys are made only here. `group` is null if NCCL asks
+// on its own thread; the fields that only the issuing thread knows then keep their defaults.
 [[gnu::hot]] DecisionKey KeyOf(const TunerRequest& request, const IssuedGroup* group) {
   const auto collective = static_cast<Collective>(request.function);
   if (group == nullptr) return {collective, request.bytes, request.n_pipe_ops};
@@ -86,24 +86,25 @@ bool AreSet(const ncclTunerConstants_v5_t& constants) {
           !group->facts.simulated};
 }
 
-// The largest number of channels that NCCL's constants allow; 0 where they do not say.
+// Returns the largest number of channels by NCCL's constants; 0 if they do not contain it.
 int ChannelsOf(const TunerInit& init) {
   if (init.constants == nullptr || !CarriesFabric(*init.constants)) return 0;
   return FromTunerConstants(*init.constants, static_cast<int>(init.n_ranks), static_cast<int>(init.n_nodes))
       .fabric.max_channels;
 }
 
-// Makes the engine of a table version from its policy and the plan beside it, a pure function of these and of
-// attested values: all ranks make the same. Called on the switch thread, with no lock that a call needs.
+// Makes the engine of a table version from its policy and its plan. It is a pure function of these and of
+// attested values, so all ranks make the same engine. Called on the switch thread, without a lock that a call
+// needs.
 class VersionedEngines {
  public:
-  // `first`: the options of the first table, without its plan. `guarded`: versions without a plan of their
-  // own are sampled like the first one; otherwise nothing is.
+  // `first`: the options of the first table, without its plan. `guarded`: versions without their own plan
+  // take samples like the first table; otherwise they take none.
   VersionedEngines(const LoadedChoices& choices, EngineOptions first, const CostModelInput& input,
                    bool guarded)
       : choices_(choices), first_(std::move(first)), input_(input), guarded_(guarded) {}
 
-  // Null for a plan that this build does not understand: then no rank uses the version.
+  // Returns null for a plan that this build does not understand; then no rank uses the version.
   std::shared_ptr<DecisionEngine> operator()(const std::shared_ptr<const Policy>& policy,
                                              std::span<const std::byte> plan) const {
     std::optional<TablePlan> read = plan.empty() ? TablePlan{} : DecodePlan(plan);
@@ -139,14 +140,14 @@ TunerSession::~TunerSession() {
   if (chained_context_ != nullptr) chained_->Finalize(chained_context_);
 }
 
-// Attestation, which may block for long, happens here: in NCCL's init, where waiting is safe.
+// Attestation, which may block for long, happens here: inside NCCL's init, where waiting is safe.
 void TunerSession::Start(const TunerInit& as_given) {
   TunerInit init = as_given;
   if (init.constants != nullptr && !AreSet(*init.constants)) init.constants = nullptr;
   const int n_ranks = static_cast<int>(init.n_ranks);
   const int n_nodes = static_cast<int>(init.n_nodes);
   communicator_ = runtime_.communicators().Claim(n_ranks, n_nodes);
-  // The plugin may edit the constants, so they are attested as NCCL gave them.
+  // A chained plugin may edit the constants, so they are attested as NCCL passed them.
   const std::string constants = init.constants == nullptr ? "none" : DigestOf(*init.constants);
   EngineOptions options;
   options.n_nodes = n_nodes;
@@ -169,7 +170,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   standing_ = AttestCommunicator(runtime_.choices(), runtime_.meetings(), runtime_.settings().rank,
                                  communicator_.get(), constants);
   const bool switches = standing_ == Standing::kAttested && CanSwitch(options);
-  // The first table is guarded as well: some of its calls are left to NCCL, to compare with.
+  // A guard watches the first table too: some of its calls are left to NCCL for comparison.
   if (switches && GuardsTables(runtime_.settings()))
     options.plan = std::make_shared<PlannedTable>(TablePlan{});
   AdoptStanding(options, constants);
@@ -191,8 +192,8 @@ void TunerSession::OpenLog() {
       ExpandPath(path, communicator_ ? communicator_->identity.process_rank : runtime_.settings().rank));
 }
 
-// A group with calls on several communicators does not show which of them NCCL asks about, so this waits for
-// one that is on one communicator alone.
+// A group with calls on several communicators does not show which one NCCL asks about. So this waits for a
+// group on one communicator alone.
 void TunerSession::FindByCall(IssuingThread& thread) {
   const IssuedGroup* const group = thread.OnlyGroup();
   if (group == nullptr) return;
@@ -207,7 +208,7 @@ void TunerSession::FindByCall(IssuingThread& thread) {
   AdoptStanding(found->options, found->constants);
 }
 
-// As the user's variables or the program's configuration of the communicator want it.
+// Returns true if the user's variables, or the program's configuration of the communicator, fix the channels.
 bool TunerSession::ChannelsStayNccls() {
   if (communicator_ && !communicator_->config.pinned_ctas.empty()) {
     const std::string text =
@@ -233,7 +234,7 @@ bool TunerSession::CanSwitch(const EngineOptions& options) const {
 void TunerSession::JoinSwitching(EngineOptions options, const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   SwitchingState& switching = communicator_->switching;
-  // The plan is the first table's own.
+  // The plan belongs to the first table only.
   const bool guarded = std::exchange(options.plan, nullptr) != nullptr;
   const CostModelInput input = InputOf(init.constants, options.n_ranks, options.n_nodes);
   switching.tables = std::make_shared<SwitchableTables>(
@@ -244,7 +245,7 @@ void TunerSession::JoinSwitching(EngineOptions options, const TunerInit& init) {
               switching.times);
 }
 
-// The orders of the leader come with the switch thread's connection; until then no times are sent.
+// The leader's orders come over the switch thread's connection; before that no times are sent.
 void TunerSession::BeGuarded(const CostModelInput& input, const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   communicator_->switching.times = std::make_shared<TimesReport>(
@@ -265,7 +266,7 @@ void TunerSession::BeGuarded(const CostModelInput& input, const TunerInit& init)
 [[gnu::hot]] VersionedTable TunerSession::TableOf(const IssuedGroup* group) const {
   if (group != nullptr && group->table.version != kDefaultTableVersion) return group->table;
   const bool switches = communicator_ && communicator_->switching.tables;
-  // NCCL asks about a call that is not this thread's, or of an aborted communicator.
+  // NCCL asks about a call that this thread did not issue, or about an aborted communicator.
   if (switches) return {};
   return {engine_.get(), engine_ ? kFirstTableVersion : kDefaultTableVersion};
 }
@@ -281,7 +282,7 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   if (chained_->Ask(chained_context_, request) == ncclSuccess) {
     return ReadTable(request).microseconds != before.microseconds || *request.channels != 0;
   }
-  // An error would fail the program's collective.
+  // Passing on an error would fail the program's collective.
   WriteTable(request, before);
   *request.channels = 0;
   return false;
@@ -291,7 +292,7 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   if (request.table == nullptr || request.channels == nullptr || request.n_protocols <= 0) return;
   const CostTable table = ReadTable(request);
   const bool chained_answered = AskChained(request, table);
-  // NCCL 2.31 and later ask once more with no operations; that answer is not used and must not count.
+  // NCCL 2.31 and later ask once more with no operations; they do not use that answer, so it must not count.
   if (request.n_pipe_ops == 0) return;
   NoThrow([&] { Decide(request, table, chained_answered); });
 }
@@ -304,7 +305,7 @@ const GroupFacts* TunerSession::FactsOf(const IssuedGroup* group) const {
 void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decision,
                              const IssuedGroup* group) {
   const GroupFacts* const facts = FactsOf(group);
-  // A simulated group has the number of the call that comes after it, and not on all ranks.
+  // A simulated group has the number of the call after it, and not every rank may simulate.
   if (facts == nullptr || facts->simulated) return;
   chunks_.Note(facts->call_number, question.collective, decision.config, decision.chunk_bytes);
 }
@@ -314,9 +315,10 @@ void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decisi
   if (standing_ == Standing::kAlone) return seen;
   if (standing_ == Standing::kVouchedFor) return seen & OfferedEverywhere(question.collective);
   const GroupFacts* const facts = FactsOf(group);
-  // Without the call nothing tells which situation it is.
+  // Without the call's facts the situation is not known.
   if (masks_ == nullptr || facts == nullptr) return {};
-  // What NCCL offers is narrowed to the program's own choice then, for this call only.
+  // For a configured call NCCL's offer is limited to the program's own choice, so it must not enter the
+  // exchange of masks.
   if (facts->configured) return {};
   const CallSituation situation{question.collective, SizeClassOf(question.bytes),
                                 facts->operands[static_cast<size_t>(question.collective)]};
@@ -325,8 +327,8 @@ void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decisi
   return agreed.value_or(ConfigMask());
 }
 
-// Warns that a configuration which all ranks were offered when they agreed is impossible here now. Nothing
-// that this rank could write would change that.
+// Warns that NCCL no longer offers this rank a configuration that it offered to all ranks when they agreed.
+// This rank can do nothing about it.
 void TunerSession::WarnThatItIsGone(const DecisionKey& question, const CollectiveConfig& config) {
   const std::string what =
       fmt::format("NCCL no longer offers {}/{} for {} of {} bytes to rank {}", Name(config.algorithm),
@@ -336,10 +338,11 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
     Log(LogLevel::kWarn, "{}, as it did when all ranks agreed: ranks may now differ", what);
 }
 
-// Leaves the marks from which the interposer tells what a tuner can change.
+// Leaves marks in the group, from which the interposer derives whether a tuner can change the call.
 [[gnu::hot]] void TunerSession::MarkQuestion(const DecisionKey& question, const ConfigMask& seen,
                                              IssuedGroup* group) const {
-  // From 2.31 on NCCL asks with nothing to choose from while it considers symmetric kernels (src/enqueue.cc).
+  // NCCL 2.31 and later ask with nothing to choose from while they consider symmetric kernels
+  // (src/enqueue.cc).
   if (group == nullptr || seen.none()) return;
   const auto kind = static_cast<size_t>(question.collective);
   const auto bit = static_cast<uint8_t>(1u << kind);
@@ -351,8 +354,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   if (several || !channels_are_pinned_) marks.had_choice |= bit;
 }
 
-// Chooses by facts that are equal on all ranks alone: the situation, the mask that all were offered, and the
-// table of the call. What only this rank knows can do no more than leave the call to NCCL.
+// Chooses only by facts that are equal on all ranks: the situation, the mask on which all ranks agreed, and
+// the table of the call. Facts that only this rank knows can only leave the call to NCCL.
 [[gnu::hot]] void TunerSession::Decide(const TunerRequest& request, const CostTable& table,
                                        bool chained_answered) {
   const int function = request.function;
@@ -382,7 +385,7 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   if (group != nullptr && !allowed.none()) Feed(question, decision, allowed, *group, thread.clock);
 }
 
-// Hands what the policy's table decided to the leader's guard.
+// Passes the decision to the leader's guard, unless a rule made it.
 [[gnu::hot]] void TunerSession::Feed(const DecisionKey& question, const Decision& decision,
                                      const ConfigMask& allowed, const IssuedGroup& group,
                                      InterpolatedClock& clock) {
@@ -433,7 +436,7 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
       {clock.Now(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version)}));
 }
 
-// An error of the plugin's leaves the chunk size as NCCL had it.
+// If the plugin returns an error, the chunk size stays as NCCL set it.
 void TunerSession::AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol,
                                       int channels, size_t* chunk_bytes) noexcept {
   if (chained_ == nullptr || chained_->chunk_size() == nullptr) return;

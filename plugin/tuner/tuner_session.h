@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator as NCCL's tuner interface sees it: the single form behind the versions of that interface.
+// One communicator in NCCL's tuner interface, in a single form for all versions of the interface.
 //
-// NCCL calls init when it initialises the communicator, then asks about each batch of collectives before it
-// launches it. A session reads what is asked about from the IssuedGroup of its thread, asks the table of the
-// communicator, and writes the answer into NCCL's own table of costs.
+// NCCL calls init when it initialises the communicator, and then asks about each batch of collectives before
+// it launches the batch. For each question a session reads the facts of the call from the IssuedGroup of its
+// thread, asks the communicator's table, and writes the answer into NCCL's cost table.
 #pragma once
 
 #include <memory>
@@ -25,78 +25,79 @@ namespace dynamiccl {
 class IssuingThread;
 
 // Owned by NCCL's communicator through the context that a tuner_vN.cc returns. NCCL uses it from one thread
-// at a time: the issuing thread of a blocking communicator, else a thread of its own. No function fails
-// towards NCCL: it would hand an error to the program. What cannot be decided is left to NCCL.
+// at a time: the issuing thread of a blocking communicator, else a thread of NCCL. No function returns an
+// error to NCCL, because NCCL would pass it to the program. If no decision is possible, the choice is left to
+// NCCL.
 class TunerSession {
  public:
-  // Blocks until the ranks have agreed or not. Null when there is nothing to do: in modes that do not choose.
-  // NCCL's tables then stay as they are.
+  // Blocks until the ranks have a verdict. Returns null in modes that do not choose; NCCL's tables then stay
+  // as they are.
   static std::unique_ptr<TunerSession> Begin(const TunerInit& init) noexcept;
   ~TunerSession();
 
-  // Writes exactly one 0.0 and the channels, or leaves the answer of the chained plugin or of NCCL as it is.
+  // Writes exactly one 0.0 and the channels, or leaves the answer of the chained plugin or of NCCL unchanged.
   void Answer(const TunerRequest& request) noexcept;
 
   // Sets `*chunk_bytes` to the chunk size of the rule that decided the call, else to the chained plugin's;
-  // else it stays as it is.
+  // otherwise it stays unchanged.
   ncclResult_t ChunkSize(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
                          size_t* chunk_bytes) noexcept;
 
  private:
   explicit TunerSession(ProcessRuntime& runtime) : runtime_(runtime) {}
   void Start(const TunerInit& init);
-  // Gets what ranks of the session's standing need: a table, and a way to exchange masks.
+  // Makes what the session's standing allows: a table, and the exchange of masks.
   void AdoptStanding(const EngineOptions& options, const std::string& constants);
-  // Finds out which communicator this is about, by the call that NCCL asks about.
+  // Finds the session's communicator by the call that NCCL asks about.
   void FindByCall(IssuingThread& thread);
   void OpenLog();
   void StartChained(const TunerInit& init);
-  // Has the chained plugin answer first. True when it did; what it answers is then the default.
+  // Lets the chained plugin answer first. Returns true if it did; its answer is then the default.
   bool AskChained(const TunerRequest& request, const CostTable& before) noexcept;
-  // Whether the table may change while the job runs: in mode adaptive, if the calls have an order.
+  // Returns true if the table may change while the job runs: in mode adaptive, if the calls have an order.
   bool CanSwitch(const EngineOptions& options) const;
-  // The ranks' tables change together from now on.
+  // From now on the ranks change their tables together.
   void JoinSwitching(EngineOptions options, const TunerInit& init);
-  // Times are sent from now on, and on the leader's rank a guard watches the calls.
+  // From now on times are sent, and on the leader's rank a guard watches the calls.
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
-  // What may be chosen for this question on every rank; empty: NCCL's choice.
+  // Returns what every rank may choose for this question; empty: NCCL's choice.
   ConfigMask AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen, const IssuedGroup* group);
   void AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
                           size_t* chunk_bytes) noexcept;
-  // The facts of the call that NCCL asks about; null when it cannot be told which one that is.
+  // Returns the facts of the call that NCCL asks about; null if the call is not known.
   const GroupFacts* FactsOf(const IssuedGroup* group) const;
-  // Remembers the chunk size for the questions about chunk sizes that follow.
+  // Remembers the chunk size for NCCL's later questions about chunk sizes.
   void NoteChunk(const DecisionKey& question, const Decision& decision, const IssuedGroup* group);
   void Decide(const TunerRequest& request, const CostTable& table, bool chained_answered);
-  // Whether the user's variables or the program's configuration pin the number of channels.
+  // Returns true if the user's variables or the program's configuration pin the number of channels.
   bool ChannelsStayNccls();
   bool SetsChunks(const TunerInit& init);
   void MarkQuestion(const DecisionKey& question, const ConfigMask& seen, IssuedGroup* group) const;
   static void Feed(const DecisionKey& question, const Decision& decision, const ConfigMask& allowed,
                    const IssuedGroup& group, InterpolatedClock& clock);
   void WarnThatItIsGone(const DecisionKey& question, const CollectiveConfig& config);
-  // The table that the call in flight is to use.
+  // Returns the table for the call under way.
   VersionedTable TableOf(const IssuedGroup* group) const;
   // Counts the decision, and writes it to the log and the trace.
   void Note(const DecisionKey& question, const Decision& decision, IssuedGroup* group,
             InterpolatedClock& clock);
 
-  // For a session whose communicator is not known yet, because NCCL initialised several that it could be in
-  // one group: what is needed once a call shows which.
+  // What is needed once a call shows which communicator the session belongs to. It is not known at init if
+  // NCCL initialises several communicators of this size in one group.
   struct Unfound {
     EngineOptions options;
     std::string constants;
   };
 
   ProcessRuntime& runtime_;
-  std::shared_ptr<Communicator> communicator_;  // null: cannot be told
-  std::unique_ptr<Unfound> unfound_;            // null: nothing to find out
+  std::shared_ptr<Communicator> communicator_;  // null: not known
+  std::unique_ptr<Unfound> unfound_;            // null: the communicator is known or cannot be found
   bool channels_are_pinned_ = false;
-  bool sets_chunks_ = false;  // rules have chunk sizes, and NCCL asks for them
+  bool sets_chunks_ = false;  // rules have chunk sizes, and NCCL asks for chunk sizes
   ChunkChoice chunks_;
   Standing standing_ = Standing::kNotAttested;
   std::shared_ptr<DecisionEngine> engine_;  // null: not attested
-  std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange them
+  std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange masks
   std::shared_ptr<DecisionLog> log_;        // null: there is none
   const ChainedTuner* chained_ = nullptr;   // null: there is none, or its init failed
   void* chained_context_ = nullptr;

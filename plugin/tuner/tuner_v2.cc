@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner interface, version 2 (NCCL 2.21): names one pair instead of pricing all. NCCL 2.21 takes the
-// named pair unchecked, and over the user's NCCL_ALGO and NCCL_PROTO: so only pairs that every machine has
-// are named, and nothing where the user pinned one.
+// NCCL's tuner interface, version 2 (NCCL 2.21). It names one pair instead of pricing all. NCCL 2.21 uses the
+// named pair unchecked, and even against the user's NCCL_ALGO and NCCL_PROTO. So only pairs that every
+// machine has are named, and none if the user pinned one.
 #include "src/nccl_abi/tuner_v2.h"
 
 #include "plugin/runtime/mask_meetings.h"
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// A table as the later versions have it: possible pairs at one price.
+// A cost table as in the later versions, with one price for all possible pairs.
 class NamedPair {
  public:
   explicit NamedPair(Collective collective) {
@@ -19,7 +19,7 @@ class NamedPair {
   }
   float* costs() { return costs_; }
 
-  // The pair that was priced at nothing; leaves both as they are when there is none.
+  // Returns the pair with price 0; leaves both arguments unchanged if there is none.
   void Read(int* algorithm, int* protocol) const {
     for (int i = 0; i < kAlgorithms * kProtocols; ++i) {
       if (costs_[i] != 0.0f) continue;
@@ -38,7 +38,7 @@ ncclResult_t Init(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void
   return ncclSuccess;
 }
 
-// NCCL offers no table here, so a rank's own table stands in for it.
+// This version passes no cost table, so the session gets a table made here.
 ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int, int, int n_pipe_ops,
                          int* algorithm, int* protocol, int* channels) {
   static const bool pinned = PairsArePinned();

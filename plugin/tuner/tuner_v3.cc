@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner interface, version 3 (NCCL 2.22 and 2.23): version 4 without the registered buffers.
+// NCCL's tuner interface, version 3 (NCCL 2.22 and 2.23): like version 4, but without the flag of registered
+// buffers.
 #include "src/nccl_abi/tuner_v3.h"
 
 #include "plugin/tuner/tuner_session.h"

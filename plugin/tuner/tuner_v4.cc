@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner interface, version 4 (NCCL 2.24 to 2.27): it names neither the communicator nor NCCL's
-// constants.
+// NCCL's tuner interface, version 4 (NCCL 2.24 to 2.27): init gets neither an identifier of the communicator
+// nor NCCL's constants.
 #include "src/nccl_abi/tuner_v4.h"
 
 #include "plugin/tuner/tuner_session.h"
@@ -16,7 +16,7 @@ ncclResult_t Init(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void
 ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** table,
                          int n_algorithms, int n_protocols, int registered, int* channels) {
   if (context == nullptr) return ncclSuccess;
-  // The parameter's type is NCCL's; what it points to is one flat array of float.
+  // The parameter has NCCL's type, but it points to one flat array of float.
   static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),
                                                n_algorithms, n_protocols, registered, channels});
   return ncclSuccess;

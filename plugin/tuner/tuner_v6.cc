@@ -19,7 +19,7 @@ ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t 
                                       float** table, int n_algorithms, int n_protocols, int registered,
                                       int* channels) {
   if (context == nullptr) return ncclSuccess;
-  // The parameter's type is NCCL's; what it points to is one flat array of float.
+  // The parameter has NCCL's type, but it points to one flat array of float.
   static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),
                                                n_algorithms, n_protocols, registered, channels});
   return ncclSuccess;

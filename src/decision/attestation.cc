@@ -22,11 +22,10 @@ constexpr Row kRows[] = {
 #undef DYNAMICCL_ATTESTED_ROW
 };
 
-// Ranks that a message names at most: a line that names every rank of a large job would be
-// unreadable.
+// A message names at most this many ranks: a line that names every rank of a large job would be unreadable.
 constexpr size_t kNamedRanks = 8;
 
-// A value as messages show it.
+// Returns the value as messages print it: at most 128 characters, "none" for an empty value.
 std::string Shown(const std::string& value) {
   return value.empty() ? "none" : value.substr(0, 128);
 }

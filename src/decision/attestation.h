@@ -10,9 +10,10 @@
 
 namespace dynamiccl {
 
-// The values that must be equal on all ranks before any rank uses a table, each with the words for it in
-// messages. All are short texts, so that a difference can be shown. `place` and `mask` belong to a situation
-// (mask_agreement.h): the call number at which the mask was seen, and the mask.
+// The values that must be equal on all ranks before any rank uses a table, each with its name in messages.
+// All are short texts, so that a message can print a difference. Only meetings about a situation
+// (mask_agreement.h) set `place` and `mask`: the number of the call at which the rank saw the mask, and the
+// mask.
 #define DYNAMICCL_ATTESTED_VALUES(X)                                                                   \
   X(build, "build of libdynamiccl.so")                                                                 \
   X(mode, "mode")                                                                                      \
@@ -51,34 +52,36 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// Late meetings about situations at most. A rank that is late for one costs the others a wait of a twentieth
-// of the leader's time-out, so all of them together last as long as the one wait for a communicator.
+// The leader accepts at most this many late meetings about situations in a job. A rank that is late for one
+// makes the others wait a twentieth of the leader's time-out, so all late meetings together cost no more than
+// one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
-// The leader's side of one meeting, owned by the control server (plugin/runtime), one thread at a time. Pure
-// state, without sockets and clocks. Once there is a verdict it never changes, so every rank that asks learns
+// The leader's side of one meeting. The control server (plugin/runtime) owns it; one thread at a time. It is
+// pure state, without sockets and clocks. A verdict never changes once it exists, so every rank that asks
+// receives the same one.
 // the same.
 class Attestation {
  public:
-  // `n_ranks`: ranks that must pledge. `only_with_leader`: for communicators that are made from a unique id.
-  // There is no yes unless the leader's process is one of the ranks, whose end is then the end of the
-  // communicator too. Their members are the ranks 0 to n_ranks - 1.
+  // `n_ranks`: ranks that must pledge. `only_with_leader`: the communicator is made from a unique id. Its
+  // members are then the ranks 0 to n_ranks - 1, and the verdict can be yes only if the leader's process is
+  // one of these ranks. Then the communicator does not outlive its leader.
   explicit Attestation(int n_ranks, bool only_with_leader = false)
       : n_ranks_(n_ranks), members_are_known_(only_with_leader), leader_missing_(only_with_leader) {}
 
-  // A rank pledges that it will use its table if, and only if, the verdict is yes. `member` is any number
-  // unique to the rank: its rank, or for a child of a split its rank in the parent. A rank may pledge again,
-  // to ask for the verdict. Pledges after the verdict change nothing.
+  // A rank promises to use its table if, and only if, the verdict is yes. `member` is any number unique to
+  // the rank: its rank, or for a child of a split its rank in the parent. A rank may pledge again to ask for
+  // the verdict. Pledges after the verdict change nothing.
   void Pledge(int member, int n_ranks, const AttestedValues& values);
-  // One of the ranks that pledge is the leader's process.
+  // One of the pledging ranks runs in the leader's process.
   void LeaderTakesPart() { leader_missing_ = false; }
   // A rank takes no part, so the verdict is no.
   void Decline(int member, const std::string& why);
-  // The time is up: the verdict is no. It names the ranks that are missing, or those that pledged where the
-  // others are not known: only a parent's ranks know which of them are in the child.
+  // The time is up: the verdict is no. Its reason names the missing ranks. In a child of a split the leader
+  // does not know which ranks of the parent are missing, so the reason names those that pledged.
   void Expire();
-  // The same ranks have met before in vain. A rank that was missing then is not coming now, so the earlier
-  // verdict is taken over.
+  // An earlier meeting of the same ranks failed. A rank that was missing then will not come now, so this
+  // meeting ends with the earlier verdict.
   void EndAs(const Verdict& earlier);
 
   // Empty until the meeting has ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another answer for the same collective of the same call leaves the chunk to NCCL.
+// If two questions about the same collective of one call get different answers, the chunk is left to NCCL.
 #include "src/decision/chunk_choice.h"
 
 namespace dynamiccl {

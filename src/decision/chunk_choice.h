@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunk sizes for the calls of a group. NCCL first asks about configurations and later about chunks. The
-// later questions name neither the call nor its size, only a channel's part of it, so the answers to the
-// earlier ones are kept. They count only where all questions about the collective were answered alike.
+// later questions name neither the call nor its size, only a channel's part of the data, so this class keeps
+// the answers to the earlier questions. It uses them only if all questions about the collective had the same
+// answer.
 #pragma once
 
 #include <array>
@@ -12,14 +13,14 @@
 
 namespace dynamiccl {
 
-// The answers on one communicator, owned by its tuner session (plugin/tuner); one thread at a time.
-// Everything that goes in is equal on all ranks, so the sizes that come out are equal too.
+// The answers on one communicator. Its tuner session (plugin/tuner) owns the object; one thread at a time.
+// All inputs are equal on all ranks, so the returned sizes are equal too.
 class ChunkChoice {
  public:
-  // Keeps what the configuration of a batch of the call became. `chunk_bytes` 0: the chunk is NCCL's.
+  // Notes the decided configuration of one batch of a call. `chunk_bytes` 0: NCCL chooses the chunk size.
   void Note(uint64_t call_number, Collective collective, const CollectiveConfig& config,
             uint64_t chunk_bytes);
-  // Returns the chunk size in bytes for a question about this call; 0: NCCL's.
+  // Returns the chunk size in bytes for a question about this call; 0: NCCL chooses.
   uint64_t At(uint64_t call_number, Collective collective, Algorithm algorithm, Protocol protocol) const;
 
  private:

@@ -25,10 +25,10 @@ constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
 constexpr uint16_t kMessageVersion = 5;
 constexpr size_t kBlockBytes = 60;
-// Bytes of a text in a message at most; four times as many for the reason of a verdict.
+// A text in a message has at most this many bytes; the reason of a verdict may have four times as many.
 constexpr size_t kTextLimit = 128;
-// Purposes of a unique id with a block: a new communicator, ranks that join one, or a new communicator whose
-// ranks meet before NCCL's init.
+// What a unique id with a block is for: a new communicator, ranks that join a communicator, or a new
+// communicator whose ranks also meet before NCCL initialises it.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
 constexpr uint8_t kBeginningWithMeeting = 2;
@@ -38,8 +38,8 @@ uint8_t PurposeOf(const UniqueIdBlock& block) {
   return block.before_init ? kBeginningWithMeeting : kBeginning;
 }
 
-// "::ffff:a.b.c.d" holds IPv4 as well, so one field of 16 bytes serves both. False: the address is not
-// numeric.
+// Writes an IPv6 address, or an IPv4 address as "::ffff:a.b.c.d", so one field of 16 bytes serves both.
+// Returns false if the address is not numeric.
 bool ToBytes(const std::string& address, uint8_t* bytes) {
   if (::inet_pton(AF_INET6, address.c_str(), bytes) == 1) return true;
   return ::inet_pton(AF_INET6, ("::ffff:" + address).c_str(), bytes) == 1;
@@ -54,7 +54,7 @@ std::string ToAddress(const uint8_t* bytes) {
                                                                               : view);
 }
 
-// The first half of SHA-256(label, parts). Labels keep tokens of different kinds apart.
+// The first half of SHA-256(label, parts). A label for each kind of token keeps the kinds distinct.
 class HalfDigest {
  public:
   explicit HalfDigest(std::string_view label) { sha_.Update(std::as_bytes(std::span(label))); }
@@ -104,7 +104,7 @@ Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Cont
 
 }  // namespace
 
-// A free tail is all zero.
+// NCCL leaves an unused tail all zero.
 bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
   return std::all_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte == 0; });
@@ -339,8 +339,8 @@ Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const Control
 
 namespace {
 
-// Checks that everything was read, nothing is left, and `fits`: the values are possible and about the
-// communicator that was meant.
+// Returns an error if the body was too short or too long, or if `fits` is false. The caller sets `fits` when
+// the values are possible and the message is about the expected communicator.
 Status CheckRead(const ByteReader& reader, bool fits, const char* what) {
   if (!reader.ok() || reader.remaining() != 0)
     return MakeError(ErrorKind::kCorrupt, "{} of a wrong length", what);

@@ -30,15 +30,15 @@ using ControlSecret = std::array<uint8_t, 16>;
 
 // Size of an ncclUniqueId.
 inline constexpr size_t kUniqueIdBytes = 128;
-// Bytes 64 to 127 carry the block: NCCL's handle ends before them, and nine releases were seen to carry them
-// along and never read them.
+// Bytes 64 to 127 carry the block. NCCL's handle ends before byte 64, and nine tested releases copied these
+// bytes along and never read them.
 inline constexpr size_t kUniqueIdBlockOffset = 64;
 
 // Where the ranks of a communicator meet, and the key of their messages.
 struct MeetingPoint {
   std::string address;  // IPv4 or IPv6, numeric
   uint16_t port = 0;
-  // Token of the communicator whose unique id this comes from.
+  // Token of the communicator for whose unique id this meeting point was made.
   ControlToken root{};
   ControlSecret secret{};
   // The ranks also meet before NCCL initialises the communicator of the unique id.
@@ -52,11 +52,11 @@ struct UniqueIdBlock {
   std::string address;
   uint16_t port = 0;
   ControlSecret secret{};
-  // First half of the policy's digest: it tells a rank with another policy from a rank that cannot be
-  // reached.
+  // First half of the policy's digest. With it a rank can tell a leader with another policy from a leader
+  // that cannot be reached.
   std::array<uint8_t, 16> policy{};
-  // In an id for ranks that join a communicator (ncclCommGrow): the name that it will have. `policy` is not
-  // written then.
+  // Set in an id for ranks that join a communicator (ncclCommGrow): the token of the grown communicator. Such
+  // an id does not carry `policy`.
   std::optional<ControlToken> grown;
   // In an id for a new communicator: its ranks are to meet before NCCL initialises it.
   bool before_init = false;
@@ -78,14 +78,15 @@ ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colo
 ControlToken BirthToken(const ControlToken& communicator);
 // The token of a meeting about a situation's mask on a communicator.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
-// The root for ranks that know only the secret.
+// The root token for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
-// The secret for ids without a block: all who hold the id know it, and nobody else does.
+// The secret for ids without a block. It is derived from the id, so exactly the holders of the id know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// What ranks meet about. The leader waits longer for a communicator or its birth, which comes once in a job,
-// than for a situation. The leader's process must be a rank of the communicator, except for kSituation, which
-// is for situations of an attested communicator, and for children.
+// The subject of a meeting. The leader waits longer for a communicator or its birth, which occurs once, than
+// for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
+// children of a split. kSituation is for situations of a child, or of a communicator that is already
+// attested.
 enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a meeting, or its refusal to take part.
@@ -94,13 +95,13 @@ struct PledgeMessage {
   ControlToken communicator{};  // or a SituationToken
   int32_t member = 0;
   int32_t n_ranks = 0;
-  std::string declines;  // not empty: this rank takes no part, and why
+  std::string declines;  // why this rank takes no part; empty: it takes part
   AttestedValues values;
   MeetingAbout about = MeetingAbout::kCommunicator;
-  bool of_leader = false;  // this rank's process is the one at which all meet
+  bool of_leader = false;  // this rank runs in the leader's process
 };
 
-// A rank of an attested communicator opens the connection on which tables are switched.
+// A rank of an attested communicator opens the connection that carries table switches.
 struct JoinMessage {
   ControlToken root{};
   ControlToken communicator{};
@@ -139,11 +140,11 @@ struct TimesMessage {
   std::vector<CallTime> times;  // at most kMaxTimes
 };
 
-// The leader's word to a rank on what to time.
+// Tells a rank which of its calls to time. The leader sends it.
 struct TimingMessage {
   ControlToken communicator{};
-  bool tells = false;      // the rank reports times
-  uint64_t all_until = 0;  // calls before this number are all to be timed
+  bool tells = false;      // the rank is to report times
+  uint64_t all_until = 0;  // the rank times every call below this number
 
   friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
 };
@@ -159,11 +160,11 @@ enum class ControlKind : uint16_t {
   kTiming = 7
 };
 
-// Bytes of a message at most: two pages, for twelve short texts or a plan.
+// The most bytes of a message: two pages, enough for twelve short texts or a plan.
 inline constexpr size_t kMaxMessageBytes = 8192;
-// Bytes of a plan at most; the rest is for the message's other fields.
+// The most bytes of a plan; the rest of the message is for its other fields.
 inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
-// Times in one message at most. 400 of 17 bytes fit.
+// The most times in one message, 17 bytes each.
 inline constexpr size_t kMaxTimes = 400;
 // Magic, version, kind and length of the body.
 inline constexpr size_t kMessageHeaderBytes = 12;
@@ -184,7 +185,8 @@ ControlKind KindOf(std::span<const std::byte> message);
 // Bytes of the whole message that begins with `header`; empty if this is no message of this version, or too
 // long.
 std::optional<size_t> MessageBytes(std::span<const std::byte> header);
-// The token by which a leader finds the secret of a pledge or a join; not yet authenticated.
+// Returns the token by which a leader finds the secret of a pledge or a join. The token is not yet
+// authenticated.
 std::optional<ControlToken> RootOf(std::span<const std::byte> message);
 // Each reads an authenticated message. kCorrupt: another kind, a wrong authentication code, another
 // communicator, or a body that is too short or too long.

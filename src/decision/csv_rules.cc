@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The eight columns of NCCL's example, and with its two optional ones.
+// NCCL's example has eight columns and two optional ones.
 constexpr size_t kRequiredColumns = 8;
 constexpr size_t kMaxColumns = 10;
 
@@ -30,7 +30,7 @@ std::vector<std::string_view> SplitColumns(std::string_view line) {
   }
 }
 
-// Reads one line; keeps the place for messages. The text and the name must outlive it.
+// Reads one line and remembers its number for error messages. The text and the name must outlive the reader.
 class LineReader {
  public:
   LineReader(std::string_view line, const std::string& name, int number)
@@ -101,14 +101,14 @@ class LineReader {
     return value;
   }
 
-  // Empty where the column is missing or -1.
+  // Returns an empty optional if the column is missing or -1.
   Result<std::optional<int>> Condition(size_t column) const {
     if (column >= columns_.size() || columns_[column] == "-1") return std::optional<int>{};
     DYNAMICCL_TRY(const int value, Number<int>(column, 0, INT32_MAX));
     return std::optional<int>{value};
   }
 
-  // An error about a column, which quotes what stands there.
+  // Returns an error about a column and quotes the column's text.
   Status Wrong(size_t column, std::string_view what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: '{}' {}", name_, number_, column + 1,
                      columns_[column].substr(0, 40), what);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that stands for everything that a rank has decided on a communicator so far. It is equal on all
-// ranks as long as they decide alike; once they did not, it differs for good (but for a chance of about
-// 2^-64). The ranks report it at round call numbers, and digest_comparison.h compares the reports.
+// A digest of all decisions that a rank has made on a communicator so far. It is equal on all ranks as long
+// as they decide alike. After a difference it stays different (except with a probability of about 2^-64). The
+// ranks report it at round call numbers, and digest_comparison.h compares the reports.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// The number before call `call`: it stands for all decisions of lower call numbers.
+// The digest when call `call` begins: it covers the decisions of all lower call numbers.
 struct DigestCheckpoint {
   uint64_t call = 0;
   uint64_t digest = 0;
@@ -26,18 +26,18 @@ struct DigestCheckpoint {
 // Checkpoints are kept at multiples of this many calls: every few milliseconds in a busy job, every few
 // seconds in a quiet one.
 inline constexpr uint64_t kCheckpointCalls = 256;
-// Checkpoints kept: for each power of two the last multiple of it, in units of kCheckpointCalls. Ranks that
-// look at different times then have round call numbers in common. 2^15 x 256 calls are more than a job issues
-// between two looks.
+// Number of kept checkpoints. For each power of two the digest keeps the last multiple of it, in units of
+// kCheckpointCalls. Ranks that report at different times thus have round call numbers in common. A job issues
+// fewer than 2^15 x 256 calls between two reports.
 inline constexpr int kKeptCheckpoints = 16;
 
-// The digest of one communicator on one rank, owned by its SwitchableTables (plugin/runtime). The issuing
+// The digest of one communicator on one rank. Its SwitchableTables (plugin/runtime) owns it. The issuing
 // thread writes it while NCCL decides a call, and any thread may read the checkpoints. It uses no lock or
 // system call, and only Behind allocates.
 class DecisionDigest {
  public:
-  // Issuing thread: call `number` begins. A call that NCCL refused begins again with its number, and its
-  // decisions are taken back.
+  // Issuing thread: call `number` begins. If NCCL refused a call, the call begins again with the same number,
+  // and its earlier decisions are taken back.
   void Begin(uint64_t number) {
     last_ = kNothing;
     if (number == call_) {
@@ -49,8 +49,8 @@ class DecisionDigest {
     if (number % kCheckpointCalls == 0 && number != 0) Keep();
   }
 
-  // Issuing thread: adds what a table of that version decided about a question of the call. A question that
-  // NCCL asks again at once is no second decision.
+  // Issuing thread: adds the decision of a table of that version about one question of the call. NCCL
+  // sometimes repeats a question at once; the repetition is not counted.
   void Add(const DecisionKey& key, const CollectiveConfig& config, uint32_t table_version) {
     const uint64_t decided =
         uint64_t{table_version} << 32 | uint64_t{static_cast<uint8_t>(config.algorithm) & 15u} << 28 |
@@ -68,7 +68,7 @@ class DecisionDigest {
     for (const Slot& slot : kept_) {
       const uint64_t call = slot.call.load(std::memory_order_acquire);
       const uint64_t digest = slot.digest.load(std::memory_order_acquire);
-      // A checkpoint that is being written is there at the next look.
+      // Skips a checkpoint that the issuing thread is writing; the next call of Behind returns it.
       if (call == kBeingWritten || slot.call.load(std::memory_order_relaxed) != call) continue;
       if (call > after) found.push_back({call, digest});
     }
@@ -89,8 +89,8 @@ class DecisionDigest {
     return word ^ word >> 32;
   }
 
-  // Writes a checkpoint before the decisions of call_. A reader that sees the new digest also sees that the
-  // slot is being written, or the new call.
+  // Writes the checkpoint before the decisions of call_. A reader that sees the new digest also sees
+  // kBeingWritten or the new call number, and so notices the change.
   void Keep() {
     const int power = std::countr_zero(call_ / kCheckpointCalls);
     Slot& slot = kept_[static_cast<size_t>(power < kKeptCheckpoints ? power : kKeptCheckpoints - 1)];
@@ -102,7 +102,7 @@ class DecisionDigest {
   static constexpr uint64_t kBeingWritten = ~uint64_t{0};
   static constexpr uint64_t kNothing = ~uint64_t{0};
 
-  // The call under way, the digest with and without its decisions, and the last decision.
+  // The call under way; the digest with its decisions (rolling_) and without them; and the last decision.
   uint64_t call_ = ~uint64_t{0};
   uint64_t rolling_ = 0;
   uint64_t before_call_ = 0;

@@ -72,7 +72,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 }
 
 [[gnu::hot]] Decision DecisionEngine::Decide(const DecisionKey& key, const ConfigMask& allowed) {
-  // With nothing allowed no entry may be computed: the table would keep it.
+  // Returns before any table entry is computed: an entry computed with an empty mask would stay for good.
   if (static_cast<int>(key.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(key, allowed);
   if (options_.turns) decision.turn = options_.turns->turn();
@@ -81,7 +81,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
     decision.config = WithLegalChannels(config);
     return decision;
   }
-  // A call that is left to NCCL shows what NCCL's choice takes.
+  // A call that is left to NCCL serves as a sample of NCCL's choice.
   if (!config.leaves_nccl_alone()) decision.use = CallUse::kDefaultSample;
   decision.asked_for = kLeaveNcclAlone;
   decision.chunk_bytes = 0;
@@ -103,7 +103,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }
 
-// A group whose end is only simulated is no call of the program's steps.
+// A group whose end is only simulated is no part of a training step, so it must not advance the turns.
 const OverrideRules& DecisionEngine::RulesFor(const RuleSubject& subject, const DecisionKey& key) {
   if (!options_.turns) return *options_.rules;
   return key.is_call ? options_.turns->At(subject, key.call_number) : options_.turns->Now();
@@ -122,8 +122,8 @@ CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) cons
       options_.max_channels > 0 ? std::min(options_.max_channels, kMaxNcclChannels) : kMaxNcclChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
   if (options_.channels_are_pinned) config.channels = 0;
-  // Up to 2.30 NCCL uses CollNet's number unchecked. Without knowing the communicator's channels, the number
-  // is left to NCCL.
+  // NCCL up to 2.30 uses the number for CollNet unchecked. If the communicator's channels are unknown, NCCL
+  // chooses the number.
   if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;
   return config;
 }

@@ -16,15 +16,15 @@
 
 namespace dynamiccl {
 
-// The answer to one question, with what led to it.
+// The answer to one question, and how it came about.
 struct Decision {
-  CollectiveConfig config;  // what NCCL is told; kLeaveNcclAlone: its own choice
+  CollectiveConfig config;  // the answer to NCCL; kLeaveNcclAlone: NCCL chooses
   DecidedBy decided_by = DecidedBy::kNccl;
-  CallUse use = CallUse::kChoice;  // what the plan of the table's version makes of the call
-  CollectiveConfig asked_for;      // `config` before it was fitted to the communicator's channels
+  CallUse use = CallUse::kChoice;  // the purpose of the call by the plan of the table's version
+  CollectiveConfig asked_for;      // `config` before its channels were limited to the communicator's
   CollectiveConfig policy_choice;  // what would have been asked for without the plan
   uint64_t chunk_bytes = 0;        // chunk size for `config`; 0: NCCL's
-  uint32_t turn = 0;               // number of the turn, where rules take turns; 0: none
+  uint32_t turn = 0;               // number of the turn if rules take turns; 0: none
 };
 
 // A cell that costs this many times the best one, or more, may not be chosen. NCCL prices cells that must not
@@ -40,7 +40,7 @@ struct EngineOptions {
   int n_nodes = 1;
   int n_ranks = 1;
   int max_channels = 0;                        // channels of the communicator; 0: unknown
-  bool channels_are_pinned = false;            // the user fixed the number of channels: it stays NCCL's
+  bool channels_are_pinned = false;            // the user fixed the number of channels, so NCCL decides it
   std::shared_ptr<const OverrideRules> rules;  // may be null
   // In place of rules, for this engine alone; null: rules do not take turns. With turns, only the thread that
   // issues the communicator's calls may ask about calls.
@@ -58,21 +58,21 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options);
 
-  // Null: the policy alone.
+  // Returns the version's plan; null: the policy alone decides.
   const PlannedTable* plan() const { return options_.plan.get(); }
-  // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of it, or
-  // kLeaveNcclAlone.
+  // `allowed` is what NCCL offers on every rank (mask_agreement.h). The answer is one of these,
+  // or kLeaveNcclAlone.
   Decision Decide(const DecisionKey& key, const ConfigMask& allowed);
 
  private:
-  // Everything but Decision::config, from rules, plan and policy.
+  // Returns all members but Decision::config, from rules, plan and policy.
   Decision Propose(const DecisionKey& key, const ConfigMask& allowed);
-  // Returns the rules that hold for the call. The engine must have rules or turns.
+  // Returns the rules for the call. The engine must have rules or turns.
   const OverrideRules& RulesFor(const RuleSubject& subject, const DecisionKey& key);
-  // What the plan makes of the policy's choice.
+  // Returns the decision by the version's plan, given the policy's choice.
   Decision Planned(const TableKey& entry, const CollectiveConfig& policy_choice,
                    const DecisionKey& key) const;
-  // The config with a number of channels that the communicator can have.
+  // Returns the config with its channels limited to what the communicator can have.
   CollectiveConfig WithLegalChannels(CollectiveConfig config) const;
 
   const EngineOptions options_;

@@ -16,19 +16,19 @@
 
 namespace dynamiccl {
 
-// What an entry is looked up by.
+// The key of a table entry.
 struct TableKey {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
   Role role = Role::kUnknown;  // as recognised
 };
 
-// Computes an entry. It must be a pure function of its arguments and of values that all ranks attested, and
-// thread-safe. `allowed` is what NCCL offers on every rank.
+// Computes an entry. The function must be thread-safe, and pure in its arguments and in values that all ranks
+// attested. `allowed` holds the configurations that NCCL offers on every rank.
 using EntryFunction = std::function<CollectiveConfig(const TableKey& key, const ConfigMask& allowed)>;
 
-// The table of one policy on one communicator, owned by a DecisionEngine. Any thread. It has a fixed size of
-// 41 KB and never allocates after it was made.
+// The table of one policy on one communicator, owned by a DecisionEngine and used by any thread. It has a
+// fixed size of 41 KB and never allocates after construction.
 class DecisionTable {
  public:
   explicit DecisionTable(EntryFunction compute) : compute_(std::move(compute)) {}

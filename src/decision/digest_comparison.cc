@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each call number a count of ranks by digest. Judge looks at call numbers in rising order, so the first
-// difference that it finds begins where all ranks last agreed.
+// Counts, for each call number, the ranks by digest. Judge looks at call numbers in rising order, so the
+// first difference that it finds lies after the last call number at which all ranks agreed.
 #include "src/decision/digest_comparison.h"
 
 #include <fmt/format.h>
@@ -11,11 +11,11 @@
 namespace dynamiccl {
 namespace {
 
-// Call numbers kept at most, which limits the memory of a large job's leader. Ranks that look at different
-// times report different call numbers, and all ranks soon report the round ones, so the least round ones are
-// dropped.
+// The most call numbers that are kept, to limit the memory on the leader of a large job. Ranks that report at
+// different times report different call numbers, but all of them soon report the round ones. So the least
+// round numbers are dropped first.
 constexpr size_t kMaxOpen = 64;
-// Ranks that a message names at most: a line that names every rank of a large job would be unreadable.
+// A message names at most this many ranks: a line that names every rank of a large job would be unreadable.
 constexpr size_t kNamedRanks = 8;
 
 }  // namespace
@@ -41,7 +41,7 @@ void DigestComparison::Take(int rank, const DigestCheckpoint& checkpoint, int64_
     spoken.heard[index] = true;
     ++spoken.n_heard;
     Alike& alike = spoken.said[checkpoint.digest];
-    // The first digest that differs has just arrived.
+    // This is the first digest that differs from the others at this call number.
     if (spoken.said.size() == 2 && alike.n_ranks == 0) spoken.differ_ns = now_ns;
     if (++alike.n_ranks <= kNamedRanks) alike.first.push_back(rank);
   }
@@ -60,7 +60,7 @@ std::optional<Divergence> DigestComparison::Judge(int64_t now_ns) {
     const bool all = spoken.n_heard == n_ranks_;
     const bool differ = spoken.said.size() > 1;
     if (differ && (all || now_ns >= spoken.differ_ns + kDigestPatienceNs)) return Between(call, spoken);
-    // A digest stands for all calls before it, so earlier reports add nothing.
+    // A digest covers all calls before it, so reports about earlier call numbers are no longer needed.
     if (all && !differ) agreed_until_ = call;
   }
   open_.erase(open_.begin(), open_.upper_bound(agreed_until_));

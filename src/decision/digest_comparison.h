@@ -15,15 +15,15 @@
 
 namespace dynamiccl {
 
-// Nanoseconds that the other ranks have to report their digest once two ranks differ at a call number. Ranks
-// look once a second, so 3 s give each of them two more looks.
+// When two ranks differ at a call number, the other ranks have this many nanoseconds to report theirs. Ranks
+// report once a second, so 3 s give each of them two more reports.
 inline constexpr int64_t kDigestPatienceNs = 3'000'000'000;
 
-// Some calls from `from` on and before `until` were decided differently.
+// The ranks decided some calls differently, from call `from` up to but not including call `until`.
 struct Divergence {
   uint64_t from = 0;
   uint64_t until = 0;
-  // Ranks that differ from most, at most eight. Where no digest has a majority, all ranks that reported.
+  // Up to eight ranks that differ from the majority, or any ranks that reported if no digest has a majority.
   std::vector<int> ranks;
   size_t n_ranks = 0;      // number of such ranks, the unnamed ones included
   bool from_most = false;  // a majority of the reporting ranks agrees
@@ -36,32 +36,32 @@ struct Divergence {
 std::string Describe(const Divergence& divergence, const std::vector<int>& names);
 
 // The comparison for one communicator, owned by its leader's SwitchLeadership (plugin/runtime); control
-// thread only. Pure state, without sockets and clocks; time is an argument. Its memory is limited to 64 call
+// thread only. It is pure state, without sockets and clocks; time is an argument. It keeps at most 64 call
 // numbers that not all ranks have reported.
 class DigestComparison {
  public:
   explicit DigestComparison(int n_ranks) : n_ranks_(static_cast<size_t>(n_ranks)) {}
 
-  // Adds what a rank reports. A rank reports each checkpoint once; repetitions count for nothing.
+  // Adds a rank's report. A second report of the same checkpoint is ignored.
   void Take(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns);
-  // Returns a difference once it is certain which ranks it is about, or once kDigestPatienceNs have passed.
+  // Returns a difference once all ranks have reported or kDigestPatienceNs have passed since it showed.
   std::optional<Divergence> Judge(int64_t now_ns);
 
  private:
   // Ranks that reported the same digest.
   struct Alike {
     size_t n_ranks = 0;
-    std::vector<int> first;  // the first of them, for messages
+    std::vector<int> first;  // up to eight of them, for messages
   };
   // What was reported about one call number.
   struct Spoken {
-    std::vector<bool> heard;  // by rank: it has reported
+    std::vector<bool> heard;  // by rank: true once it has reported
     size_t n_heard = 0;
     std::map<uint64_t, Alike> said;  // by digest
     int64_t differ_ns = 0;           // when the second digest arrived
   };
 
-  // Forgets the call number that the fewest ranks will report.
+  // Drops the least round call number, which is the one that the fewest ranks will report.
   void DropLeastRound();
   // Describes the difference at call number `until`.
   Divergence Between(uint64_t until, const Spoken& spoken) const;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settled situations live in a hash table with open addressing that readers use without a lock; words are
-// written once. Open situations are few and live in a map under the lock.
+// Settled situations are in a hash table with open addressing, which readers use without a lock because a
+// word is written only once. Open situations are few; they are in a map under the lock.
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr int kMaskBits = kAlgorithms * kProtocols;
-// A key has 3 bits for the collective, 8 for the size class and 31 for the operands. A word holds the key
-// above the mask above the bit that is always set.
+// A key has 3 bits for the collective, 8 for the size class and 31 for the operands. A word holds, from the
+// top: the key, the mask, and a bit that is always set.
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
-// Exchanges of one situation at most. The last one is at its 16,384th call; then it is refused for good.
+// The most exchanges of one situation. The last one is at its 16,384th call; after that the situation stays
+// with NCCL.
 constexpr int kMaxAttempts = 8;
 
 uint64_t KeyOf(const CallSituation& situation) {
@@ -57,7 +58,7 @@ std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation)
                                                          const ConfigMask& seen) {
   const uint64_t word = Find(KeyOf(situation));
   if (word != 0) return MaskOf(word);
-  // Waits without the lock, because another thread may be asking about another situation.
+  // Waits without the lock, because another thread may ask about another situation meanwhile.
   if (const auto awaited = AwaitedBy(situation, call_number)) awaited->Wait();
   return AtOpen(situation, call_number, seen);
 }
@@ -78,7 +79,7 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   const bool known = open_.contains(key);
   if (!known && n_settled_ + open_.size() >= kMaxSettled) return std::nullopt;
   Open& open = open_[key];
-  // A group may ask about a situation more than once: it is one call.
+  // A group may ask about a situation more than once, but it is only one call.
   if (known && call_number == open.last_call) return std::nullopt;
   open.last_call = call_number;
   ++open.calls;

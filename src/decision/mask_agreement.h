@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which configurations may be chosen: those that NCCL offers on every rank.
 //
-// A rank learns what NCCL offers only when NCCL asks it about a call. So the ranks exchange their masks for
-// each situation at one of its calls, which is left to NCCL, and the result counts from a later call of the
-// situation on:
-//   call n      this rank sends its mask to the leader and goes on; NCCL's choice
-//   next call   takes the verdict, and waits for it if it is not there yet (the leader gives one within its
-//   time, and no time-out of a rank that has pledged decides):
-//     equal on all ranks    the mask holds from this call on, for good
+// A rank learns what NCCL offers only when NCCL asks it about a call. So for each situation the ranks
+// exchange their masks at one of its calls, which is left to NCCL. The result is used from a later call of
+// the situation on:
+//   call n      This rank sends its mask to the leader and continues; NCCL's choice.
+//   next call   This rank takes the verdict, and waits if it is not there yet. The leader decides within its
+//               time-out; no rank that has pledged decides by a time-out of its own. The verdict is one of:
+//     equal on all ranks    the mask is used from this call on, for good
 //     different             NCCL's choice, for good
-//     a rank was late       NCCL's choice; the exchange is tried again at the 4th, 16th, 64th, ... call
-// All ranks make these steps at the same calls, because they count calls alike and a verdict never changes.
+//     a rank was late       NCCL's choice; the exchange is repeated at the 4th, 16th, 64th, ... call
+// All ranks take these steps at the same calls, because they count calls alike and a verdict never changes.
 #pragma once
 
 #include <array>
@@ -29,17 +29,17 @@
 
 namespace dynamiccl {
 
-// Everything that NCCL's offer depends on, in values equal on all ranks.
+// Everything on which NCCL's offer depends, in values that are equal on all ranks.
 struct CallSituation {
   Collective collective = Collective::kAllReduce;  // one of the tunable ones
   SizeClass size_class;
   uint32_t operands = 0;  // digest of data types and operators (AddOperands), below 2^31
 };
 
-// Adds one call's data type and operator to the digest of a group's calls of one collective, which is 0 at
-// first. Groups whose calls are all alike have the digest of one call.
+// Adds one call's data type and operator to `digest`, the digest of a group's calls of one collective, which
+// begins at 0. If all calls of a group are alike, the result is the digest of one call.
 inline uint32_t AddOperands(uint32_t digest, int data_type, int op) {
-  // Operators of a user's own all weigh the same.
+  // All user-defined operators count as one operator.
   constexpr int kUserOp = 5;
   constexpr uint32_t kMixed = 1u << 30;
   const auto call = static_cast<uint32_t>(1 + data_type * 8 + (op < kUserOp ? op : kUserOp));
@@ -55,33 +55,34 @@ struct MaskPledge {
   ConfigMask mask;
 };
 
-// The way to the leader, which the runtime implements.
+// Sends pledges to the leader. The runtime implements it.
 class MaskExchange {
  public:
   virtual ~MaskExchange() = default;
-  // Sends the pledge and returns at once. The verdict agrees only when all ranks pledged equal masks at the
-  // same call number. It keeps to the rules of MeetingMember.
+  // Sends the pledge and returns at once. The verdict is yes only if all ranks pledged equal masks at the
+  // same call number. Implementations follow the rules of MeetingMember.
   virtual std::shared_ptr<PendingVerdict> Pledge(const MaskPledge& pledge) = 0;
 };
 
-// The masks of one communicator on one rank, owned by its tuner session (plugin/tuner). Threads may ask at
-// the same time; a settled situation costs one load. A situation that cannot be settled stays with NCCL.
+// The masks of one communicator on one rank, owned by its tuner session (plugin/tuner). Several threads may
+// ask at the same time; a settled situation costs one load. If the ranks do not agree, the situation stays
+// with NCCL.
 class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
-  // `refused` is told every verdict that is not a yes. `most_unanswered` limits how many meetings this rank
-  // goes to until all ranks have come to one: one of the others may never come, and the leader's patience is
-  // for the whole job. 0: no limit.
+  // At calls `refused` with every verdict that is not a yes. `most_unanswered` limits the number of meetings
+  // that this rank joins before all ranks have come to one: another rank may never come, and the leader's
+  // total waiting time for late ranks is limited for the whole job. 0: no limit.
   MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
       : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
 
   // Returns the mask that holds on all ranks at this call; nothing: NCCL's choice. `seen` is what NCCL offers
-  // here. Calls come in program order. Before a situation is settled this takes a lock, and may wait for the
-  // leader once in a while.
+  // on this rank. Calls come in program order. Until a situation is settled, this takes a lock and may
+  // sometimes wait for the leader.
   std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
-  // The verdict for which At would wait; null when it would not wait.
+  // Returns the verdict for which At would wait; null if At would not wait.
   std::shared_ptr<PendingVerdict> AwaitedBy(const CallSituation& situation, uint64_t call_number);
-  // Answers like At for a question about no call: it counts nothing and sends nothing.
+  // Returns what At would return, for a question outside of calls: it counts no call and sends nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 
  private:
@@ -90,12 +91,12 @@ class MaskAgreement {
     uint64_t calls = 0;  // calls of the situation so far
     uint64_t last_call = 0;
     int attempts = 0;
-    bool due = false;  // an exchange is due but held back while this rank stays away
+    bool due = false;  // an exchange is due, but this rank joins no meetings at present
     MaskPledge pledged;
     std::shared_ptr<PendingVerdict> verdict;  // null: no exchange is under way
   };
-  // Slots of the hash table; three quarters of them may be used. Programs have dozens of situations; more
-  // than this stay with NCCL.
+  // Slots of the hash table, of which three quarters may be used. Programs have dozens of situations; any
+  // beyond the limit stay with NCCL.
   static constexpr size_t kSlots = 1024;
   static constexpr size_t kMaxSettled = kSlots * 3 / 4;
 
@@ -104,15 +105,16 @@ class MaskAgreement {
   void Settle(uint64_t key, const ConfigMask& mask);
   std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,
                                    const ConfigMask& seen);
-  // Waits for the verdict and applies it; true when the situation is settled, and `open` is gone then.
+  // Waits for the verdict and applies it. Returns true if the situation is now settled; `open` is then
+  // destroyed.
   bool TakeVerdict(uint64_t key, Open& open);
-  // True while this rank goes to no further meetings.
+  // True while this rank joins no further meetings.
   bool StaysAway() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
 
   const std::unique_ptr<MaskExchange> exchange_;
   const Refused refused_;
   const int most_unanswered_;
-  std::mutex mutex_;  // guards the members down to all_came_
+  std::mutex mutex_;  // guards the members up to all_came_
   std::map<uint64_t, Open> open_;
   size_t n_settled_ = 0;
   int pledges_ = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make it safe:
-//  1. A rank that may have pledged decides by the leader's verdict alone. No time-out of its own decides, but
-//     for a birth whose leader's process cannot be reached any more: NCCL's init cannot reach it either.
-//  2. A rank that went on alone never pledges this meeting: the leader says yes only with the pledges of all.
+//  1. A rank that may have pledged decides by the leader's verdict alone and never by its own time-out. The
+//     only exception is a birth whose leader's process cannot be reached any more: NCCL's init cannot reach
+//     it either.
+//  2. A rank that went on alone never pledges in this meeting. The leader says yes only with the pledges of
+//     all.
 #include "src/decision/meeting_member.h"
 
 namespace dynamiccl {

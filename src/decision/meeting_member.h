@@ -15,17 +15,18 @@ namespace dynamiccl {
 // leader's verdict, and that a rank which went alone never pledges.
 class MeetingMember {
  public:
-  // Is called before the first byte of the pledge leaves, each time that it is sent. False: it must not be
-  // sent, because this rank has decided. From the first true on the rank is bound, whether or not the bytes
+  // Call this before the first byte of the pledge leaves, each time that it is sent. False: the pledge must
+  // not be sent, because this rank has decided. The first true binds the rank, whether or not the bytes
   // arrive.
   bool Pledge();
   // Takes the leader's verdict. Verdicts of one meeting are all the same.
   void TakeVerdict(const Verdict& verdict);
-  // The leader could not be reached in time. A rank that has not pledged decides for NCCL's choice, which
-  // makes a yes impossible, and this returns true. A rank that has pledged decides nothing.
+  // Reports that the leader could not be reached in time. A rank that has not pledged then decides for NCCL's
+  // choice, which makes a yes impossible; returns true. A rank that has pledged decides nothing; returns
+  // false.
   bool GoAlone(const std::string& why);
-  // No call will use a verdict: the communicator is aborted, or it will not be born because its leader cannot
-  // be reached.
+  // Ends the meeting because no call will use a verdict: the communicator is aborted, or it cannot be made
+  // because its leader cannot be reached.
   void Release(const std::string& why = "the communicator is gone");
 
   // True once the rank is bound.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules are few, so matching is a walk over all of them in the order of the file.
+// Rules are few, so matching tries all of them in the order of the file.
 #include "src/decision/override_rules.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of a file at most: many times what a person writes.
+// The most bytes of a file: many times what a person writes.
 constexpr size_t kMaxBytes = 1 << 20;
 
 // An empty condition holds.

@@ -17,7 +17,7 @@
 
 namespace dynamiccl {
 
-// A call as rules see it: only values that are equal on all ranks.
+// A call as rules see it. All values are equal on all ranks.
 struct RuleSubject {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -32,7 +32,7 @@ struct OverrideRule {
   // Line of the rule in its file, for messages.
   int line = 0;
   Collective collective = Collective::kAllReduce;
-  // Both bounds belong to the range.
+  // The range includes both bounds.
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
   // kLeaveNcclAlone: NCCL's choice, whatever the policy says.
@@ -74,17 +74,18 @@ struct ParsedRules {
 // its text.
 class OverrideRules {
  public:
-  // Reads rules from `text`. `name` stands in errors, which give line and column; a name that ends in ".toml"
-  // means TOML, any other name the CSV. One wrong rule makes all of them an error.
+  // Reads rules from `text`. `name` is used in errors, which give line and column. If it ends in ".toml" the
+  // text is TOML, otherwise CSV. One wrong rule makes the whole text an error.
   static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
   // The same for a file of at most 1 MiB.
   static Result<OverrideRules> ReadFile(const std::string& path);
 
-  // Returns the first rule that matches, as NCCL's example does; null if none does. This object owns it.
+  // Returns the first rule that matches, like NCCL's example tuner; null if none does. This object owns the
+  // rule.
   const OverrideRule* Match(const RuleSubject& subject) const;
 
-  // The same for a communicator that is to be initialised. `n_nodes` is 0 if it is not known yet: then no
-  // rule with a number of nodes matches.
+  // Returns the first rule for a communicator that is to be initialised. `n_nodes` is 0 if it is not known
+  // yet; then no rule with a number of nodes matches.
   const CommunicatorRule* MatchCommunicator(int n_ranks, int n_nodes) const;
 
   const std::vector<OverrideRule>& rules() const { return parsed_.calls; }
@@ -98,7 +99,7 @@ class OverrideRules {
   Sha256Digest digest_{};
 };
 
-// Parsers of the two notations; `name` stands in errors.
+// Parsers of the two notations; `name` is used in errors.
 Result<std::vector<OverrideRule>> ParseCsvRules(std::string_view text, const std::string& name);
 Result<ParsedRules> ParseTomlRules(std::string_view text, const std::string& name);
 

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 
 // A one-time event with a value, shared by the thread that talks to the leader and the threads that issue
-// calls. Whoever makes one must resolve it, also on failure and abort: Wait has no time-out, because a rank
+// calls. Whoever creates one must resolve it, also on failure and abort. Wait has no time-out, because a rank
 // that has pledged must not decide alone.
 class PendingVerdict {
  public:

@@ -10,11 +10,11 @@
 namespace dynamiccl {
 namespace {
 
-// Steps, and calls, that must have followed each other before the first turn: a stretch of equal calls within
-// a step does not last so long.
+// The first turn begins only after this many steps and calls that repeat. A stretch of equal calls within a
+// step does not last so long.
 constexpr uint64_t kStepsBefore = 4;
 constexpr uint64_t kCallsBefore = 64;
-// Steps with another number of calls, in a row, after which turns are cut anew.
+// Turns are cut anew after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
 
 // Returns a number that is equal for calls of the same collective and size.
@@ -25,7 +25,7 @@ uint32_t KindOf(const RuleSubject& subject) {
 
 }  // namespace
 
-// Fisher and Yates's shuffle, with the hash that also draws arms.
+// A Fisher-Yates shuffle, with the hash that also draws arms.
 size_t SetOfTurn(uint32_t turn, size_t sets) {
   const uint32_t round = (turn - 1) / static_cast<uint32_t>(sets);
   std::vector<size_t> order(sets);

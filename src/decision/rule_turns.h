@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sets of rules that take turns within one job, so that what they do to a training step can be
-// compared side by side: the machine, its load and the program's state are the same for all of them.
+// Several sets of rules take turns within one job, so their effects on a training step can be compared side
+// by side: the machine, its load and the program's state are the same for all sets.
 //
-// A turn is a few whole steps under one set. The sets follow each other in rounds, and each round has an
-// order of its own:
+// A turn is a few whole steps under one set. The sets follow each other in rounds, and each round has its own
+// order:
 //     A A A | C C C | B B B || B B B | A A A | C C C || ...
-// What a step is, the calls themselves say (guard/step_period.h); before it is known the first set is in use.
-// The set of a call is a pure function of the communicator's calls before it, which NCCL requires to be the
+// The length of a step is found from the calls themselves (guard/step_period.h); until then the first set is
+// in use. The set of a call is a pure function of the communicator's earlier calls. NCCL requires these to be
+// the same on all ranks, so all ranks use the same set.
 // same on all ranks, so all ranks use the same set.
 #pragma once
 
@@ -19,26 +20,27 @@
 
 namespace dynamiccl {
 
-// Sets of rules that can take turns at most: every config of one collective, with a few numbers of channels.
+// The most sets of rules: enough for every config of one collective with a few numbers of channels.
 inline constexpr size_t kMaxRuleSets = 128;
-// Steps of a turn: the first still feels the set before and is left out of comparisons.
+// Number of steps in a turn. The first step still shows effects of the previous set, so comparisons leave it
+// out.
 inline constexpr uint32_t kLeastTurnSteps = 2;
 inline constexpr uint32_t kMaxTurnSteps = 1000;
 
-// Number of the set in use in a turn; turns count from 1. In each round of `sets` turns every set is used
-// once.
+// Returns the number of the set that a turn uses; turns count from 1. In each round of `sets` turns every set
+// is used once.
 size_t SetOfTurn(uint32_t turn, size_t sets);
 
 // The turns of one communicator. Its DecisionEngine owns it, and only the thread that issues the
 // communicator's calls uses it.
 class RuleTurns {
  public:
-  // `sets` are neither empty nor null, and attested to be equal on all ranks, as is `steps`, the number of
-  // steps of a turn.
+  // `sets` is not empty and has no null. Both `sets` and `steps`, the number of steps in a turn, are attested
+  // to be equal on all ranks.
   RuleTurns(std::vector<std::shared_ptr<const OverrideRules>> sets, uint32_t steps);
 
-  // Returns the rules for the call with this number and subject. Call numbers do not fall; within one call
-  // the rules do not change.
+  // Returns the rules for the call with this number and subject. Call numbers must not fall. The rules do not
+  // change within one call.
   const OverrideRules& At(const RuleSubject& subject, uint64_t call_number);
   // Returns the rules of the turn under way.
   const OverrideRules& Now() const { return *sets_[turn_ == 0 ? 0 : SetOfTurn(turn_, sets_.size())]; }
@@ -56,9 +58,9 @@ class RuleTurns {
   uint64_t last_call_ = 0;
   uint64_t steady_ = 0;   // calls in a row that repeat the step before
   uint64_t misfits_ = 0;  // calls in a row at which steps have another number of calls than turns assume
-  uint64_t calls_of_step_ = 0;  // in the turns; 0: none has begun
-  uint64_t taken_ = 0;          // calls since the first turn of these steps
-  uint32_t before_ = 0;         // turns of steps with another number of calls
+  uint64_t calls_of_step_ = 0;  // calls in a step, as turns assume; 0: no turn has begun
+  uint64_t taken_ = 0;          // calls since the first turn with the present step length
+  uint32_t before_ = 0;         // number of turns before the step length last changed
   uint32_t turn_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file: first line, policy line, one line for each entry in the order of the keys, and an end line
-// with the SHA-256 of everything before it. A file that was cut has no end line, so it is not mistaken for a
-// short one.
+// A text file: a first line, a policy line, one line for each entry in the order of the keys, and an end line
+// with the SHA-256 of everything before it. A truncated file has no end line, so it cannot pass for a short
+// one.
 #include "src/decision/saved_decisions.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kFirstLine = "dynamiccl-decisions 1";
 constexpr std::string_view kPolicy = "policy ";
 constexpr std::string_view kEnd = "end ";
-// Bytes of a file at most: 20 shapes with every key of a table, many times over.
+// The most bytes of a file: many times what 20 shapes with every key of a table need.
 constexpr size_t kMaxBytes = 16 << 20;
 constexpr size_t kColumns = 6;
 
@@ -43,7 +43,7 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-// Empty unless the whole text is a number of at most `most`.
+// Returns nothing unless the whole text is a number of at most `most`.
 template <typename Number>
 std::optional<Number> ParseNumber(std::string_view text, Number most) {
   Number value = 0;
@@ -52,7 +52,7 @@ std::optional<Number> ParseNumber(std::string_view text, Number most) {
   return value;
 }
 
-// The class that begins at this number of bytes; empty if none begins there.
+// Returns the size class that begins at this number of bytes; nothing if none begins there.
 std::optional<SizeClass> ParseSizeClass(std::string_view text) {
   const auto bytes = ParseNumber<uint64_t>(text, UINT64_MAX);
   if (!bytes || LowerBound(SizeClassOf(*bytes)) != *bytes) return std::nullopt;
@@ -75,7 +75,7 @@ std::string TakeLine(std::string_view line, SavedDecisions& decisions) {
   const auto role = ParseRole(columns[4]);
   if (!role) return fmt::format("'{}' is no role", columns[4]);
   const auto config = columns[5] == "-" ? kLeaveNcclAlone : ParseConfig(columns[5]);
-  // The text must be as Describe writes it, so that equal entries have equal texts.
+  // The text must be exactly what Describe writes, so that equal entries have equal texts.
   if (!config || Describe(*config) != columns[5])
     return fmt::format("'{}' is no configuration such as Ring/LL128/4, or -", columns[5]);
   const SavedKey key{*ranks, *nodes, {*collective, *size_class, *role}};

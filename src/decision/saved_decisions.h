@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries that decision tables had in a run, as a file that another run uses in place of a policy, so
-// that both decide alike. Grammar: docs/formats/decisions.md.
+// The table entries of one run as a file. Another run uses the file in place of a policy, so both runs decide
+// alike. Grammar: docs/formats/decisions.md.
 #pragma once
 
 #include <map>
@@ -28,15 +28,15 @@ struct SavedKey {
   friend bool operator==(const SavedKey& a, const SavedKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
-// The entries of one file. A value; one thread at a time while it changes. Equal entries have equal texts,
+// The entries of one file. A value; while it changes, one thread at a time. Equal entries have equal texts,
 // whatever the order in which they were set.
 class SavedDecisions {
  public:
-  // `policy_hash`: SHA-256, in hexadecimal, of the policy that made the entries and that recognises roles;
-  // empty: none.
+  // `policy_hash`: hexadecimal SHA-256 of the policy that made the entries and that recognises roles; empty:
+  // no policy.
   explicit SavedDecisions(std::string policy_hash = "") : policy_hash_(std::move(policy_hash)) {}
-  // Reads a file's text. `name` stands in errors, which read "<name>:<line>: <what>". A file that was cut or
-  // changed is refused by its checksum.
+  // Reads a file's text. `name` is used in errors, which read "<name>:<line>: <what>". A truncated or changed
+  // file is refused because of its checksum.
   static Result<SavedDecisions> Parse(std::string_view text, const std::string& name);
   // The same for a file of at most 16 MiB.
   static Result<SavedDecisions> ReadFile(const std::string& path);

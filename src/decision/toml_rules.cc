@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in TOML. They can say everything that the CSV can, and also name roles, chunk sizes and bounds on a
-// communicator's channels. Example:
+// Rules in TOML. They can express everything that the CSV can, and also name roles, chunk sizes and bounds on
+// a communicator's channels. Example:
 //     version = 1
 //     [[rule]]
 //     collective = "allreduce"
@@ -18,20 +18,21 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of which a chunk size must be a multiple, and the least chunk sizes. NCCL cuts a chunk down to whole
-// grains of its protocol (calcCollChunking in enqueue.cc). Where it is smaller than a grain NCCL cuts it to
-// no byte at all, and its kernels then never end. Grains (ncclProtoGrainSize in device.h): Simple 512 bytes,
+// A chunk size must be a multiple of kChunkStep and have at least these bytes. NCCL rounds a chunk down to
+// whole grains of its protocol (calcCollChunking in enqueue.cc). A chunk smaller than a grain would become 0
+// bytes, and NCCL's kernels would then never end. Grains (ncclProtoGrainSize in device.h): Simple 512 bytes,
 // LL 16, LL128 1920.
 constexpr uint64_t kChunkStep = 512;
 constexpr uint64_t kLeastChunk = 512;
 constexpr uint64_t kLeastLl128Chunk = 2048;
-// Bytes of a chunk at most. NCCL cuts a chunk to its buffer's part, 4 MiB by default, and holds it in an int.
+// The most bytes of a chunk. NCCL limits a chunk to its buffer's part, 4 MiB by default, and holds it in an
+// int.
 constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 
-// NCCL's MAXCHANNELS since 2.25, to which it cuts larger bounds; it was 32 before.
+// NCCL's MAXCHANNELS since 2.25 (32 before); NCCL limits larger bounds to it.
 constexpr int kMaxCtas = 64;
 
-// Reads the whole file; TomlReader gives errors with places.
+// Reads the whole file; TomlReader makes errors with line and column.
 class RulesReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
@@ -106,7 +107,7 @@ class RulesReader : private TomlReader {
                     fmt::format("'{}' must be a number of bytes such as 65536 or \"64K\"", key));
   }
 
-  // Reads the chunk size, which needs a config to belong to; 0 if there is none.
+  // Reads the chunk size, which is only allowed with a config; 0 if there is none.
   Result<uint64_t> ReadChunkBytes(const toml::table& table, const CollectiveConfig& config) const {
     if (!table.contains("chunk_bytes")) return 0;
     const toml::source_position place = table.get("chunk_bytes")->source().begin;
@@ -120,7 +121,7 @@ class RulesReader : private TomlReader {
                            kChunkStep, least, kMaxChunk, Name(config.protocol)));
   }
 
-  // Empty where the key is missing.
+  // Returns an empty optional if the key is missing.
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
     if (!table.contains(key)) return std::optional<int>{};
     DYNAMICCL_TRY(const int64_t value, Integer(table, key, 1, INT32_MAX));

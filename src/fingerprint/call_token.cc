@@ -70,7 +70,7 @@ uint64_t TokenSchemaHash() {
 }
 
 CallToken CallTokenizer::Next(const CollectiveCall& call) {
-  // With 8 fraction bits, log2(x) is log2(x) / 16 with the token's 12.
+  // log2(x) with 8 fraction bits is the same number as log2(x) / 16 with the token's 12 fraction bits.
   const int32_t size = !first_ && call.bytes == previous_bytes_ ? previous_size_ : FixedLog2<8>(call.bytes);
   largest_size_ = std::max(largest_size_, size);
   const bool same = !first_ && call.bytes == previous_bytes_ && call.collective == previous_collective_;

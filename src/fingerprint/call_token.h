@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token of one call of one communicator: 16 small integers that are the structure LSTM's only input. A
-// token is computed from CollectiveCall alone, whose fields are equal on all ranks. Labels, times and rank
-// numbers cannot get into it, so all ranks recognise the same structure.
+// The token of one call of one communicator: 16 small integers, the structure LSTM's only input. A token is
+// computed from CollectiveCall alone, whose fields are equal on all ranks. It contains no labels, times or
+// rank numbers, so all ranks recognise the same structure.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace dynamiccl {
 
 // X(name, limit, meaning): the inputs in order. Values are fixed point with kTokenOne for 1.0, clamped to
-// |value| <= limit; the limits are what proves that the network's accumulators cannot overflow. This list is
-// the feature schema: its text is hashed, and a policy that was trained on another schema is refused.
+// |value| <= limit; the limits prove that the network's accumulators cannot overflow. This list is the
+// feature schema: its text is hashed, and a policy trained on another schema is refused.
 #define DYNAMICCL_TOKEN_FEATURES(X)                                                                     \
   X(kAllReduce, 4096, "1 for AllReduce")                                                                \
   X(kAllGather, 4096, "1 for AllGather")                                                                \
@@ -59,8 +59,8 @@ std::string_view TokenSchemaText();
 uint64_t TokenSchemaHash();
 
 // Turns the calls of one communicator into tokens. It remembers the previous call and the largest size, so
-// feed it every call in program order (call number, then index in group). The communicator's owner keeps it;
-// one thread at a time. It allocates nothing and cannot fail.
+// every call must be passed in, in program order (call number, then index in group). The communicator's
+// structure agent owns it; one thread at a time. It allocates nothing and cannot fail.
 class CallTokenizer {
  public:
   CallToken Next(const CollectiveCall& call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summary of a window of calls: which collectives it held, and of what sizes. Reports and the histogram
+// Summary of a window of calls: how many calls of each collective and size it held. Reports and the histogram
 // baseline of evaluations use it; decisions never do.
 #pragma once
 
@@ -29,8 +29,8 @@ void Add(Fingerprint& fingerprint, const CollectiveCall& call);
 // The fingerprint of all calls of the window.
 Fingerprint Summarise(std::span<const CollectiveCall> window);
 
-// Octaves below the largest call that are told apart; smaller calls share the last one. 24 octaves reach from
-// 1 GiB down to 64 bytes.
+// Number of octaves below the largest call that are counted separately; smaller calls share the last one. 24
+// octaves reach from 1 GiB down to 64 bytes.
 inline constexpr int kHistogramOctaves = 24;
 // Share of calls by (collective, octaves below the largest call).
 using Histogram = std::array<float, kCollectives * kHistogramOctaves>;

@@ -60,7 +60,7 @@ constexpr std::array kNamed = {
 
 using NameSet = std::bitset<kNamed.size()>;
 
-// Splits as strtok does: empty parts are dropped.
+// Splits like strtok: empty parts are dropped.
 std::vector<std::string_view> Parts(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t begin = 0; begin < text.size();) {
@@ -71,7 +71,7 @@ std::vector<std::string_view> Parts(std::string_view text, char separator) {
   return parts;
 }
 
-// All names that begin with the tag.
+// Returns all names that begin with the tag.
 NameSet NamesOf(std::string_view tag) {
   NameSet names;
   for (size_t i = 0; i < kNamed.size() && !tag.empty(); ++i) {
@@ -81,7 +81,7 @@ NameSet NamesOf(std::string_view tag) {
   return names;
 }
 
-// The names that satisfy all factors; empty when the term is wrong.
+// Returns the names that satisfy all factors; empty if the term is wrong.
 NameSet ParseTerm(std::string_view term) {
   const std::vector<std::string_view> factors = Parts(term, '+');
   NameSet names;
@@ -97,8 +97,7 @@ NameSet ParseTerm(std::string_view term) {
 
 }  // namespace
 
-// White space is removed first, as NCCL does. Names of other collectives' kernels are valid and select
-// nothing.
+// Like NCCL, removes white space first. Names of other collectives' kernels are valid but select nothing.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective) {
   std::string packed;
   for (const char letter : text) {

@@ -12,7 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The data type of a call; a number that NCCL 2.32 does not have is an error.
+// Returns the data type of a call; an error for a number that NCCL 2.32 does not have.
 Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
@@ -37,8 +37,7 @@ Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   return {};
 }
 
-// Translates the operator. operation.data_type must be set before, since a user-made operator is bound to a
-// type.
+// Translates the operator. Set operation.data_type before, because a user-made operator is bound to a type.
 Status ReadOperator(const CollectiveArguments& arguments, Communicator& communicator,
                     CollectiveOperation& operation) {
   if (arguments.op >= 0 && arguments.op < ncclNumOps) {
@@ -57,7 +56,7 @@ Status ReadOperator(const CollectiveArguments& arguments, Communicator& communic
                    Name(operation.data_type));
 }
 
-// Whether the communicator may still move data: not revoked, not finalized, not failed, not aborted.
+// Returns an error if the communicator may not move data: it was revoked, finalized or aborted, or it failed.
 Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
   if (communicator.interrupted()) {
     return MakeError(ErrorKind::kUnsupported,
@@ -123,13 +122,13 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   return pending;
 }
 
-// One call that becomes a group of transfers.
+// A call that becomes a group of transfers.
 struct GroupedCall {
   GroupedCollective grouped = GroupedCollective::kAlltoAll;
   CollectiveArguments arguments;
 };
 
-// This rank's sends and receives of the call. `block` is the number of bytes for one peer.
+// Returns this rank's sends and receives of the call. `block` is the number of bytes for one peer.
 std::vector<TransferArguments> TransfersOf(const GroupedCall& call, int rank, int n_ranks, size_t block) {
   const CollectiveArguments& given = call.arguments;
   auto* const send = static_cast<std::byte*>(const_cast<void*>(given.send));
@@ -169,7 +168,7 @@ Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   return {};
 }
 
-// Validates AlltoAll, Gather or Scatter and takes it apart into transfers. The first transfer carries the
+// Validates AlltoAll, Gather or Scatter and splits it into transfers. The first transfer carries the launch
 // event.
 Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const CollectiveArguments& given = call.arguments;
@@ -194,14 +193,14 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   return pending;
 }
 
-// Issues all transfers as one group, so that no order of them can deadlock.
+// Issues all transfers as one group, so no order of them can deadlock.
 ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
   GroupStart();
   for (PendingTransfer& transfer : transfers) hostccl::Issue(std::move(transfer));
   return GroupEnd();
 }
 
-// The path of every call: validate, check the stream, drop calls of zero elements, issue.
+// Every call takes this path: validate, check the stream, drop a call of zero elements, issue.
 template <typename Arguments>
 ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);
@@ -214,7 +213,7 @@ ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size
   return Issue(std::move(*pending));
 }
 
-// The result of the call, as the state of its communicator's handle makes it appear to the program.
+// Returns the result that the program sees, which depends on the state of its communicator's handle.
 template <typename Arguments>
 ncclResult_t Call(const Arguments& arguments) {
   return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));

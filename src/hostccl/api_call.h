@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what programs hand to the NCCL functions that move data, and issues the call. The C functions
+// Checks the arguments of the NCCL functions that move data, and issues the call. The C functions
 // (nccl_api_collectives.cc) only collect their arguments and call one function of this file.
 //
-// The way of a call through hostccl:
+// The path of a call through hostccl:
 //   ncclAllReduce      nccl_api_collectives.cc  collects the arguments
 //   CallCollective     api_call.cc              validates them
 //   Issue              group.cc                 waits for the end of the group
@@ -21,7 +21,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The arguments of a collective as the program gave them. Those that a function does not have keep their
+// The arguments of a collective as the program passed them. Members that a function does not have keep their
 // defaults.
 struct CollectiveArguments {
   Collective collective = Collective::kAllReduce;
@@ -52,9 +52,9 @@ struct TransferArguments {
 ncclResult_t CallCollective(const CollectiveArguments& arguments);
 ncclResult_t CallTransfer(const TransferArguments& arguments);
 
-// The collectives that NCCL carries out as a group of Send and Recv.
+// The collectives that NCCL implements as a group of Send and Recv.
 enum class GroupedCollective { kAlltoAll, kGather, kScatter };
-// Does as CallCollective, for one of these three.
+// Does the same as CallCollective, for one of these three.
 ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
 
 // The arguments of ncclRedOpCreatePreMulSum.
@@ -64,13 +64,13 @@ struct PreMulSumArguments {
   ncclScalarResidence_t residence = ncclScalarHostImmediate;
 };
 // Makes an operator that multiplies each rank's input by a factor before the sum. A factor on the host is
-// read now, one in device memory when a collective runs.
+// read now; a factor in device memory is read when a collective runs.
 ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op);
-// Forgets an operator; calls that were issued with it keep its factor.
+// Removes an operator; calls that were issued with it keep its factor.
 ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op);
 
-// Logs the error, which ncclGetLastError then returns, notes it for the open group, and converts it to NCCL's
-// number.
+// Logs the error, which ncclGetLastError then returns, marks the open group as failed, and returns NCCL's
+// error number.
 ncclResult_t Refuse(const Error& error);
 
 }  // namespace dynamiccl::hostccl

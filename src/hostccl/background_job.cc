@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting the thread of a background job, and joining it.
+// Starts and joins the thread of a background job.
 #include "src/hostccl/background_job.h"
 
 #include <utility>

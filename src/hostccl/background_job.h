@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a group of non-blocking communicators, on a thread of its own, so that ncclGroupEnd returns at
-// once.
+// The work of a group of non-blocking communicators. It runs on its own thread, so that ncclGroupEnd returns
+// at once.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Runs one function on a new thread. The handles of the group share it by shared_ptr; whoever drops the last
-// reference waits for the thread, so that must not be the thread itself.
+// Runs one function on a new thread. The handles of the group share it by shared_ptr. The thread that drops
+// the last reference waits for the job's thread, so it must be a different thread.
 class BackgroundJob {
  public:
   BackgroundJob() = default;
@@ -24,9 +24,9 @@ class BackgroundJob {
   // Call it once. `work` runs until it ends by itself or its CancelScope tells it to stop. `report` is then
   // called with the result, on the same thread.
   void Start(std::function<ncclResult_t()> work, std::function<void(ncclResult_t)> report);
-  // Makes waits of the work end soon. Any thread.
+  // Makes waits inside the work end soon. Any thread.
   void Cancel() { cancelled_.store(true, std::memory_order_release); }
-  // Blocks until `report` has returned. Any thread but the job's own.
+  // Blocks until `report` has returned. Any thread except the job's own.
   void Wait() const { done_.wait(false, std::memory_order_acquire); }
 
   const std::atomic<bool>& cancelled() const { return cancelled_; }

@@ -11,7 +11,7 @@ namespace {
 // All bits that CTAPolicy may have.
 constexpr int kCtaPolicies = NCCL_CTA_POLICY_DEFAULT | NCCL_CTA_POLICY_EFFICIENCY | NCCL_CTA_POLICY_ZERO;
 
-// The members that NCCL checks before it uses anything of the structure.
+// Checks the members that NCCL checks before it uses the structure.
 Status CheckValues(const ncclCollConfig_t& config) {
   if (config.magic != NCCL_API_MAGIC) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -30,7 +30,7 @@ Status CheckValues(const ncclCollConfig_t& config) {
   return {};
 }
 
-// A selection of nothing but symmetric kernels cannot be satisfied: hostccl has none.
+// A selection of only symmetric kernels cannot be satisfied, because hostccl has none.
 Status ReadSelection(const ncclCollConfig_t& config, Collective collective, CallChoice& choice) {
   if (config.algSelection == nullptr || *config.algSelection == '\0') return {};
   choice.isolated = true;
@@ -44,7 +44,7 @@ Status ReadSelection(const ncclCollConfig_t& config, Collective collective, Call
                   "names are TREE_LL ... PAT_SIMPLE; forceAlgSelection = 0 allows another choice");
 }
 
-// 0 stands for "not set".
+// Returns the limit; 0 means "not set".
 int Limit(int value) {
   return value == NCCL_CONFIG_UNDEF_INT ? 0 : std::max(0, value);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program asks for a configuration of one collective call by its ncclCollConfig_t (NCCL 2.31 and later).
+// The configuration that a program requests for one collective call by its ncclCollConfig_t (NCCL 2.31 and
+// later).
 #pragma once
 
 #include <optional>
@@ -12,15 +13,15 @@
 
 namespace dynamiccl::hostccl {
 
-// The wishes of one call, checked. A default-constructed value asks for nothing.
+// The checked wishes for one call. A default-constructed value asks for nothing.
 struct CallChoice {
   ConfigMask selection;  // pairs that may be chosen; an empty mask means all
-  bool forced = true;    // whether a selection that cannot be satisfied is an error
+  bool forced = true;    // true: a selection that cannot be satisfied is an error
   // Limits of the call, from minCTAs and maxCTAs; 0 for none.
   int min_channels = 0;
   int max_channels = 0;
-  // Whether the call is planned alone instead of being merged with its neighbours. minCTAs, maxCTAs,
-  // nvlsCTAs, algSelection, CTAPolicy and the event have this effect in NCCL.
+  // True if the call is planned alone instead of being merged with neighbouring calls. In NCCL minCTAs,
+  // maxCTAs, nvlsCTAs, algSelection, CTAPolicy and the event have this effect.
   bool isolated = false;
   // userProfilerTag, which profiler plugins see.
   uint64_t user_tag = 0;
@@ -28,16 +29,16 @@ struct CallChoice {
   cudaEvent_t launch_event = nullptr;
 };
 
-// Reads at most config->size bytes; null gives the default. kInvalidArgument for what NCCL refuses: a wrong
-// magic, forceAlgSelection or CTAPolicy, or a forced algSelection that names nothing for `collective`. Vendor
-// options and cgaClusterSize are accepted without effect.
+// Reads at most config->size bytes; null gives the default. Returns kInvalidArgument for what NCCL refuses: a
+// wrong magic, forceAlgSelection or CTAPolicy, or a forced algSelection that names nothing for `collective`.
+// Vendor options and cgaClusterSize are accepted and ignored.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
-// The pairs of `allowed` that the choice leaves. When the user's environment pins the collective, that wins
-// and the choice is ignored.
+// Returns the pairs of `allowed` that the choice permits. If the user's environment pins the collective, the
+// choice is ignored.
 ConfigMask Selected(const CallChoice& choice, const ConfigMask& allowed, bool pinned);
 
-// Applies the call's limits to `channels`; the result lies within 1 and the communicator's channels.
+// Applies the call's limits to `channels`; the result is from 1 to the communicator's channels.
 int ChannelsWithin(const CallChoice& choice, int channels, int communicator_channels);
 
 // ncclCollConfig_t's algSelection: which algorithms a call may use, in NCCL's grammar (2.31 and later).
@@ -47,14 +48,15 @@ int ChannelsWithin(const CallChoice& choice, int channels, int communicator_chan
 // A tag means every name that begins with it, in any case: "RING_LL" means RING_LL and RING_LL128. White
 // space is ignored. Example: "RING+^RING_SIMPLE,TREE_LL".
 
-// Holds what a selection names for one collective.
+// What a selection means for one collective.
 struct AlgorithmSelection {
-  ConfigMask configs;      // pairs of the cost table
-  bool symmetric = false;  // it names a symmetric kernel that NCCL has for the collective; hostccl has none
+  ConfigMask configs;  // pairs of the cost table
+  // The selection names a symmetric kernel that NCCL has for the collective; hostccl has none.
+  bool symmetric = false;
 };
 
-// The named pairs that NCCL has for `collective`; an empty text selects nothing. Nullopt when the text does
-// not parse or a term contradicts itself.
+// Returns the named pairs that NCCL has for `collective`; an empty text selects nothing. Returns nothing if
+// the text does not parse or a term contradicts itself.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective);
 
 }  // namespace dynamiccl::hostccl

@@ -16,12 +16,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Primitives are constructed in place because every call makes new ones. Those of LL128 hold blocks of data
-// and so lie on the heap.
+// Every call makes new primitives, so they are constructed in place. Those of LL128 contain blocks of data
+// and are therefore on the heap.
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
-// Makes the primitives of a protocol in `place`, which replaces what was there.
+// Makes the primitives of a protocol in `place`, and replaces the former ones.
 Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
                            const Reduction& reduction, size_t chunk_bytes) {
   if (protocol == Protocol::kLL128) {
@@ -32,14 +32,14 @@ Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* 
   return place.emplace<SimplePrimitives>(channel, reduction, chunk_bytes);
 }
 
-// The algorithm of the call; with HOSTCCL_SUM=rank_order the one that sums in rank order.
+// Returns the algorithm of the call; with HOSTCCL_SUM=rank_order the one that sums in rank order.
 const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
   const AlgorithmEntry* const ordered =
       communicator.settings().rank_order ? FindOrderedAlgorithm(operation.collective) : nullptr;
   return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
-// A coroutine with the primitives that it uses. The object must not move while the coroutine lives.
+// A coroutine and the primitives that it uses. The object must not move while the coroutine lives.
 struct Running {
   AnyPrimitives primitives;
   Lane lane;
@@ -51,8 +51,8 @@ struct Running {
   }
 };
 
-// Returns the share of one channel. Shares are whole granules, so that every channel but the last has aligned
-// pieces.
+// Returns the share of one channel. Shares are whole granules, so the pieces of every channel but the last
+// are aligned.
 ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;
@@ -79,8 +79,8 @@ ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& oper
   return work;
 }
 
-// The collectives of one channel in the plan's order. An algorithm may consist of several coroutines, which
-// are polled in turn; the next call starts when all of them are done.
+// Runs the collectives of one channel in the plan's order. An algorithm may consist of several coroutines,
+// which are polled in turn; the next collective starts when all of them are done.
 class ChannelLane final : public LaunchLane {
  public:
   ChannelLane(const CommunicatorPlan& plan, int channel) : plan_(plan), channel_(channel) { StartNext(); }
@@ -111,7 +111,7 @@ class ChannelLane final : public LaunchLane {
   }
 
  private:
-  // Starts the next collective that uses this channel, or ends the lane.
+  // Starts the next collective that uses this channel; ends the lane if there is none.
   void StartNext() {
     event_.End();
     while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;
@@ -144,7 +144,7 @@ class ChannelLane final : public LaunchLane {
   KernelChannelEvent event_;
 };
 
-// Runs the transfers one after the other, each with its profiler event.
+// Runs the transfers one after another, each with its profiler event.
 Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::vector<Transfer> transfers,
                   bool sends) {
   KernelChannelEvent event;
@@ -160,7 +160,7 @@ Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::
   }
 }
 
-// The transfers with one peer in one direction, by protocol Simple on the point-to-point channel.
+// Runs the transfers with one peer in one direction, with protocol Simple on the point-to-point channel.
 class TransferLane final : public LaunchLane {
  public:
   TransferLane(const CommunicatorPlan& plan, int peer, bool sends) : peer_(peer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// calcCollChunking of NCCL in hostccl's units. The chunk is halved as long as a channel gets fewer chunks
-// than the algorithm needs to keep its levels busy.
+// NCCL's calcCollChunking in hostccl's units. The chunk is halved as long as a channel gets fewer chunks than
+// the algorithm needs to keep its levels busy.
 #include "src/hostccl/chunk_size.h"
 
 #include <bit>
@@ -10,10 +10,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Two slots of the FIFO's four (Simple) or eight (LL, LL128): other chunks are on their way meanwhile.
+// A chunk has two slots of the FIFO's four (Simple) or eight (LL, LL128), so other chunks can be on their way
+// meanwhile.
 constexpr size_t kSlotsPerChunk = 2;
 
-// NCCL's thresholds, scaled to hostccl's slots; one slot stands for one of NCCL's eight steps. A step of
+// NCCL's thresholds, scaled to hostccl's slots. One slot corresponds to one of NCCL's eight steps. A step of
 // Simple has 512 KiB in NCCL and 128 KiB here, so 128, 64 and 32 KiB become a quarter. A step of LL128 has
 // 600 KiB in NCCL and 60 KiB here, so 128 and 32 KiB become a tenth.
 constexpr size_t kTreeSteps[] = {32 << 10, 16 << 10, 8 << 10};
@@ -28,18 +29,18 @@ int FloorLog2(int n) {
   return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1;
 }
 
-// Returns the levels between a leaf and the root: those across nodes plus those inside a node. hostccl's tree
-// inside a node is binary; NCCL's is a chain.
+// Returns the number of levels between a leaf and the root: those across nodes plus those inside a node.
+// hostccl's tree inside a node is binary; NCCL's is a chain.
 int TreeDepth(const ChunkSizeQuery& query) {
   return FloorLog2(query.n_nodes) + FloorLog2(query.n_ranks / query.n_nodes);
 }
 
-// Number of chunks that a channel gets.
+// Returns the number of chunks for each channel.
 uint64_t ChunksOf(const ChunkSizeQuery& query, size_t chunk) {
   return query.bytes / (query.config.channels * chunk);
 }
 
-// Three thresholds, from large to small chunks: 8, 4 and 1 chunks for each level of the tree.
+// There are three thresholds, from large to small chunks: 8, 4 and 1 chunks for each level of the tree.
 size_t TreeSimple(const ChunkSizeQuery& query) {
   const auto depth = static_cast<uint64_t>(TreeDepth(query));
   size_t chunk = kSlotBytes;
@@ -49,7 +50,7 @@ size_t TreeSimple(const ChunkSizeQuery& query) {
   return chunk;
 }
 
-// Two thresholds. NCCL counts the levels across nodes and a tenth of the ranks of a node.
+// There are two thresholds. NCCL counts the levels across nodes and a tenth of the ranks of a node.
 size_t TreeLl128(const ChunkSizeQuery& query) {
   const double ranks_per_node = static_cast<double>(query.n_ranks) / query.n_nodes;
   const double steps = 1 + FloorLog2(query.n_nodes) + 0.1 * ranks_per_node;
@@ -61,7 +62,7 @@ size_t TreeLl128(const ChunkSizeQuery& query) {
   return chunk;
 }
 
-// One threshold: enough chunks for all steps to be under way.
+// There is one threshold: enough chunks for all steps to be under way.
 size_t Pat(const ChunkSizeQuery& query) {
   const uint64_t chunks =
       query.collective == Collective::kAllGather ? kPatAllGatherChunks : kPatReduceScatterChunks;

@@ -11,7 +11,7 @@
 
 namespace dynamiccl::hostccl {
 
-// Holds what the rule depends on; it is equal on all ranks. `config` must be complete.
+// The inputs of the rule; they are equal on all ranks. `config` must be complete.
 struct ChunkSizeQuery {
   Collective collective = Collective::kAllReduce;
   CollectiveConfig config;
@@ -20,8 +20,8 @@ struct ChunkSizeQuery {
   int n_nodes = 1;
 };
 
-// Returns the largest chunk of a protocol: half a FIFO, as NCCL's chunkSteps are half its steps. A FIFO then
-// holds one chunk while the next one is filled, also when all ranks send before they receive.
+// Returns the largest chunk of a protocol: half a FIFO, as NCCL's chunkSteps are half of its steps. A FIFO
+// can then hold one chunk while the next one is filled, even if all ranks send before they receive.
 size_t MostChunkBytes(Protocol protocol);
 
 // Returns the bytes of data in a chunk; equal on all ranks, at most MostChunkBytes. The protocol aligns the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting a rank to its peers' memory, and its health. See communicator.h.
+// Connects a rank to its peers' memory, and keeps its health. See communicator.h.
 #include "src/hostccl/communicator.h"
 
 #include <sched.h>
@@ -16,8 +16,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. A piece takes well under a millisecond; a peer that died or was stopped inside one is waited
-// for this long.
+// Nanoseconds for which WithdrawBuffers waits for a peer of another process that died or was stopped inside a
+// piece. A piece normally takes well under a millisecond.
 constexpr int64_t kMaxTouchNs = 500'000'000;
 
 }  // namespace
@@ -81,7 +81,7 @@ std::vector<int> Communicator::NodesOfRanks() const {
 }
 
 // Fills the table of connections: for each channel and peer the two FIFOs, the doorbell to ring and the link
-// that delays messages. A remote peer's FIFO is its shadow, and its doorbell that of the relay.
+// that delays messages. For a remote peer the table has the FIFO of its shadow and the relay's doorbell.
 void Communicator::Connect() {
   const auto self = static_cast<size_t>(rank());
   const size_t n = parts_.segments.size();
@@ -117,7 +117,7 @@ void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
   if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
 }
 
-// Closes all sockets. Peers notice that this rank is gone, and waits on the sockets end.
+// Closes all sockets. This tells peers that the rank is gone, and ends all waits on the sockets.
 void Communicator::CutConnections() {
   if (mesh() != nullptr) mesh()->Shutdown();
   if (parts_.relay != nullptr) parts_.relay->Shutdown();
@@ -159,8 +159,8 @@ void Communicator::WithdrawBuffers() {
   const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
   for (int peer = 0; peer < n_ranks(); ++peer) {
     const AccessGate& gate = header(peer).gate;
-    // A thread of this process always finishes its piece, however long it gets no core. It also has no
-    // mapping of its own that could keep the buffer.
+    // A peer thread of this process always finishes its piece, even if it gets no core for long. It also has
+    // no mapping of its own that could keep the buffer valid.
     const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
     while (gate.touching.load(std::memory_order_seq_cst) && (finishes || MonotonicNanoseconds() < end)) {
       ::sched_yield();

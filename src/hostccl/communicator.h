@@ -31,9 +31,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Read from the environment at init. The ranks compare max_channels, rank_order and emulated, which must be
-// equal (introduction.h). The others may differ; copies between processes are used only if all ranks allow
-// them.
+// The settings that a rank reads from its environment at init. The ranks compare max_channels, rank_order and
+// emulated, which must be equal (introduction.h). The others may differ; copies between processes are used
+// only if all ranks allow them.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails
   int32_t max_channels = 8;
@@ -45,15 +45,15 @@ struct CommunicatorSettings {
   static Result<CommunicatorSettings> FromEnvironment();
 };
 
-// Made by communicator_init.h; its handle and the work queued on streams share it by shared_ptr, and it ends
-// with the last of them. The calls that issue work come from one thread at a time; a launch runs on that
-// thread or on a stream's thread, one launch after the other (launch_mutex). Functions that may be called
-// from any thread at any moment say so.
+// Made by communicator_init.h. Its handle and the work queued on streams share it by shared_ptr, and it ends
+// with the last of them. Calls that issue work come from one thread at a time. A launch runs on that thread
+// or on a stream's thread, one launch after another (launch_mutex). Functions that any thread may call at any
+// time say so.
 //
 // A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
 class Communicator {
  public:
-  // Holds what set-up (communicator_init.cc) hands over. `link_ranks` maps ranks to those of `links`, which
+  // What set-up (communicator_init.cc) passes in. `link_ranks` maps ranks to the ranks of `links`, which
   // belong to another communicator after a split.
   struct Parts {
     CommunicatorInfo info;
@@ -64,7 +64,7 @@ class Communicator {
     std::vector<int> link_ranks;  // by rank: number of the rank in `links`
     bool is_split = false;
     std::unique_ptr<PeerMesh> mesh;                  // null for one rank
-    std::vector<std::shared_ptr<Segment>> segments;  // by rank; for a rank on another host its shadow
+    std::vector<std::shared_ptr<Segment>> segments;  // by rank; the shadow for a rank on another host
     std::unique_ptr<RemoteRelay> relay;              // null when all ranks are on one host
     std::shared_ptr<const RegroupDoors> doors;       // null for one rank
     bool copies_between_processes = false;           // agreed by all ranks
@@ -80,15 +80,16 @@ class Communicator {
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
-  // Returns whether the peer's memory can be mapped here or read with process_vm_readv.
+  // Returns true if the peer's memory can be mapped here or read with process_vm_readv.
   bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
-  // Returns null without a profiler plugin. Groups share it, because their API events may outlast a call.
+  // Returns null without a profiler plugin. Groups share the session, because their API events may outlast a
+  // call.
   const std::shared_ptr<ProfilerSession>& profiler() const { return profiler_; }
   void set_profiler(std::shared_ptr<ProfilerSession> profiler) { profiler_ = std::move(profiler); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
-  // The ranks in the order of the ring, and the position of this one in it.
+  // Returns the ranks in the order of the ring, and this rank's position in it.
   std::span<const int> ring() const { return ring_; }
   int ring_position() const { return ring_position_; }
   const TreeNeighbours& tree(int which) const { return trees_[static_cast<size_t>(which)]; }
@@ -105,10 +106,10 @@ class Communicator {
   std::span<const std::vector<int>> ranks_by_node() const { return ranks_by_node_; }
   int node_index() const { return node_index_; }
   PeerBuffers& peer_buffers() { return peer_buffers_; }
-  // Returns whether ranks may read and write each other's private memory; equal on all ranks.
+  // Returns true if ranks may read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
-  // Returns when no peer touches this rank's buffers any more. Called after a failure, before the program may
-  // free them. It waits at most 0.5 s for a peer in another process.
+  // Returns when no peer touches this rank's buffers any more. Call it after a failure, before the program
+  // may free the buffers. It waits at most 0.5 s for peers in other processes.
   void WithdrawBuffers();
 
   // Returns the number of the next launch with collectives, from 1; equal on all ranks.
@@ -116,57 +117,57 @@ class Communicator {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
     return ++collective_launches_;
   }
-  // Publishes that this rank has done its part of the launch.
+  // Publishes that this rank has completed its part of the launch.
   void CompleteCollectiveLaunch(uint64_t launch);
 
   // Records the first failure for ncclCommGetAsyncError and tells all peers by cutting the connections. Later
   // failures are ignored. Any thread.
   void Fail(ErrorKind kind, const std::string& message);
-  // ncclSuccess while the communicator is healthy. Any thread.
+  // Returns ncclSuccess while the communicator is healthy. Any thread.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
-  // The message that Fail was given; empty while healthy. Any thread.
+  // Returns the message passed to Fail; empty while healthy. Any thread.
   std::string failure() const;
-  // Serves ncclCommAbort, from another thread: everybody who waits in this communicator returns soon, and
-  // peers are told.
+  // Implements ncclCommAbort, from another thread: every thread that waits in this communicator returns soon,
+  // and peers are told.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // Serves ncclCommRevoke: it does as Abort, but peers are not told, and the communicator can still be split,
+  // Implements ncclCommRevoke. Like Abort, but peers are not told, and the communicator can still be split,
   // shrunk or grown.
   void Interrupt();
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
-  // Returns whether the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on
+  // Returns true if the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on
   // all ranks. Equal on all ranks as long as they use the same windows.
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
   const RegroupDoors* doors() const { return parts_.doors.get(); }
-  // Bytes of shared memory in which this rank receives.
+  // Returns the size of the shared memory in which this rank receives.
   uint64_t receive_bytes() const;
 
-  // Ends the plugins' part, on the thread that destroys the handle. Queued work must be done.
+  // Ends the work of the plugins, on the thread that destroys the handle. Queued work must be done.
   void Close();
 
-  // The most recent launch, which orders launches whatever streams and threads they are on. `launch_mutex`
-  // guards it and is held while a call runs inline: whoever holds it and finds the launch complete knows that
-  // nothing runs.
+  // The most recent launch, which orders launches on different streams and threads. `launch_mutex` guards it
+  // and is held while a call runs inline. So if a thread holds the mutex and the last launch is complete,
+  // nothing is running.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;
-    bool brief = false;  // small enough to be waited for instead of being queued behind
+    bool brief = false;  // small enough to wait for it instead of queueing behind it
   };
   std::mutex& launch_mutex() { return launch_mutex_; }
   LastLaunch& last_launch() { return last_launch_; }
   InlineGauge& inline_gauge() { return inline_gauge_; }
-  // Blocks until all that was launched has ended. Any thread.
+  // Blocks until all launches have ended. Any thread.
   void WaitForLaunches();
-  // Returns the numbers of the communicators made from this one. Each kind is equal on the ranks that take
+  // Return the numbers of the communicators made from this one. Each number is equal on the ranks that take
   // part.
   uint64_t NextSplit() { return splits_++; }
   uint64_t NextShrink() { return shrinks_++; }
 
  private:
-  // Steps of the constructor: the table of connections, and the exchanges of this node.
+  // Steps of the constructor: make the table of connections, and the exchanges of this node.
   void Connect();
   // Closes the sockets of mesh and relay, which tells the peers.
   void CutConnections();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks arguments, defers set-up to the end of the group, and puts what was made into handles.
-// communicator_init.h does the work itself.
+// Checks arguments, defers set-up to the end of the group, and puts new communicators into handles.
+// communicator_init.h does the set-up itself.
 #include "src/hostccl/communicator_api.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ ncclResult_t RefuseInit(const InitError& error) {
   return error.result;
 }
 
-// Puts a communicator that a blocking call, or a call on a parent, has made into a new handle.
+// Puts a communicator that was made by a blocking call, or from a parent, into a new handle.
 ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   if (!made) return RefuseInit(made.error());
   if (*made == nullptr) return ncclSuccess;
@@ -38,8 +38,8 @@ ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   return ncclSuccess;
 }
 
-// Runs `make` at the group's end and puts the communicator into a handle. A non-blocking handle exists from
-// now on.
+// Runs `make` at the group's end and puts the communicator into a handle. A non-blocking handle exists at
+// once.
 ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_order_on,
                       std::function<InitResult()> make) {
   *comm = nullptr;
@@ -58,7 +58,7 @@ ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_or
   return ResultFor(handle, result);
 }
 
-// Runs `work` at the group's end. The handle's state tells how it went.
+// Runs `work` at the group's end. The result is kept in the handle's state.
 ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::function<ncclResult_t()> work) {
   return IssueSetup({comm, &communicator, std::move(work)});
 }
@@ -68,8 +68,8 @@ void Free(ncclComm_t comm) {
   FreeHandle(comm);
 }
 
-// NCCL's functions return ncclSuccess for a non-blocking parent that has begun to make a child; its state
-// tells the rest.
+// A function on a non-blocking parent that has begun to make a child returns ncclSuccess, as in NCCL. The
+// parent's state shows the progress.
 ncclResult_t BegunOn(ncclResult_t result) {
   return result == ncclInProgress ? ncclSuccess : result;
 }
@@ -98,7 +98,7 @@ ncclResult_t GetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// With several ids, rank i retires id i: all ranks meet at the first, so the others need no service any more.
+// With several ids, rank i retires id i: all ranks meet at the first one, so the others are no longer served.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   const int n_ranks = arguments.n_ranks;
   const int rank = arguments.rank;
@@ -120,7 +120,7 @@ ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   });
 }
 
-// The ranks are made side by side by the group's end, since each waits for the others.
+// The group's end makes the ranks side by side, because each waits for the others.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr || count < 1) return RefuseArgument(fmt::format("ncclCommInitAll: {} ranks", count));
   ncclUniqueId id{};
@@ -134,7 +134,7 @@ ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   return GroupEnd();
 }
 
-// The parent's handle is busy until the child exists; the child's handle is made by the work itself.
+// The parent's handle is busy until the child exists; the deferred work makes the child's handle.
 ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, const ncclConfig_t* config) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -150,7 +150,7 @@ ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, co
   }));
 }
 
-// With NCCL_SHRINK_ABORT the calls in flight are ended first; the parent then moves no data any more.
+// NCCL_SHRINK_ABORT first ends the calls in flight; the parent then moves no data any more.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -185,7 +185,7 @@ ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id) {
   return result;
 }
 
-// New ranks join as in ncclCommInitRank. Existing ranks first share the id over the old communicator.
+// New ranks join like in ncclCommInitRank. Existing ranks first share the id over the old communicator.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm) {
   if (new_comm == nullptr) return RefuseArgument("ncclCommGrow: the new handle is null");
   if (comm == nullptr) {
@@ -234,7 +234,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
   if (!IsLive(comm) || flags != NCCL_REVOKE_DEFAULT) {
     return RefuseArgument(fmt::format("ncclCommRevoke: no live handle, or flags {:#x} are not 0", flags));
   }
-  // Wait for a call in the background first, so that what it launched is ended with the rest.
+  // Waits for a call in the background first, so that its launches are ended with the others.
   WaitForJob(*comm);
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -248,7 +248,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
                    }));
 }
 
-// A handle whose initialisation failed can be destroyed as well. One whose job still runs cannot.
+// A handle whose initialisation failed can be destroyed too, but not one whose job still runs.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
   if (comm == nullptr) return ncclSuccess;
@@ -260,7 +260,8 @@ ncclResult_t Destroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-// The job is cancelled and waited for before the communicator is aborted, since it may be making it.
+// The job is cancelled and waited for before the communicator is aborted, because the job may be making the
+// communicator.
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;
   if (!IsLive(comm)) return RefuseArgument("ncclCommAbort: the communicator handle was destroyed");

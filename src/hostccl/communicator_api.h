@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of communicator handles, as the C functions offer it. Calls that wait for other ranks are deferred
-// to the end of a group; on non-blocking communicators they go on in the background. All functions return
-// what the C function returns.
+// The functions behind the C functions that make and end communicators. Calls that wait for other ranks are
+// deferred to the end of a group; on non-blocking communicators they continue in the background. All
+// functions return the result of the C function.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct InitArguments {
   std::span<const ncclUniqueId> ids;     // all ranks meet at the first one; read before the call returns
   const ncclConfig_t* config = nullptr;  // null: NCCL's defaults
 };
-// Makes one rank. A non-blocking handle exists at once, a blocking one when all ranks have come.
+// Makes one rank. A non-blocking handle exists at once; a blocking one exists when all ranks have joined.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments);
 // Makes all ranks as threads of the caller's process. Null `devices` means 0 to count - 1.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices);
@@ -38,16 +38,16 @@ struct ShrinkArguments {
 // Makes a communicator without the excluded ranks, which may be dead and do not call.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm);
 
-// The id for the new ranks of the next Grow. ncclInvalidUsage while an earlier id has not been used.
+// Returns the id for the new ranks of the next Grow. ncclInvalidUsage while an earlier id is unused.
 ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id);
 // The arguments of ncclCommGrow.
 struct GrowArguments {
   int n_ranks = 0;                   // of the grown communicator
-  const ncclUniqueId* id = nullptr;  // null on existing ranks except the one that made it
+  const ncclUniqueId* id = nullptr;  // null on existing ranks, except on the one that made it
   int rank = -1;                     // rank of a new rank; -1 on existing ranks
   const ncclConfig_t* config = nullptr;
 };
-// `comm` is null on a new rank. Existing ranks keep their rank.
+// Grows a communicator. `comm` is null on a new rank. Existing ranks keep their rank.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm);
 
 // Waits for the communicator's work. Call it at most once.
@@ -56,7 +56,7 @@ ncclResult_t Finalize(ncclComm_t comm);
 ncclResult_t Revoke(ncclComm_t comm, int flags);
 // Waits for the communicator's work and frees the handle.
 ncclResult_t Destroy(ncclComm_t comm);
-// Frees everybody who waits in the communicator or in its initialisation, then destroys it. Any thread.
+// Ends all waits in the communicator or in its initialisation, then destroys it. Any thread.
 ncclResult_t Abort(ncclComm_t comm);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranges that NCCL accepts, and the check against them. See communicator_config.h.
+// The ranges that NCCL accepts, and the check of members against them. See communicator_config.h.
 #include "src/hostccl/communicator_config.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// An integer member and what it may be when it is set.
+// An integer member and its range when it is set.
 struct Range {
   const char* name;
   int ncclConfig_t::*member;
@@ -44,7 +44,7 @@ constexpr Range kRanges[] = {
     {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, 0, INT_MAX},
 };
 
-// Members that are not set pass.
+// Members that are not set pass the check.
 Status CheckRanges(const ncclConfig_t& config) {
   for (const Range& range : kRanges) {
     const int value = config.*range.member;

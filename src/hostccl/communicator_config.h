@@ -7,8 +7,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Reads no more of the structure than its size says. A null `config` gives `inherited`. kInvalidArgument,
-// naming the member, for values that NCCL refuses. Members that mean nothing on host memory are checked and
+// Reads the structure as far as its size allows. A null `config` gives `inherited`. Returns kInvalidArgument
+// and names the member for values that NCCL refuses. Members without a meaning on host memory are checked and
 // otherwise ignored.
 Result<ncclConfig_t> ReadConfig(const ncclConfig_t* config, const ncclConfig_t& inherited);
 

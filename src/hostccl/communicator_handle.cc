@@ -8,8 +8,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Handles that stay dead before the first of them is used again. A program that uses a destroyed handle is
-// told so for the next 1,024 communicators.
+// A dead handle is reused only after this many others died. So a program that uses a destroyed handle gets an
+// error during the next 1,024 communicators.
 constexpr size_t kDeadHandles = 1024;
 
 // The pool is leaked on purpose: programs destroy communicators from static destructors.
@@ -23,7 +23,7 @@ HandlePool& Pool() {
   return *pool;
 }
 
-// A new handle, or the one that has been dead for the longest time.
+// Returns a new handle, or the one that has been dead for the longest time.
 ncclComm_t TakeHandle() {
   HandlePool& pool = Pool();
   const std::lock_guard lock(pool.mutex);
@@ -33,7 +33,7 @@ ncclComm_t TakeHandle() {
   return handle;
 }
 
-// A reference to the latest job, so that it lives while the caller waits for it.
+// Returns a reference to the latest job, which keeps the job alive while the caller waits for it.
 std::shared_ptr<BackgroundJob> JobOf(ncclComm& handle) {
   const std::lock_guard lock(handle.job_mutex);
   return handle.job;

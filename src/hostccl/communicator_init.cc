@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a communicator is set up. A fresh one meets at the rendezvous; a split exchanges over the parent's
-// mesh; a shrunk one meets at a door (regroup.h). From there all take the same steps (Assembly):
+// Sets up communicators. The ranks of a fresh one meet at the rendezvous, those of a split exchange messages
+// over the parent's mesh, and those of a shrunk one meet at a door (regroup.h). From there all take the same
+// steps (Assembly):
 // - The ranks connect to each other (PeerMesh) and open doors for later.
 // - They exchange the memory in which they receive, and start the relay to other hosts.
 // - They agree on whether processes may copy from each other.
-// - The topology gives the links, the links the fabric, the fabric the planner, which loads the tuner plugin.
-// - They tell each other whether all succeeded, so that none is left with half a communicator.
+// - The links follow from the topology, the fabric from the links. The planner is made for the fabric and
+//   loads the tuner plugin.
+// - They tell each other whether all succeeded, so that no rank is left with half a communicator.
 #include "src/hostccl/communicator_init.h"
 
 #define XXH_INLINE_ALL
@@ -29,7 +31,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The first 40 of the 128 bytes of an id; NCCL's own handle has as many.
+// The first 40 of the 128 bytes of an id; NCCL's own handle has the same size.
 struct UniqueIdHandle {
   uint64_t magic = 0;
   uint32_t ipv4 = 0;
@@ -40,8 +42,8 @@ struct UniqueIdHandle {
 static_assert(sizeof(UniqueIdHandle) == 40);
 constexpr uint64_t kIdMagic = 0x31444955'4c434348;  // "HCCLUID1"
 
-// The steps that fresh, split and shrunk communicators share. It lives on the stack of the thread that makes
-// the communicator, and all its steps end by one deadline.
+// The common steps of fresh, split and shrunk communicators. It lives on the stack of the thread that makes
+// the communicator, and one deadline limits all its steps.
 class Assembly {
  public:
   Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
@@ -52,7 +54,7 @@ class Assembly {
     parts_.device = device;
   }
 
-  // Connects to all peers and exchanges the memory. Nothing to do for one rank.
+  // Connects to all peers and exchanges the memory. Does nothing for one rank.
   Status Join(MeshListener listener, const std::vector<std::string>& names) {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
@@ -88,24 +90,24 @@ class Assembly {
     if (parts_.info.rank == 0 && parts_.links->any_shaped()) OpenLinkControl();
     return {};
   }
-  // Communicators made from another one call this instead: they share its links.
+  // Communicators that were made from another one call this instead, because they share its links.
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
     parts_.links = std::move(links);
     parts_.link_ranks = std::move(link_ranks);
     parts_.is_split = true;
   }
 
-  // Makes the communicator and its planner, and agrees with all ranks that everybody succeeded.
+  // Makes the communicator and its planner, and agrees with all ranks on whether everyone succeeded.
   InitResult Build() {
     Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
     if (HasSeveralHosts()) fabric.inter = kHostLink;
     parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
-    // Every rank learns of every rank's failure, so that none is left with half a communicator.
+    // Every rank learns of a failure of any rank, so that none is left with half a communicator.
     auto planner = CreatePlanner(*communicator, fabric);
     PassFailPoint(FailPoint::kPlannerMade);
     const Status agreed = AgreeOnSuccess(*communicator, planner ? "" : planner.error().message);
-    // The program of a rank whose plugin failed gets that plugin's own result.
+    // The program of a rank whose plugin failed gets the plugin's own result.
     if (!planner) return tl::unexpected(InitError(planner.error().result, planner.error().message));
     if (!agreed) return tl::unexpected(InitError(agreed.error()));
     communicator->set_planner(std::move(*planner));
@@ -142,8 +144,8 @@ class Assembly {
   }
   bool HasSeveralHosts() const { return NumberOfHosts() > 1; }
 
-  // Returns the segment of a rank: its own, that of a thread of this process, a mapping of another process's,
-  // or a new one as the shadow of a remote rank.
+  // Returns the segment of a rank: its own; that of a thread of this process; a mapping of another process's;
+  // or, for a remote rank, a new one as its shadow.
   Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
                                             UniqueFd descriptor, std::span<const std::byte> address) const {
     switch (parts_.mesh->reach(rank)) {
@@ -159,7 +161,7 @@ class Assembly {
     return Segment::Create(parts_.info.n_ranks);  // the shadow of a remote rank
   }
 
-  // Starts the relay that carries what is posted to ranks on other hosts; nothing to do without such ranks.
+  // Starts the relay that carries messages to ranks on other hosts. Does nothing without such ranks.
   Status StartRelay() {
     const int self = parts_.info.rank;
     PeerMesh* const mesh = parts_.mesh.get();
@@ -198,7 +200,7 @@ class Assembly {
     return Planner::Create(communicator.info(), fabric, options);
   }
 
-  // Exchanges each rank's problem, which is empty when the rank can join.
+  // Exchanges each rank's problem, which is empty if the rank can join.
   Status AgreeOnSuccess(const Communicator& communicator, const std::string& problem) const {
     if (communicator.mesh() == nullptr) return {};
     DYNAMICCL_TRY(const auto all,
@@ -215,7 +217,7 @@ class Assembly {
   Deadline deadline_;
 };
 
-// Chains values into one number that is equal on all ranks which hash the same values.
+// Chains values into one hash, which is equal on all ranks that hash the same values.
 uint64_t Hash(const auto& value, uint64_t seed) {
   return XXH3_64bits_withSeed(&value, sizeof(value), seed);
 }
@@ -243,7 +245,7 @@ struct Members {
   }
 };
 
-// The common end of split and shrink: a communicator of `members` over the parent's links.
+// The last steps of split and shrink: a communicator of `members` over the parent's links.
 InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
                      const ncclConfig_t& config) {
   Assembly assembly(members.InfoFor(parent.rank()), parent.settings(), config, parent.device());

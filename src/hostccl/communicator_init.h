@@ -13,7 +13,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Holds what an NCCL call returns, and the text of the log: an error of ours, or a plugin's own result.
+// The result of an NCCL call and the text for the log: from an error of hostccl, or from a plugin's own
+// result.
 struct InitError {
   InitError(ncclResult_t given, std::string text) : result(given), message(std::move(text)) {}
   InitError(const Error& error);  // NOLINT(google-explicit-constructor): errors become it on the way out
@@ -24,11 +25,11 @@ struct InitError {
 
 using InitResult = tl::expected<std::shared_ptr<Communicator>, InitError>;
 
-// A new id and the thread that serves its rendezvous in this process. Bytes 40 to 127 are zero, as NCCL's
-// are; the interposer writes into them.
+// Makes a new id and starts the thread that serves its rendezvous in this process. Bytes 40 to 127 are zero,
+// as in NCCL; the interposer writes into them.
 Result<ncclUniqueId> MakeUniqueId();
 
-// Holds what one rank needs to know to join.
+// What one rank needs in order to join.
 struct InitRequest {
   int n_ranks = 1;
   int rank = 0;
@@ -37,14 +38,14 @@ struct InitRequest {
   ncclConfig_t config = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
 };
 
-// Collective over the ranks of the id. Ignores bytes 40 to 127 of the id.
+// Makes a communicator. Collective over the ranks of the id. Ignores bytes 40 to 127 of the id.
 InitResult InitCommunicator(const InitRequest& request);
 
-// Ends the service of an id that nobody will use. A communicator made from several ids meets at the first of
-// them.
+// Ends the service of an id that nobody will use, because a communicator made from several ids meets at the
+// first of them.
 Status RetireUniqueId(const ncclUniqueId& id);
 
-// Holds one rank's arguments of ncclCommSplit.
+// One rank's arguments of ncclCommSplit.
 struct SplitRequest {
   int color = NCCL_SPLIT_NOCOLOR;
   int key = 0;
@@ -59,8 +60,8 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request);
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config);
 
-// Collective over the parent: all ranks get the id that exactly one of them brings. `mine` is null on the
-// others.
+// Collective over the parent. Returns on all ranks the id that exactly one of them passes as `mine`; the
+// others pass null.
 Result<ncclUniqueId> ShareUniqueId(Communicator& parent, const ncclUniqueId* mine);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the log and the parsing of its variables. See debug_log.h.
+// The state of the log, and the parsing of its variables. See debug_log.h.
 #include "src/hostccl/debug_log.h"
 
 #include <strings.h>
@@ -44,7 +44,7 @@ constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
 // NCCL's default: INIT, BOOTSTRAP and ENV.
 constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
 
-// One for the process. The mutex guards everything but the two atomics.
+// The state of the process's log. The mutex guards everything except the two atomics.
 struct DebugState {
   std::atomic<ncclDebugLogLevel> level{NCCL_LOG_NONE};
   std::atomic<unsigned long> mask{kDefaultMask};
@@ -79,8 +79,8 @@ unsigned long BitOf(const std::string& name) {
   return 0;
 }
 
-// Parses a mask such as "INIT,COLL" or "^NET". A leading ^ starts from all subsystems and takes the named
-// ones away, as in NCCL.
+// Parses a mask such as "INIT,COLL" or "^NET". As in NCCL, a leading ^ means all subsystems except the named
+// ones.
 unsigned long MaskFromText(std::string text) {
   const bool invert = !text.empty() && text[0] == '^';
   if (invert) text.erase(0, 1);
@@ -93,14 +93,14 @@ unsigned long MaskFromText(std::string text) {
   return invert ? ~mask : mask;
 }
 
-// The host name up to its first dot, as NCCL shows it.
+// Returns the host name up to its first dot, as NCCL shows it.
 std::string ShortHostName() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) return "unknown";
   return std::string(name, ::strcspn(name, "."));
 }
 
-// Reads the variables. NCCL_DEBUG_FILE counts only above the level VERSION, as in NCCL.
+// Reads the variables. As in NCCL, NCCL_DEBUG_FILE is used only above the level VERSION.
 void Configure(DebugState& state) {
   state.host = ShortHostName();
   const char* const level = std::getenv("NCCL_DEBUG");
@@ -109,7 +109,7 @@ void Configure(DebugState& state) {
   state.mask = mask == nullptr ? kDefaultMask : MaskFromText(mask);
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr || state.level <= NCCL_LOG_VERSION) return;
-  // Kept open until the process ends, because any thread may write lines until then.
+  // Never closed, because any thread may write lines until the process ends.
   FILE* file = std::fopen(ExpandPath(path, 0).c_str(), "w");
   if (file != nullptr) state.file = file;
 }

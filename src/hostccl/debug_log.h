@@ -16,24 +16,24 @@ namespace dynamiccl::hostccl {
 // Sets the device that lines of this thread show in brackets. hostccl calls it on entry to the API.
 void SetLogDevice(int device);
 
-// Reads NCCL_DEBUG and its companions again. Any thread.
+// Reads NCCL_DEBUG and the related variables again. Any thread.
 void ReloadDebugSettings();
 
-// Returns whether a line of this level and these subsystems is written. Any thread.
+// Returns true if a line of this level and these subsystems is written. Any thread.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems);
 
 // Writes "<host>:<pid>:<tid> [<device>] NCCL INFO <text>". A WARN is also kept for LastWarning(), whatever
 // NCCL_DEBUG says. Any thread.
 void DebugLine(ncclDebugLogLevel level, unsigned long subsystems, std::string_view text);
 
-// The latest WARN of the process, which ncclGetLastError returns.
+// Returns the latest WARN of the process, which is the result of ncclGetLastError.
 std::string LastWarning();
 
-// The logger that plugins are given. `format` is that of printf.
+// The logger that is passed to plugins. `format` is a printf format.
 void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                   const char* format, ...) __attribute__((format(printf, 5, 6)));
 
-// Formats and writes an INFO line; does nothing when such lines are off.
+// Formats and writes an INFO line; does nothing if such lines are off.
 template <typename... Args>
 void Info(unsigned long subsystems, fmt::format_string<Args...> format, Args&&... args) {
   if (!DebugEnabled(NCCL_LOG_INFO, subsystems)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing of HOSTCCL_EMULATE, and the version numbers.
+// Parses HOSTCCL_EMULATE, and returns version numbers.
 #include "src/hostccl/emulated_release.h"
 
 #include "src/base/settings.h"

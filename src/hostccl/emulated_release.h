@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HOSTCCL_EMULATE says which family of NCCL releases hostccl behaves like towards programs and tuners.
+// HOSTCCL_EMULATE selects the family of NCCL releases whose behaviour hostccl shows to programs and tuners.
 //
 //                                    2.30 (2.28 to 2.30)           2.32 (2.31 and later)
 //   a tuner's nChannels              replaces NCCL's number        only caps it; minCTAs raises it
@@ -24,7 +24,7 @@ enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1 };
 // Reads "2.30" or "2.32". All ranks must agree; they compare it when they meet.
 Result<EmulatedRelease> EmulatedFromEnvironment();
 
-// Returns what ncclGetVersion reports: the latest release of the family.
+// Returns the result of ncclGetVersion: the latest release of the family.
 int VersionCode(EmulatedRelease release);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a thread's group, and what its end does: run the setups, then launch the calls.
+// The state of a thread's group, and what the group's end does: run the setups, then launch the calls.
 #include "src/hostccl/group.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Holds what one thread has collected since its outermost ncclGroupStart.
+// What one thread has collected since its outermost ncclGroupStart.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
-  std::optional<bool> blocking;     // whether its communicators block; unset without any
+  std::optional<bool> blocking;     // true if its communicators are blocking; not set without any
   std::vector<ncclComm_t> handles;  // the non-blocking ones
   GroupCalls calls;
   GroupEvents events;
@@ -29,7 +29,7 @@ struct Group {
 
 thread_local Group current;
 
-// Notes the communicator of a call. As in NCCL a group cannot mix blocking and non-blocking communicators.
+// Notes the communicator of a call. As in NCCL, a group must not mix blocking and non-blocking communicators.
 void NoteHandle(ncclComm_t handle) {
   const bool blocking = handle == nullptr || handle->blocking;
   if (current.blocking.value_or(blocking) != blocking) {
@@ -45,8 +45,8 @@ void NoteHandle(ncclComm_t handle) {
 
 using Setups = std::vector<PendingSetup>;
 
-// Setups of one communicator use its sockets, so they form one sequence; each other setup is a sequence
-// alone.
+// Splits setups into sequences. Setups of one communicator use its sockets, so they form one sequence; every
+// other setup is a sequence by itself.
 std::vector<Setups> Sequences(Setups setups) {
   std::vector<Setups> sequences;
   for (PendingSetup& setup : setups) {
@@ -62,7 +62,7 @@ std::vector<Setups> Sequences(Setups setups) {
   return sequences;
 }
 
-// Stops at the first failure.
+// Runs setups in order and stops at the first failure.
 ncclResult_t RunInOrder(const Setups& setups) {
   for (const PendingSetup& setup : setups) {
     const ncclResult_t result = setup.run();
@@ -71,7 +71,7 @@ ncclResult_t RunInOrder(const Setups& setups) {
   return ncclSuccess;
 }
 
-// Runs each sequence on a thread of its own. `cancelled` is null when nobody can end the waits.
+// Runs each sequence on its own thread. `cancelled` is null if nobody can end the waits.
 ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   const std::vector<Setups> sequences = Sequences(std::move(setups));
   std::vector<ncclResult_t> results(sequences.size(), ncclSuccess);
@@ -89,7 +89,7 @@ ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   return failed == results.end() ? ncclSuccess : *failed;
 }
 
-// Setups first: calls of the same group may use the communicators that they make.
+// Runs setups first, because calls of the same group may use the communicators that they make.
 ncclResult_t RunGroup(Group group, const std::atomic<bool>* cancelled) {
   const ncclResult_t result = RunSetups(std::move(group.setups), cancelled);
   return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
@@ -99,7 +99,7 @@ void SetStates(const std::vector<ncclComm_t>& handles, ncclResult_t state) {
   for (ncclComm_t handle : handles) handle->state.store(state, std::memory_order_release);
 }
 
-// Runs the group on a new thread and lets its handles' states tell the result.
+// Runs the group on a new thread; the result is kept in the states of its handles.
 ncclResult_t RunInBackground(Group group) {
   const std::vector<ncclComm_t> handles = group.handles;
   auto job = std::make_shared<BackgroundJob>();
@@ -114,8 +114,8 @@ ncclResult_t RunInBackground(Group group) {
   return ncclInProgress;
 }
 
-// Ends the innermost group. Returns the group that is to run, or nothing when an outer one is still open or
-// it cannot run; `result` says which.
+// Ends the innermost group. Returns the group to run; nothing if an outer group is still open or the group
+// cannot run, and then sets `result`.
 std::optional<Group> Close(ncclResult_t& result) {
   result = ncclInvalidUsage;
   if (current.depth == 0) {

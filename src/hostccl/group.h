@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncclGroupStart and ncclGroupEnd. Calls are collected on the calling thread. The outermost end plans and
-// launches them: on the calling thread, or on a thread of its own for non-blocking communicators.
+// launches them: on the calling thread, or on a new thread for non-blocking communicators.
 #pragma once
 
 #include <functional>
@@ -25,36 +25,35 @@ struct PendingTransfer {
   cudaStream_t stream = nullptr;
   bool sends = false;
   Transfer transfer;
-  cudaEvent_t launch_event = nullptr;  // event of the collective that this transfer is a part of
+  cudaEvent_t launch_event = nullptr;  // launch event of the collective to which this transfer belongs
 };
 
 // Work that waits for other ranks, such as making a communicator.
 struct PendingSetup {
-  // The handle whose state tells how it went and whether it blocks; null means that it blocks.
+  // The handle whose state keeps the result and which decides whether the setup blocks; null: it blocks.
   ncclComm_t handle = nullptr;
-  // Setups on the same communicator run in order, since they use its sockets. Null: side by side with all
-  // others.
+  // Setups on the same communicator run in order, because they use its sockets. Null: runs beside all others.
   const Communicator* in_order_on = nullptr;
   std::function<ncclResult_t()> run;
 };
 
-// Opens a group on this thread, or one inside the open group.
+// Opens a group on this thread, possibly inside an open group.
 void GroupStart();
-// Closes the innermost group and, when it is the outermost, runs what was collected. ncclInvalidUsage without
-// an open group. If a call inside the group was refused, its error is returned and nothing of the group runs.
-// ncclInProgress when the group goes on in the background.
+// Closes the innermost group and, if it is the outermost, runs the collected calls. ncclInvalidUsage without
+// an open group. If a call inside the group was refused, returns that error and runs nothing of the group.
+// ncclInProgress if the group continues in the background.
 ncclResult_t GroupEnd();
-// Does as GroupEnd, but the data-moving calls of the outermost group are not launched: *microseconds gets the
-// time that the cost model expects for them, and stays unchanged when there are none.
+// Like GroupEnd, but does not launch the data-moving calls of the outermost group. *microseconds gets the
+// time that the cost model expects for them, and stays unchanged if there are none.
 ncclResult_t GroupSimulate(float* microseconds);
 
-// Adds a call to the open group, or runs it as a group of its own. The arguments must have been validated.
+// Adds a call to the open group, or runs it as its own group. The arguments must have been validated.
 ncclResult_t Issue(PendingCollective collective);
 ncclResult_t Issue(PendingTransfer transfer);
-// Adds set-up work. At the group's end setups run side by side, except those in order on one communicator.
+// Adds set-up work. At the group's end setups run side by side, except those on the same communicator.
 ncclResult_t IssueSetup(PendingSetup setup);
 
-// Tells the open group that a call in it was refused.
+// Marks the open group as failed, because a call in it was refused.
 void NoteGroupError(ncclResult_t result);
 
 }  // namespace dynamiccl::hostccl

@@ -2,8 +2,8 @@
 // Planning and dispatch of a group:
 // - Drafts collects the calls into launches, one for each set of related streams and communicators.
 // - ChooseConfigs sorts and merges the calls of each communicator and asks the planner.
-// - Dispatch runs a small launch on the calling thread (RunInline) or hands it to its first stream; the other
-//   streams wait for it. RunAfterLast keeps the launches of a communicator in order.
+// - Dispatch runs a small launch on the calling thread (RunInline) or passes it to its first stream; the
+//   other streams wait for the first. RunAfterLast keeps the launches of a communicator in order.
 #include "src/hostccl/group_plan.h"
 
 #include <algorithm>
@@ -19,10 +19,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes of traffic. A call this small takes less time than waking the stream's thread and waiting for it.
+// Bytes of traffic. A call of this size takes less time than waking the stream's thread and waiting for it.
 constexpr uint64_t kInlineBytes = 32 << 10;
 
-// The weight of a call when NCCL merges (enqueue.cc, ncclPrepareTasks): an AllReduce passes the links twice.
+// Returns the weight of a call when NCCL merges (enqueue.cc, ncclPrepareTasks): an AllReduce uses the links
+// twice.
 uint64_t Traffic(const CollectiveOperation& operation, int n_ranks) {
   const uint64_t bytes =
       TotalBytes(operation.collective, operation.count, ElementBytes(operation.data_type), n_ranks);
@@ -35,17 +36,16 @@ auto Bin(const CollectiveOperation& operation) {
                     operation.multiplier.has_value());
 }
 
-// Collects one launch: a plan for each communicator, and the streams that the user named for its calls.
+// One launch in preparation: a plan for each communicator, and the streams that the user named for its calls.
 struct LaunchDraft {
   std::vector<CommunicatorPlan> plans;
-  std::vector<cudaStream_t> streams;  // the first one runs it
+  std::vector<cudaStream_t> streams;  // the first one runs the launch
 };
 
-// Collects calls into drafts, and merges drafts that turn out to share a stream or a communicator.
+// Collects calls into drafts, and merges drafts that share a stream or a communicator.
 class Drafts {
  public:
-  // The plan to which a call on this communicator and stream belongs. The reference is valid until the next
-  // call.
+  // Returns the plan for a call on this communicator and stream. The reference is valid until the next call.
   CommunicatorPlan& PlanFor(const std::shared_ptr<Communicator>& communicator, cudaStream_t stream) {
     LaunchDraft* target = nullptr;
     for (auto draft = drafts_.begin(); draft != drafts_.end();) {
@@ -84,7 +84,8 @@ class Drafts {
   std::vector<LaunchDraft> drafts_;
 };
 
-// A launch with the plans that it runs. The caller that started it and the stream that ends it share it.
+// A launch and the plans that it runs. The caller that started it and the stream that ends it share the
+// object.
 struct OwnedLaunch {
   explicit OwnedLaunch(std::vector<CommunicatorPlan> given) : plans(std::move(given)), launch(plans) {}
 
@@ -92,7 +93,7 @@ struct OwnedLaunch {
   Launch launch;
 };
 
-// Returns whether the calling thread may run the launch itself: one communicator's calls with few bytes.
+// Returns true if the calling thread may run the launch itself: calls of one communicator with few bytes.
 // Larger calls take longer than handing them over, and the program may want to compute meanwhile.
 bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   if (plans.size() != 1) return false;
@@ -109,8 +110,8 @@ bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
 }
 
 // Claims the stream for an inline call. The stream's thread may be about to end the communicator's last
-// launch, a small one. A caller that waits briefly for that can run inline; one that queued behind it would
-// leave all its later calls to that thread as well.
+// launch, a small one. A caller that waits briefly for that end can run inline. If it queued instead, all its
+// later calls would queue behind that thread as well.
 bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   const auto& last = communicator.last_launch();
   if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();
@@ -123,8 +124,8 @@ bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   return false;
 }
 
-// Runs the plan on the calling thread; when a peer is late the stream's thread does the rest. Returns false,
-// and does nothing, when the stream or the communicator is busy.
+// Runs the plan on the calling thread; if a peer is late, the stream's thread does the rest. Returns false
+// and does nothing if the stream or the communicator is busy.
 bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   const std::shared_ptr<Communicator> communicator = plans.front().communicator;
   const std::lock_guard lock(communicator->launch_mutex());
@@ -148,8 +149,8 @@ bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   return true;
 }
 
-// Makes `main` wait for the communicator's last launch when that runs on another stream, and records the new
-// one.
+// Makes `main` wait for the communicator's last launch if that runs on another stream, and records the new
+// launch as the last.
 void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done,
                   bool brief) {
   const std::lock_guard lock(communicator.launch_mutex());
@@ -160,8 +161,8 @@ void RunAfterLast(HostStream& main, Communicator& communicator, const std::share
   last = {done, &main, brief};
 }
 
-// Runs a launch inline or enqueues it on its first stream. The other streams of its calls wait for it, and it
-// waits for what they had queued: calls stay in order on every stream.
+// Runs a launch inline or enqueues it on its first stream. The other streams of its calls wait for the
+// launch, and the launch waits for the work queued on them, so calls stay in order on every stream.
 ncclResult_t Dispatch(LaunchDraft draft) {
   std::vector<std::shared_ptr<HostStream>> streams;
   for (cudaStream_t handle : draft.streams) {
@@ -183,8 +184,8 @@ ncclResult_t Dispatch(LaunchDraft draft) {
   return ncclSuccess;
 }
 
-// Starts the profiler events of a launch; they stop with the returned objects, once the launch is handed
-// over.
+// Starts the profiler events of a launch. They stop when the returned objects are destroyed, after the launch
+// was handed over.
 std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   std::vector<LaunchEvents> events;
   for (CommunicatorPlan& plan : draft.plans) {
@@ -193,14 +194,14 @@ std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   return events;
 }
 
-// Returns whether the buffers that all ranks use in the call lie in shared windows.
+// Returns true if the buffers that all ranks use in the call lie in shared windows.
 bool LiesInWindows(const CollectiveOperation& operation, const Communicator& communicator) {
   const bool sends = operation.collective == Collective::kBroadcast || communicator.InWindow(operation.send);
   const bool receives = operation.collective == Collective::kReduce || communicator.InWindow(operation.recv);
   return sends && receives;
 }
 
-// The chunk size by NCCL's rule, or what a tuner makes of it.
+// Returns the chunk size by NCCL's rule, or the one that a tuner makes of it.
 PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperation& operation) {
   const int n_ranks = communicator.n_ranks();
   const uint64_t bytes =
@@ -213,7 +214,8 @@ PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperat
   return communicator.planner().ChunkBytes({operation.collective, bytes, operation.config, usual});
 }
 
-// End of the batch that begins with `first`. NCCL merges neighbours whose traffic is within a factor of four.
+// Returns the end of the batch that begins with `first`. NCCL merges neighbours whose traffic differs by less
+// than a factor of four.
 template <typename Iterator>
 Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
   if (first->choice.isolated) return first + 1;
@@ -231,7 +233,7 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   const auto before = [&](const CollectiveOperation& a, const CollectiveOperation& b) {
     return Bin(a) != Bin(b) ? Bin(a) < Bin(b) : Traffic(a, n_ranks) > Traffic(b, n_ranks);
   };
-  // Sorting allocates, even for the single call that most groups have.
+  // Skips the sort for the single call that most groups have, because sorting allocates.
   if (operations.size() > 1) std::stable_sort(operations.begin(), operations.end(), before);
   const int channels = communicator.planner().channels();
   const int pipe_ops = (static_cast<int>(operations.size()) + channels - 1) / channels;
@@ -256,8 +258,8 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   return ncclSuccess;
 }
 
-// Records the launch events of the calls' ncclCollConfig_t. It does so before the launch, as NCCL does with
-// CUDA before 12.3. At most one event for each communicator is allowed in a group.
+// Records the launch events of the calls' ncclCollConfig_t before the launch, as NCCL does with CUDA before
+// 12.3. A group may have at most one event for each communicator.
 class CallEvents {
  public:
   // `event` is null for a call without one.
@@ -277,7 +279,7 @@ class CallEvents {
   std::vector<const Communicator*> seen_;
 };
 
-// All events are recorded before the first launch, in the order of the calls.
+// Records all events before the first launch, in the order of the calls.
 ncclResult_t RecordCallEvents(const GroupCalls& calls) {
   CallEvents events;
   for (const PendingCollective& call : calls.collectives) {
@@ -294,7 +296,7 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 
 }  // namespace
 
-// A plugin's error on one call does not keep the others from being planned; it is returned at the end.
+// If a plugin returns an error on one call, the others are still planned; the error is returned at the end.
 ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations) {
   ncclResult_t refused = ncclSuccess;
   const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {

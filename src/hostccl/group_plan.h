@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the calls of a group into launches on streams. It decides which calls are merged into batches, which
-// configuration each batch runs with, and which calls must run side by side.
+// Turns the calls of a group into launches on streams. It decides which calls are merged into batches, the
+// configuration of each batch, and which calls must run side by side.
 #pragma once
 
 #include <span>
@@ -17,16 +17,16 @@ struct GroupCalls {
 };
 
 // Plans on the calling thread and enqueues. Calls that share a stream or a communicator, directly or through
-// others, become one launch: then no order of communicators or streams can deadlock a group.
+// others, become one launch, so no order of communicators or streams can deadlock a group.
 ncclResult_t LaunchGroup(GroupCalls calls);
 
-// LaunchGroup for a single call without profiler events. It leaves out what only groups need: a small call
-// takes about a microsecond, and each allocation is a noticeable part of that.
+// LaunchGroup for a single call without profiler events. It skips what only groups need, because a small call
+// takes about a microsecond and each allocation is a noticeable part of that.
 ncclResult_t LaunchAlone(PendingCollective call);
 
-// Plans as LaunchGroup does, without launching. `microseconds` gets what the cost model expects: the batches
-// of a communicator one after the other, communicators side by side. It stays unchanged without collectives;
-// Send and Recv are not in NCCL's model.
+// Plans like LaunchGroup, without launching. `microseconds` gets the time that the cost model expects, with
+// the batches of a communicator one after another and communicators side by side. It stays unchanged without
+// collectives; Send and Recv are not in NCCL's model.
 ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds);
 
 // Sorts the calls of one communicator as NCCL does (bins of equal collective, operator and type; larger calls

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue, its thread, and claiming. Waits yield first and sleep later, since a wake-up costs more than a
+// The queue, its thread, and claiming. Waits yield first and sleep later, because a wake-up costs more than a
 // short wait.
 #include "src/hostccl/host_stream.h"
 
@@ -11,11 +11,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. A futex wake-up costs about 20 us here and a yield 0.14 us, so it pays to yield for a few
-// times the cost of a wake-up before sleeping.
+// Nanoseconds. A futex wake-up costs about 20 us here and a yield 0.14 us, so yielding for a few times the
+// cost of a wake-up before sleeping pays.
 constexpr int64_t kYieldNs = 50'000;
 
-// Yields until `ready` or until the time is over; returns whether it was ready.
+// Yields until `ready` returns true or the time is over; returns true if it was ready.
 template <typename Ready>
 bool YieldUntil(Ready ready, int64_t ns = kYieldNs) {
   if (ready()) return true;
@@ -81,8 +81,8 @@ bool HostStream::ClaimSoon(int64_t ns) {
 
 void HostStream::Release(ncclResult_t result) {
   KeepError(result);
-  // A thread that enqueued meanwhile found the stream's thread asleep, or woke it in vain because of the
-  // claim.
+  // A thread that enqueued meanwhile either found the stream's thread asleep, or woke it in vain because of
+  // the claim.
   if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
 }
 

@@ -14,7 +14,7 @@ using dynamiccl::hostccl::Completion;
 using dynamiccl::hostccl::FindStream;
 using dynamiccl::hostccl::HostStream;
 
-// An event; `latest` is null while it was never recorded.
+// An event; `latest` is null until the event is first recorded.
 struct hostcclEvent {
   std::mutex mutex;
   std::shared_ptr<Completion> latest;
@@ -43,7 +43,7 @@ std::shared_ptr<hostcclEvent> FindEvent(hostcclEvent_t handle) {
   return found == handles.events.end() ? nullptr : found->second;
 }
 
-// The latest record of an event; false for an unknown handle.
+// Returns the latest record of an event in `latest`; returns false for an unknown handle.
 bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
   const auto event = FindEvent(handle);
   if (event == nullptr) return false;

@@ -14,7 +14,7 @@ namespace {
 // without shaping, one channel, private buffers, on 2 cores of an Intel Xeon virtual machine that was
 // otherwise idle, 2026-11-21.
 //
-// NVLSTree needs four ranks and takes the hop of NVLS; PAT needs several nodes and takes that of Ring/Simple.
+// NVLSTree needs four ranks and uses the hop of NVLS; PAT needs several nodes and uses that of Ring/Simple.
 // Nothing is fitted to a table of winners: where the model is wrong about hostccl, the default is wrong too.
 struct SoftwareCost {
   Algorithm algorithm;

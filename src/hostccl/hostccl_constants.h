@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of hostccl's cost model: calibrated software costs, and the links that the topology states.
+// The constants of hostccl's cost model: calibrated software costs, and the links of the topology.
 #pragma once
 
 #include "src/cost_model/cost_model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether it is worth trying to run a call on the calling thread. A call that runs inline saves
-// waking the stream's thread, about 20 us; a call that gives up first has wasted its patience, as much again
+// Decides whether a call should be tried on the calling thread. A call that runs inline saves waking the
+// stream's thread, about 20 us; a call that gives up has wasted its patience, which is as long
 // (progress_wait.h).
 #pragma once
 
@@ -9,13 +9,12 @@
 
 namespace dynamiccl::hostccl {
 
-// An attempt that gives up has cost its caller the patience for nothing. Where ranks usually come late, as
-// when one thread drives several ranks in turn, the gauge makes attempts rare: after each failure it skips
-// twice as many calls as before, plus one, up to 63. One success makes attempts the rule again. Each
-// communicator has one; one thread at a time.
+// Where ranks usually come late, as when one thread drives several ranks in turn, the gauge makes attempts
+// rare: after each failure it skips twice as many calls as before, plus one, up to 63. After one success
+// every call is tried again. Each communicator has one gauge; one thread at a time.
 class InlineGauge {
  public:
-  // Call it once for each call that could run inline. Returns whether to try.
+  // Call it once for each call that could run inline. Returns true if the call should be tried.
   bool Try() {
     if (skip_ == 0) return true;
     --skip_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a new communicator first tell each other where to reach them, and the settings that must
-// be equal.
+// The ranks of a new communicator first tell each other their addresses and the settings that must be equal.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The payload that a rank brings to the rendezvous.
+// A rank's payload at the rendezvous.
 struct Introduction {
   std::string listener;  // MeshListener::name
   CommunicatorSettings settings;
@@ -23,14 +22,14 @@ struct Introduction {
   // Order of the fields: listener (u32 length, bytes), i32 channels, u8 rank order, u8 release, u64 topology
   // hash.
   std::vector<std::byte> Encode() const;
-  // kCorrupt for a message that is too short.
+  // Returns kCorrupt for a message that is too short.
   static Result<Introduction> Decode(std::span<const std::byte> bytes);
 };
 
-// kInvalidArgument naming the first setting in which a rank differs from rank 0.
+// Returns kInvalidArgument and names the first setting in which a rank differs from rank 0.
 Status CheckEqualSettings(const std::vector<Introduction>& ranks);
 
-// Hash of the topology's text form, by which ranks compare it.
+// Returns the hash of the topology's text form, by which ranks compare topologies.
 uint64_t HashOf(const Topology& topology);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An algorithm at work on one channel: a C++20 coroutine that suspends where it must wait for a peer. One
+// An algorithm that runs on one channel: a C++20 coroutine that suspends where it must wait for a peer. One
 // thread polls all lanes of a launch in turn (launch.h); a lane never blocks that thread.
 //
 //   Lane Example(Primitives& primitives, const ChannelWork& work) {
@@ -17,17 +17,16 @@
 
 namespace dynamiccl::hostccl {
 
-// A suspended lane waits for one of these. The object that is waited for owns itself; the lane only points at
-// it.
+// A suspended lane waits for an object of this type. The lane only points to the object and does not own it.
 class Awaited {
  public:
   virtual ~Awaited() = default;
 
-  // Goes as far as it can; returns true when the lane may go on.
+  // Goes as far as it can; returns true when the lane may continue.
   virtual bool Advance() = 0;
-  // Grows with every piece moved. By it the progress loop sees that something happened.
+  // Number of pieces moved. The progress loop sees by it that something happened.
   uint64_t pieces_moved() const { return pieces_moved_; }
-  // When to look again: the arrival of a message on an emulated link, or kNotPosted.
+  // Returns when to poll again: the arrival of a message on an emulated link, or kNotPosted.
   int64_t next_arrival_ns() const { return next_arrival_ns_; }
 
  protected:
@@ -38,13 +37,14 @@ class Awaited {
 // Owns the frame of a coroutine and destroys it. Movable, not copyable; one thread at a time.
 class Lane {
  public:
-  // Holds what the compiler needs of a coroutine type. `awaited` is set at each suspension.
+  // What the compiler needs from a coroutine type. `awaited` is set at each suspension.
   struct promise_type {
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    // The only thing in an algorithm that can throw is the allocation of its frame, before it starts.
+    // In an algorithm only the allocation of its frame can throw, and that happens before the algorithm
+    // starts.
     void unhandled_exception() { std::terminate(); }
 
     Awaited* awaited = nullptr;
@@ -62,11 +62,11 @@ class Lane {
   }
 
   bool done() const { return !handle_ || handle_.done(); }
-  // Runs until the next wait or the end. Only while not done.
+  // Runs until the next wait or the end. Call it only while not done.
   void Resume() { handle_.resume(); }
-  // Returns what the lane waits for; null before its first wait. May be called only while not done.
+  // Returns what the lane waits for; null before its first wait. Call it only while not done.
   Awaited* awaited() const { return handle_.promise().awaited; }
-  // Goes on if what the lane waits for has come. Returns whether anything moved. Only while not done.
+  // Continues if the lane's wait is over. Returns true if anything moved. Call it only while not done.
   bool Poll() {
     Awaited* const wait = awaited();
     if (wait != nullptr) {
@@ -91,7 +91,7 @@ class AwaitedInLane : public Awaited {
   void await_resume() const {}
 };
 
-// co_await SubLane(...) runs another algorithm as a part of this one.
+// co_await SubLane(...) runs another algorithm as part of this one.
 class SubLane final : public AwaitedInLane {
  public:
   explicit SubLane(Lane lane) : lane_(std::move(lane)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress loop. It polls every lane; when none moved it waits as ProgressWait says (spin, yield, sleep
-// on the doorbell), and during long waits it checks whether a peer has died, the user aborted, or the
-// time-out is over.
+// The progress loop. It polls every lane. If none moved it waits as ProgressWait says (spin, yield, sleep on
+// the doorbell). During long waits it checks whether a peer has died, the user aborted, or the time-out is
+// over.
 #include "src/hostccl/launch.h"
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. Only waits that are long for a collective look at sockets, which costs a system call for each
-// peer.
+// Nanoseconds. Only after a wait that is long for a collective does the loop look at sockets, which costs a
+// system call for each peer.
 constexpr int64_t kHealthyNs = 200'000;
 // Nanoseconds. A launch with several communicators sleeps on the doorbell of only one of them, so it sleeps
-// briefly.
+// only briefly.
 constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
-// Returns whether there is a core for each rank. A split communicator shares the machine with all ranks of
-// the communicator that it came from, so those count.
+// Returns true if there is a core for each rank. A split communicator shares the machine with all ranks of
+// its original communicator, so those are counted.
 bool MaySpin(std::span<const CommunicatorPlan> plans) {
   static const int cores = UsableCores();
   return std::all_of(plans.begin(), plans.end(), [](const CommunicatorPlan& plan) {
@@ -62,12 +62,12 @@ class Launch::PlanRun {
     return next;
   }
 
-  // Called after a long idle time. Fails the communicator when waiting is hopeless.
+  // Called after a long idle time. Fails the communicator if further waiting is hopeless.
   void CheckHealth(int64_t idle_ns) {
     if (communicator_.interrupted() || communicator_.async_error() != ncclSuccess) return LeaveLanes();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
     communicator_.mesh()->LookForDeparted();
-    // What a departed peer posted before it ended is still in our memory.
+    // Messages that a departed peer posted before it ended are still in memory, so they are polled first.
     Poll();
     if (const auto peer = MissedPeer()) {
       return Give(ErrorKind::kPeerFailed,
@@ -82,7 +82,8 @@ class Launch::PlanRun {
   }
 
  private:
-  // One lane for each channel that a collective uses, and one for each peer and direction of the transfers.
+  // Makes one lane for each channel that a collective uses, and one for each peer and direction of the
+  // transfers.
   void AddLanes() {
     int channels = 0;
     for (const CollectiveOperation& operation : plan_.collectives) {
@@ -132,7 +133,7 @@ class Launch::PlanRun {
     CopyToSelf();
   }
 
-  // A departed peer whose part of this launch is missing; nothing when all parts can still come.
+  // Returns a departed peer whose part of this launch is missing; nothing if all parts can still arrive.
   std::optional<int> MissedPeer() const {
     const PeerMesh& mesh = *communicator_.mesh();
     const auto missed = [&](int peer, uint64_t launch) {
@@ -159,7 +160,7 @@ class Launch::PlanRun {
     LeaveLanes();
   }
 
-  // Drops all lanes. The lane that failed told the communicator; the others could otherwise wait forever.
+  // Drops all lanes. The lane that failed has reported the failure; the others might otherwise wait for ever.
   void LeaveLanes() {
     communicator_.WithdrawBuffers();
     lanes_.clear();
@@ -233,7 +234,7 @@ int64_t Launch::NextArrival() const {
   return next;
 }
 
-// Only the first communicator's doorbell wakes the sleep; the others are looked at when it ends.
+// Only the first communicator's doorbell ends the sleep; the others are polled when it ends.
 void Launch::Sleep(ProgressWait& wait, int64_t arrival_ns) {
   Communicator& first = runs_.front().communicator();
   Doorbell& doorbell = first.header(first.rank()).doorbell;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file defines what the end of a group asks a stream to run, and runs it. All channels of all calls are
-// lanes of one progress loop on one thread.
+// Defines what a stream gets to run at the end of a group, and runs it. All channels of all calls are lanes
+// of one progress loop on one thread.
 #pragma once
 
 #include <list>
@@ -21,7 +21,7 @@
 
 namespace dynamiccl::hostccl {
 
-// One collective call, validated; the planner fills in `config` and `chunk_bytes`.
+// One validated collective call; the planner fills in `config` and `chunk_bytes`.
 struct CollectiveOperation {
   Collective collective = Collective::kAllReduce;
   const std::byte* send = nullptr;
@@ -29,10 +29,10 @@ struct CollectiveOperation {
   size_t count = 0;  // the count argument of the call
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  // With an operator of ncclRedOpCreatePreMulSum `op` is kSum and this rank's input is multiplied by this
-  // factor first. Ranks may differ in the value, not in having one.
+  // The factor of ncclRedOpCreatePreMulSum: `op` is then kSum, and this rank's input is first multiplied by
+  // the factor. Ranks may have different values, but all or none must have a factor.
   std::optional<PreMultiplier> multiplier;
-  // The factor's value at the time when the call runs.
+  // Returns the factor's value at the time when the call runs.
   std::optional<ElementValue> Multiplier() const {
     return multiplier ? std::optional(multiplier->Read()) : std::nullopt;
   }
@@ -48,7 +48,7 @@ struct Transfer {
   int peer = 0;
   std::byte* buffer = nullptr;  // only read when sending
   size_t bytes = 0;
-  DataType data_type = DataType::kInt8;  // as the program named it, for profilers
+  DataType data_type = DataType::kInt8;  // as passed by the program, for profilers
   TaskEvents events;
 };
 
@@ -60,34 +60,34 @@ struct CommunicatorPlan {
   std::vector<Transfer> receives;
 };
 
-// Runs plans side by side. It starts when it is made, and one thread at a time drives it with Run or
-// RunBriefly. On a communicator launches are made, and end, one after the other. A failure of one plan does
+// Runs plans side by side. The constructor starts them, and one thread at a time drives them with Run or
+// RunBriefly. The launches of a communicator are made, and end, one after another. A failure of one plan does
 // not stop the others.
 class Launch {
  public:
-  // `plans` must outlive it.
+  // `plans` must outlive the launch.
   explicit Launch(std::span<const CommunicatorPlan> plans);
   ~Launch();
   Launch(Launch&&) = delete;
 
   // Runs until all plans are done or have failed; returns the first failure.
   ncclResult_t Run();
-  // Does as Run, but gives up and returns nothing once a peer makes it wait for about as long as handing over
-  // to another thread takes. Run can continue from there.
+  // Like Run, but gives up and returns nothing when it has waited for a peer about as long as a hand-over to
+  // another thread takes. Run can continue from there.
   std::optional<ncclResult_t> RunBriefly();
 
  private:
   class PlanRun;
 
-  // Polls every plan once; returns whether anything moved.
+  // Polls every plan once; returns true if anything moved.
   bool PollAll();
   // Removes the plans that have ended.
   void DropDone();
-  // Returns the earliest arrival of all lanes; kNotPosted when no message is on its way.
+  // Returns the earliest arrival over all lanes; kNotPosted if no message is on its way.
   int64_t NextArrival() const;
   // Checks the peers' health if the wait is long, then sleeps on a doorbell until the arrival at the latest.
   void Sleep(ProgressWait& wait, int64_t arrival_ns);
-  // Returns the result of the launch: the first communicator that failed or was revoked decides.
+  // Returns the result of the launch, which is that of the first communicator that failed or was revoked.
   ncclResult_t FirstFailure() const;
 
   const std::span<const CommunicatorPlan> plans_;

@@ -41,13 +41,13 @@ HOSTCCL_WEAK(GroupSimulateEnd)
 
 namespace {
 
-// Makes one rank on device 0: hostccl has no current device from which to take another number.
+// Makes one rank on device 0, because hostccl has no current device.
 ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int rank,
                      const ncclConfig_t* config) {
   return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});
 }
 
-// Answers a question that an initialised communicator can answer.
+// Answers a question about an initialised communicator.
 ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() const) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -59,7 +59,7 @@ ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() c
 
 }  // namespace
 
-// The version of the emulated release (HOSTCCL_EMULATE).
+// Returns the version of the emulated release (HOSTCCL_EMULATE).
 ncclResult_t pncclGetVersion(int* version) {
   if (version == nullptr) return ncclInvalidArgument;
   const auto emulated = EmulatedFromEnvironment();
@@ -81,7 +81,7 @@ const char* pncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result < ncclNumResults ? kTexts[result] : "unknown result code";
 }
 
-// The text is valid until the thread asks again.
+// The text is valid until the thread calls this again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
   const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;
@@ -107,7 +107,7 @@ ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId 
   return InitOne(comm, nranks, commId, rank, config);
 }
 
-// NCCL spreads the ranks over several ids so that the bootstrap scales; hostccl meets at the first id.
+// NCCL spreads the ranks over several ids to scale the bootstrap; in hostccl all ranks meet at the first id.
 ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   const size_t count = commIds == nullptr || nId < 0 ? 0 : static_cast<size_t>(nId);
@@ -151,7 +151,8 @@ ncclResult_t pncclCommAbort(ncclComm_t comm) {
   return Abort(comm);
 }
 
-// ncclInProgress while a non-blocking call runs, then its result, then the first failure of the communicator.
+// Gives ncclInProgress while a non-blocking call runs, then that call's result, then the communicator's first
+// failure.
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
   if (!IsLive(comm) || asyncError == nullptr) {
     return Refuse(Error{ErrorKind::kInvalidArgument, "ncclCommGetAsyncError: null or destroyed handle", {}});
@@ -186,7 +187,7 @@ ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   const size_t size = std::min(simInfo->size, sizeof(info));
   std::memcpy(static_cast<void*>(&info), simInfo, size);
   if (info.magic != NCCL_SIM_INFO_MAGIC) {
-    // The group is closed all the same.
+    // The group is closed nevertheless.
     NoteGroupError(ncclInvalidArgument);
     Warn("ncclSimInfo_t was not initialised with NCCL_SIM_INFO_INITIALIZER");
   }

@@ -35,7 +35,7 @@ ncclResult_t RefuseParameter(const char* problem) {
   return Refuse(Error{ErrorKind::kInvalidArgument, fmt::format("ncclParam: {}", problem), {}});
 }
 
-// The parameter's value as a number of this type; an error when it does not fit.
+// Returns the parameter's value as a number of this type; an error if it does not fit.
 template <typename Number>
 ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   if (!IsParameter(handle) || out == nullptr) return RefuseParameter("no such handle, or a null place");
@@ -47,7 +47,7 @@ ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   return ncclSuccess;
 }
 
-// A text that is valid until the thread asks again.
+// Returns a text that is valid until the thread calls this again.
 const std::string& KeptText(const ncclParamHandle& parameter) {
   static thread_local std::string text;
   text = TextOf(parameter);
@@ -95,7 +95,7 @@ ncclResult_t pncclParamGetStr(ncclParamHandle_t h, const char** out) {
   return ncclSuccess;
 }
 
-// Copies the bytes of the text, without a terminating zero.
+// Copies the bytes of the text without a terminating zero.
 ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len) {
   if (!IsParameter(h) || out == nullptr || len == nullptr) {
     return RefuseParameter("no such handle, or a null place");
@@ -108,7 +108,7 @@ ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len)
   return ncclSuccess;
 }
 
-// The text is valid until the thread asks again.
+// The text is valid until the thread calls this again.
 ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
   const ncclParamHandle* const found = FindParameter(key);
   if (found == nullptr || value == nullptr) return RefuseParameter("no such key, or a null place");
@@ -118,7 +118,7 @@ ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* va
   return ncclSuccess;
 }
 
-// The table is valid until the thread asks again.
+// The table is valid until the thread calls this again.
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   if (table == nullptr || tableLen == nullptr) return RefuseParameter("a null place");
   static thread_local std::vector<const char*> keys;

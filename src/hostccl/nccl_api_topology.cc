@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of nccl_device.h that tells a program what there is: properties of a communicator, and teams.
+// The part of nccl_device.h that describes a communicator: its properties, and teams.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@ using namespace dynamiccl::hostccl;
 
 namespace {
 
-// Layout of nccl_device/host.h of 2.32. It only grows at its end, and the program says in `size` how much it
-// has.
+// The layout of nccl_device/host.h of 2.32. It only grows at its end, and `size` is the length of the
+// program's structure.
 struct CommunicatorProperties {
   size_t size;
   unsigned int magic;
@@ -37,15 +37,15 @@ struct CommunicatorProperties {
 static_assert(sizeof(CommunicatorProperties) == 152 &&
               offsetof(CommunicatorProperties, communicator_hash) == 56);
 
-// This is the layout of nccl_device/core.h.
+// The layout of nccl_device/core.h.
 struct Team {
   int n_ranks;
   int rank;
   int stride;
 };
 
-// No kernel can read another rank's memory here. So every rank is a load-store team of its own, and a rail is
-// everybody. An empty team stands for an invalid communicator.
+// No kernel can read another rank's memory here. So every rank is its own load-store team, and a rail
+// contains all ranks. An empty team stands for an invalid communicator.
 Team TeamOf(ncclComm_t comm, bool everybody) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return {0, 0, 0};
@@ -67,7 +67,7 @@ HOSTCCL_TOPOLOGY_FUNCTION(Team, TeamRail, (ncclComm_t comm))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToWorld, (ncclComm_t comm, Team team, int rank))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToLsa, (ncclComm_t comm, Team team, int rank))
 
-// Fills in as much of the structure as the program says it has. Everything about GPUs stays 0.
+// Fills in as much of the structure as the program has. Everything about GPUs stays 0.
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, void* properties) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -105,7 +105,7 @@ Team pncclTeamRail(ncclComm_t comm) {
   return TeamOf(comm, true);
 }
 
-// The arithmetic of nccl_device.h: members of a team are `stride` apart.
+// The same arithmetic as in nccl_device.h: members of a team are `stride` apart.
 int pncclTeamRankToWorld(ncclComm_t comm, Team team, int rank) {
   const auto communicator = CheckCommunicator(comm);
   return communicator ? (*communicator)->rank() + (rank - team.rank) * team.stride : -1;

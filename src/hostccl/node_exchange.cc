@@ -18,13 +18,13 @@ namespace {
 constexpr size_t kCopiedBytes = size_t{1} << 20;
 constexpr size_t kMaxCopiedPiece = size_t{128} << 10;
 constexpr size_t kMinCopiedPiece = size_t{16} << 10;
-// Bytes. Mapped memory needs no copy; pieces only bound how long a peer that gave up waits, and let the work
+// Bytes. Mapped memory needs no copy. Pieces only limit how long a peer that gave up waits, and let the work
 // overlap with links.
 constexpr size_t kMappedPiece = size_t{256} << 10;
-// Bytes that a member reads from all parcels together, since every member sums for itself: still within the
-// first-level caches.
+// Bytes that a member reads from all parcels together, since every member sums for itself. They still fit in
+// the first-level caches.
 constexpr size_t kMaxCarried = size_t{64} << 10;
-// Announcements between two looks for mappings whose owners freed them.
+// Number of announcements between two searches for mappings whose owners freed them.
 constexpr uint64_t kDropEvery = 64;
 
 }  // namespace
@@ -109,7 +109,8 @@ ElementValue NodeExchange::CarriedMultiplier(int member) const {
   return {std::bit_cast<decltype(ElementValue::bytes)>(bits)};
 }
 
-// Whether members can reach each other's memory is decided from what all of them see, so all decide the same.
+// All members use the same announcements to decide whether they can reach each other's memory, so all decide
+// the same.
 void NodeExchange::ReachAll() {
   reached_step_ = step_;
   PeerBuffers& buffers = communicator_.peer_buffers();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of one node work on each other's buffers. They announce the buffers on boards in shared
-// memory, read and write them piece by piece, and part when all have finished. There is one exchange for each
-// communicator and channel.
+// Lets the ranks of one node work on each other's buffers. They announce the buffers on boards in shared
+// memory, read and write them piece by piece, and separate when all have finished. There is one exchange for
+// each communicator and channel.
 //
 //   co_await node.Announce(own);              // all have announced
 //   for each piece:
@@ -39,11 +39,11 @@ struct OwnBuffers {
   const std::byte* send = nullptr;
   size_t send_bytes = 0;
   std::byte* recv = nullptr;
-  size_t recv_bytes = 0;  // 0: peers do not write to it
+  size_t recv_bytes = 0;  // 0: peers do not write to this buffer
   std::optional<ElementValue> multiplier;
 };
 
-// Describes a rank of this node. The list includes this rank and is in the order of ranks.
+// A rank of this node. The list of members includes this rank and is in the order of ranks.
 struct NodeMember {
   int rank = 0;
   SegmentHeader* header = nullptr;
@@ -55,16 +55,16 @@ struct NodeMember {
 // peer's buffer cannot be reached, the communicator fails and the waits below never end; the launch then
 // drops the lanes.
 //
-// It has more than 30 functions because all of them refer to the current announcement: its number says which
-// boards, parcels and mappings are valid.
+// It has more than 30 functions because all of them refer to the current announcement, whose number decides
+// which boards, parcels and mappings are valid.
 class NodeExchange {
  public:
-  // Holds for each member room for a piece of its private memory. The channels of a communicator share it and
-  // work on their pieces one after the other, so that it stays in the second-level cache.
+  // For each member a buffer for one piece of its private memory. The channels of a communicator share the
+  // buffers and work on their pieces one after another, so that the buffers stay in the second-level cache.
   using Scratch = std::vector<std::unique_ptr<std::byte[]>>;
 
-  // `members` has at least this rank; their segments are shared only if `one_host`. `communicator` owns the
-  // object and `scratch`, which is as long as `members`.
+  // `members` contains at least this rank; their segments are shared only if `one_host`. `communicator` owns
+  // this object and `scratch`, which is as long as `members`.
   NodeExchange(Communicator& communicator, int channel, std::vector<NodeMember> members, bool one_host,
                Scratch& scratch);
 
@@ -72,8 +72,7 @@ class NodeExchange {
   int self() const { return self_; }
   int rank(int member) const { return members_[static_cast<size_t>(member)].rank; }
 
-  // A wait of a lane. `ready` is asked again and again until it returns true; no question comes before
-  // `arrival_ns`.
+  // A wait of a lane. `ready` is called repeatedly until it returns true, but never before `arrival_ns`.
   class Until final : public AwaitedInLane {
    public:
     using Condition = bool (NodeExchange::*)(int64_t arrival_ns);
@@ -90,50 +89,51 @@ class NodeExchange {
   // Announces this rank's buffers, and waits until all members have announced theirs.
   Until Announce(const OwnBuffers& own);
 
-  // Returns whether a call in which each member gives `bytes` carries them with the announcement; equal on
-  // all members.
+  // Returns true if a call in which each member contributes `bytes` carries them with the announcement; equal
+  // on all members.
   bool Carries(size_t bytes) const;
-  // Where this rank puts the bytes of its next announcement.
+  // Returns the place for the bytes of this rank's next announcement.
   std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
-  // Announces what was put there, and waits until all members have done so.
+  // Announces the bytes at NextParcel, and waits until all members have announced theirs.
   Until Carry(const std::optional<ElementValue>& multiplier);
-  // After Carry: the members' parcels from `offset` on, in the order of ranks. The bytes are valid until the
-  // next announcement, the span until the next call of this function.
+  // After Carry: returns the members' parcels from `offset` on, in the order of ranks. The bytes are valid
+  // until the next announcement, the span until the next call of this function.
   std::span<const std::byte* const> Carried(size_t offset = 0);
   ElementValue CarriedMultiplier(int member) const;
-  // Waits for the arrival of what was booked.
+  // Waits for the arrival that a booking returned.
   Until Arrival(int64_t arrival_ns) { return {*this, &NodeExchange::PollArrived, arrival_ns}; }
 
-  // Waits as Announce does, for a second lane of the same call.
+  // The same wait as in Announce, for a second lane of the same call.
   Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
-  // After Announce, equal on all members: whether every buffer that is needed can be reached. Where it is
-  // false only Finish may be used.
+  // After Announce, equal on all members: true if every needed buffer can be reached. If it is false, only
+  // Finish may be called.
   bool direct() const { return direct_; }
-  // Returns whether some member's memory is copied by the system piece by piece, instead of being mapped.
+  // Returns true if the system copies some member's memory piece by piece, because it is not mapped.
   bool copies() const { return copies_; }
-  // Returns whether the communicator has failed, so that what was read may be anything.
+  // Returns true if the communicator has failed, so that data read may be invalid.
   bool failed() const { return failed_; }
-  // Bytes of a piece that is worth a step of its own and whose copies stay in the second-level cache.
+  // Returns the bytes of a piece. A piece is large enough for its own step, and its copies stay in the
+  // second-level cache.
   size_t PieceBytes() const;
 
-  // Returns whether some link of this node is emulated.
+  // Returns true if some link of this node is emulated.
   bool shaped() const { return shaped_; }
-  // Books a message of `bytes` on the links from, or to, all other members. Returns when the last one
-  // arrives; 0 means at once.
+  // Book a message of `bytes` on the links from, or to, all other members. They return the arrival of the
+  // last one; 0 means at once.
   int64_t BookIncoming(size_t bytes);
   int64_t BookOutgoing(size_t bytes);
   // Waits until the piece has arrived and peers' buffers may be touched, which holds until Leave. Leave must
-  // follow before the next wait. It never becomes true once a member gave up.
+  // follow before the next wait. The wait never ends after a member gave up.
   Until Enter(int64_t arrival_ns) { return {*this, &NodeExchange::PollEnter, arrival_ns}; }
   // Ends the touching of peers' buffers.
   void Leave();
 
-  // `bytes` of a member's send buffer: in place where it is mapped, otherwise copied to a scratch area of its
-  // own that stays valid until Leave.
+  // Returns `bytes` of a member's send buffer: in place if it is mapped, otherwise copied to the member's
+  // scratch buffer, which stays valid until Leave.
   const std::byte* Input(int member, size_t offset, size_t bytes);
   // Returns the bits of the member's PreMulSum factor.
   ElementValue Multiplier(int member) const;
-  // The member's receive buffer at `offset`; null where it is not mapped (use StoreUnmapped then).
+  // Returns the member's receive buffer at `offset`; null if it is not mapped (then use StoreUnmapped).
   std::byte* Output(int member, size_t offset) const;
   // Copies to every member whose receive buffer is not mapped.
   void StoreUnmapped(size_t offset, const std::byte* from, size_t bytes);
@@ -141,12 +141,12 @@ class NodeExchange {
   void Fetch(int member, size_t offset, std::byte* to, size_t bytes);
   bool IsMapped(int member) const { return reached_[static_cast<size_t>(member)].send != nullptr; }
 
-  // Announces that this rank touches no peer's memory any more, and waits until all members have done so.
-  // `arrival_ns` is that of the last BookOutgoing.
+  // Announces that this rank touches no peer's memory any more, and waits until all members have announced
+  // it. `arrival_ns` is the result of the last BookOutgoing.
   Until Finish(int64_t arrival_ns = 0) { return {*this, &NodeExchange::PollFinish, arrival_ns}; }
 
  private:
-  // A member's buffers as this rank reaches them. A null pointer means that the system copies.
+  // The buffers of a member as seen from this rank. A null pointer means that the system copies.
   struct Reached {
     BufferRef send_ref;
     BufferRef recv_ref;
@@ -162,13 +162,13 @@ class NodeExchange {
   // Publishes the next announcement of this rank and rings the peers.
   void PostAnnouncement();
   bool AllAnnounced() const;
-  // Conditions that Until asks. PollAnnounced also maps the buffers once all members have announced them.
+  // The conditions of Until. PollAnnounced also maps the buffers once all members have announced them.
   bool PollAnnounced(int64_t arrival_ns);
   bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);
-  // Decides how each member's buffers are reached: by address, by mapping, or by the system's copies.
+  // Decides how to reach each member's buffers: by address, by mapping, or by the system's copies.
   void ReachAll();
   void Reach(size_t member);
   std::byte* Map(const BufferRef& ref);
@@ -181,7 +181,7 @@ class NodeExchange {
   const std::vector<NodeMember> members_;
   const bool one_host_;
   const bool shaped_;
-  Scratch& scratch_;  // PieceBytes() each, made at the first use
+  Scratch& scratch_;  // PieceBytes() each, allocated at first use
   int self_ = 0;
   std::vector<Reached> reached_;           // by member
   std::vector<const std::byte*> carried_;  // by member

@@ -13,7 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The variables of NCCL that have a meaning here, with their defaults.
+// The variables of NCCL that have an effect here, with their defaults.
 constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_ALGO", ""},         {"NCCL_PROTO", ""},         {"NCCL_MIN_CTAS", ""},
     {"NCCL_MAX_CTAS", ""},     {"NCCL_MIN_NCHANNELS", ""}, {"NCCL_MAX_NCHANNELS", ""},

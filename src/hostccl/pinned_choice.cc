@@ -27,7 +27,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
 // One bit for each algorithm or protocol, by collective.
 using Bits = std::array<unsigned, kTunableCollectives>;
 
-// The number of an element's name, or nothing: ParseAlgorithm or ParseProtocol as an index.
+// Parses a name like ParseAlgorithm or ParseProtocol, and returns its index or nothing.
 using ParseElement = std::optional<int> (*)(std::string_view);
 
 std::optional<int> AlgorithmIndex(std::string_view name) {
@@ -40,7 +40,7 @@ std::optional<int> ProtocolIndex(std::string_view name) {
   return protocol ? std::optional<int>(static_cast<int>(*protocol)) : std::nullopt;
 }
 
-// One list: the bits of its elements, or all others after a leading ^.
+// Parses one list: returns the bits of its elements, or all other bits after a leading ^.
 Result<unsigned> ParseList(std::string list, ParseElement parse, const std::string& whole) {
   const bool exclude = !list.empty() && list[0] == '^';
   if (exclude) list.erase(0, 1);
@@ -56,8 +56,8 @@ Result<unsigned> ParseList(std::string list, ParseElement parse, const std::stri
   return exclude ? ~bits : bits;
 }
 
-// Parses a whole variable. Without a function the first entry counts for all collectives; later entries
-// replace it for one.
+// Parses a whole variable. The first entry applies to all collectives if it names no function; later entries
+// replace it for one collective.
 Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   Bits bits;
   bits.fill(~0u);
@@ -86,7 +86,7 @@ Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   return bits;
 }
 
-// The variable's text, logged as NCCL does when it is set.
+// Returns the variable's text, and logs it like NCCL if it is set.
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return {};
@@ -94,7 +94,7 @@ std::string Variable(const char* name) {
   return value;
 }
 
-// 0 when the variable is not set or not a number from 1 to 1024.
+// Returns 0 if the variable is not set or not a number from 1 to 1024.
 int PositiveVariable(const char* name) {
   const std::string text = Variable(name);
   if (text.empty()) return 0;
@@ -106,7 +106,7 @@ int PositiveVariable(const char* name) {
   return 0;
 }
 
-// The stricter of two limits, where 0 means none.
+// Returns the stricter of two limits, where 0 means no limit.
 int Stricter(int a, int b, bool larger_is_stricter) {
   if (a == 0 || b == 0) return a + b;
   return larger_is_stricter ? std::max(a, b) : std::min(a, b);

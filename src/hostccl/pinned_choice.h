@@ -18,14 +18,14 @@ struct PinnedNames {
   std::string algorithms;
   std::string protocols;
 };
-// Reads the variables now; what is set is logged.
+// Reads the variables now, and logs those that are set.
 PinnedNames PinnedFromEnvironment();
 
 // The allowed pairs, by collective.
 using PinnedMasks = std::array<ConfigMask, kTunableCollectives>;
 
-// The pairs that the two variables leave for each collective. An unknown token is kInvalidArgument with
-// NCCL's wording.
+// Returns the pairs that the two variables allow for each collective. An unknown token gives kInvalidArgument
+// with NCCL's wording.
 Result<PinnedMasks> MasksOf(const PinnedNames& names);
 
 // Limits on the channels of a communicator; 0 means no limit.
@@ -33,9 +33,9 @@ struct ChannelLimits {
   int min = 0;
   int max = 0;
 };
-// The limits of the communicator's configuration, replaced by NCCL_MIN_CTAS and NCCL_MAX_CTAS and tightened
-// by NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. A value that is no positive number is ignored with a WARN, as
-// in NCCL.
+// Returns the limits of the communicator's configuration, replaced by NCCL_MIN_CTAS and NCCL_MAX_CTAS and
+// tightened by NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. As in NCCL, a value that is no positive number is
+// ignored with a WARN.
 ChannelLimits LimitsFromEnvironment(ChannelLimits config);
 
 }  // namespace dynamiccl::hostccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner of hostccl. For each batch it prices the pairs that hostccl has and the user allows, lets the
-// tuner plugin change the table, and takes the cheapest pair by the rule of the emulated release; the
+// tuner plugin change the table, and takes the cheapest pair by the rule of the emulated release. The
 // channels follow from the size and the limits.
 #include "src/hostccl/planner.h"
 
@@ -24,20 +24,20 @@ tl::unexpected<PlanError> Fail(ncclResult_t result, std::string message) {
   return tl::unexpected<PlanError>(PlanError{result, std::move(message)});
 }
 
-// NCCL 2.31 and later price a pair that only a tuner may choose at FLT_MAX / 2.
+// The price in NCCL 2.31 and later of a pair that only a tuner may choose: FLT_MAX / 2.
 constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
-// Bytes. The first question of 2.31 and later, which is about symmetric kernels, carries a rank's share but
-// at least this much (seen with 2.32.3).
+// Bytes. In 2.31 and later the first question, about symmetric kernels, carries a rank's share but at least
+// this much (seen with 2.32.3).
 constexpr uint64_t kLeastFirstBytes = 1024;
 
-// The collectives for which NCCL has symmetric kernels, about which 2.31 and later ask first.
+// Returns true for the collectives with symmetric kernels in NCCL, about which 2.31 and later ask first.
 bool HasSymmetricKernels(Collective collective) {
   return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
          collective == Collective::kReduceScatter;
 }
 
 // Returns the choice of 2.31 and later: only pairs that were possible before the tuner was asked, without a
-// test of the sign, and the highest pair among equal costs.
+// test of the sign; among equal costs the highest pair.
 CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
   CollectiveConfig best = kLeaveNcclAlone;
   float best_time = std::numeric_limits<float>::infinity();
@@ -54,9 +54,9 @@ CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable
   return best;
 }
 
-// The model's latest choices, since computing one takes longer than the lookup and programs repeat their
-// calls. It holds only batches whose choice depends on nothing but the key below. A direct-mapped cache: a
-// new entry replaces the old one in its place.
+// The model's latest choices. Computing one takes longer than the lookup, and programs repeat their calls. It
+// holds only batches whose choice depends on nothing but the key below. A direct-mapped cache: a new entry
+// replaces the old one in its place.
 class ChoiceMemory {
  public:
   const CollectiveConfig* Find(const PlannedBatch& batch) const {
@@ -69,7 +69,7 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
-  // Returns whether the choice for this batch may be kept.
+  // Returns true if the choice for this batch may be kept.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
@@ -94,7 +94,7 @@ class ChoiceMemory {
   std::array<Entry, kEntries> entries_;
 };
 
-// The planner of the library. It owns the tuner plugin's session.
+// The library's planner. It owns the tuner plugin's session.
 class TunedPlanner final : public Planner {
  public:
   struct Parts {
@@ -132,15 +132,15 @@ class TunedPlanner final : public Planner {
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
   PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
-  // Returns whether NCCL_ALGO or NCCL_PROTO limits this collective.
+  // Returns true if NCCL_ALGO or NCCL_PROTO limits this collective.
   bool Pinned(size_t collective) const { return !parts_.pinned[collective].all(); }
 
   Parts parts_;
   ChoiceMemory memory_;
 };
 
-// Goes from the table by the tuner to choice and channels. When nothing is left, the message names what the
-// user set.
+// Computes the choice and the channels from the cost table, which the tuner may change. If no pair is left,
+// the message names the variables that the user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -163,7 +163,7 @@ PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   return config;
 }
 
-// The costs of the pairs that are possible for the batch, before the tuner is asked.
+// Returns the costs of the pairs that are possible for the batch, before the tuner is asked.
 CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   const auto index = static_cast<size_t>(batch.collective);
   ConfigMask allowed =
@@ -180,7 +180,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   return table;
 }
 
-// Asks one question; an error of the plugin fails the user's call, as in NCCL.
+// Asks one question. As in NCCL, an error of the plugin fails the user's call.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;
@@ -188,7 +188,7 @@ PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, co
                                          Name(question.collective), static_cast<int>(answer.result)));
 }
 
-// Asks the tuner as the emulated release does: 2.31 and later ask about symmetric kernels first.
+// Asks the tuner like the emulated release: 2.31 and later ask about symmetric kernels first.
 PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostTable& table) {
   const TunerQuestion question{batch.collective, batch.bytes, batch.n_pipe_ops, batch.registered};
   if (newest() && HasSymmetricKernels(batch.collective)) {
@@ -206,11 +206,11 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
   return AskTuner(question, table);
 }
 
-// Returns the number of channels, given the tuner's wish (0: none).
+// Returns the number of channels. `wanted` is the tuner's number; 0: none.
 int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
   const int usual =
       DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
-  // NCCL up to 2.30 does not check a plugin's number; hostccl keeps it within what is set up.
+  // NCCL up to 2.30 does not check a plugin's number; hostccl limits it to the channels that are set up.
   if (!newest()) return std::clamp(wanted != 0 ? wanted : usual, 1, channels());
   const int capped = wanted > 0 ? std::min(wanted, usual) : usual;
   return std::clamp(std::max(capped, parts_.limits.min), 1, channels());
@@ -237,7 +237,7 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
 }
 
-// None of the pairs in the call's algSelection is available on this communicator.
+// Called if none of the pairs in the call's algSelection is available on this communicator.
 PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& batch) {
   if (batch.choice.forced) {
     return Fail(ncclInvalidArgument,
@@ -268,10 +268,10 @@ ChannelLimits LimitsOf(const PlannerOptions& options) {
   return LimitsFromEnvironment({given(options.min_ctas), given(options.max_ctas)});
 }
 
-// Channels of the communicator: what the fabric has, within the limits, and at least one.
+// Returns the communicator's channels: those of the fabric, within the limits, and at least one.
 int ChannelsWithin(const Fabric& fabric, const ChannelLimits& limits) {
   const int channels = limits.max == 0 ? fabric.max_channels : std::min(fabric.max_channels, limits.max);
-  // A minimum, as in NCCL, only adds channels to the communicator, and hostccl has already set up all it can.
+  // In NCCL a minimum only adds channels to the communicator, and hostccl has already set up all of them.
   return std::clamp(channels, 1, std::max(1, fabric.max_channels));
 }
 

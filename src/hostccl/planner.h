@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which configuration a merged batch of calls runs with: the cost model's choice, the tuner plugin's,
-// or what the user pinned. Every communicator has one planner on each rank. All ranks get the same answers as
-// long as they have the same environment, fabric and plugin: nothing that is measured locally enters.
+// Decides the configuration of a merged batch of calls: by the cost model, by the tuner plugin, or by what
+// the user pinned. Every communicator has one planner on each rank. All ranks get the same answers if they
+// have the same environment, fabric and plugin, because no local measurement is used.
 //
 // Order of precedence: NCCL_ALGO and NCCL_PROTO, then the call's algSelection, then the tuner's cost table,
 // then the model. The channel limits of the call lie within those of the communicator.
@@ -24,7 +24,7 @@
 
 namespace dynamiccl::hostccl {
 
-// Holds what an NCCL call returns, and the line of the log, which has already been written as NCCL WARN.
+// The result of an NCCL call and its log line, which was already written as NCCL WARN.
 struct PlanError {
   ncclResult_t result = ncclInternalError;
   std::string message;
@@ -33,7 +33,7 @@ struct PlanError {
 template <typename T>
 using PlanResult = tl::expected<T, PlanError>;
 
-// Holds what the communicator's configuration says about planning.
+// The part of the communicator's configuration that planning needs.
 struct PlannerOptions {
   // ncclConfig_t's minCTAs and maxCTAs as given (NCCL_CONFIG_UNDEF_INT: not set). NCCL_MIN_CTAS,
   // NCCL_MAX_CTAS and the older NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS override them.
@@ -44,18 +44,18 @@ struct PlannerOptions {
   EmulatedRelease emulated = EmulatedRelease::k230;
 };
 
-// Calls of one group on one communicator that run as one batch: same collective, operator and data type.
+// The calls of one group on one communicator that run as one batch: same collective, operator and data type.
 struct PlannedBatch {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;                       // NCCL's total (TotalBytes), summed over the calls
   int n_pipe_ops = 1;                       // ceil(calls of the group on this communicator / channels())
-  DataType data_type = DataType::kFloat32;  // for messages only: NCCL does not tell a tuner
+  DataType data_type = DataType::kFloat32;  // only for messages: NCCL does not pass it to a tuner
   ReduceOp op = ReduceOp::kSum;             // decides which pairs are possible
   bool registered = false;                  // regBuff: all buffers lie in registered windows on all ranks
-  CallChoice choice;                        // of a batch of one call
+  CallChoice choice;                        // only for a batch of one call
 };
 
-// One call of a batch whose configuration is chosen.
+// One call of a batch whose configuration was chosen.
 struct ChunkQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total of this call
@@ -63,40 +63,38 @@ struct ChunkQuestion {
   size_t default_bytes = 0;  // the chunk that the protocol would use
 };
 
-// Interface of a communicator's planner, so that tests can put another one in its place. The communicator
-// owns it. Not thread-safe: the thread that ends a group calls it.
+// The interface of a communicator's planner; tests replace it. The communicator owns it. Not thread-safe:
+// only the thread that ends a group calls it.
 class Planner {
  public:
   // Called by every rank at communicator init, once the fabric is known. Loads the tuner plugin and calls its
-  // init. An error is that of the plugin's init, or a variable that does not parse; making the communicator
-  // fails with it.
+  // init. Returns an error if the plugin's init fails or a variable does not parse; making the communicator
+  // then fails.
   static PlanResult<std::unique_ptr<Planner>> Create(const CommunicatorInfo& info, const Fabric& fabric,
                                                      const PlannerOptions& options);
 
   virtual ~Planner() = default;
 
   // Called once for each merged batch at the group's end; never for one rank, zero bytes or point-to-point.
-  // The answer has algorithm, protocol and channels (1 to channels()). ncclInvalidUsage when NCCL_ALGO and
-  // NCCL_PROTO leave nothing; otherwise a plugin's error.
+  // Returns algorithm, protocol and channels (1 to channels()). ncclInvalidUsage if NCCL_ALGO and NCCL_PROTO
+  // allow no pair; otherwise a plugin's error.
   virtual PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) = 0;
 
-  // Bytes of a chunk for one call: the default, or what a tuner of version 6 wants (not clamped). Errors as
-  // for Choose.
+  // Returns the bytes of a chunk for one call: the default, or the size from a tuner of version 6 (not
+  // clamped). Errors as for Choose.
   virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;
-  // The cost model expects the batch to take this long with the configuration.
+  // Returns the time that the cost model expects for the batch with this configuration.
   virtual float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const = 0;
 
-  // Writes NCCL's TUNING line for one scheduled call, on rank 0 of the communicator and only when the log
-  // asks for it. `api_bytes` is count * element size as the API got it, which is per rank for AllGather and
-  // ReduceScatter.
+  // Writes NCCL's TUNING line for one scheduled call, on rank 0 of the communicator, if the log shows such
+  // lines. `api_bytes` is the API's count * element size, which is per rank for AllGather and ReduceScatter.
   virtual void LogScheduled(Collective collective, uint64_t api_bytes,
                             const CollectiveConfig& config) const = 0;
 
-  // Number of channels to set up on this communicator.
+  // Returns the number of channels to set up on this communicator.
   virtual int channels() const = 0;
 
-  // Calls the plugin's finalize, at destroy and before the communicator's memory goes. Further calls do
-  // nothing.
+  // Calls the plugin's finalize, before the communicator's memory is freed. Further calls do nothing.
   virtual void Finalize() = 0;
 };
 

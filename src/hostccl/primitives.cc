@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file holds what the primitives of all protocols share. See primitives.h.
+// The common parts of the primitives of all protocols. See primitives.h.
 #include "src/hostccl/primitives.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The connections of the ranks that are set, without gaps.
+// Returns the connections of the ranks that are set, without gaps.
 std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& peers) {
   std::array<Connection*, kMaxPeers> connections{};
   size_t next = 0;
@@ -55,7 +55,7 @@ void CombinePiece(const Reduction& reduction, const PieceOperands& operands, siz
        .outputs = operands.out.data(),
        .n_outputs = operands.n_out,
        .count = count,
-       // Only the first input is ever this rank's own.
+       // Only the first input can be this rank's own.
        .multipliers = operands.multipliers[0] != nullptr ? operands.multipliers.data() : nullptr},
       is_final);
 }

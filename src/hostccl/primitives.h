@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that algorithms are written in, with NCCL's names (device/primitives.h). Each primitive
-// moves one chunk between local buffers and the connected peers. `co_await` it in a Lane; it suspends while a
+// The operations of which algorithms consist, with NCCL's names (device/primitives.h). Each primitive moves
+// one chunk between local buffers and the connected peers. `co_await` it in a Lane; it suspends while a
 // peer's data or credit is missing.
 //
 //   Send                to <- src                   RecvReduceSend      to <- src op from
@@ -27,27 +27,27 @@ struct Peers {
   std::array<int, kMaxPeers> ranks{-1, -1, -1};
 };
 
-// One chunk in flight: out = src op (what `from` sent), where out is `dst` and what `to` gets.
+// One chunk in flight: out = src op (what `from` sent). The result goes to `dst` and to the peers in `to`.
 struct ChunkStep {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
   size_t count = 0;  // elements
   bool receives = false;
   bool sends = false;
-  bool is_final = false;   // the operator's division is due in this step
-  bool is_result = false;  // `src` is no input of a reduction: PreMulSum leaves it alone
+  bool is_final = false;   // this step applies the operator's division
+  bool is_result = false;  // `src` is no input of a reduction, so PreMulSum does not scale it
 };
 
 // Base of the three protocols (protocols/). A lane owns one and has at most one primitive in flight; one
-// thread. Failures show as waits that never end: the launch notices them and drops the lane.
+// thread. After a failure a wait never ends: the launch notices the failure and drops the lane.
 class Primitives : public Awaited {
  public:
-  // `channel` points at this channel's connections, indexed by peer. `chunk_bytes` is the call's chunk size,
-  // 0 for the protocol's own.
+  // `channel` points to this channel's connections, indexed by peer. `chunk_bytes` is the call's chunk size;
+  // 0: the protocol's own.
   Primitives(Connection* channel, const Reduction& reduction, size_t chunk_bytes)
       : channel_(channel), reduction_(reduction), chunk_bytes_(chunk_bytes) {}
 
-  // Sets the peers of the primitives that follow. Not while one is in flight.
+  // Sets the peers of the following primitives. Do not call it while a primitive is in flight.
   void Connect(Peers from, Peers to);
 
   struct Awaiter {
@@ -58,7 +58,7 @@ class Primitives : public Awaited {
   };
 
   Awaiter Send(const std::byte* src, size_t count) { return Start({src, nullptr, count, false, true}); }
-  // Sends sums that are complete, or data on their way.
+  // Sends complete sums, or data that are only passed on.
   Awaiter SendResult(const std::byte* src, size_t count) {
     return Start({src, nullptr, count, false, true, false, true});
   }
@@ -71,7 +71,7 @@ class Primitives : public Awaited {
   Awaiter RecvReduceSend(const std::byte* src, size_t count, bool is_result = false) {
     return Start({src, nullptr, count, true, true, false, is_result});
   }
-  // The two primitives that end a reduction: the operator's division happens in them.
+  // The two primitives that end a reduction. They apply the operator's division.
   Awaiter RecvReduceCopy(const std::byte* src, std::byte* dst, size_t count) {
     return Start({src, dst, count, true, false, true});
   }
@@ -79,28 +79,28 @@ class Primitives : public Awaited {
     return Start({src, dst, count, true, true, true, is_result});
   }
 
-  // Does as RecvReduceCopy; `step` says whether the sum ends here and whether `src` is a partial sum.
+  // Like RecvReduceCopy; `step` tells whether the sum ends here and whether `src` is a partial sum.
   Awaiter RecvReducePartial(ChunkStep step) {
     step.receives = true;
     return Start(step);
   }
 
-  // The largest chunk of this call, in elements.
+  // Returns the largest chunk of this call, in elements.
   size_t MaxChunk() const;
 
   const Reduction& reduction() const { return reduction_; }
   size_t element_bytes() const { return reduction_.element_bytes; }
 
  protected:
-  // Begins the primitive in step_. A primitive without peers on one side leaves that side out: the leaf of a
-  // tree sends up and receives from nobody.
+  // Begins the primitive in step_. A primitive without peers on one side skips that side: the leaf of a tree
+  // sends up and receives from no peer.
   virtual void OnStart() = 0;
   // Returns MostChunkBytes of the protocol.
   virtual size_t ChunkCeilingBytes() const = 0;
   // Every chunk is a multiple of this number of bytes.
   virtual size_t ChunkGrainBytes() const = 0;
 
-  // Returns the factor of this rank's input at `src`; null without one.
+  // Returns the factor of this rank's input at `src`; null if it has none.
   const ElementValue* SourceMultiplier() const {
     return reduction_.multiplier && !step_.is_result ? &*reduction_.multiplier : nullptr;
   }
@@ -116,7 +116,7 @@ class Primitives : public Awaited {
   Awaiter Start(const ChunkStep& step);
 };
 
-// Holds the inputs and outputs of one piece.
+// The inputs and outputs of one piece.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
   std::array<const ElementValue*, kMaxPeers + 1> multipliers{};
@@ -128,7 +128,7 @@ struct PieceOperands {
   void AddOutput(std::byte* data);
 };
 
-// out[*] = ((in[0] op in[1]) op in[2]) op in[3], in one pass over memory.
+// Computes out[*] = ((in[0] op in[1]) op in[2]) op in[3], in one pass over memory.
 void CombinePiece(const Reduction& reduction, const PieceOperands& operands, size_t count, bool is_final);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling in of event descriptors, and the rule by which NCCL decides whether an event is sent.
+// Fills in event descriptors, and decides by NCCL's rule whether an event is sent.
 #include "src/hostccl/profiled_events.h"
 
 #include <utility>
@@ -11,8 +11,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// An event is sent when it, or an event below it in the hierarchy, is wanted (NCCL's profiler.cc): children
-// need their parents.
+// An event is sent if the plugin wants it or an event below it in the hierarchy (NCCL's profiler.cc), because
+// children need their parents.
 constexpr int kKernelEvents = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh |
                               ncclProfileNetPlugin | ncclProfileKernelPhase;
 constexpr int kCollEvents = ncclProfileColl | kKernelEvents;
@@ -106,7 +106,7 @@ void GroupEvents::EndBegins() {
 
 LaunchEvents::LaunchEvents(CommunicatorPlan& plan, cudaStream_t stream) {
   const Communicator& communicator = *plan.communicator;
-  // NCCL runs the calls of a lone rank as copies, without tasks.
+  // NCCL runs the calls of a communicator with one rank as copies, without tasks.
   if (communicator.profiler() == nullptr || communicator.n_ranks() == 1) return;
   session_ = communicator.profiler();
   rank_ = communicator.rank();
@@ -135,7 +135,7 @@ void LaunchEvents::StartLaunch(int mask, void* group_api, cudaStream_t stream) {
 }
 
 void LaunchEvents::StartCollective(CollectiveOperation& operation) {
-  // Counted whether it is recorded or not, so that the numbers stay equal on all ranks.
+  // Counts the collective even if it is not recorded, so that the numbers stay equal on all ranks.
   const uint64_t sequence = session_->NextSequence(operation.collective);
   if ((operation.events.mask & kCollEvents) == 0) return;
   auto event = Event(ncclProfileColl, operation.events.api);
@@ -166,7 +166,7 @@ void LaunchEvents::StartTransfer(Transfer& transfer, bool sends) {
   event.p2p.datatype = NcclName(transfer.data_type).data();
   event.p2p.count = Elements(transfer);
   event.p2p.peer = transfer.peer;
-  // No channel carries what a rank sends to itself.
+  // No channel carries data that a rank sends to itself.
   event.p2p.nChannels = transfer.peer == rank_ ? 0 : 1;
   event.p2p.userTag = transfer.events.user_tag;
   transfer.events.task = session_->Start(event);

@@ -5,9 +5,9 @@
 //
 // API, launch and task events start and stop on the thread that issues the calls; their stop means
 // "enqueued". KernelCh is one channel of one task. It starts and stops on the thread that runs the launch,
-// with nanoseconds of CLOCK_MONOTONIC at which the channel's lane began and ended. KernelPhase (version 7)
-// splits that time: initial_sync until the first piece moves, compute until the last, final_sync until the
-// lane ends.
+// with the times at which the channel's lane began and ended, in nanoseconds of CLOCK_MONOTONIC. KernelPhase
+// (version 7) splits that time: initial_sync until the first piece moves, compute until the last piece,
+// final_sync until the lane ends.
 //
 // Proxy, network and copy-engine events are never sent: hostccl has no proxy between a kernel and a network,
 // and its links are part of the lane. Without a profiler, or with a mask of 0, each of these classes costs
@@ -27,7 +27,7 @@ struct CollectiveOperation;
 struct CommunicatorPlan;
 struct Transfer;
 
-// Handles of the events of one call.
+// The handles of the events of one call.
 struct TaskEvents {
   int mask = 0;  // as read when the call was issued; 0: nothing is recorded
   void* group_api = nullptr;
@@ -45,17 +45,17 @@ class GroupEvents {
   GroupEvents& operator=(GroupEvents&& other) noexcept;
   ~GroupEvents();
 
-  // Records a call and fills in its handles. `depth` is that of the group that the call stands in, 1 for a
-  // call alone.
+  // Record a call and fill in its handles. `depth` is the depth of the group that contains the call; 1 for a
+  // call outside of groups.
   void OnCollective(const Communicator& communicator, cudaStream_t stream, int depth,
                     CollectiveOperation& operation);
   void OnTransfer(const Communicator& communicator, cudaStream_t stream, int depth, bool sends,
                   Transfer& transfer);
-  // Records that the outermost group end begins.
+  // Records the start of the outermost group's end.
   void EndBegins();
 
  private:
-  // Returns false when nothing of the call is to be recorded.
+  // Returns false if nothing of the call is to be recorded.
   bool Begin(const Communicator& communicator, int depth, TaskEvents& events);
 
   std::shared_ptr<const ProfilerSession> session_;
@@ -72,7 +72,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
-  // Each starts its events if the plugin wants one of their kinds.
+  // Each of these starts its events if the plugin wants one of their kinds.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);
@@ -95,7 +95,7 @@ class KernelChannelEvent {
   void Begin(const ProfilerSession* session, const TaskEvents& events, int channel) {
     if ((events.mask & (ncclProfileKernelCh | ncclProfileKernelPhase)) != 0) Start(session, events, channel);
   }
-  // Call it when something moved.
+  // Call it when a piece has moved.
   void NotePiece() {
     if (session_ != nullptr) StampPiece();
   }
@@ -104,7 +104,7 @@ class KernelChannelEvent {
   }
 
  private:
-  // These are the slow paths, taken only while a plugin wants the events.
+  // The slow paths, taken only while a plugin wants the events.
   void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
   void StampPiece();
   void Stop();

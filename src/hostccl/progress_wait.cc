@@ -13,15 +13,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Rounds of spinning, about 2 us in all: the answer of a peer on another core comes within that or takes much
-// longer. The first rounds have no pause instruction, since each pause takes as long as a cache line from
-// core to core.
+// Rounds of spinning, about 2 us in all: the answer of a peer on another core comes within that time or takes
+// much longer. The first rounds have no pause instruction, because each pause takes as long as moving a cache
+// line between cores.
 constexpr uint64_t kEagerRounds = 30;
 constexpr uint64_t kSpinRounds = 60;
-// Nanoseconds. A sleep ends at least this often, to notice an abort, a dead peer and the time-out.
+// Nanoseconds. A sleep is at most this long, so that an abort, a dead peer or the time-out is noticed.
 constexpr int64_t kMaxSleepNs = 1'000'000;
-// Nanoseconds by which a timed sleep may end late. The sleep is shortened by this, and the rest is yielded
-// away.
+// Nanoseconds by which a timed sleep may end late. The sleep is shortened by this time, and the loop yields
+// for the rest.
 constexpr int64_t kTimerSlackNs = 80'000;
 
 }  // namespace

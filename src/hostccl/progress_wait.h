@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a progress loop waits when nothing moves: it spins for a moment, then yields, then sleeps on a
-// doorbell.
+// How a progress loop waits if nothing moves: it spins for a moment, then yields, then sleeps on a doorbell.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl::hostccl {
 
-// Nanoseconds of yielding before sleep. To sleep and be woken costs about 40 us, so it pays only for waits
-// that are clearly longer.
+// Nanoseconds of yielding before the sleep. Sleeping and waking up costs about 40 us, so it pays only for
+// waits that are clearly longer.
 inline constexpr int64_t kYieldNs = 200'000;
-// Nanoseconds that a caller waits inside its call before the stream's thread takes over. It is about what
-// handing over costs: the wake-up of a sleeping thread (20 us) or a place in the round of yields.
+// Nanoseconds that a caller waits inside its call before the stream's thread takes over. Handing over costs
+// about as much: the wake-up of a sleeping thread (20 us), or a turn in the round of yields.
 inline constexpr int64_t kInlinePatienceNs = 20'000;
 
-// The waiting state of one progress loop, on its stack. `Reset` it whenever something moved.
+// The waiting state of one progress loop, on its stack. Call Reset whenever something moved.
 class ProgressWait {
  public:
-  // `may_spin`: there is a core for each rank. Without one, every spin takes time from the rank that is
-  // waited for. The loop yields until `patience_ns` are over.
+  // `may_spin`: there is a core for each rank. Otherwise every spin takes time from the rank that is waited
+  // for. The loop yields until `patience_ns` are over.
   explicit ProgressWait(bool may_spin, int64_t patience_ns = kYieldNs)
       : may_spin_(may_spin), patience_ns_(patience_ns) {}
 
@@ -31,12 +30,12 @@ class ProgressWait {
     kPoll,   // look again at once
     kSleep,  // patience is over: check the peers' health, then sleep
   };
-  // Call it after a round without progress. `arrival_ns` is when a message on an emulated link arrives;
+  // Call it after a round without progress. `arrival_ns` is the arrival of a message on an emulated link;
   // kNotPosted for none.
   Next Idle(int64_t arrival_ns);
   // Returns the nanoseconds since the spinning ended.
   int64_t idle_ns() const;
-  // The longest that a sleep may last, in nanoseconds.
+  // Returns the longest time that a sleep may last, in nanoseconds.
   static int64_t SleepNs(int64_t arrival_ns);
 
  private:
@@ -46,7 +45,7 @@ class ProgressWait {
   int64_t idle_since_ns_ = 0;  // 0: not waiting, or still spinning
 };
 
-// Number of cores that this process may use (its CPU affinity).
+// Returns the number of cores that this process may use (its CPU affinity).
 int UsableCores();
 
 }  // namespace dynamiccl::hostccl

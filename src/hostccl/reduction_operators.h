@@ -13,12 +13,12 @@
 
 namespace dynamiccl::hostccl {
 
-// The factor of a pre-multiplied sum: a value (ncclScalarHostImmediate), or the place from which the
+// The factor of a pre-multiplied sum: a value (ncclScalarHostImmediate), or the address from which the
 // collective reads it when it runs (ncclScalarDevice).
 struct PreMultiplier {
   DataType data_type = DataType::kFloat32;
   ElementValue value;
-  const void* location = nullptr;  // null: `value` counts
+  const void* location = nullptr;  // null: `value` is used
 
   ElementValue Read() const;
 };
@@ -26,12 +26,12 @@ struct PreMultiplier {
 // The table of one communicator's operators. Any thread.
 class ReductionOperators {
  public:
-  // Returns a number from ncclNumOps on. No number is used twice, also not by another communicator of the
-  // process.
+  // Returns a number from ncclNumOps on. No number is used twice in a process, not even by another
+  // communicator.
   ncclRedOp_t Add(const PreMultiplier& factor);
-  // Nullopt for an operator that was not made here or was removed.
+  // Returns nothing for an operator that was not made here or was removed.
   std::optional<PreMultiplier> Find(ncclRedOp_t op) const;
-  // False when there is no such operator.
+  // Returns false if there is no such operator.
   bool Remove(ncclRedOp_t op);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that a program registered on one communicator: for itself (ncclCommRegister), and, agreed with
+// The buffers that a program registered on one communicator: for one rank (ncclCommRegister), or, agreed with
 // all ranks, as windows (ncclCommWindowRegister).
 #pragma once
 
@@ -15,7 +15,7 @@ namespace dynamiccl::hostccl {
 // The table of one communicator's registrations. Any thread.
 class RegisteredWindows {
  public:
-  // Describes one registration.
+  // One registration.
   struct Entry {
     void* address = nullptr;
     size_t bytes = 0;
@@ -23,12 +23,12 @@ class RegisteredWindows {
     bool shared = false;  // a window that is memory of ncclMemAlloc on every rank
   };
 
-  // Returns a number that is never 0 and never used again; handles are made of it.
+  // Returns a number that is never 0 and never used again; handles are made from it.
   uint64_t Add(const Entry& entry);
   std::optional<Entry> Find(uint64_t id) const;
-  // Returns false when there is no such entry of this kind.
+  // Returns false if there is no such entry of this kind.
   bool Remove(uint64_t id, bool is_window);
-  // Returns whether the address lies in a window that is shared.
+  // Returns true if the address lies in a shared window.
   bool InSharedWindow(const void* address) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time-out that a program asked for, beside the user's setting.
+// The time-out that a program requested, in addition to the user's setting.
 #include "src/hostccl/timeout.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// This is not an environment variable: child processes inherit those, and changing one while other threads
-// read it is undefined.
+// Not an environment variable: child processes inherit those, and changing one while other threads read it is
+// undefined.
 std::atomic<int64_t> asked_for_ms{0};
 
 }  // namespace

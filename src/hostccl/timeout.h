@@ -8,9 +8,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Milliseconds for a communicator that is made now: HOSTCCL_TIMEOUT_MS where it is set, otherwise the larger
-// of its default and what hostcclRaiseTimeout was given. kInvalidArgument for a setting that is not positive.
-// Any thread.
+// Returns the milliseconds for a communicator that is made now: HOSTCCL_TIMEOUT_MS if it is set, otherwise
+// the larger of its default and the value passed to hostcclRaiseTimeout. kInvalidArgument for a setting that
+// is not positive. Any thread.
 Result<int64_t> TimeoutMs();
 
 }  // namespace dynamiccl::hostccl

@@ -11,7 +11,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds, between the longest yield among our own threads and the shortest time slice of the scheduler.
+// Nanoseconds: more than the longest yield among hostccl's own threads, and less than the shortest time slice
+// of the scheduler.
 constexpr int64_t kStrangerNs = 1'000'000;
 // At 40 us each, this many sleeps cost about as much as the one long yield that they avoid.
 constexpr int kSleepsAfterStranger = 100;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Yields the core, and notices when that hands it to other programs.
+// Yields the core, and notices when other programs get it.
 #pragma once
 
 namespace dynamiccl::hostccl {
 
-// Among our own ranks a yield returns within a microsecond. Beside another busy program it returns after that
-// program's whole time slice (2 to 8 ms), while a futex wake-up takes 40 us. So a thread whose yields take
-// long stops yielding for a while. Each thread has its own (Mine).
+// Among hostccl's own ranks a yield returns within a microsecond. Beside another busy program it returns
+// after that program's whole time slice (2 to 8 ms), while a futex wake-up takes 40 us. So a thread whose
+// yields take long stops yielding for a while. Each thread has its own gauge (Mine).
 class YieldGauge {
  public:
   static YieldGauge& Mine();
 
-  // Returns whether waiting should sleep rather than yield.
+  // Returns true if waiting should sleep rather than yield.
   bool crowded() const { return sleeps_left_ > 0; }
   // Gives up the core once and measures how long that took.
   void Yield();
-  // Call it when a sleep took the place of yields.
+  // Call it after a sleep that replaced yields.
   void NoteSleep() { sleeps_left_ -= sleeps_left_ > 0 ? 1 : 0; }
 
  private:

@@ -74,8 +74,8 @@ uint64_t ConfigSchemaHash();
 // log2 of the time in picoseconds, with 16 fraction bits; `microseconds` must be positive.
 int32_t Log2Cost(double microseconds);
 
-// Holds what is asked; it is equal on all ranks. `allowed` is what the communicator's NCCL offers; pairs for
-// which NCCL has no kernel are ignored.
+// One question to the agent; all fields are equal on all ranks. `allowed` is what the communicator's NCCL
+// offers; pairs of algorithm and protocol for which NCCL has no kernel are ignored.
 struct ConfigQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -88,24 +88,24 @@ struct ConfigAction {
   int32_t prior = 0;  // Log2Cost of the cost model's estimate
 };
 
-// One question on one fabric. The constructor computes what does not depend on the action. A plain value: its
-// user owns it, and const functions may be called from any thread.
+// The context of one question on one fabric. The constructor computes everything that does not depend on the
+// action. A plain value: its user owns it, and any thread may call const functions.
 class ConfigContext {
  public:
   ConfigContext(const CostModelInput& input, const ConfigQuestion& question);
 
-  // NCCL would use this configuration, with its number of channels; kLeaveNcclAlone where nothing is
-  // possible.
+  // Returns the configuration that NCCL is expected to use, with its number of channels; kLeaveNcclAlone if
+  // nothing is possible.
   const CollectiveConfig& default_config() const { return default_; }
-  // Every allowed configuration that the cost model can price. Of equal predictions the earlier one wins, so
-  // the order matters.
+  // Returns every allowed configuration that the cost model can price. Of equal predictions the earlier one
+  // wins, so the order matters.
   std::vector<ConfigAction> Actions() const;
-  // Returns the action of a configuration. Channels 0 count as NCCL's number; an impossible configuration
-  // gets prior 0.
+  // Returns the action of a configuration. Channels 0 mean NCCL's number; an impossible configuration gets
+  // prior 0.
   ConfigAction Price(CollectiveConfig config) const;
   // Returns the complete inputs for an action.
   ConfigInputs Features(const ConfigAction& action) const;
-  // Returns the context features alone; the others are zero.
+  // Returns the context features alone; the action's features are zero.
   const ConfigInputs& features() const { return features_; }
 
  private:

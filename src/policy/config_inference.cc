@@ -20,17 +20,18 @@ int32_t MeanOf(const PolicyTensors& tensors, const Residuals& residuals, int32_t
   return tensors.trees.count == 0 ? MeanOf(residuals) : (MeanOf(residuals) + trees) / 2;
 }
 
-// Holds what is predicted for one action.
+// The predictions for one action.
 struct Prediction {
   int32_t prior = 0;
   Residuals residuals{};
-  int32_t trees = 0;  // the trees' residual; set where all networks promise
+  int32_t trees = 0;  // the trees' residual; only set if all networks promise the gain
 };
 
-// 16 fraction bits. It keeps prior plus residual far from overflow; no time is 2^10 octaves off.
+// Limit of a residual, in 16 fraction bits. It keeps the sum of prior and residual far from overflow; no time
+// is off by 2^10 octaves.
 constexpr int32_t kResidualLimit = 1 << 26;
 
-// One layer with a clipped ReLU: outputs are within 0 and kActivationLimit.
+// One layer with a clipped ReLU: outputs lie between 0 and kActivationLimit.
 template <int Inputs>
 void HiddenLayer(const int16_t (*weights)[Inputs], const int32_t* bias, const int16_t* inputs, int shift,
                  int16_t* outputs) {
@@ -54,8 +55,8 @@ int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigI
   return std::clamp(residual, -kResidualLimit, kResidualLimit);
 }
 
-// Returns whether all promise the gate's gain. It computes the trees' residual of `action` only when the
-// networks do.
+// Returns true if all networks and the trees promise the gate's gain. It computes the trees' residual of
+// `action` only if all networks do.
 bool AllPromise(const PolicyTensors& tensors, const ConfigInputs& inputs, const Prediction& default_choice,
                 Prediction& action) {
   const int32_t by_prior = default_choice.prior - action.prior;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config agent: which algorithm, protocol and channels a call should use, or that NCCL should be left
-// alone. It is a pure function of values that are equal on all ranks, computed in integers. All functions may
-// be called from any thread.
+// The config agent. It decides which algorithm, protocol and number of channels a call should use, or that
+// NCCL's own choice should stay. It is a pure function of values that are equal on all ranks, computed in
+// integers. Any thread may call its functions.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@
 
 namespace dynamiccl {
 
-// The prediction of each network: log2(time / the cost model's cost), with 16 fraction bits.
+// Predictions of log2(time / the cost model's cost), one for each network, with 16 fraction bits.
 using Residuals = std::array<int32_t, kEnsemble>;
 Residuals PredictResiduals(const PolicyTensors& tensors, const ConfigInputs& inputs);
-// The prediction that is used: the mean of the networks' mean and the trees; the networks' mean alone in a
-// policy without trees.
+// Returns the prediction that is used: the mean of the networks' mean and the trees, or the networks' mean
+// alone in a policy without trees.
 int32_t MeanResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
 
-// Why a choice is what it is. Reports show it.
+// Why the agent chose as it did. Reports show it.
 enum class ChoiceReason : uint8_t {
   kPromised,         // every network and the trees promise the gate's gain over NCCL's choice
   kNoPromise,        // no configuration is promised by all: NCCL is left alone
@@ -40,26 +40,26 @@ struct ConfigChoice {
   double predicted_speed_up() const;  // 1.05: 5 % faster than NCCL's choice
 };
 
-// Takes the actions that every network and the trees promise to be better than NCCL's choice by at least the
-// policy's gate; among them the one with the least predicted time wins, the first of equals. The trees are
-// asked only about actions that all networks promise. It takes some 10 us, once for each key, not on the path
-// of every call.
+// Considers the actions for which every network and the trees promise at least the policy's gate as gain over
+// NCCL's choice. Among them the one with the least predicted time wins, the first of equals. The trees are
+// evaluated only if all networks promise the gain. It takes some 10 us, once for each key and not for every
+// call.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 
-// The same with the networks' residuals from another source: an exporter compares its floating-point networks
-// with the integers.
+// The same with the networks' residuals from another source. An exporter uses it to compare its
+// floating-point networks with the integers.
 using ResidualsOf = std::function<Residuals(const ConfigInputs&)>;
 ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,
                             const CostModelInput& input, const ConfigQuestion& question);
 
-// The first of the features [first, last) that lies outside the range that training saw, or -1.
+// Returns the first of the features [first, last) that lies outside the range seen in training, or -1.
 int OutsideDomain(const PolicyTensors& tensors, const ConfigInputs& inputs, int first, int last);
 
 // The boosted trees of the config agent: comparisons and sums of integers, so that every machine computes the
 // same bits. policy.h has the layout of the trees.
 
-// The trees' prediction of log2(time / the cost model's cost), with 16 fraction bits; 0 in a policy without
-// trees. It takes about 1 us. Any thread.
+// Returns the trees' prediction of log2(time / the cost model's cost), with 16 fraction bits; 0 in a policy
+// without trees. It takes about 1 us. Any thread.
 int32_t PredictTreeResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
 
 }  // namespace dynamiccl

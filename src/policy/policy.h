@@ -17,11 +17,11 @@ namespace dynamiccl {
 
 class StructureNetwork;
 
-// Number of networks. They and the trees must promise a gain unanimously.
+// Number of networks. An action is chosen only if all of them and the trees promise a gain.
 inline constexpr int kEnsemble = 3;
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
-// Activations of the hidden layers: 13 fraction bits, at most 2. With a wider range so few bits remain that
-// configurations within 0.1 % of each other change places.
+// Activations of the hidden layers have 13 fraction bits and are at most 2. With a wider range fewer fraction
+// bits would remain, and configurations within 0.1 % of each other would change places.
 inline constexpr int kActivationFractionBits = 13;
 inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
@@ -48,25 +48,26 @@ inline constexpr int kTrees = 128;
 inline constexpr int kTreeDepth = 5;
 inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;
 inline constexpr int kTreeLeaves = 1 << kTreeDepth;
-// Octaves with 16 fraction bits: 4 for a leaf, 64 for the base. So 128 leaves and the base stay below 2^26.
+// Limits in octaves with 16 fraction bits: 4 for a leaf, 64 for the base. So 128 leaves and the base stay
+// below 2^26.
 inline constexpr int32_t kTreeLeafLimit = 1 << 18;
 inline constexpr int32_t kTreeBaseLimit = 1 << 22;
 
-// Holds the scalars of the trees; it is one section of the file.
+// The scalars of the trees. The struct is one section of the file.
 struct TreeScales {
   int32_t count = 0;  // trees in use, from the first; 0: the networks decide alone
   int32_t base = 0;   // added to the sum of the trees, 16 fraction bits
 };
 
-// Holds the scalars of the config networks; it is one section of the file.
+// The scalars of the config networks. The struct is one section of the file.
 struct ConfigScales {
   int32_t fraction_bits[3] = {};  // of the weights of the three layers
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
-// Every array is one section of the file, in this order (policy_layout.h), which is why the struct has more
-// than 20 members. Policy owns it; after reading nothing writes to it, so any thread may read. The alignment
-// of 64 bytes is for vector loads.
+// Every array is one section of the file, in this order (policy_layout.h), hence the more than 20 members.
+// Policy owns it. After reading nothing writes to it, so any thread may read. The alignment of 64 bytes is
+// for vector loads.
 struct PolicyTensors {
   // Rows: input, forget, cell and output gate, kStructureHidden rows each (LibTorch's order). Columns: token,
   // hidden state.
@@ -95,7 +96,7 @@ struct PolicyTensors {
   int32_t tree_leaves[kTrees][kTreeLeaves];  // log2, 16 fraction bits
 
   // Golden vectors: eight sequences of 16 tokens, each begun with an empty state, with the logits after each
-  // token; then inputs of the config agent with the residuals of networks and trees.
+  // token; then inputs of the config agent with the residuals of the networks and the trees.
   alignas(64) int16_t golden_tokens[kGoldenPerAgent][kTokenFeatures];
   int32_t golden_logits[kGoldenPerAgent][kHeadRows];
   alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
@@ -105,7 +106,7 @@ struct PolicyTensors {
 // One golden sequence has this many tokens.
 inline constexpr int kGoldenSequence = 16;
 
-// A policy with its origin. ReadPolicyFile returns it behind a pointer to const; communicators share it.
+// A policy and its origin. ReadPolicyFile returns it behind a pointer to const; communicators share it.
 struct Policy {
   PolicyTensors tensors{};
   std::string provenance;         // text: inputs and their hashes, seed, program
@@ -113,7 +114,7 @@ struct Policy {
   uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
   Sha256Digest sha256{};  // of the file, set by reading and writing; ranks compare it
-  // Set by reading, after which the tensors do not change any more; null in a policy that is being made.
+  // Set by reading, after which the tensors do not change; null in a policy that is under construction.
   std::shared_ptr<const StructureNetwork> structure_network;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a policy's values. Overflow is excluded by adding up |weight| * limit of the input for each
-// row.
+// The checks of a policy's values. To exclude overflow, the sum of |weight| * limit of the input is computed
+// for each row.
 #include "src/policy/policy_checks.h"
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 namespace dynamiccl {
 namespace {
 
-// k_<member>: the number of each section, for the faults.
+// k_<member>: the number of each section, for PolicyFault::kind.
 #define DYNAMICCL_SECTION_KIND(kind, member) constexpr uint32_t k_##member = kind;
 DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_SECTION_KIND)
 #undef DYNAMICCL_SECTION_KIND
 
 constexpr int64_t kInt32Limit = (int64_t{1} << 31) - 1;
 
-// One row of a matrix: sum |w| * |x| + |bias| + half of the rounding must stay below 2^31.
+// One row of a matrix. The sum of |w| * |x|, plus |bias|, plus half of the rounding step, must stay below
+// 2^31.
 struct Row {
   const int16_t* weights;
   int columns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file checks what the values of a policy must satisfy beyond being undamaged: thresholds in range, sums
-// that cannot overflow, golden vectors that this machine reproduces.
+// Checks the values of an undamaged policy: thresholds must be in range, sums must not overflow, and this
+// machine must reproduce the golden vectors.
 #pragma once
 
 #include "src/base/status.h"
@@ -30,13 +30,11 @@ PolicyFault FindTreeFault(const PolicyTensors& tensors);
 PolicyFault FindOverflow(const PolicyTensors& tensors);
 PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 
-// Whether no sum of products of the agent's networks can exceed int32: what an exporter asks while it chooses
-// scales.
 enum class Agent { kStructure, kConfig };
-// Returns whether no sum of products in the agent's networks can exceed int32. An exporter asks this while it
-// chooses scales.
+// Returns true if no sum of products in the agent's networks can exceed int32. An exporter uses it to choose
+// scales.
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
-// The first layer (0 to 2) of the config networks for which that does not hold, or -1.
+// Returns the first layer (0 to 2) of the config networks in which a sum can exceed int32, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);
 
 // Fills the golden outputs from the golden inputs, by this build's inference.

@@ -38,8 +38,8 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
 }
 
-// Where the sections of a file with these sizes begin. Reading and writing share it, so the layout has one
-// form only.
+// The places of the sections in a file of these sizes. Reading and writing share it, so there is only one
+// definition of the layout.
 struct Layout {
   std::vector<PolicySection> sections;
   size_t file_bytes = 0;
@@ -173,8 +173,8 @@ Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
   return MakeError(ErrorKind::kInternal, "a check names section {}, which does not exist", fault.kind);
 }
 
-// The length of the last section decides the layout. It is read from the last row of the table, after the
-// size is known to hold that row.
+// Returns the length of the last section, which decides the layout. It is read from the last row of the
+// section table; an error if the file is too short for that row.
 Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes) {
   const size_t at = sizeof(PolicyHeader) + PolicySections().size() * sizeof(PolicySection);
   if (bytes.size() < at + sizeof(PolicySection))

@@ -11,8 +11,8 @@ namespace dynamiccl {
 
 inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
 inline constexpr uint32_t kPolicyFormatVersion = 2;
-// 2: the arithmetic of structure_inference.cc, config_inference.cc and boosted_trees.cc. Any change of a
-// rounding is a new number.
+// 2: the arithmetic of structure_network.cc, its kernels, and config_inference.cc. Any change of a rounding
+// needs a new number.
 inline constexpr uint32_t kArithmeticId = 2;
 inline constexpr size_t kPolicyAlignment = 64;  // bytes; a cache line, and the widest vector load
 inline constexpr size_t kTrailerBytes = 32;     // SHA-256 of everything before it

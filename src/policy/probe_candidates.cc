@@ -17,11 +17,11 @@ namespace {
 struct Priced {
   CollectiveConfig config;
   double by_model = 0;  // by NCCL's cost model
-  double believed = 0;  // the same, corrected by the policy
+  double believed = 0;  // the same, corrected by the policy where it applies
   bool worth_trying = false;
 };
 
-// Outside of what training saw the policy is not asked.
+// Outside of the range seen in training the policy is not used.
 Priced PriceOf(const Policy* policy, const ConfigContext& context, const ConfigAction& action) {
   const double prior = action.prior / 65536.0;
   const Priced uncorrected{action.config, prior, prior};
@@ -40,15 +40,14 @@ bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {
 // Selects one of the two predictions.
 using Belief = double Priced::*;
 
-// Marks the best `count` by `belief` as worth trying, and leaves `priced` in that order, the first of equals
-// first.
+// Sorts `priced` by `belief`, keeping the order of equals, and marks the first `count` as worth trying.
 void TakeBest(size_t count, Belief belief, std::vector<Priced>& priced) {
   std::stable_sort(priced.begin(), priced.end(),
                    [belief](const Priced& a, const Priced& b) { return a.*belief < b.*belief; });
   for (size_t i = 0; i < std::min(count, priced.size()); ++i) priced[i].worth_trying = true;
 }
 
-// NCCL's choice and every other configuration; no others where the cost model cannot price NCCL's choice.
+// NCCL's choice and every other configuration. Empty if the cost model cannot price NCCL's choice.
 struct PricedKey {
   Priced by_default;
   std::vector<Priced> others;
@@ -68,11 +67,11 @@ PricedKey PriceAll(const Policy* policy, const CostModelInput& input, const Conf
   return key;
 }
 
-// These numbers, those of Kinship and the margin were chosen on simulated clusters that no result of
-// docs/results comes from.
+// These numbers and those of Kinship were chosen on simulated clusters that are not used for any result in
+// docs/results.
 constexpr double kCarriedOver = 0.7;   // share of a relative's error that is carried over
 constexpr double kPriorWeight = 0.35;  // weight of the prediction itself, beside its relatives
-constexpr double kMargin = 1;          // octaves over what is in use by which a prediction may be wrong
+constexpr double kMargin = 1;  // octaves by which a prediction may exceed what is in use and still be tried
 
 // A configuration that was measured.
 struct SeenConfig {
@@ -80,7 +79,7 @@ struct SeenConfig {
   double off = 0;  // log2(measured / predicted)
 };
 
-// Returns the measured configurations. NCCL's choice comes first and is off by nothing, because all times are
+// Returns the measured configurations. NCCL's choice comes first with an error of 0, because all times are
 // relative to it.
 std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConfig>& tried) {
   std::vector<SeenConfig> seen{{key.by_default.config, 0}};
@@ -92,7 +91,7 @@ std::vector<SeenConfig> SeenOf(const PricedKey& key, const std::vector<TriedConf
   return seen;
 }
 
-// The correction of a prediction, log2: the weighted mean of the errors of similar configurations.
+// Returns the correction of a prediction, as log2: the weighted mean of the errors of similar configurations.
 double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& seen) {
   double sum = 0, weights = kPriorWeight;
   for (const SeenConfig& one : seen) {
@@ -105,7 +104,8 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
 
 // Octaves over NCCL's choice above which UnlikeFirst leaves a pair out.
 constexpr double kPlausible = 1;
-// Places of UnlikeFirst: extremes of the pairs come below this, then the middles, then the rest.
+// Places in the order of UnlikeFirst: the extremes of a pair come below this, then the middles, then the
+// rest.
 constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
 
 }  // namespace

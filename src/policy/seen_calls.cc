@@ -5,8 +5,8 @@
 namespace dynamiccl {
 namespace {
 
-// Hash of a shape, mixed as splitmix64 does; never 0. Two shapes may share a number; the second then counts
-// as seen.
+// Returns the hash of a shape, mixed as in splitmix64; never 0. Two shapes may have the same hash; the second
+// one then counts as seen.
 uint64_t ShapeOf(const CollectiveCall& call) {
   uint64_t shape = call.bytes * 0x9e3779b97f4a7c15u;
   shape ^= (static_cast<uint64_t>(call.collective) << 16 | static_cast<uint64_t>(call.data_type) << 8 |

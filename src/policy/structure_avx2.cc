@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The structure LSTM in vectors of 32 bytes, for CPUs with AVX2. The 16 units of a block are computed side by
-// side: the sums of their four gates stay in eight registers and become places in the tables, 16 in a vector
-// of int16; the tables' values are picked one by one; cells and hidden state follow in vectors again.
+// side. The sums of their four gates stay in eight registers and become table indices, 16 in a vector of
+// int16. The table values are loaded one by one; cells and hidden state are computed in vectors again.
 #include <immintrin.h>
 
 #include <utility>
@@ -14,8 +14,8 @@ namespace {
 constexpr int kVectorBytes = 32;
 static_assert(kBlockUnits == 16);
 
-// The sums stay in registers while the weights pass by. It is written without a loop over the sums, of which
-// g++ makes copies in memory.
+// Keeps the sums in registers while it streams the weights. There is no loop over the sums, because g++ would
+// then copy them to memory.
 template <int... kVector>
 inline void SumVectors(const __m256i* weights, const __m256i* bias, const int16_t* inputs, int pairs,
                        __m256i* sums, std::integer_sequence<int, kVector...>) {
@@ -59,9 +59,9 @@ void Gates(const PackedStructure& network, const int16_t* token, const LstmState
     SumBlock(network, inputs, block, sums + block * kBlockRows);
 }
 
-// Turns 16 sums into steps from the middle of a table, cut to the table's range. The 16 values of two vectors
-// are in the order in which the pack instruction leaves them: 0 to 3, 8 to 11, 4 to 7, 12 to 15. Unpacking
-// undoes this order, so only the hidden state has to be put in order at the end.
+// Turns 16 sums into offsets from the middle of a table, limited to the table's range. The 16 values of two
+// vectors are in the order in which the pack instruction leaves them: 0 to 3, 8 to 11, 4 to 7, 12 to 15.
+// Unpacking undoes this order, so only the hidden state is put in order at the end.
 inline __m256i EntriesOf(__m256i first, __m256i second, int shift) {
   const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
   const __m128i bits = _mm_cvtsi32_si128(shift);
@@ -94,8 +94,8 @@ inline __m256i PickFrom(const int16_t* table, __m256i entries) {
                           Pick(middle, _mm256_castsi256_si128(entries)));
 }
 
-// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` lies
-// below 16 zero bits, which the cell takes, so that one instruction multiplies and adds both.
+// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` has
+// 16 zero bits above it; the cell is put there, so that one instruction multiplies and adds both.
 inline __m256i NewCells(__m256i gates, __m256i candidates, __m256i cells) {
   const __m256i products =
       _mm256_madd_epi16(gates, _mm256_or_si256(candidates, _mm256_slli_epi32(cells, 16)));

@@ -36,7 +36,7 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
   const int32_t stage = winners.lanes[kStageLane];
   HoldStage(stage == 0 ? ZeroStage::kUnknown : static_cast<ZeroStage>(stage - 1));
   state_.recognised.surprise = static_cast<uint16_t>(surprise);
-  // A call that is answered from memory later is of no new shape, so only the surprise is kept with the
+  // A call that is later answered from memory has no new shape, so only the surprise is stored with the
   // state.
   state_.recognised.changed = surprise >= network_->thresholds().surprise;
   visited_.Arrived(call, state_);
@@ -46,12 +46,12 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
 }
 
 bool StructureAgent::ShapeChanges(const CollectiveCall& call) {
-  // Asked before the new shape counts.
+  // IsNew below resets CallsSinceNew, so this comes first.
   const bool settled =
       seen_.CallsSinceNew(calls_) > static_cast<uint64_t>(network_->thresholds().settled_calls);
   if (!seen_.IsNew(call, calls_) || !settled) return false;
-  // Makes room for the shapes of the job as it is now. The known states go too: calls that are answered from
-  // memory would not be shown to seen_ again.
+  // Makes room for the shapes of the changed job. The known states go too, because calls that are answered
+  // from memory would not reach seen_ again.
   seen_.Forget();
   seen_.IsNew(call, calls_);
   visited_.Forget();

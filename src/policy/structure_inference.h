@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure agent: an LSTM over the calls of one communicator. It says what the next call is for,
-// in which phase of the step the job is, and which ZeRO stage it runs. Only integers are used and only values
-// that are equal on all ranks, so all ranks recognise the same.
+// The structure agent: an LSTM over the calls of one communicator. It predicts the role of the next call, the
+// phase of the step and the job's ZeRO stage. It uses only integers, and only values that are equal on all
+// ranks, so all ranks recognise the same.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace dynamiccl {
 
-// The role of the next call, given its collective and bytes. A tiny AllReduce is a scalar whatever came
-// before it.
+// Returns the role of the next call, given its collective and bytes. A tiny AllReduce is a scalar whatever
+// came before it.
 inline Role RoleOfNext(const RecognisedStructure& recognised, Collective collective, uint64_t bytes) {
   if (collective == Collective::kAllReduce && bytes <= kTinyBytes) return Role::kScalar;
   return recognised.next_role[static_cast<size_t>(collective)];
 }
 
-// The same as a key has it: gathers of parameters in the backward phase are a role of their own.
+// Returns the same as the role of a key: parameter gathers in the backward phase are a role of their own.
 inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective collective, uint64_t bytes) {
   const Role role = RoleOfNext(recognised, collective, bytes);
   const bool backward = role == Role::kParameterGather && recognised.phase == Phase::kBackward;
@@ -33,8 +33,8 @@ inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective coll
 // construction a step allocates nothing and cannot fail.
 class StructureAgent {
  public:
-  // A policy that was read has its network ready; for another policy the network is made here. `policy` need
-  // not outlive the agent.
+  // A policy that was read from a file has its network ready; for another policy the network is made here.
+  // `policy` need not outlive the agent.
   explicit StructureAgent(const Policy& policy);
 
   // Call it for every call in program order (call number, then index in group). A call that leads from a
@@ -46,7 +46,7 @@ class StructureAgent {
   }
   // Starts anew with another policy. Allocates nothing for a policy that was read.
   void Restart(const Policy& policy);
-  // Call it when the communicator is gone; see VisitedStates.
+  // Call this when the communicator is gone; see VisitedStates.
   void GiveMemoryBack() { visited_.GiveMemoryBack(); }
   // The latest answer; all unknown before the first call.
   const RecognisedStructure& recognised() const { return recognised_; }
@@ -60,7 +60,7 @@ class StructureAgent {
 
   VisitedStates visited_;
   RecognisedStructure recognised_;
-  StructureState state_;  // as visited_ was told last
+  StructureState state_;  // the state that visited_ received last
   SeenCalls seen_;
   uint64_t calls_ = 0;
   std::shared_ptr<const StructureNetwork> network_;

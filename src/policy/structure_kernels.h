@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the structure LSTM, once for each set of vector instructions. Every set gives the same
-// bits: all sums are of integers that cannot overflow, so their order does not matter.
+// bits: no sum of integers can overflow, so the order of the additions does not matter.
 //
-// Each set is a file that is compiled with machine options of its own. Such a file must not use inline
-// functions from elsewhere: the linker could keep that file's copy for the whole program, which then fails on
-// other CPUs.
+// Each set is a file with its own machine options. Such a file must not use inline functions from other
+// files: the linker could keep this file's copy for the whole program, which then fails on other CPUs.
 //
 // One step, for each unit, with i, f, g, o = sums of weights times (token, hidden state) plus bias:
 //   cell   = sigmoid(f) * cell + sigmoid(i) * tanh(g)
@@ -24,8 +23,8 @@ inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// The heads' answers lie side by side in lanes: the role by Collective, the phase, the stage, the next
-// collective.
+// The heads' answers lie side by side in lanes: one lane for the role under each next Collective, then the
+// phase, the stage, and the next collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;
@@ -39,15 +38,15 @@ static_assert(kNextCollectiveLane < kHeadLanes && kPhaseClasses <= kLaneClasses 
 static_assert(kNextSizeClasses % 8 == 0);
 
 // The network in the order in which a step reads it. The weights of all rows for two neighbouring columns lie
-// side by side, as instructions need them that multiply pairs of int16 and add the two products. Made once
-// for a policy and immutable.
+// side by side, for instructions that multiply pairs of int16 and add the two products. Made once for a
+// policy and immutable.
 struct PackedStructure {
   alignas(64) int16_t gate_weights[kUnitBlocks][kGatePairs][kBlockRows][2];
   alignas(64) int32_t gate_bias[kUnitBlocks][kBlockRows];
   // Rows: the first classes of all kHeadLanes lanes, then their second classes, and so on; then the sizes of
   // the next call.
   alignas(64) int16_t head_weights[kHeadPairs][kPackedHeadRows][2];
-  // INT32_MIN in a row without a class, so that no logit is below it.
+  // INT32_MIN in rows without a class, so that such a row never wins.
   alignas(64) int32_t head_bias[kPackedHeadRows];
   alignas(64) int32_t margin[kHeadLanes];  // at least 1
   int32_t gate_shift = 0;                  // from the gates' sums to steps of the tables
@@ -66,10 +65,10 @@ struct LstmState {
   friend bool operator==(const LstmState&, const LstmState&) = default;
 };
 
-// How much less likely than the likeliest each next collective and size is: the difference of their logits
-// with this many fraction bits, clamped to int16.
+// Unlikelihood of a next collective or size: the logit of the likeliest one minus its own, with this many
+// fraction bits, clamped to int16.
 inline constexpr int kUnlikelihoodFractionBits = 8;
-// The expectation of the next call, in these units.
+// The unlikelihood of each next collective and size.
 struct NextCall {
   int16_t collective[kNextCollectiveClasses] = {};
   int16_t size[kNextSizeClasses] = {};
@@ -86,14 +85,14 @@ struct StructureKernels {
   void (*gates)(const PackedStructure& network, const int16_t* token, const LstmState& state, int32_t* sums);
   // `logits`: kPackedHeadRows values, 64-byte aligned.
   void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
-  // `winners`, 64-byte aligned: for each lane the class whose logit leads all others by the lane's margin,
-  // plus 1; 0 where none does.
+  // `winners`, 64-byte aligned: for each lane, 1 + the class whose logit leads all others by the lane's
+  // margin; 0 if none does.
   void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners, NextCall& next);
 };
 
 // The plain loops, which define the results.
 extern const StructureKernels kPortableStructure;
-// Exists on x86-64 only. Use it only where the CPU has AVX2.
+// Exists on x86-64 only. May only be used on CPUs with AVX2.
 extern const StructureKernels kAvx2Structure;
 
 }  // namespace dynamiccl

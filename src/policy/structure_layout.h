@@ -17,7 +17,7 @@ inline constexpr int kStructureHidden = 32;
 inline constexpr int kGateRows = 4 * kStructureHidden;
 inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
 
-// Classes of the heads. "Unknown" is never an output: it is what a small margin means.
+// Classes of the heads. No class means "unknown"; that is the answer if the margin is too small.
 inline constexpr int kRoleClasses = kLabelledRoles - 1;  // class i is Role i + 1
 inline constexpr int kPhaseClasses = kPhases - 1;        // class i is Phase i + 1
 inline constexpr int kStageClasses = kZeroStages - 1;    // class i is ZeroStage i
@@ -25,8 +25,8 @@ inline constexpr int kStageClasses = kZeroStages - 1;    // class i is ZeroStage
 inline constexpr int kNextCollectiveClasses = kTunableCollectives + 1;  // the last class: anything else
 inline constexpr int kNextSizeClasses = 24;                             // octaves, see NextSizeClass
 
-// Rows of the heads: the role of the next call if it is a Broadcast, ..., an AllReduce; then the phase; then
-// the stage; then which collective comes next, and of which size.
+// Rows of the heads: the role of the next call under each tunable collective; then the phase; then the stage;
+// then the next collective, and its size.
 inline constexpr int kRoleRows = kTunableCollectives * kRoleClasses;
 inline constexpr int kPhaseRow = kRoleRows;
 inline constexpr int kStageRow = kPhaseRow + kPhaseClasses;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure LSTM of a policy, made ready to run. It uses integers only and gives the same bits on every
-// rank and machine.
+// The structure LSTM of a policy, ready to run. It uses only integers and gives the same bits on every rank
+// and machine.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace dynamiccl {
 // The logits in the order of the file's rows.
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
-// Each lane holds the winning class plus 1, or 0 where none leads by its margin.
+// For each lane, 1 + the winning class, or 0 if no class leads by the lane's margin.
 struct StructureWinners {
   alignas(64) int32_t lanes[kHeadLanes];
 };
@@ -23,11 +23,11 @@ struct StructureWinners {
 // The sets of vector instructions, in ascending order of preference.
 enum class VectorSet { kPortable, kAvx2 };
 inline constexpr VectorSet kVectorSets[] = {VectorSet::kPortable, VectorSet::kAvx2};
-// Returns whether this program has the set and this CPU runs it.
+// Returns true if this program was built with the set and this CPU supports it.
 bool Runs(VectorSet set);
 
-// A copy of what a step needs, 24 KiB, in the order of the kernels. Immutable, so any number of communicators
-// and threads share one. Nothing in it can fail.
+// A copy of the weights and tables that a step needs, 24 KiB, in the order of the kernels. It is immutable,
+// so any number of communicators and threads share one. No function can fail.
 class StructureNetwork {
  public:
   // Uses the best set that runs.
@@ -37,7 +37,7 @@ class StructureNetwork {
 
   // One step of the network. State and logits have kTokenFractionBits fraction bits.
   void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
-  // The answers after a step. `next` receives which call is expected to come.
+  // Returns the answers after a step, and fills `next` with the expected next call.
   StructureWinners Recognise(const LstmState& state, NextCall& next) const {
     StructureWinners winners;
     kernels_->recognise(packed_, state, winners.lanes, next);

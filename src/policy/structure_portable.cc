@@ -37,13 +37,14 @@ inline int32_t Rounded(int32_t value, int bits) {
 inline int32_t Within(int32_t value, int32_t low, int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
-// The function's value at a sum; outside the table's range its first or last entry.
+// Returns the function's value at a sum; outside the table's range its first or last entry.
 inline int32_t ValueAt(const int16_t* table, int32_t sum, int shift) {
   constexpr int32_t kHalf = kTableEntries / 2;
   return table[Within(Rounded(sum, shift), -kHalf, kHalf - 1) + kHalf];
 }
 
-// The new cell and hidden state of one unit. `sums` points at the unit's row of the first gate in its block.
+// Computes the new cell and hidden state of one unit. `sums` points at the unit's row of the first gate in
+// its block.
 inline void Activate(const PackedStructure& network, const int32_t* sums, int32_t& cell, int16_t& hidden) {
   const int32_t in = ValueAt(network.sigmoid_table, sums[0], network.gate_shift);
   const int32_t forget = ValueAt(network.sigmoid_table, sums[kBlockUnits], network.gate_shift);

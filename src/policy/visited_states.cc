@@ -16,7 +16,7 @@ namespace {
 // A power of two; one state for each bucket when all places are used.
 constexpr size_t kBuckets = VisitedStates::kStates;
 
-// The hidden state is enough for the hash: the cells follow from it closely enough.
+// Hashes only the hidden state, because the cells nearly follow from it.
 size_t BucketOf(const StructureState& state) {
   return XXH3_64bits(state.network.hidden, sizeof(state.network.hidden)) % kBuckets;
 }
@@ -41,11 +41,11 @@ void VisitedStates::GiveMemoryBack() {
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(places_.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(places_.data() + places_.capacity()) / page * page;
-  // Only advice: where the system does not take it the memory stays, and nothing else happens.
+  // This is only advice: if the system refuses it, the memory stays in use and nothing else happens.
   if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-// Empties the table. If it hardly helped, lookups rest for a while.
+// Empties the table. If it had few hits, lookups pause for kRest calls.
 bool VisitedStates::StartAgain() {
   const bool worth_it = hits_ >= kStates;
   Forget();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states that the structure LSTM of one communicator has been in, and where calls led from them.
+// The states that the structure LSTM of one communicator has been in, and where calls led from each of them.
 //
-// A job repeats its calls, and a state is integers. After some hundred calls of a repeated step the network
-// is back, bit for bit, in a state that it was in before, and from then on each call leads from a known state
-// to a known one. What is found here was computed once, so it changes no answer. It changes only what an
-// answer costs: one cache line of memory instead of all weights.
+// A job repeats its calls, and a state consists of integers. After some hundred calls of a repeated step the
+// network returns, bit for bit, to an earlier state, and from then on each call leads from a known state to a
+// known one. An answer found here was computed once, so the memory changes no answer. It only makes answers
+// cheaper: one cache line is read instead of all weights.
 #pragma once
 
 #include <array>
@@ -18,15 +18,16 @@
 
 namespace dynamiccl {
 
-// Holds what is recognised after a call, about the next one.
+// What is recognised after a call about the next one.
 struct RecognisedStructure {
-  // Indexed by Collective, this is the role of the next call if it is that collective.
+  // The role of the next call if it is this Collective, indexed by Collective.
   std::array<Role, kTunableCollectives> next_role{};
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
-  // Whether the call just seen was unexpected after the calls before it: batch, buckets or program changed.
+  // True if the last call was unexpected after the calls before it: the batch, the buckets or the program
+  // changed.
   bool changed = false;
-  // How much less likely that call was than the likeliest, in NextCall's units; 0 for the first call.
+  // How much less likely that call was than the likeliest one, in NextCall's units; 0 for the first call.
   uint16_t surprise = 0;
 
   friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;
@@ -48,19 +49,19 @@ struct StructureState {
 // GiveMemoryBack. It allocates when it is made and never later.
 class VisitedStates {
  public:
-  // The memory holds this many states. A step with more calls between two equal states is computed call by
-  // call. The memory is 1.3 MB, of which a job touches what it visits: some hundred states for each kind of
+  // Number of states in memory. If two equal states are further apart, every call of the step is computed.
+  // The memory is 1.3 MB, of which a job touches only what it visits: some hundred states for each kind of
   // step.
   static constexpr size_t kStates = 4096;
-  // Calls during which nothing is looked up, after `kStates` calls that hardly ever repeated.
+  // After kStates calls that hardly repeated, this many calls are computed without a lookup.
   static constexpr uint64_t kRest = 16 * kStates;
 
   VisitedStates();
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
-  // Goes where the same call led from here before, and returns its answer. Null when that is not known: the
-  // caller then computes the next state and reports it with Arrived.
+  // If the same call led from the present state somewhere before, goes there and returns the answer. Else
+  // returns null; the caller then computes the next state and reports it with Arrived.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {
@@ -74,27 +75,27 @@ class VisitedStates {
     }
     return nullptr;
   }
-  // Brings `state` up to date when calls were followed since. `state` is what Arrived was given last, or
-  // initial.
+  // Brings `state` up to date if Follow has moved on since. `state` is the last argument of Arrived, or the
+  // initial state.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }
-  // Reports that `call` led to `state` from where Follow did not know it.
+  // Reports that `call` led to `state`, after Follow returned null.
   void Arrived(const CollectiveCall& call, const StructureState& state);
-  // Makes it as new, in the same memory.
+  // Forgets everything, and keeps the memory.
   void Forget();
-  // To be called for communicators that are gone: gives the memory of the states back to the system, while
-  // the addresses stay valid. Any thread, also beside one that is inside Follow or Arrived: that one reads
-  // old values or zeros, and zero means "not known".
+  // Call this for communicators that are gone. It returns the memory of the states to the system, while the
+  // addresses stay valid. Any thread may call it, even while another one is inside Follow or Arrived: that
+  // thread reads old values or zeros, and zero means "not known".
   void GiveMemoryBack();
 
  private:
   using Index = uint16_t;
-  // 0, so that memory which was given back leads nowhere. places_[0] is never used.
+  // 0, so that memory that was returned to the system leads nowhere. places_[0] is never used.
   static constexpr Index kNowhere = 0;
   static_assert(kStates <= 0xffff);
 
-  // A call that left a state: what its token is made of, where it leads, and the answer there.
+  // A call that left a state: the values of its token, the state to which it leads, and the answer there.
   struct Step {
     uint64_t bytes = 0;
     uint64_t shape = 0;
@@ -119,14 +120,14 @@ class VisitedStates {
            uint64_t{static_cast<uint8_t>(call.collective)} << 8 | static_cast<uint8_t>(call.data_type);
   }
   Index Find(const StructureState& state) const;
-  // Starts again when the memory is full. Returns kNowhere when that is not worth it now.
+  // Adds a state. If the memory is full, it is emptied first; returns kNowhere if that is not worthwhile now.
   Index Add(const StructureState& state);
   bool StartAgain();
 
   Place* at_ = nullptr;  // null: in no known state
   bool followed_ = false;
   uint64_t hits_ = 0;  // since places_ was last empty
-  uint64_t rest_ = 0;  // calls for which nothing is looked up any more
+  uint64_t rest_ = 0;  // number of calls without a lookup that are left
   std::vector<Place> places_;
   std::vector<Index> buckets_;
 };

@@ -10,8 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// Share of the capital that one value may take at most. With a stake of 1 a single value at the bound would
-// end the game with no capital.
+// One value may take at most this share of the capital. With a stake of 1, a single value at the bound would
+// take all of it and end the game.
 constexpr double kMaxStake = 0.9;
 
 }  // namespace
@@ -19,8 +19,8 @@ constexpr double kMaxStake = 0.9;
 BettingTest::BettingTest(double border, double bound, double guess)
     : border_(border), bound_(bound), guess_(std::clamp(guess, -bound, bound)) {}
 
-// The bet depends on earlier values only, else the capital would be no supermartingale. One imagined value,
-// the guess, with the variance of bound / 2, stands for what is not known yet.
+// The bet must depend on earlier values only, else the capital would be no supermartingale. One imagined
+// value, `guess_` with a deviation of bound / 2, stands for what is not known yet.
 double BettingTest::NextBet() const {
   const double n = count_ + 1.0;
   const double mean = (sum_ + guess_) / n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequential test: does the mean of bounded values lie below a border? It may be looked at after every
-// value, and the probability of ever being wrong is still at most delta.
+// A sequential test: does the mean of bounded values lie below a border? The caller may look at the result
+// after every value, and the probability that the test is ever wrong is still at most delta.
 //
 // Method: a gambler bets against "the mean is at least the border". If that statement is true, the gambler's
 // capital is a non-negative supermartingale that begins at 1, and by Ville's inequality it ever reaches
@@ -24,7 +24,7 @@ class BettingTest {
   // first bet: a wrong guess costs a part of the capital but makes no error.
   BettingTest(double border, double bound, double guess = 0);
 
-  // Adds a value. NaN is not allowed.
+  // Adds a value, which must not be NaN.
   void Add(double value);
   // True if the mean is below the border. Over all looks together this is wrong with probability `delta` at
   // most. Once true for a delta, it stays true.
@@ -44,7 +44,8 @@ class BettingTest {
   double sum_ = 0;
   // Sum of squares of the limited values.
   double squares_ = 0;
-  // Logs of the capital now and at its highest: the test holds at any time, so the highest counts.
+  // Log of the capital, and its highest value so far. The test holds at any time, so the highest value
+  // counts.
   double log_capital_ = 0;
   double most_log_capital_ = 0;
 };

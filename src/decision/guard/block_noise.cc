@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Deviation of a block's mean, in logs, before blocks were seen: 3 %, with the weight of 4 blocks.
+// The assumed deviation of a block's mean before any block was seen: 3 % (in logs), with the weight of 4
+// blocks.
 constexpr double kFirstDeviation = 0.03;
 constexpr int kFirstBlocks = 4;
 // The variance forgets over 32 blocks.
@@ -21,7 +22,7 @@ constexpr int kEnoughBlocks = 8;
 
 }  // namespace
 
-// When a block is complete its mean is in `sum` until the next call.
+// After a complete block, `sum` holds its mean until the next call of Take.
 bool BlockNoise::Scale::Take(double value, int of_block, double usual) {
   if (n == of_block) sum = n = 0;
   sum += value;

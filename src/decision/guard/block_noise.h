@@ -12,7 +12,7 @@
 namespace dynamiccl {
 
 // The noise of one quantity of a communicator's calls, owned by a TimingDetector; one thread, constant size.
-// It assumes 3 % until enough blocks were seen.
+// It assumes a deviation of 3 % until it has seen enough blocks.
 class BlockNoise {
  public:
   // Calls in the smallest block.
@@ -24,12 +24,12 @@ class BlockNoise {
   double mean() const { return mean_; }
   // Begins a new mean because references were learnt anew. The variation about the mean stays.
   void Recentre() { n_ = 0, mean_ = 0; }
-  // Standard deviation of the mean of `calls` consecutive calls. It comes from the largest blocks that fit
-  // into them and of which enough were seen. Longer stretches count as several independent blocks, but as no
-  // more than `spans`.
+  // Standard deviation of the mean of `calls` consecutive calls. It is measured on the largest blocks that
+  // are not longer than `calls` and of which enough were seen. A longer stretch counts as several independent
+  // blocks, but as at most `spans`.
   double DeviationOf(size_t calls, int spans) const;
-  // Declares that a mean of `calls` calls lay off by `deviation` and was found to be noise: blocks up to that
-  // length vary by at least as much from now on.
+  // Declares that the mean of `calls` calls was off by `deviation` and that this was noise. Blocks up to that
+  // length are taken to vary by at least as much from now on.
   void Admit(double deviation, size_t calls);
 
  private:
@@ -37,12 +37,13 @@ class BlockNoise {
   static constexpr size_t kScales = 6;
   // Blocks of one length.
   struct Scale {
-    // Sum of the means of the blocks half as long; at the smallest length, of residuals.
+    // Sum of the values of the block under way: means of blocks half as long, or residuals at the smallest
+    // length.
     double sum = 0;
     int n = 0;
     int blocks = 0;
     double variance = 0;
-    // Adds one of `of_block` values; true when a block is complete.
+    // Adds one value of a block of `of_block` values; returns true when the block is complete.
     bool Take(double value, int of_block, double usual);
   };
 

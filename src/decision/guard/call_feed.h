@@ -18,20 +18,20 @@ struct DecidedCall {
   TableKey key;
   CallUse use = CallUse::kChoice;
   CollectiveConfig config;  // what was answered; kLeaveNcclAlone: NCCL's own
-  // What the table alone would have answered, without what the version's plan says.
+  // What the table would have answered without the version's plan.
   CollectiveConfig policy_choice;
-  ConfigMask allowed;         // what NCCL offers on every rank; empty: not agreed yet
+  ConfigMask allowed;         // what NCCL offers on every rank; empty: the ranks have not agreed yet
   uint32_t version = 0;       // table version that answered
   uint16_t events = 1;        // collectives of this kind in the call
-  bool timed = false;         // ranks that report times have their windows open
+  bool timed = false;         // the ranks that report times measure this call
   bool captured = false;      // into a CUDA graph
   bool on_suspicion = false;  // as in GuardedCall
   int64_t issued_ns = 0;
 };
 
-// A ring with one writer and one reader, without allocation, lock or system call, so it may be written while
-// NCCL decides a call. The communicator's record and its table guard share it (plugin/runtime). When the ring
-// is full the newest call is lost and counted; nothing waits.
+// A ring with one writer and one reader. It does not allocate, lock or make a system call, so the issuing
+// thread may write it while NCCL decides a call. The communicator's record and its table guard share it
+// (plugin/runtime). When the ring is full, the newest call is dropped and counted; nobody waits.
 class CallFeed {
  public:
   // Issuing thread only.
@@ -56,8 +56,8 @@ class CallFeed {
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
-  // The calls of a tenth of a second, which is the time between two looks of the reader, if each call takes
-  // 50 us. A ring has about 100 KB.
+  // The reader looks every tenth of a second. The ring holds the calls of that time if each call takes 50 us
+  // or more. It has about 100 KB.
   static constexpr size_t kPlaces = 2048;
 
   // The writer's and the reader's counters lie on cache lines of their own.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each settled entry offers its choice to all classes in reach, and each class keeps the nearest offer.
+// Each settled entry offers its choice to all size classes in reach, and each class keeps the nearest offer.
 #include "src/decision/guard/carried_choices.h"
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace dynamiccl {
 std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known) {
   struct Carried {
     KeyPlan entry;
-    int classes = 0;  // classes above the one that it was settled at
+    int classes = 0;  // distance, in size classes, from the settled one
   };
   std::map<uint32_t, Carried> nearest;
   for (const KeyPlan& from : settled) {
@@ -22,7 +22,7 @@ std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std:
       entry.key.size_class.index = static_cast<uint8_t>(to);
       const uint32_t code = KeyCode(entry.key);
       if (known.contains(code)) continue;
-      // Of two entries that are equally near, the one that was settled at the smaller size wins.
+      // If two entries are equally near, the one that was settled at the smaller size wins.
       const auto rank = [](int by) { return 2 * std::abs(by) + (by < 0 ? 1 : 0); };
       const auto other = nearest.find(code);
       if (other == nearest.end() || rank(classes) < rank(other->second.classes))

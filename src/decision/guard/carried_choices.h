@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries what a search settled at one size to sizes near it that were never called. When a batch or a bucket
-// changes, its first calls then use what was best at the size before, instead of something that nobody has
-// tried.
+// Copies what a search settled at one size to nearby sizes that were never called. When a batch or a bucket
+// changes its size, its first calls then use what was best at the size before, and not something untried.
 #pragma once
 
 #include <set>
@@ -12,13 +11,14 @@
 
 namespace dynamiccl {
 
-// Size classes either way: two octaves. Farther away, a protocol for small messages is ruinous for large ones
-// (docs/results/agents-scenarios.md).
+// Reach in size classes, up and down: two octaves. Farther away, a protocol for small messages is ruinous for
+// large ones (docs/results/agents-scenarios.md).
 inline constexpr int kCarriedClasses = 8;
 
-// Returns entries for the size classes around each of `settled`, same collective and role, in the order of
-// KeyCode. Each has the choice of the nearest settled size; of two that are equally near, the smaller one's.
-// Keys in `known` (by KeyCode, those of `settled` included) have entries of their own and get none.
+// Returns entries for the size classes around each entry of `settled`, with the same collective and role, in
+// the order of KeyCode. Each entry has the choice of the nearest settled size, and of the smaller one if two
+// are equally near. Keys in `known` (KeyCodes, which include those of `settled`) have their own entries and
+// get none.
 std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
 
 }  // namespace dynamiccl

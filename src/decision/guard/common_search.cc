@@ -10,23 +10,23 @@
 namespace dynamiccl {
 namespace {
 
-// Share of the keys' bytes that must be able to use a config.
+// A config is tried in common if keys with at least this share of the bytes can use it.
 constexpr double kLeastShare = 1.0 / 3;
-// The search looks for gains of 3 %. At first an arm makes room for another one after two uses if it looks
-// slower, and after four unless it looks like a gain by its standard error: a large gain shows soon. One
-// whose first use makes a step half as long again goes too (0.405 is log(1.5)).
+// The search looks for gains of 3 %. In the first round, an arm makes room for another one after two uses if
+// it looks slower, and after four unless it looks like a gain by its standard error: a large gain shows soon.
+// An arm also goes if its first use makes a step longer by half or more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
-// Where steps vary by more than kUsualNoise, small gains do not show so soon. Then all arms are tried again,
-// and none goes before its effect is known to 4 %.
+// Where steps vary by more than kUsualNoise, small gains do not show so soon. The second round tries all arms
+// again and drops none before its effect is known to 4 %.
 constexpr ArmPatience kPatienceLater{
     .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = 0.405};
 constexpr double kUsualNoise = 0.05;
-// The search ends after so many blocks of steps from the first arm on. The error of an effect falls with the
-// root of the steps: where they vary by twice kUsualNoise, the search has four times as many, within what the
-// regression remembers.
+// The search ends this many blocks of steps after the first arm. The error of an effect falls with the root
+// of the number of steps, so where steps vary by twice kUsualNoise the search has four times as many blocks.
+// The limit is what the regression remembers.
 constexpr double kMaxBlocksOfCommon = 14;
-// But arms that nobody has tried come first, and one whose steps are faster by so many standard errors is
-// waited for.
+// While untried arms are left, or an arm's steps are faster by this many standard errors, the search may last
+// up to StepRegression::kMaxBlocks.
 constexpr double kWaitedErrors = 2;
 
 double MaxBlocks(double noise) {
@@ -40,12 +40,12 @@ Pair PairOf(const CollectiveConfig& config) {
   return {config.algorithm, config.protocol};
 }
 
-// A pair of algorithm and protocol over the candidate lists of all keys.
+// What is known about a pair of algorithm and protocol over the candidate lists of all keys.
 struct PairFacts {
-  double share = 0;  // of the bytes of keys that have it
-  double best = 0;   // least predicted time, of the heaviest key that has it
+  double share = 0;  // share of the bytes, of the keys that have the pair
+  double best = 0;   // least predicted time for the heaviest key that has the pair
   int most_channels = 0;
-  int rank = 0;  // among all pairs, by `best`
+  int rank = 0;  // place among all pairs by `best`, from 0
 };
 
 std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first) {
@@ -70,8 +70,8 @@ std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first)
   return facts;
 }
 
-// The pairs that the model likes best come first, each with one channel and with half of them; all channels
-// come last. -1: not tried.
+// Returns the place of a config in the order of trials; -1: not tried. Pairs come in the order of the model's
+// prediction, each with one channel and with half of its channels. Configs with all channels come last.
 int PlaceOf(const PairFacts& of, int channels) {
   if (channels == 1) return 2 * of.rank;
   if (2 * channels == of.most_channels) return 2 * of.rank + 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of a communicator's experiment: a few configs that are unlike each other, each used by all
-// keys in the same steps. What makes a fabric odd mostly makes it odd for all of a program's large
-// collectives, and a config that all of them use changes a step by the sum of its effects. So such a config
-// is found in a fraction of the steps that keys need one by one, which look for what is left afterwards
-// (key_search.h). Testing groups of factors before single ones is group screening (Watson, "A Study of the
-// Group Screening Method", Technometrics 3 (1961)).
+// The first part of a communicator's experiment: a few configs that differ much from each other, each used by
+// all keys in the same steps. What makes a fabric unusual mostly does so for all of a program's large
+// collectives, and a config that all of them use changes a step by the sum of its effects. So a good config
+// shows in a fraction of the steps that a search key by key needs. That search (key_search.h) then looks for
+// what is left to gain. Testing groups of factors before single ones is group screening (Watson, "A Study of
+// the Group Screening Method", Technometrics 3 (1961)).
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// Configs that are tried together at a time. Each of their uses may cost much, since all keys use it, so uses
-// are rare: with more arms, the one that is a gain would be used too rarely to show it.
+// The most configs that are tried together at a time. Each use of one may cost much, since all keys use it,
+// so uses are rare: with more arms, a good one would be used too rarely to show its gain.
 inline constexpr size_t kMaxCommonArms = 2;
 
 // A key that may take part.
@@ -25,10 +25,10 @@ struct JoiningKey {
   const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
 };
 
-// Returns the configs that all keys may try together, in the order in which they are tried. Pairs of
-// algorithm and protocol come in the order of their best predicted times, each with one channel and with half
-// of the channels. All channels of each pair come last. Configs that less than a third of the keys' bytes can
-// use are left out.
+// Returns the configs that all keys may try together, in the order of trials. Pairs of algorithm and protocol
+// come in the order of their best predicted times, each with one channel and with half of the channels.
+// Configs with all channels come last. Configs that keys with less than a third of the bytes can use are left
+// out.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
 // The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those
@@ -38,34 +38,35 @@ class CommonSearch {
   // True once the search has ended on this fabric; the keys are then searched one by one.
   bool done() const { return done_; }
   void End() { done_ = true; }
-  // The fabric or the steps changed, so it may be worthwhile again.
+  // Allows the search to begin again, because the fabric or the steps changed.
   void Restart();
   // Replaces the configs that the search will open.
   void SetCandidates(std::vector<ProbeCandidate> candidates) { search_.SetCandidates(std::move(candidates)); }
   bool began() const { return search_.began(); }
 
-  // Gives up arms that are shown to be no gain, after a block of steps. Returns those that must go at once.
+  // Gives up arms that are shown to be no gain; called after each block of steps. Returns those that are so
+  // slow that they must go at once.
   std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
-  // True if nothing is open and nothing is left to open, or too little was found in too many steps.
+  // True if nothing is open or left to open, or if too many steps have passed without a find.
   bool over(const StepExperiment& experiment) const;
-  // Where steps vary too much for what was seen of the arms, begins the search a second time, with more
-  // patience; what was seen still counts. False if there is no reason to.
+  // Begins the search a second time, with more patience, if steps vary too much for what the first round saw.
+  // Effects seen so far still count. Returns false if there is no reason for it.
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment) {
     search_.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
   }
-  // The fastest arm if it is surely faster than the keys' choices.
+  // Returns the fastest arm if it is surely faster than the keys' choices.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const {
     return search_.Winner(SeenIn(experiment));
   }
-  // The arms of the next version (KeySearch::Next).
+  // Returns the arms of the next version (KeySearch::Next).
   std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const {
     return search_.Next(SeenIn(experiment), all_may_cost);
   }
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
 
-  // True if the steps of an open arm are faster than the keys' choices' by so many standard errors.
+  // True if the steps of an open arm are faster than those of the keys' choices by this many standard errors.
   bool LooksFaster(const StepExperiment& experiment, double errors) const;
 
  private:

@@ -12,15 +12,15 @@
 namespace dynamiccl {
 namespace {
 
-// Entries of a plan at most before carried ones stop: more would crowd out arms (plan_bytes.h).
+// A plan gets carried entries only up to this many keys: more would crowd out arms (plan_bytes.h).
 constexpr size_t kMaxKeysBesideCarried = 300;
-// From this many choices that lost, the policy's choice for keys not seen yet is not believed either.
+// After this many choices that lost, the policy's choice is not used for new keys either.
 constexpr int kLossesOfPolicy = 2;
-// Calls of the communicator between a proposal and the first step that draws arms: ranks agree meanwhile.
+// Calls of the communicator from a proposal to the first step that draws arms. The ranks agree in that time.
 constexpr uint64_t kCallsToAgree = 32;
-// A choice goes when steps with NCCL's are faster by this many standard errors.
+// A choice is revoked when steps with NCCL's choice are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
-// A key tries so many arms at a time once all keys have gained together, because little is left to win.
+// Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
 constexpr size_t kArmsAfterGain = 4;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
@@ -44,7 +44,7 @@ bool NotNccls(const CollectiveConfig& config) {
   return !config.leaves_nccl_alone();
 }
 
-// True if one of the arms, NCCL's own left out, is none of `others`.
+// True if one of the arms, NCCL's own choice left out, is not among `others`.
 bool UsesOther(const std::vector<CollectiveConfig>* arms, const std::vector<CollectiveConfig>& others) {
   return arms != nullptr && std::any_of(arms->begin(), arms->end(), [&](const CollectiveConfig& arm) {
            return NotNccls(arm) && std::find(others.begin(), others.end(), arm) == others.end();
@@ -113,7 +113,7 @@ void Guard::TakeCall(const GuardedCall& call) {
 
 void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const uint32_t code = KeyCode(call.key);
-  // The recognised role may waver, so it does not count for the period.
+  // The recognised role may change from step to step, so the period is found without it.
   steps_.Take(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}), call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
@@ -147,8 +147,8 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
-// While steps judge a choice, its calls' own times only end what is several times slower: a choice that makes
-// steps faster may take longer itself.
+// While steps judge a choice, the times of its calls revoke it only if it is several times slower: a choice
+// that makes steps faster may take longer itself.
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
@@ -211,7 +211,7 @@ std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   return std::nullopt;
 }
 
-// The key's level is known, or its choice was judged.
+// True if the key's level is known, or its choice was judged.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
   if (entry.choice != key.choice() || key.InDoubt()) return false;
   if (!key.choice().leaves_nccl_alone()) return key.proven() || key.calls_of_choice() >= kMiddleCalls;
@@ -220,7 +220,7 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // Steps prove a choice again where they can; any other choice goes back to NCCL's.
+  // Where steps can prove a choice again, it stays. Any other choice goes back to NCCL's.
   if (regime_changed() && !key.drawn() && !StepsCanProve(key)) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
@@ -244,8 +244,8 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   return next;
 }
 
-// NCCL's own stays an arm beside a choice. Beside other arms it goes once it is known to be slower, because
-// each use costs.
+// Beside a choice, NCCL's own stays an arm. If the key has other arms too, NCCL's own goes once it is known
+// to be slower, because each use costs time.
 bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
   const bool is_slower =
@@ -253,10 +253,10 @@ bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
   return entry.arms.empty() || !is_slower;
 }
 
-// Arms that the fewest steps have used come first: a version may end before the cycle of its arms does.
+// Arms that the fewest steps have used come first, because a version may end before it has used all of them.
 KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   KeyPlan entry{key.key(), ChoiceNext(key, adopt), {}};
-  // Steps have judged the winner already, so it needs no dense samples.
+  // Steps have already judged the winner, so its version needs no dense samples.
   entry.steady = IsSteadyWith(key, entry) || (proposed_winner_ && entry.choice == *proposed_winner_);
   const KeySearch& search = proposed_searches_[KeyCode(key.key())] =
       SearchNext(key, entry.choice, reason, adopt);
@@ -291,7 +291,8 @@ void Guard::AddCarried(Proposal& proposal) const {
   }
   for (KeyPlan& entry : CarriedChoices(settled, known)) {
     if (proposal.plan.keys.size() >= kMaxKeysBesideCarried) return;
-    // What an earlier run confirmed is used from the key's first call on.
+    // A choice that an earlier run confirmed comes before a carried one: it is used from the key's first call
+    // on.
     if (knowledge_(entry.key, fabric()).confirmed) continue;
     proposal.carried.insert(KeyCode(entry.key));
     proposal.plan.keys.push_back(std::move(entry));
@@ -356,7 +357,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   for (const KeyPlan& entry : plan_.keys) {
     const uint32_t code = KeyCode(entry.key);
     listed.insert(code);
-    // A carried key that was called meanwhile is a key like the others.
+    // A carried key that was called in the meantime is treated like any other key.
     if (done.carried.contains(code) && !keys_.contains(code)) {
       carried_[code] = entry.choice;
     } else {
@@ -386,7 +387,7 @@ void Guard::TakeUp(const KeyPlan& entry) {
   if (key.search().over()) settled_.try_emplace(code, false);
 }
 
-// See guard.h: such keys keep the policy's choice only where the plan says so.
+// Unlisted keys keep the policy's choice only if the plan says so; see guard.h.
 void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
   for (auto& [code, key] : keys_) {
     if (!listed.contains(code)) key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, false);

@@ -5,22 +5,21 @@
 // ranks agree (docs/switching.md). docs/guard.md states what the guard promises.
 //
 // The life of one key (collective, size class, role), in order:
-//   1. The key's first calls use the policy's choice, or what an earlier run confirmed. Every second one is
-//      left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
-//   2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
-//      NCCL.
-//   3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
-//      they use other configs together (common_search.h); then each for itself: in some steps, drawn for each
-//      key independently, a key uses another config. StepExperiment estimates what a config does to a whole
-//      step, and KeySearch gives up, adopts and tries what is next.
-//   4. A config whose steps are surely faster is adopted. NCCL's own stays in the experiment beside it, and
-//      takes its place if steps show that it is faster after all. A config that an earlier run confirmed is
-//      compared with NCCL's own in the same way.
-//   5. After a change of the fabric, which times of calls or of whole steps show (timing_detector.h), what
-//      steps have taught is forgotten: an adopted config, and one that an earlier run confirmed, is proved
-//      beside NCCL's own in every other step, and the search begins anew. Choices that no experiment has
-//      judged go back to NCCL's.
-// A program whose steps do not repeat keeps the policy's choices as 1 and 2 say, and nothing is tried.
+//  1. The key's first calls use the policy's choice, or what an earlier run confirmed. Every second one is
+//     left to NCCL as a sample (table_plan.h), and GuardedKey pairs samples with calls of the choice.
+//  2. A choice that loses by its account or by the pairs is revoked: the next version leaves the key to
+//     NCCL.
+//  3. Once the program's steps are known, all keys that weigh enough take part in one experiment. At first
+//     they use other configs together (common_search.h), then each key for itself: in some steps, drawn for
+//     each key independently, the key uses another config. StepExperiment estimates how a config changes the
+//     time of a whole step. KeySearch gives configs up, adopts them and chooses what is tried next.
+//  4. A config whose steps are surely faster is adopted. NCCL's own choice stays in the experiment beside it,
+//     and replaces it if steps show that NCCL's is faster after all. A config that an earlier run confirmed
+//     is compared with NCCL's own in the same way.
+//  5. A change of the fabric shows in the times of calls or of whole steps (timing_detector.h). The guard
+//     then forgets the effects on steps. An adopted or confirmed config is proved again beside NCCL's own in
+//     every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
+// In a program whose steps do not repeat, 1 and 2 hold and nothing is tried.
 //
 // Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that
 // is much too slow, an exhausted budget, a doubt; only then adoptions and further configs.
@@ -49,24 +48,24 @@
 
 namespace dynamiccl {
 
-// Nanoseconds between two versions that need not come at once. Revocations never wait. The switching protocol
-// keeps the same spacing (docs/switching.md).
+// Nanoseconds between two versions that can wait. Revocations never wait. The switching protocol keeps the
+// same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
-// Limits how much longer experiments may make steps in all, over NCCL's choice: this many steps once in a
-// job and again when steps have changed for good (step_watch.h), this share of all steps, and this share of
-// what adopted choices save. That is 1 % of a job of 400 steps in which nothing can be won and nothing
-// changes; docs/guard.md says by how much estimates of the cost fall short. A change that follows the last
-// credit within kStepsBetweenCredits brings none.
+// What experiments may cost in all, as time that steps take longer than with NCCL's choice:
+// kProbingCreditSteps steps once in a job and again when steps have changed for good (step_watch.h), plus
+// kProbingBudget of the time of all steps, plus kProbingOfSavings of what adopted choices save. In a job of
+// 400 steps in which nothing can be gained and nothing changes, that is 1 %; docs/guard.md says by how much
+// estimates of the cost fall short. No credit is added within kStepsBetweenCredits steps of the last one.
 inline constexpr double kProbingCreditSteps = 2;
 inline constexpr uint64_t kStepsBetweenCredits = 100;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.05;
 
 // An alarm of the timing detector is verified over this many training steps, because every step has the same
-// calls. The time is limited to kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
+// calls, but over at most kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
 // timing_detector.cc).
 inline constexpr int64_t kVerifiedSteps = 8;
-// The most that a verification may span, in nanoseconds: a program with steps of seconds would otherwise
+// The longest span of a verification, in nanoseconds: a program with steps of several seconds would otherwise
 // learn of a change only after eight of them.
 inline constexpr int64_t kVerifiedNs = 2'000'000'000;
 
@@ -74,8 +73,8 @@ inline constexpr int64_t kVerifiedNs = 2'000'000'000;
 // of the fabric.
 struct KeyKnowledge {
   CollectiveConfig policy_choice;          // kLeaveNcclAlone: the policy has no choice for the key
-  std::vector<ProbeCandidate> candidates;  // what may be tried, in this order
-  // An earlier run settled on it: it is used at once and the key is not searched.
+  std::vector<ProbeCandidate> candidates;  // the configs that may be tried, in this order
+  // The config on which an earlier run settled. It is used at once and the key is not searched.
   std::optional<CollectiveConfig> confirmed;
 };
 // Must answer the same for equal arguments and must not call back into the guard.
@@ -88,20 +87,21 @@ enum class GuardReason : uint8_t {
   kSlowerThanNccl,
   // Times of calls show that the fabric changed: choices are proved again, or go back to NCCL's.
   kRegimeChanged,
-  // Whole steps take longer or shorter than before, and times of calls do not say why: the same is done.
+  // Whole steps take longer or shorter than before, but times of calls do not show why. The guard acts as for
+  // kRegimeChanged.
   kPaceChanged,
-  // Steps have other calls than before, so the experiment ends; another one begins when they repeat.
+  // Steps have other calls than before, so the experiment ends. Another one begins when the new steps repeat.
   kStepsChanged,
-  // Paired samples speak against a choice, but not yet surely. The same choice begins a new version, whose
-  // first calls have dense samples.
+  // Paired samples speak against a choice, but not yet surely. A new version begins with the same choice, and
+  // its first calls have dense samples.
   kDoubt,
   kArmTooSlow,   // a config makes steps much slower and is taken out at once
-  kBudgetSpent,  // the experiment has cost all that it may: it rests, and what it showed is kept
+  kBudgetSpent,  // the experiment has used up its budget: it rests, and its results are kept
   kSearch,       // an experiment begins, or goes on after a rest
   kAdopt,        // a config whose steps are surely faster becomes the choice
-  kConfirmed,    // what an earlier run settled on becomes the choice
-  kNextArms,     // other configs take the place of those that are no gain
-  kSearchEnded,  // nothing is left that could be better
+  kConfirmed,    // a config that an earlier run confirmed becomes the choice
+  kNextArms,     // other configs replace those that are no gain
+  kSearchEnded,  // no config is left that could be better
 };
 inline constexpr int kGuardReasons = 12;
 // The reason in words, for logs and metrics.
@@ -111,20 +111,20 @@ std::string_view Name(GuardReason reason);
 // Guard::Committed or Guard::Failed.
 struct Proposal {
   bool revocation = false;  // urgent: comes before adoptions and is exempt from their spacing
-  GuardReason reason = GuardReason::kSearch;  // the gravest, where several apply
+  GuardReason reason = GuardReason::kSearch;  // the gravest, if several apply
   TablePlan plan;
-  // KeyCodes of the plan's keys that were never called. Their choice was settled at a size near theirs
+  // KeyCodes of those keys in the plan that were never called. Their choice was settled at a size near theirs
   // (carried_choices.h).
   std::set<uint32_t> carried{};
 };
 
 // How a guard differs from job to job.
 struct GuardOptions {
-  // Share of the bytes of a step below which a key is not searched.
+  // Keys with a smaller share of a step's bytes are not searched.
   double least_share = 0.005;
-  // Share of a call's time that timing it costs.
+  // Share of a call's time that it costs to time the call.
   double timing_cost = 0;
-  // Whether choices that were settled at one size go into the plan for sizes near it that were never called.
+  // True if the plan also gets choices for sizes that were never called, from settled sizes near them.
   bool carries = true;
 };
 
@@ -135,31 +135,31 @@ struct SettledKey {
   CollectiveConfig choice;
   std::optional<double> ratio;  // time of a step with the choice over one with NCCL's, or of its calls
   uint32_t pairs = 0;           // steps or paired samples behind `ratio`
-  bool by_earlier_run = false;  // the site store knew it; this run did not search
+  bool by_earlier_run = false;  // the choice comes from the site store; this run did not search
 };
 
 // The guard of one communicator (see the top of this file). The leader's control thread owns it and is the
 // only thread that calls it. It has no clock, socket or thread of its own: calls come in the order of their
-// numbers and times are arguments, so equal input gives equal proposals. It cannot fail: a call without a
-// time counts at the mean of its kind.
+// numbers and times are arguments, so equal input gives equal proposals. It cannot fail: it estimates the
+// time of an untimed call by the mean of calls with the same kind of choice.
 //
-// It is one class although it has more than 20 members, because each proposal weighs all of them at once: the
-// keys, the experiment, the detector and the versions of which it knows the outcome.
+// It is one class although it has more than 20 members, because each proposal weighs all of them together:
+// the keys, the experiment, the detector and the state of the proposed versions.
 class Guard {
  public:
   // `knowledge` is called by TakeCall, Tick and Committed, and must stay valid as long as the guard.
   Guard(GuardOptions options, KnowledgeOf knowledge);
 
-  // Declares what an earlier run confirmed for a key that was not called yet. The next proposal that
-  // may adopt makes it the choice, so that the key's first call can use it.
+  // Declares the config that an earlier run confirmed for a key that was not called yet. The next proposal
+  // that may adopt makes it the choice, so the key's first call can use it.
   void Expect(const TableKey& key, const CollectiveConfig& confirmed);
   // Adds one call of the communicator. Calls come in the order of their numbers, each once.
   void TakeCall(const GuardedCall& call);
-  // Returns the version to propose now, if there is a reason for one. At most one proposal is on the way:
-  // Tick returns nothing until Committed or Failed. `now_ns` is any monotonic clock, the same one at each
-  // call.
+  // Returns the version to propose now, if there is a reason for one. Only one proposal may be pending: after
+  // returning one, Tick returns nothing until Committed or Failed. `now_ns` is any monotonic clock, the same
+  // one at each call.
   std::optional<Proposal> Tick(int64_t now_ns);
-  // All ranks use the proposed plan from now on, under this version number.
+  // All ranks use the pending plan from now on, under this version number.
   void Committed(uint32_t version, int64_t now_ns);
   // Drops the pending proposal. The next tick proposes again if the condition still holds.
   void Failed() { proposed_.reset(); }
@@ -167,7 +167,7 @@ class Guard {
   // The plan and the number of the version in use.
   const TablePlan& plan() const { return plan_; }
   uint32_t version() const { return version_; }
-  // The state of the fabric as last reported. Late ranks are no state of the fabric.
+  // The state of the fabric as last reported. Late ranks do not change it.
   Regime fabric() const { return detector_.fabric(); }
   const TimingDetector& detector() const { return detector_; }
   const StepPeriod& steps() const { return steps_; }
@@ -175,9 +175,10 @@ class Guard {
   const StepExperiment& experiment() const { return experiment_; }
   // True while keys use other configs together.
   bool searches_together() const { return has_steps() && !common_.done(); }
-  // Whether the program waits for the key's calls, as samples and arms show it in the time of its steps.
+  // Whether the program waits for the key's calls, judged by how samples and arms change the time of its
+  // steps.
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
-  // A change is suspected, so the caller should time more calls than the plan says.
+  // True while a change is suspected: the caller should then time more calls than the plan says.
   bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }
   // Every key that was called or that a committed plan listed, by KeyCode.
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
@@ -189,25 +190,27 @@ class Guard {
   double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }
   // True once a search of this key ended in this run or in an earlier one.
   bool Settled(const TableKey& key) const { return settled_.contains(KeyCode(key)); }
-  // Every settled key, once for each state of the fabric that this run saw. Captured keys are left out.
+  // Every settled key, once for each state of the fabric in this run. Keys captured into CUDA graphs are left
+  // out.
   std::vector<SettledKey> AllSettled() const;
 
  private:
-  // Finds the key or makes it with what is known about it.
+  // Returns the key's entry; makes it from prior knowledge if the key is new.
   GuardedKey& KeyOf(const TableKey& key);
-  // These three take a call apart: its step, its cost and its time as a sample of the fabric.
+  // Each of these three evaluates one aspect of a call: its step, its cost, and its time as a sample of the
+  // fabric.
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, const GuardedKey& key);
   void Detect(const GuardedCall& call);
-  // Watches the time of whole steps, given as StepExperiment::Take returns it.
+  // Looks for a change in the time of whole steps. `log_step_ns` is what StepExperiment::Take returned.
   void DetectBySteps(const GuardedCall& call, double log_step_ns);
-  // True if the last change was seen so recently that another sign of it is no other change.
+  // True if a change was reported so recently that a further sign of change belongs to it.
   bool HasJustChanged() const;
-  // Renews the credit once if steps still take another time, some blocks after a change.
+  // Renews the credit once if, some blocks after a change, steps still take another time than before.
   void ConfirmChange();
-  // Experiments may cost some steps more, unless they were given some a short while ago.
+  // Adds kProbingCreditSteps to the credit, unless it grew within the last kStepsBetweenCredits steps.
   void RenewCredit();
-  // Begins an experiment when steps are known, and another one when they have changed.
+  // Begins an experiment once steps are known, and another one when steps have changed.
   void FollowSteps(const GuardedCall& call);
   void BeginExperiment(StepGrid grid, int64_t now_ns);
   bool has_steps() const { return experiment_.grid().calls > 0; }
@@ -215,19 +218,20 @@ class Guard {
   KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
   // Gives up the arms that the last block of steps has shown to be no gain.
   void JudgeArms();
-  // The same for arms that all keys use together; ends that part of the search when nothing is left of it.
+  // Does the same for arms that all keys use together, and ends that part of the search when nothing is left
+  // to try.
   void JudgeCommon();
-  // Ends it. `winner`: the config that all keys adopted, if one was found.
+  // Ends the common search. `winner`: the config that all keys adopted, if one was found.
   void EndCommon(const std::optional<CollectiveConfig>& winner);
-  // Returns the keys whose candidates count for the common search.
+  // Returns the keys whose candidates take part in the common search.
   std::vector<JoiningKey> KeysThatJoin() const;
   // Sets proposed_common_ and the common arms of the plan.
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
-  // WhyAdopt while keys use configs together.
+  // The same as WhyAdopt, while keys use configs together.
   std::optional<GuardReason> WhyAdoptCommon() const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
-  // Share of a step that the choice which keys adopted together saves; 0 without one.
+  // Share of a step that the commonly adopted choice saves; 0 without one.
   double CommonGain() const { return 1 - std::exp(common_seen_.effect.mean); }
   // Returns the nanoseconds that adopted choices have saved over NCCL's choice in this job.
   double SavedNs() const;
@@ -237,22 +241,22 @@ class Guard {
   double CreditNs() const;
   // Sets KeyPlan::spacing of the plan's keys by what their arms are expected to cost.
   void PaceArms(TablePlan& plan) const;
-  // Share of the steps' time that the experiment may cost at present.
+  // Share of the steps' time that the experiment may cost for now.
   double Pace() const;
-  // Steps from one with a common arm to the next such step.
+  // Number of steps from one use of a common arm to the next.
   uint16_t CommonSpacing(const std::vector<CollectiveConfig>& arms) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
-  // Share of the key's calls in all bytes so far.
+  // Share of the key's calls in the bytes of all calls so far.
   double ShareOf(const GuardedKey& key) const;
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
-  // True if an experiment can compare the key's choice with NCCL's own, and the choice was found by steps, in
-  // this run or an earlier one.
+  // True if an experiment can compare the key's choice with NCCL's own, and steps of this run or of an
+  // earlier one found that choice.
   bool StepsCanProve(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
-  // What is settled in the present state of the fabric.
+  // Returns what is settled in the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;
-  // Forgets what was learnt about the fabric of before.
+  // Forgets what was learnt about the fabric before its change.
   void Relearn();
   // These return the key's choice, its search and its entry in the next version. `adopt`: the version may
   // also adopt winners and try other configs.
@@ -262,20 +266,21 @@ class Guard {
   KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt);
   // True if NCCL's own choice is to be an arm beside the entry's.
   bool NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const;
-  // True if the entry changes nothing about a key whose level is known, so it needs no dense samples again.
+  // True if the version changes nothing about a key whose level is known, so the key needs no new dense
+  // samples.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
-  // Adds entries for sizes near those that are settled, as long as the plan has room for them.
+  // Adds entries for sizes near settled ones, as long as the plan has room.
   void AddCarried(Proposal& proposal) const;
   // Builds the version for `reason`. A revocation adopts nothing.
   Proposal Propose(bool revocation, GuardReason reason);
-  // Brings a key into the state that its entry in the committed plan describes.
+  // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
-  // The same for keys without an entry: keys first seen while the plan was on its way, and those of more keys
-  // than a plan can hold.
+  // Updates the keys without an entry: those first seen while the proposal was pending, and those for which
+  // the plan had no room.
   void TakeUpUnlisted(const std::set<uint32_t>& listed);
-  // The gravest reason for a version that must not wait, if there is one.
+  // Returns the gravest reason for a version that cannot wait, if there is one.
   std::optional<GuardReason> WhyRevoke() const;
-  // The reason for a version that may wait for the spacing, if there is one.
+  // Returns the reason for a version that may wait for the spacing, if there is one.
   std::optional<GuardReason> WhyAdopt() const;
 
   GuardOptions options_;
@@ -286,71 +291,74 @@ class Guard {
   StepPeriod steps_;
   StepEffects effects_;
   StepExperiment experiment_;
-  int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none did yet
+  int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  uint64_t period_of_grid_ = 0;  // calls of a step when the experiment began
-  uint64_t misfits_ = 0;         // calls in a row in which steps had another number of calls
+  uint64_t period_of_grid_ = 0;  // calls in a step when the experiment began
+  uint64_t misfits_ = 0;         // calls in a row during which steps had another number of calls
   uint32_t judged_blocks_ = 0;   // blocks of the experiment that JudgeArms has seen
   bool arm_too_slow_ = false;    // an arm of the version in use must go at once
-  bool resting_ = false;         // the budget was spent, and has not come back
-  // A version of this experiment was to compare proven choices with NCCL's own. It is asked for once: a plan
-  // may have no room for all of them (Fitting).
+  bool resting_ = false;         // the budget was spent, and no new credit has come since
+  // A version of this experiment was proposed to compare proven choices with NCCL's own. It is proposed only
+  // once, because a plan may have no room for all of them (Fitting).
   bool proofs_asked_ = false;
-  // Version of the last call that TakeStepOf saw.
+  // Table version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
   CommonSearch common_;
-  // These take effect when the proposal on the way is committed: the search, and the config that all keys
+  // These take effect when the pending proposal is committed: the common search, and the config that all keys
   // adopt.
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
-  // True from a change of the fabric on, if steps had found choices that the experiment proves again.
+  // True after a change of the fabric if the experiment has to prove choices again that steps had found.
   bool proves_again_ = false;
-  // What the common search has found in this experiment: the config that keys adopted together, and its
-  // effect on a step. Without one the effect is 0.
+  // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
+  // step. Without one the effect is 0.
   std::optional<CollectiveConfig> common_choice_;
   SeenConfig common_seen_;
   int64_t common_from_ns_ = 0;  // when the present experiment began
-  // The searches as they are when the proposal on the way is committed, by KeyCode.
+  // The searches that take effect when the pending proposal is committed, by KeyCode.
   std::map<uint32_t, KeySearch> proposed_searches_;
-  // What an earlier run found for a key; used by the next adoption.
+  // The config that an earlier run found for a key; the next adoption uses it.
   struct Confirmed {
     TableKey key;
     CollectiveConfig config;
   };
-  std::map<uint32_t, Confirmed> confirmed_;       // by KeyCode, until a committed version lists the key
-  std::map<uint32_t, CollectiveConfig> carried_;  // choices of the version in use for keys without a call
-  std::map<uint32_t, bool> settled_;              // KeyCode to "settled by an earlier run"
-  Regime fabric_of_keys_ = Regime::kNormal;       // the state of the fabric in which settled_ was settled
-  // What was settled before the last change of the fabric, by KeyCode and state of the fabric.
+  std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode, until a committed version lists the key
+  // By KeyCode: choices of the version in use for keys that were never called.
+  std::map<uint32_t, CollectiveConfig> carried_;
+  std::map<uint32_t, bool> settled_;         // KeyCode to "settled by an earlier run"
+  Regime fabric_of_keys_ = Regime::kNormal;  // the state of the fabric to which settled_ belongs
+  // The keys that were settled before the last change of the fabric, by KeyCode and state of the fabric.
   std::map<std::pair<uint32_t, Regime>, SettledKey> settled_before_;
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;
-  // Changes of the fabric are counted: seen, answered by a committed version, and answered by the proposal on
-  // the way. A change that comes while a proposal is on the way is therefore not lost.
+  // Counts of changes of the fabric: noticed, answered by a committed version, and answered by the pending
+  // proposal. With counts, a change that comes while a proposal is pending is not lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
   uint32_t regime_changes_ = 0;
-  int64_t changed_ns_ = -1;        // when the last change was seen; below 0: none was
-  double usual_before_ns_ = 0;     // of a step before the last change; 0: its effect on steps was judged
-  bool changed_by_steps_ = false;  // only steps have shown it; times of calls may still say what it is
+  int64_t changed_ns_ = -1;  // when the last change was noticed; below 0: never
+  // Usual time of a step before the last change; 0: the effect on steps is judged already.
+  double usual_before_ns_ = 0;
+  bool changed_by_steps_ = false;  // only steps have shown the change; times of calls may still show its kind
   uint32_t answered_changes_ = 0;
   uint32_t proposed_changes_ = 0;
-  // Choices that were revoked because they lost, in committed versions and with the proposal on the way.
+  // Number of choices that were revoked because they lost: in committed versions, and with the pending
+  // proposal.
   int revoked_by_loss_ = 0;
   int proposed_losses_ = 0;
-  // Adoptions may come from then on, by the clock that Tick is given.
+  // Adoptions must wait until this time, on Tick's clock.
   int64_t adopt_from_ns_ = 0;
-  double bytes_ = 0;  // of all calls
+  double bytes_ = 0;  // of all calls so far
   double total_ns_ = 0;
   std::array<double, kCriticalities> total_by_level_{};
   double timing_ns_ = 0;
-  // StepExperiment::lost_ns and saved_ns of the job's earlier experiments, added up.
+  // Sums of StepExperiment::lost_ns and saved_ns over the job's earlier experiments.
   double lost_before_ns_ = 0;
   double saved_before_ns_ = 0;
   double credit_steps_ = kProbingCreditSteps;
-  uint64_t credited_call_ = 0;  // the call at which it last grew, or the first experiment began
+  uint64_t credited_call_ = 0;  // the call at which the credit last grew, or the first experiment began
 };
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the guard notices that the fabric changed, what it forgets then, and which choices are settled in which
+// How the guard notices a change of the fabric, what it then forgets, and which choices are settled in which
 // state of the fabric.
 #include <algorithm>
 #include <cmath>
@@ -10,15 +10,16 @@
 namespace dynamiccl {
 namespace {
 
-// Times of calls and whole steps show a change at most so many steps apart.
+// Times of calls and whole steps show the same change at most this many steps apart.
 constexpr double kStepsOfOneChange = 64;
 
-// A burst is over after so many blocks of steps.
+// A burst is over after this many blocks of steps.
 constexpr uint32_t kBlocksToConfirm = 2;
-// log(1.1): as for times of calls (timing_detector.cc).
+// log(1.1), the same limit as for times of calls (timing_detector.cc).
 constexpr double kLeastChange = 0.0953;
 
-// A stream holds calls that should take equally long: one key and one config. Its number is never 0.
+// Returns the number of the call's stream. A stream holds calls that should take equally long: one key and
+// one config. The number is never 0.
 uint64_t StreamOf(const GuardedCall& call) {
   const CollectiveConfig& config = call.config;
   return uint64_t{1} << 48 | uint64_t{KeyCode(call.key)} << 24 |
@@ -40,11 +41,11 @@ void Guard::Detect(const GuardedCall& call) {
   if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
   detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
   const auto change = detector_.Take(sample);
-  // Late ranks are no fault of a choice.
+  // Late ranks are not caused by a choice.
   if (!change || !change->of_fabric) return;
   if (std::exchange(changed_by_steps_, false) && HasJustChanged()) {
-    // Steps have shown this change already, and now its kind is known. What was settled before it keeps the
-    // former state until Relearn.
+    // Steps have already shown this change, and now its kind is known. What was settled before the change
+    // belongs to the former state of the fabric until Relearn is called.
     if (!regime_changed()) fabric_of_keys_ = fabric();
     return;
   }
@@ -53,7 +54,7 @@ void Guard::Detect(const GuardedCall& call) {
 }
 
 void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
-  // Steps are longer then because ranks are late, whatever the choices are.
+  // While ranks are late, steps take longer whatever the choices are.
   if (detector_.regime() == Regime::kStraggler) return;
   if (!step_watch_.Take(log_step_ns, call.at_ns)) return;
   RenewCredit();
@@ -80,13 +81,13 @@ void Guard::RenewCredit() {
   credited_call_ = newest_call_;
 }
 
-// A key with a choice that steps have found counts as settled even while its search goes on, because the job
-// may end first.
+// A choice that steps have found counts as settled even while the key's search goes on, because the job may
+// end first.
 std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
   for (const auto& [code, key] : keys_) {
     const auto ended = settled_.find(code);
-    // Right after a common choice the key's own steps say nothing yet.
+    // Right after a common adoption there are no results for the key's own steps yet.
     const bool together = key.proven() && key.choice() == common_choice_;
     SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
     if (together && seen.steps == 0) seen = common_seen_;
@@ -106,7 +107,7 @@ std::vector<SettledKey> Guard::SettledNow() const {
 
 std::vector<SettledKey> Guard::AllSettled() const {
   auto latest = settled_before_;
-  // The state of the fabric to which a choice belongs may be about to be known.
+  // If the kind of a change is not known yet, neither is the state to which the present choices belong.
   const std::vector<SettledKey> now =
       changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
   for (const SettledKey& settled : now)
@@ -116,13 +117,13 @@ std::vector<SettledKey> Guard::AllSettled() const {
   return all;
 }
 
-// What was settled is kept for a return of the fabric's former state. The version in use stays until the
+// Settled choices are kept in case the fabric returns to its former state. The version in use stays until the
 // proposed one is committed.
 void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
   fabric_of_keys_ = fabric();
-  // The experiment proves choices again that steps had found, each beside NCCL's own.
+  // The experiment proves again the choices that steps had found, each beside NCCL's own.
   common_.Restart();
   const auto is_proved_again = [this](const auto& each) {
     const GuardedKey& key = each.second;
@@ -136,7 +137,7 @@ void Guard::Relearn() {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
-  // A proposal that failed relearns again, from an experiment that has seen no step.
+  // A proposal that failed calls Relearn again, when the experiment has not seen a step.
   if (experiment_.usual_ns() > 0) usual_before_ns_ = experiment_.usual_ns();
   BeginExperiment(experiment_.grid(), newest_ns_);
 }

@@ -8,39 +8,41 @@
 namespace dynamiccl {
 namespace {
 
-// Calls, and steps, that must have followed each other before an experiment begins: a stretch of equal calls
-// within a step does not last so long.
+// An experiment begins only after this many calls and steps that repeat. A stretch of equal calls within a
+// step does not last so long.
 constexpr size_t kCallsBefore = 64;
 constexpr size_t kStepsBefore = 4;
-// Steps with another number of calls, in a row, that end an experiment.
+// An experiment ends after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
-// Nanoseconds of a step of the experiment at least: shorter ones are put together, because a host that runs
-// ahead issues single calls at any time.
+// The least nanoseconds of a step of the experiment. Shorter program steps are combined, because a host that
+// runs ahead of its device issues single calls at irregular times.
 constexpr int64_t kLeastStepNs = 4'000'000;
-// Log of a step's time that a config which nobody tried is taken to cost, on a key with a third of the bytes
+// What an untried config is assumed to cost, as the log of a step's time, on a key with a third of the bytes
 // or more.
 constexpr double kUnknownLoss = 0.05;
 constexpr double kSharesOfWhole = 3;
-// The same for a config that all keys use together: at the fast pace one step of eight uses one. With one of
-// five, 20 steps of a simulated job took 14 % longer (guard_test: 10 % are allowed).
+// The same for a config that all keys use together. At the fast pace one step of eight then uses one. With
+// one of five, 20 steps of a simulated job took 14 % longer (guard_test allows 10 %).
 constexpr double kUnknownLossTogether = 0.24;
-// One use shows a common arm to be fast when its step was faster by this many standard errors.
+// A single use shows a common arm to be fast if its step was faster by this many standard errors.
 constexpr double kFastFirstUse = 3;
-// Share of the steps' time that the experiment may cost at present: more while there is credit, and nothing
-// is gained yet.
+// Share of the steps' time that the experiment may cost: kFastPace while there is credit and nothing is
+// gained yet, else kUsualPace.
 constexpr double kUsualPace = 0.01;
 constexpr double kFastPace = 0.03;
-// Steps from one use of an arm by a key to the next.
+// Limits of the number of steps from one use of an arm by a key to the next.
 constexpr double kLeastSpacing = 2;
 constexpr double kMaxSpacing = 60;
-// Arms of all keys begin a new version when they may be used so many times as often.
+// Common arms begin a new version when they may be used this many times as often as in the present one.
 constexpr int kHurryTimes = 2;
-// Blocks of steps after which arms that all keys use hurry no more: the likely ones have had their turn.
+// After this many blocks of steps common arms are no longer used at the fast pace: the likely ones have been
+// tried.
 constexpr uint32_t kHurriedBlocks = 14;
-// One of them must look faster by so many standard errors.
+// For such a version one of the common arms must look faster by this many standard errors.
 constexpr double kHurriedErrors = 1;
-// The same for a key whose only arm is NCCL's own: while the choice is proved on a fabric that has changed,
-// until the error of its effect is so small, and later.
+// Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
+// after a change of the fabric, until the error of its effect is below kKnownError; kWatchSpacing holds
+// otherwise.
 constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
@@ -63,8 +65,8 @@ void Guard::FollowSteps(const GuardedCall& call) {
                   call.at_ns);
 }
 
-// Effects on the former steps do not hold for these, so every search begins anew. What it may cost does not:
-// a program whose steps change again and again gets no new credit.
+// Effects measured on the former steps do not hold for the new ones, so every search begins anew. The credit
+// is not renewed: a program whose steps keep changing gets no more.
 void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
   lost_before_ns_ += experiment_.lost_ns();
   saved_before_ns_ = SavedNs();
@@ -122,7 +124,7 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
     return std::find(next.begin(), next.end(), arm) != next.end();
   };
   const auto still = static_cast<size_t>(std::count_if(plan_.common.begin(), plan_.common.end(), stays));
-  // Where one looks like a gain, and they turned out to cost little, they are used much more often.
+  // If an arm looks like a gain and the arms turned out to cost little, they are used much more often.
   const bool may_hurry = common_.LooksFaster(experiment_, kHurriedErrors) && !next.empty() &&
                          kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
   return may_hurry || NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms)
@@ -135,7 +137,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   if (!searches_together()) return;
   if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
   const bool begins = reason == GuardReason::kSearch;
-  // An arm that was much too slow leaves its place to another one at once.
+  // An arm that was much too slow is replaced at once.
   const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;
   if (opens && CreditNs() > 0) proposed_common_.Refill(experiment_);
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && !begins);
@@ -158,8 +160,8 @@ double Guard::StepNs() const {
   return experiment_.step_ns() > 0 ? experiment_.step_ns() : static_cast<double>(steps_.step_ns());
 }
 
-// Steps show the savings of the keys' choices only after some time. Until then the gain counts for which all
-// keys adopted their choice together.
+// Steps show the savings of each key's choice only after some time. Until then, the gain of the commonly
+// adopted choice is used.
 double Guard::SavedNs() const {
   const double together_ns = CommonGain() * static_cast<double>(newest_ns_ - common_from_ns_);
   return saved_before_ns_ + std::max(experiment_.saved_ns(), together_ns);
@@ -178,7 +180,7 @@ double Guard::ShareOf(const GuardedKey& key) const {
 }
 
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
-  // Where all keys have gained together, most other configs are likely as slow as NCCL's choice.
+  // Once all keys have gained together, most other configs are likely as slow as NCCL's choice.
   const double unknown =
       std::max(kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key)), CommonGain() * ShareOf(key));
   double sum = 0;
@@ -198,7 +200,7 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
   double loss = 0;
   for (const CollectiveConfig& arm : arms) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, arm, kLeaveNcclAlone);
-    // The first use sets up connections. It says little, unless the step was fast all the same.
+    // The first use sets up connections, so it is ignored unless its step was fast all the same.
     const bool is_known = seen.steps > 1 || seen.effect.mean < -kFastFirstUse * seen.effect.error;
     const double mean = is_known ? seen.effect.likely_loss() : kUnknownLossTogether;
     loss += mean / static_cast<double>(arms.size());
@@ -207,7 +209,7 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
   return static_cast<uint16_t>(std::clamp(std::ceil(loss / pace), kLeastSpacing, kMaxSpacing));
 }
 
-// On average at most one key a step uses something that nobody has seen.
+// On average at most one key in a step uses a config that no step has used before.
 void Guard::PaceArms(TablePlan& plan) const {
   double loss = 0, risky = 0;
   const auto watches_only = [](const KeyPlan& entry) {

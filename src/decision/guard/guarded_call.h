@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of a communicator as its leader hands it to the guard.
+// One call of a communicator, in the form in which the leader passes it to the guard.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,23 @@
 
 namespace dynamiccl {
 
-// A call with what was decided about it and the times that ranks reported. Times are in nanoseconds.
+// A call with its decision and the times that ranks reported. Times are in nanoseconds.
 struct GuardedCall {
   TableKey key;
   CallUse use = CallUse::kChoice;
-  CollectiveConfig config;  // what was asked for; kLeaveNcclAlone: NCCL's own
-  uint32_t version = 0;     // table version that decided it
-  int64_t at_ns = 0;        // when it was issued
-  // Kernel time of the rank that arrived last, which is the shortest of the ranks that were timed; below 0:
-  // not timed.
+  CollectiveConfig config;  // the config that was asked for; kLeaveNcclAlone: NCCL's own choice
+  uint32_t version = 0;     // table version that decided the call
+  int64_t at_ns = 0;        // when the call was issued
+  // Kernel time of the rank that arrived last. It is the shortest time among the timed ranks, because the
+  // others wait inside the kernel. Below 0: not timed.
   int64_t transfer_ns = -1;
-  // The time by which choices are compared: the median of the ranks' times, in which waiting for each other
-  // is included. The shortest time would favour choices in which one rank is done early. Below 0: use
-  // transfer_ns.
+  // The time by which choices are compared: the median of the ranks' times, which include waiting for each
+  // other. The shortest time would favour choices in which one rank finishes early. Below 0: use transfer_ns.
   int64_t cost_ns = -1;
   int64_t skew_ns = -1;   // last minus first arrival; below 0: not known
-  bool captured = false;  // into a CUDA graph: it has no times and is never a trial
-  // The call was timed only because a change of the fabric is suspected. Such calls are slow more often than
-  // others, so their times judge no choice.
+  bool captured = false;  // captured into a CUDA graph: the call has no times and is never a trial
+  // True if the call was timed only because a change of the fabric is suspected. Such calls are slow more
+  // often than others, so their times must not judge a choice.
   bool on_suspicion = false;
   uint64_t number = 0;  // number of the call on its communicator
 

@@ -7,14 +7,14 @@
 namespace dynamiccl {
 namespace {
 
-// A choice is in doubt when 12 pairs or more say that it loses 3 %, in at most 16 versions for each choice:
-// doubt that does not end must not go on producing versions (docs/guard.md).
+// A choice is in doubt when 12 pairs or more show a mean loss of 3 %. At most 16 versions begin for doubts of
+// one choice, because an endless doubt must not produce versions endlessly (docs/guard.md).
 constexpr uint32_t kDoubtPairs = 12;
 constexpr double kDoubtedLoss = 0.03;
 constexpr int kMaxDoubts = 16;
-// A choice that nobody measured is revoked when 16 pairs say that it loses 1 %, or 6 that it loses 10 %
-// (docs/guard.md). A choice that saves 5 % at 5 % noise is lost once in 1,000 by that, and can still be found
-// by experiments.
+// A choice that nobody has measured is revoked when 16 pairs show a mean loss of 1 %, or 6 pairs one of 10 %
+// (docs/guard.md). At 5 % noise this wrongly revokes a choice that saves 5 % once in 1,000 cases, and
+// experiments can still find it again.
 constexpr uint32_t kUnprovenPairs = 16;
 constexpr double kUnprovenLoss = 0.01;
 constexpr uint32_t kUnprovenBadPairs = 6;
@@ -23,7 +23,7 @@ constexpr double kUnprovenBad = 0.1;
 }  // namespace
 
 void GuardedKey::Use(const CollectiveConfig& choice, bool drawn) {
-  // The first calls of any new version are dense in samples, so it ends this doubt.
+  // The first calls of every new version are dense in samples, so the version answers the present doubt.
   doubts_ += InDoubt() ? 1 : 0;
   calls_of_version_ = 0;
   drawn_ = drawn;
@@ -41,7 +41,7 @@ void GuardedKey::Take(const GuardedCall& call) {
   ++calls_of_choice_;
   captured_ |= call.captured;
   if (call.use == CallUse::kTrial) return;
-  // A call that an older version decided.
+  // An older version decided this call, so it says nothing about the present choice.
   if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
   const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key under the guard: the choice that it uses, what its calls cost compared with NCCL's own choice, and
-// the search for a better one.
+// One key under the guard: its choice, what its calls cost compared with NCCL's own choice, and the search
+// for a better config.
 //
-// Outside of experiments a sample of NCCL's choice is paired with calls of the key's choice close to it
-// (paired_times.h); each pair adds log(NCCL's / the choice's) to a test that may be looked at after every
-// value (betting_capital.h). While the key takes part in an experiment, whole steps judge it
-// (step_experiment.h).
+// Outside of experiments a sample of NCCL's choice is paired with calls of the key's choice close in time
+// (paired_times.h). Each pair adds log(NCCL's time / the choice's time) to a sequential test
+// (betting_capital.h). While the key takes part in an experiment, whole steps judge it (step_experiment.h).
 #pragma once
 
 #include <cstdint>
@@ -20,25 +19,26 @@
 
 namespace dynamiccl {
 
-// Probability that a revocation by paired samples is wrong, for each choice over all looks at it.
+// Probability that paired samples ever revoke a given choice wrongly, over all looks at the test.
 inline constexpr double kWrongRevocation = 1e-3;
-// Differences in logs are limited to this much either way, so that one stall weighs no more than a call of
-// 1.22 times the time. The betting test needs bounded values.
+// Log ratios are limited to this much either way, so one stall weighs no more than a call of 1.22 times the
+// time. The betting test needs bounded values.
 inline constexpr double kWinsorisedRatio = 0.2;
-// The test asks whether NCCL's choice is faster by more than this in logs: 0.5 % is not worth a change.
+// The test asks whether NCCL's choice is faster by more than this, in logs: 0.5 % is not worth a change.
 inline constexpr double kLeastLoss = 0.005;
 
-// What the guard knows about one key. The Guard owns it, on the leader's control thread. Calls are passed in
-// in their order; the class proposes nothing and only answers what the samples say. It cannot fail.
+// What the guard knows about one key. The Guard owns it, on the leader's control thread, and passes in the
+// key's calls in their order. The class proposes nothing; it only answers what the samples show. It cannot
+// fail.
 class GuardedKey {
  public:
   explicit GuardedKey(const TableKey& key) : key_(key) {}
 
-  // The version in use now has this choice for the key. `drawn`: it also has arms, drawn by steps.
+  // The version now in use has this choice for the key. `drawn`: it also draws arms for the key by steps.
   void Use(const CollectiveConfig& choice, bool drawn);
   // Adds a call of this key. A call of an older version's choice is counted but not judged.
   void Take(const GuardedCall& call);
-  // The fabric changed: times and tests are void. The search is restarted by itself.
+  // Forgets times and tests, because the fabric changed. The caller restarts search() separately.
   void Restart();
 
   const TableKey& key() const { return key_; }
@@ -54,32 +54,31 @@ class GuardedKey {
   bool captured() const { return captured_; }
   // True if the version in use draws the key's configs by steps.
   bool drawn() const { return drawn_; }
-  // The choice is not NCCL's and must go: its account is overspent, or paired samples show it to be slower,
-  // or nobody measured it before and the pairs do not speak for it.
+  // True if the choice is not NCCL's and must be revoked: its account is overspent, or paired samples show it
+  // to be slower, or it is unproven and the pairs speak against it.
   bool MustRevoke() const;
-  // Declares the choice to be measured, by this run's steps or by an earlier run. A few pairs against it do
-  // not end it then. It holds until the choice changes.
+  // Declares that this run's steps or an earlier run have measured the choice. A few pairs against it then do
+  // not revoke it. The declaration holds until the choice changes.
   void SetProven() { proven_ = true; }
   bool proven() const { return proven_; }
-  // The last four timed calls were all several times slower than NCCL's: too slow even if the program does
-  // not wait for them.
+  // True if the last four timed calls of the choice were all several times slower than NCCL's. That is too
+  // slow even if the program does not wait for them.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
-  // The version's dense samples are made, and the pairs say that the choice loses, though not surely. A new
-  // version with dense samples is then worth its price: samples of NCCL's choice cost nothing where the
-  // choice loses. Doubt ends by itself where it does not lose, because more pairs bring their mean nearer to
-  // 0.
+  // True if the version's dense samples are taken and the pairs show a loss, but not surely. A new version
+  // with dense samples is then worth its price: where the choice loses, samples of NCCL's choice cost
+  // nothing. Where it does not lose, more pairs bring their mean nearer to 0 and the doubt ends.
   bool InDoubt() const;
-  // Time of the choice over NCCL's by the paired samples since the choice or the fabric changed; nothing
-  // before the first pair, and for NCCL's own choice.
+  // Time of the choice over NCCL's, from the pairs since the choice or the fabric changed. Nothing before the
+  // first pair, or if the choice is NCCL's own.
   std::optional<double> Ratio() const;
   uint32_t pairs() const { return slower_.count(); }
-  // Nanoseconds that this call took more than the choice takes on average. It is 0 for calls of the choice
-  // and where either time is not known.
+  // Nanoseconds by which this call took longer than the choice takes on average. It is 0 for calls of the
+  // choice, and if either time is not known.
   double ExcessOf(const GuardedCall& call) const;
 
  private:
   const TimeLevel& ChoiceLevel() const;
-  // Pairs a timed call with those beside it.
+  // Pairs a timed call with calls close to it in time.
   void TakeCompared(const GuardedCall& call, double log_time);
   void RestartComparison();
 
@@ -90,7 +89,7 @@ class GuardedKey {
   PairedTimes pairs_;  // samples of NCCL's choice beside calls of the choice
   // Tests log(NCCL's time / the choice's): a mean below -kLeastLoss says that NCCL's choice is faster.
   BettingTest slower_{-kLeastLoss, kWinsorisedRatio};
-  int doubts_ = 0;  // versions that began in doubt of this choice
+  int doubts_ = 0;  // number of versions that began while this choice was in doubt
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;
   uint32_t calls_of_choice_ = 0;

@@ -2,10 +2,10 @@
 // The account of one key: what its choice has cost so far, compared with what NCCL's own choice would have
 // cost by estimate. All times are in nanoseconds.
 //
-// The promise is cumulative: time of the choice's calls <= (1 + kTimeBudget) x NCCL's time, beyond a credit
-// of kFirstCreditCalls calls that lets the first samples be taken. NCCL's time is not observed for a call
-// that used the choice, so each call is charged against the upper end of what NCCL's calls were seen to take.
-// Losses add up; a gain reduces earlier losses, but is not saved up for later ones.
+// The promise is cumulative: the choice's calls take at most (1 + kTimeBudget) x NCCL's time, plus a credit
+// of kFirstCreditCalls calls for the time until the first samples are taken. NCCL's time is not observed for
+// a call that used the choice, so each call is compared with the upper end of the times of NCCL's calls.
+// Losses add up; a gain reduces earlier losses but is not saved up for later ones.
 #pragma once
 
 #include <array>
@@ -13,25 +13,25 @@
 
 namespace dynamiccl {
 
-// Share of NCCL's time that a choice may lose for good: the 1 % of docs/guard.md.
+// Share of NCCL's time that a choice may lose in the long run: the 1 % of docs/guard.md.
 inline constexpr double kTimeBudget = 0.01;
-// Calls at NCCL's time that a choice may lose at first (docs/guard.md). Four calls at 10x NCCL's time revoke
-// the choice whatever they lost.
+// A choice may at first lose as much time as this many calls of NCCL's choice take (docs/guard.md).
+// Independent of that, four calls in a row at more than 3x NCCL's time revoke it (IsGross).
 inline constexpr double kFirstCreditCalls = 8;
-// A time counts as at most this many times what is expected of the call: one stall of the machine is no cost
-// of a choice. Three calls at 10x count as 12 calls and use up the credit (guard_statistics_test.cc).
+// A time counts as at most this many times the expected time: one stall of the machine is not caused by a
+// choice. Three calls at 10x count as 12 calls and use up the credit (guard_statistics_test.cc).
 inline constexpr double kWinsoriseTimes = 4;
 
 // The mean time of one kind of call, with its uncertainty. It follows slow drift over some hundred calls. A
-// plain value; one thread.
+// plain value for one thread.
 class TimeLevel {
  public:
-  // Adds a time above 0. A time above kWinsoriseTimes the mean counts as that.
+  // Adds a time above 0, limited to kWinsoriseTimes the mean.
   void Take(double ns);
-  // Times taken so far, limited to the memory of 512.
+  // Number of times taken so far, but at most the memory of 512.
   uint32_t count() const { return count_; }
   double mean() const { return mean_; }
-  // The mean and three standard errors of the mean; twice the mean while there are fewer than two times.
+  // The mean plus three standard errors; twice the mean while there are fewer than two times.
   double Upper() const;
 
  private:
@@ -44,9 +44,9 @@ class TimeLevel {
 // passed to it exactly once. It answers whether the choice may stay; it changes nothing by itself.
 class KeyAccount {
  public:
-  // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed and counts at the mean.
+  // Adds a call that used NCCL's choice. `ns` below 0: the call was not timed, so the mean is used for it.
   void TakeDefault(double ns);
-  // Adds a call that used the key's choice, where that is not NCCL's. `ns` as above.
+  // Adds a call that used a choice other than NCCL's. `ns` as above.
   void TakeChoice(double ns);
   // Adds a call of the choice that was timed because calls looked slow. The time counts towards IsGross but
   // not in the mean, which it would bias.
@@ -62,20 +62,21 @@ class KeyAccount {
   const TimeLevel& choice_level() const { return choice_; }
   // Estimated time of all calls so far.
   double total_ns() const { return total_ns_; }
-  // Mean time of NCCL's choice. After Restart it is the mean of before until there is a new sample; 0 if
-  // there never was one.
+  // Mean time of NCCL's choice. After Restart it is the mean before Restart until there is a new sample; 0 if
+  // there never was a sample.
   double default_ns() const { return default_.count() > 0 ? default_.mean() : default_before_ns_; }
   // Forgets levels and losses, because the fabric or the choice changed. Totals stay.
   void Restart();
 
  private:
-  // Four calls in a row above three times NCCL's time revoke a choice at once (docs/guard.md). One call would
-  // be a stall of the machine.
+  // Four calls in a row above three times NCCL's time revoke a choice at once (docs/guard.md). A single one
+  // may be a stall of the machine.
   static constexpr int kGrossCalls = 4;
   static constexpr double kGrossTimes = 3;
 
   void CountGross(double ns);
-  // Replaces a call that is slow alone by the calls beside it: NCCL's few samples may have met no stall.
+  // Replaces the time of a single slow call by that of its neighbours, because NCCL's few samples may have
+  // met no stall.
   double Lasting(double ns);
 
   TimeLevel default_;

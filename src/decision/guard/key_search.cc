@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving up early needs no test: it cannot make a wrong adoption.
+// Giving a config up needs no statistical test: it cannot cause a wrong adoption.
 #include "src/decision/guard/key_search.h"
 
 #include <algorithm>
@@ -9,24 +9,25 @@
 namespace dynamiccl {
 namespace {
 
-// A config is given up when its steps are slower than the choice's by this much and so many standard errors.
-// One that makes steps 15 % slower goes at once, though one stall may look like it.
+// A config is given up when its steps are slower than the choice's by kSlower and by kSlowerErrors standard
+// errors. One that makes steps 15 % slower goes at once, although one stall may look the same.
 constexpr double kSlower = 0.02;
 constexpr double kSlowerErrors = 2;
 constexpr double kMuchSlower = 0.15;
-// Or when a gain of half a per cent lies this many standard errors away, after so many steps.
+// A config is also given up when, after kFutileSteps steps, a gain of half a per cent lies this many standard
+// errors away.
 constexpr double kWorthwhile = 0.005;
 constexpr double kFutileErrors = 1.5;
 constexpr uint32_t kFutileSteps = 3;
-// While few steps were seen, a gain of 1 % is what is looked for.
+// While a config was used in few steps, it must look able to gain 1 %.
 constexpr uint32_t kFewSteps = 12;
 constexpr double kWorthwhileAtFirst = 0.01;
-// Share by which more standard errors are needed for an adoption after one step, half as much after two, ...
+// Adoption after n steps needs more standard errors, by the factor 1 + kFewStepsMargin / n.
 constexpr double kFewStepsMargin = 4;
 // A config whose relatives make steps slower by this much is not tried.
 constexpr double kBadRelatives = 0.015;
-// A config looks much faster when its steps take so much less and so many standard errors. Those with this
-// share of the largest gain are looked at beside it.
+// A config looks much faster when its steps take so much less and by so many standard errors. Configs with
+// kNearlyAsGood of the largest gain or more are tried beside it.
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
@@ -36,11 +37,11 @@ constexpr double kLikelyErrors = 1.5;
 constexpr double kEqualPromise = 0.002;
 // Weight of the assumption that a config is like the choice, beside its relatives.
 constexpr double kPriorWeight = 0.35;
-// A config without a relative nearer than this (Kinship) is taken to be like the choice: it is tried whatever
-// the others did.
+// A config without a relative nearer than this (Kinship) is expected to be like the choice, so it is tried
+// whatever the others showed.
 constexpr double kFarRelative = 0.3;
 
-// True for an arm with which the patience (ArmPatience::uses_to_show) is at its end.
+// True if the arm has used up its patience (ArmPatience::uses_to_show).
 bool HasWaited(const SeenConfig& arm, const ArmPatience& patience) {
   const auto shown = [&](uint32_t times) {
     const double error = patience.error_to_show / std::sqrt(times);
@@ -140,7 +141,7 @@ void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen, size_
   }
 }
 
-// After few steps the noise itself is known badly, so more errors are asked for.
+// After few steps the estimate of the noise itself is poor, so more standard errors are needed.
 bool IsSurelyFaster(const SeenConfig& arm) {
   if (arm.blocks < kAdoptedBlocks || arm.effect.mean > -kLeastGain) return false;
   return arm.effect.mean < -kAdoptedErrors * (1 + kFewStepsMargin / arm.steps) * arm.effect.error;
@@ -164,7 +165,7 @@ void KeySearch::Adopt(const CollectiveConfig& choice) {
 }
 
 void KeySearch::Restart() {
-  // A config that was still open may be better than the choice, so it is tried first.
+  // Configs that were still open may be better than the choice, so they are tried first.
   std::stable_partition(candidates_.begin(), candidates_.end(),
                         [this](const ProbeCandidate& candidate) { return IsOpen(candidate.config); });
   open_.clear();

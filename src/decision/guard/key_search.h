@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which configs are tried on one key, by their effects on whole steps (step_experiment.h): it gives
-// configs up, names one that is better than the key's choice, and says which are tried next.
+// configs up, finds the one that is better than the key's choice, and selects those to try next.
 #pragma once
 
 #include <functional>
@@ -12,60 +12,61 @@
 
 namespace dynamiccl {
 
-// Configs of a key that are tried at a time.
+// The most configs of a key that are tried at a time.
 inline constexpr size_t kMaxArms = 8;
-// A config is adopted when its steps are faster by this many standard errors, in at least so many blocks of
-// steps, and by at least this much in logs. After few steps more errors are needed (IsSurelyFaster). For
-// normal noise, 40 configs and a dozen looks at each that is 1 wrong adoption in 2,500 jobs without a
-// difference.
+// A config is adopted when its steps are faster by this many standard errors, in at least this many blocks of
+// steps, and by at least this much in logs. After few steps more errors are needed (IsSurelyFaster). With
+// normal noise, 40 configs without any difference and a dozen looks at each, that is 1 wrong adoption in
+// 2,500 jobs.
 inline constexpr double kAdoptedErrors = 4.8;
 inline constexpr uint32_t kAdoptedBlocks = 3;
 inline constexpr double kLeastGain = 0.003;
 
-// True if the config is sure enough to be adopted.
+// True if the config is faster by enough, and surely enough, to be adopted.
 bool IsSurelyFaster(const SeenConfig& arm);
 
-// How long an arm is tried that looks like no gain.
+// How long an arm that does not look like a gain is tried.
 struct ArmPatience {
-  // It goes when it is shown to be no gain of so much, in logs, or of half a per cent where that is more.
+  // The arm goes when it is shown not to gain this much, in logs, or half a per cent if that is more.
   double worthwhile = 0;
-  // It goes after so many steps if it looks slower, and after twice as many unless it looks like a gain by a
-  // standard error; 0: it may stay.
+  // It goes after this many steps if it looks slower, and after twice as many unless it looks like a gain by
+  // one standard error; 0: this rule does not apply.
   uint32_t uses_to_show = 0;
-  // But not before the standard error of its effect is so small, in logs, or over the root of two of it after
-  // twice as many steps; 0: however large it is.
+  // The rule of uses_to_show waits until the standard error of the arm's effect is at most this, in logs, or
+  // this over the root of two after twice as many steps; 0: the error does not matter.
   double error_to_show = 0;
-  // It goes if its first use alone made a step longer by so much, in logs, though connections that were set
-  // up may be the cause; 0: the first use is not judged.
+  // The arm goes if its first use alone made a step longer by this much, in logs, even though setting up
+  // connections may be the cause; 0: the first use is not judged.
   double gross_first_use = 0;
 };
 
-// The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and draws
-// nothing.
+// The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and no
+// source of random numbers.
 class KeySearch {
  public:
   // Gives a config's estimated effect on steps, relative to the key's choice.
   using SeenOf = std::function<SeenConfig(const CollectiveConfig& config)>;
 
-  // Replaces the configs that may be tried, the most promising first. Configs that were given up stay so.
+  // Replaces the configs that may be tried, the most promising first. Configs that were given up stay given
+  // up.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
-  // Gives up open configs that are shown to be no gain, or exhaust the patience. Returns those of them that
-  // make steps so slow that they must not wait for the next version.
+  // Gives up open configs that are shown to be no gain or that exhaust the patience. Returns those among them
+  // that make steps so slow that they must go before the next version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen, const ArmPatience& patience = {});
-  // Opens further configs until `most` are open, but not `choice`. Configs that resemble a fast one come
-  // first; a config that resembles slow ones alone is not opened.
+  // Opens further configs until `most` are open, except `choice`. Configs that resemble a fast one come
+  // first; a config that resembles only slow ones is not opened.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most = kMaxArms);
-  // The open config with the fastest steps, if it is surely faster than the choice.
+  // Returns the open config with the fastest steps, if it is surely faster than the choice.
   std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;
-  // The choice changed, so `choice` is no arm any more and the one before may be tried again.
+  // The choice changed: `choice` is no arm any more, and the former choice may be tried again.
   void Adopt(const CollectiveConfig& choice);
-  // The fabric or the steps changed: everything may be tried again, what was open first.
+  // Allows everything to be tried again, because the fabric or the steps changed. Open configs come first.
   void Restart();
 
   const std::vector<CollectiveConfig>& open() const { return open_; }
-  // Returns the open configs that the next version should use: all, or only the few that look much faster
-  // than the choice, so that this is soon certain. With `all_may_cost` false it returns those that look
-  // faster.
+  // Returns the open configs that the next version should use. These are all of them, or only those few that
+  // look much faster than the choice, so that this is certain soon. With `all_may_cost` false: only those
+  // that look faster.
   std::vector<CollectiveConfig> Next(const SeenOf& seen, bool all_may_cost) const;
   // True when a search that began has nothing open.
   bool over() const { return began_ && open_.empty(); }
@@ -78,8 +79,8 @@ class KeySearch {
  private:
   bool IsOpen(const CollectiveConfig& config) const;
   bool IsClosed(const CollectiveConfig& config) const;
-  // Expected log of a step's time over the choice's, from configs that resemble this one; nothing where none
-  // of them was seen.
+  // Returns the expected log of a step's time over the choice's, from configs that resemble this one; nothing
+  // if steps have used none of them.
   std::optional<double> ExpectedOf(const CollectiveConfig& config, const SeenOf& seen) const;
 
   std::vector<ProbeCandidate> candidates_;

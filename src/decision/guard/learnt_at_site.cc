@@ -7,7 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Pairs with NCCL's samples that confirm an earlier run's choice once more; as many as a winner must have.
+// An earlier run's choice is confirmed again by this many pairs with samples of NCCL's choice, as many as a
+// new winner needs.
 constexpr uint32_t kPairsThatConfirm = 5;
 
 int32_t Log2Ratio(const SettledKey& settled) {

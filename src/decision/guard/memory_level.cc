@@ -10,7 +10,7 @@ namespace {
 constexpr double kHighBelow = 0.10;
 // Free share below which the pressure is medium.
 constexpr double kMediumBelow = 0.25;
-// Share by which a measurement must be beyond a border before the level changes.
+// The level changes only when a measurement lies beyond a border by this share.
 constexpr double kMemoryMargin = 0.02;
 
 MemoryPressure PressureOf(double free) {

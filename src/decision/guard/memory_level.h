@@ -10,8 +10,8 @@ namespace dynamiccl {
 enum class MemoryPressure : uint8_t { kLow = 0, kMedium = 1, kHigh = 2 };
 std::string_view Name(MemoryPressure pressure);
 
-// The level of one device. A plain value; one thread. The level changes only when the measured share is
-// clearly beyond a border, so noise at a border makes no new versions.
+// The level of one device. A plain value for one thread. The level changes only when the measured share is
+// clearly beyond a border, so noise near a border causes no changes of the level.
 class MemoryLevel {
  public:
   // Adds a measurement, in bytes. A total of 0 is ignored.

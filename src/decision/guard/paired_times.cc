@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rare call uses up the common calls before it. If there are none, it waits for the next common call. A
-// second rare call replaces one that waits.
+// A rare call uses up the common calls before it. If there are none, it waits for the next common call. If a
+// second rare call comes meanwhile, it replaces the waiting one.
 #include "src/decision/guard/paired_times.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs each call of a rare kind (a sample of NCCL's choice) with calls of the common kind just
-// before it, or with the next one. They are near in time, so both met the same fabric.
+// Pairs each call of a rare kind (a sample of NCCL's choice) with calls of the common kind just before it, or
+// with the next one. The two are close in time, so they met the same state of the fabric.
 #pragma once
 
 #include <array>
@@ -9,21 +9,20 @@
 
 namespace dynamiccl {
 
-// Makes the pairs of one rare kind. A plain value of constant size, owned by a GuardedKey; one
-// thread. It guarantees that no call is in two pairs, so the pairs of one object are independent of each
-// other.
+// Makes the pairs for one rare kind. A plain value of constant size, owned by a GuardedKey; one thread. No
+// call is in two pairs, so the pairs of one object are independent of each other.
 class PairedTimes {
  public:
-  // Each takes the log of a time, in the order of calls, and returns log(rare / common) when this call
+  // Each function takes the log of a time, in the order of calls, and returns log(rare / common) if this call
   // completes a pair.
   std::optional<double> TakeCommon(double log_time);
   std::optional<double> TakeRare(double log_time);
 
  private:
-  // Common calls that one rare call is compared with at most. More would reach back further in time for
+  // The most common calls with which one rare call is compared. More would reach further back in time for
   // little less noise.
   static constexpr size_t kMax = 3;
-  // The median of the recent common calls. There must be one at least.
+  // Returns the median of the recent common calls, of which there must be at least one.
   double Reference() const;
 
   std::array<double, kMax> recent_{};

@@ -21,9 +21,9 @@ constexpr size_t kHeaderBytes = 27;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
-// Bytes of a plan at most: what the control plane carries with Prepare (docs/formats/control_plane.md).
+// The most bytes of a plan: what the control plane carries with Prepare (docs/formats/control_plane.md).
 constexpr size_t kMaxBytes = 7936;
-// The byte of a key that holds the number of its arms, and above that its flags.
+// One byte of a key holds the number of its arms in the lower bits and its flags above them.
 constexpr int kArmBits = 4;
 constexpr uint8_t kSteady = 1, kJoins = 2;
 static_assert(kMaxArmsOfPlan < 1 << kArmBits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots are an array over all keys, so no search is needed while NCCL waits for an answer.
+// Slots are an array over all possible keys, so a lookup needs no search while NCCL waits for an answer.
 #include "src/decision/guard/planned_table.h"
 
 #include <utility>

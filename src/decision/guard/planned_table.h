@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table plan made ready for calls. Finding out what a key's call uses is two loads and a store, without
+// A table plan prepared for lookup. Finding what a key's call uses takes two loads and a store, without
 // allocation or lock.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What a call uses and what for.
+// The config of a call and its purpose.
 struct PlannedCall {
   CollectiveConfig config;
   CallUse use = CallUse::kChoice;
@@ -26,13 +26,13 @@ class PlannedTable {
   // Allocates one slot for each possible key: 5 collectives x 8 roles x the size classes.
   explicit PlannedTable(TablePlan plan);
 
-  // Returns what the key's call uses. `policy_choice` counts for keys that the plan does not list. Call
-  // numbers do not fall; a second question within one call gets the same answer and counts nothing.
+  // Returns what the key's call uses. `policy_choice` is used for keys that the plan does not list. Call
+  // numbers must not fall. A second question within one call gets the same answer and does not count.
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
-  // The key's choice, without samples and arms. Counts nothing.
+  // Returns the key's choice, without samples and arms. Does not count a call.
   CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;
-  // True if the key's next call, with this number, is to be timed. It is asked before the call, because the
-  // profiler's window opens before NCCL asks about the call. Counts nothing.
+  // True if the key's next call, with this number, is to be timed. The caller asks before the call, because
+  // the profiler's window opens before NCCL asks about the call. Does not count a call.
   bool TimesNext(const TableKey& key, uint64_t call_number) const;
   const TablePlan& plan() const { return plan_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Take collects the calls of a step and End hands it to the shares, together with the step before it.
+// Take collects the calls of a step. End passes the step to the shares, together with the one before it.
 #include "src/decision/guard/step_effects.h"
 
 #include <utility>
@@ -10,7 +10,7 @@ void StepEffects::Take(const Call& call, const StepPeriod& steps) {
   if (!steps.steady() || steps.calls() != period_) {
     held_ = 0;
     Restart();
-    // Shares of other steps say nothing about these.
+    // Shares that were learnt from other steps do not hold for the new ones.
     if (steps.calls() != 0 && std::exchange(period_, steps.calls()) != steps.calls()) shares_ = {};
     return;
   }

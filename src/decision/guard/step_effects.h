@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator's calls do to the program's training steps: how much of each key's transfers is waited
-// for (waited_shares.h). Steps are cut from the sequence of calls by their period (step_period.h).
+// What a communicator's calls do to the program's training steps: for how much of each key's transfers the
+// program waits (waited_shares.h). Calls are cut into steps by their period (step_period.h).
 #pragma once
 
 #include <cstdint>
@@ -16,54 +16,54 @@ namespace dynamiccl {
 // not steady it learns nothing; when the period changes, the shares of the former steps are forgotten.
 class StepEffects {
  public:
-  // A call as the effects need it.
+  // One call, reduced to what StepEffects uses.
   struct Call {
     uint32_t key = 0;     // KeyCode
     uint64_t number = 0;  // number of the call on its communicator
     int64_t issued_ns = 0;
-    // Nanoseconds more than a call of the key's choice takes; 0 for calls of the choice and where it is not
-    // known.
+    // Nanoseconds by which the call took longer than a call of the key's choice; 0 for calls of the choice,
+    // and if not known.
     double excess_ns = 0;
     bool excess_is_known = true;  // false: the call used another config and was not timed
   };
   // Adds a call, in order, after `steps` has taken it.
   void Take(const Call& call, const StepPeriod& steps);
-  // True when steps have followed each other for kHeldCalls calls. Shorter runs may be stretches of equal
-  // calls within a larger step.
+  // True when steps have repeated for kHeldCalls calls. Shorter runs may be stretches of equal calls within a
+  // larger step.
   bool steady() const { return held_ >= kHeldCalls; }
   // Calls in a row that fitted the present period.
   size_t held() const { return held_; }
-  // Calls of the communicator in one step, counting those that the guard is not told about; 0: not known.
+  // Calls of the communicator in one step, including those that the guard does not receive; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }
   // Number of the call that began the step under way.
   uint64_t step_began_at() const { return now_.begun_at; }
-  // The level of a key by its share; kUnknown while steps are not steady.
+  // Returns the level of a key by its share; kUnknown while steps are not steady.
   Criticality LevelOf(uint32_t key) const { return steady() ? shares_.LevelOf(key) : Criticality::kUnknown; }
   const WaitedShares& shares() const { return shares_; }
-  // Calls from now on use another table, so the step under way and the one before it do not count.
+  // Drops the step under way and the one before it, because calls from now on use another table.
   void Restart();
 
  private:
-  // Calls of steady steps before levels are believed: a stretch of equal calls within a step does not last so
-  // long (docs/guard.md).
+  // Levels are reported after this many calls of steady steps. A stretch of equal calls within a step does
+  // not last so long (docs/guard.md).
   static constexpr size_t kHeldCalls = 1024;
   // A step under way or complete.
   struct Step {
     int64_t begun_ns = 0;
     uint64_t begun_at = 0;  // number of its first call
     std::map<uint32_t, double> excess_ns;
-    bool is_known = true;  // every call's excess is
+    bool is_known = true;  // the excess of every call is known
   };
-  // Ends the step that lasted until the call `next`.
+  // Ends the step under way; `next` is the first call of the next step.
   void End(const Call& next);
 
   WaitedShares shares_;
-  size_t period_ = 0;  // calls of a step that this object has learnt from
+  size_t period_ = 0;  // calls in one of the steps from which the shares are learnt
   size_t held_ = 0;    // calls in a row with that period
   uint64_t calls_of_step_ = 0;
   size_t calls_ = 0;  // calls of the step under way
   Step now_;
-  std::optional<Step> before_;  // the step before it, if that counts
+  std::optional<Step> before_;  // the step before it, if that one is usable
 };
 
 }  // namespace dynamiccl

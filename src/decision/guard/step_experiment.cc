@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own choice is the reference of each key. Every other config that a key used gets a number of its own
-// when it is first used.
+// NCCL's own choice is the reference of each key. Every other config of a key gets its own number in the
+// regression when a step first uses it.
 #include "src/decision/guard/step_experiment.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 namespace dynamiccl {
 namespace {
 
-// Least weight of a new step in the average step time, and in that over more steps.
+// Least weight of a new step in step_ns_ and, to follow more slowly, in usual_ns_.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 
-// Largest standard error of an arm's effect that may be taken away from a step's log time.
+// An arm's effect is subtracted from a step's log time only if its standard error is at most this.
 constexpr double kKnownArmError = 0.05;
 
 uint32_t Packed(const CollectiveConfig& config) {
@@ -49,7 +49,7 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
   ++now_.calls;
   now_.mixed |= call.captured;
   const bool as_arm = call.use != CallUse::kChoice;
-  // A key that takes no part still uses its choice; its few samples of NCCL's are not counted.
+  // A key that takes no part still uses its choice. Its few samples of NCCL's choice are not counted.
   if (common_ ? call.use != CallUse::kTrial : as_arm && !takes_part) {
     now_.sampled |= call.use == CallUse::kDefaultSample;
     return ended;
@@ -100,7 +100,8 @@ int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, Step
         uses_.begin(), uses_.end(), [](const Uses& a, const Uses& b) { return a.last_row < b.last_row; });
     number = static_cast<int>(oldest - uses_.begin());
     std::erase_if(numbers_, [number](const auto& entry) { return entry.second == number; });
-    // Steps of the block under way that used the old config would count for the new one.
+    // The number now stands for another config, so steps of the block under way that used the old one are
+    // dropped.
     for (size_t i = block_.size(); i-- > 0;) {
       const std::vector<int>& used = block_[i].configs;
       if (std::find(used.begin(), used.end(), number) == used.end()) continue;
@@ -150,15 +151,15 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   if (number < 0 && !config.leaves_nccl_alone()) return {};
   if (other_number < 0 && !other.leaves_nccl_alone()) return {};
   SeenConfig seen{regression_.Over(number, other_number)};
-  // Every block has steps of the reference.
+  // Every block has steps in which the key uses the reference.
   seen.steps = number < 0 ? blocks_ * static_cast<uint32_t>(kStepsOfBlock) : regression_.steps(number);
   seen.blocks = number < 0 ? blocks_ : regression_.blocks(number);
   seen.first_off = number < 0 ? 0 : uses_[static_cast<size_t>(number)].first_off;
   return seen;
 }
 
-// The first use of a config counts too: setting up connections takes time. A stall counts as a step of twice
-// the time.
+// The first use of a config counts too, because setting up connections takes time. A stall counts as a step
+// of twice the time.
 void StepExperiment::AddToCost() {
   std::vector<double> times;
   for (const StepRow& row : block_) times.push_back(row.log_time);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment of one communicator on whole training steps: cuts its calls into steps, notes which config
-// each key used in a step, and has step_regression.h estimate what the configs do to the time of a step.
+// The experiment of one communicator on whole training steps. It cuts the communicator's calls into steps,
+// notes which config each key used in a step, and lets step_regression.h estimate how the configs change the
+// time of a step.
 //
-// A step is a fixed number of the communicator's calls, counted from an origin, because that is how a table
-// plan draws which config a key uses (table_plan.h). Where in the program's own step the origin lies does not
-// matter: calls repeat with that period.
+// A step is a fixed number of the communicator's calls, counted from an origin, because a table plan draws
+// the config of a key by such steps (table_plan.h). The origin may lie anywhere in the program's own step,
+// since calls repeat with that period.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace dynamiccl {
 
-// Calls of the communicator that make one step: `calls` from `origin` on, and so on.
+// The calls of the communicator cut into steps: the first has `calls` calls from number `origin` on, and so
+// on.
 struct StepGrid {
   uint64_t origin = 0;
   uint32_t calls = 0;  // 0: steps are not known
@@ -26,52 +28,52 @@ struct StepGrid {
   friend bool operator==(const StepGrid&, const StepGrid&) = default;
 };
 
-// The effect of a config on one key, as steps have shown it.
+// The effect of a config on one key, as measured on steps.
 struct SeenConfig {
   StepEffect effect;     // relative to another config of the key
   uint32_t steps = 0;    // steps that used it
-  uint32_t blocks = 0;   // blocks of steps in which one did
-  double first_off = 0;  // log of the time of the step that used it first over the mean step's
+  uint32_t blocks = 0;   // number of blocks in which at least one step used it
+  double first_off = 0;  // log of the first step that used the config over the mean step's time
 };
 
-// The code under which the experiment keeps the effects of common arms. It is above every KeyCode.
+// The code for the effects of common arms. It is above every KeyCode.
 inline constexpr uint32_t kAllKeys = 1u << 20;
 
-// Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete,
+// Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete, is
 // directly followed by another one, has as many decided calls as the step before, and each key used one
-// config in all of it (all keys together one arm at most, where arms are common). Others are left out, so
-// evaluation steps and switches of tables say nothing.
+// config in all of it (with common arms: all keys together used at most one arm). Other steps are left out,
+// so evaluation steps and table switches do not distort the estimates.
 class StepExperiment {
  public:
-  // Steps of a block (step_regression.h).
+  // Number of steps in a block (step_regression.h).
   static constexpr size_t kStepsOfBlock = 12;
 
-  // Begins anew with these steps; what was estimated is forgotten, but for how much steps vary. `common`: all
-  // keys use an arm in the same steps, and what is estimated is its effect on all of them (kAllKeys).
+  // Begins anew with these steps and forgets all estimates except the noise of steps. `common`: all keys use
+  // an arm in the same steps, and the experiment estimates its effect on all of them together (kAllKeys).
   void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
-  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps. The key's
-  // choice counts in any case. If the call ends a complete step, returns the log of the nanoseconds that the
-  // step would have taken with the keys' choices. Returns nothing for a step with samples of NCCL's choice,
-  // or with an arm whose effect is not known yet.
+  // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps; the key's
+  // choice is noted in any case. If the call ends a complete step, returns the log of the nanoseconds that
+  // the step would have taken with only the keys' choices. Returns nothing for a step with samples of NCCL's
+  // choice, or with an arm whose effect is not known yet.
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
-  // Blocks that were judged so far.
+  // Number of blocks judged so far.
   uint32_t blocks() const { return blocks_; }
-  // Blocks that were judged since an arm was first used, the block of that use included.
+  // Number of blocks judged since an arm was first used, counting the block of that use.
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return step_ns_; }
-  // The same over more steps, so it follows a change of the fabric slowly.
+  // The same average over more steps, so it follows a change of the fabric slowly.
   double usual_ns() const { return usual_ns_; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
-  // Returns the nanoseconds that arms have cost, at least 0: their uses times the mean effect of one use.
-  // Steps with many uses beside steps with few show that mean long before they show the effects of single
-  // configs.
+  // Returns the nanoseconds that arms have cost, at least 0: the number of their uses times the mean effect
+  // of one use. Comparing steps with many uses and steps with few gives that mean long before the effects of
+  // single configs are known.
   double lost_ns() const;
-  // Returns the nanoseconds that the keys' choices have saved over NCCL's, by the present estimates.
+  // Returns the nanoseconds by which the keys' choices were faster than NCCL's, by the present estimates.
   double saved_ns() const;
 
  private:
@@ -87,7 +89,7 @@ class StepExperiment {
     int64_t begun_ns = 0;
     uint32_t calls = 0;
     bool mixed = false;    // a key used two configs, or a call was captured
-    bool sampled = false;  // a call was a sample, and no arm
+    bool sampled = false;  // a call of a key without arms was a sample
     struct Used {
       CollectiveConfig config;
       bool as_arm = false;
@@ -95,14 +97,14 @@ class StepExperiment {
     std::map<uint32_t, Used> used;  // by KeyCode
   };
 
-  // Number of the key's config in the regression; -1: NCCL's own.
+  // Returns the number of the key's config in the regression; -1: NCCL's own choice.
   int NumberOf(uint32_t key, const CollectiveConfig& config) const;
-  // The same, with a number for a config that has none. When all numbers are taken, the config that was used
-  // least recently loses its own, but none that this step uses.
+  // The same, but gives a new config a number. When all numbers are taken, it takes the number of the config
+  // that was used least recently, which no config of this step has.
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
-  // Ends the step under way where the call `next` begins another. Returns what Take does.
+  // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);
-  // The log of the step's time without what its arms are estimated to have changed.
+  // Returns the log of the step's time minus the estimated effects of its arms.
   std::optional<double> WithoutArms(const Step& step, double log_ns) const;
   // Adds a complete block to the sums from which the mean effect of one use follows.
   void AddToCost();
@@ -118,13 +120,13 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
-  // Sums over blocks, with their levels taken away: squares of uses, and uses times the share
-  // by which a step took longer.
+  // Sums over the steps of all blocks, after subtracting each block's mean uses and median time: squares of
+  // uses, and uses times the share by which the step took longer.
   double uses_squared_ = 0;
   double uses_with_time_ = 0;
   uint64_t rows_ = 0;
   Step now_;
-  uint32_t calls_before_ = 0;  // of the last complete step
+  uint32_t calls_before_ = 0;  // calls of the last complete step
   uint32_t blocks_ = 0;
   uint32_t blocks_since_arms_ = 0;
   double step_ns_ = 0;

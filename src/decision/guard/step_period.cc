@@ -11,7 +11,7 @@ namespace {
 
 // Calls of the smallest window that is searched.
 constexpr size_t kLeastWindow = 24;
-// A period must be seen this many times: twice may be chance.
+// A period must be seen this many times in a row: twice may be a coincidence.
 constexpr size_t kTimesSeen = 3;
 // Calls between two searches of a program without a period.
 constexpr size_t kSeldom = 4096;

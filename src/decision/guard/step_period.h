@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many calls of a communicator make one training step, and how long a step takes, read from the calls
-// alone: programs repeat their calls.
+// Finds out how many calls of a communicator make one training step, and how long a step takes, from the
+// calls alone: programs repeat their calls.
 //
-// The period is the least one that the last calls show three times over. A text's least period is its length
-// less its longest border (Knuth, Morris and Pratt, "Fast pattern matching in strings", SIAM J. Comput. 6
-// (1977)). Stretches of a step, such as equal layers, can have periods of their own: where a stretch ends the
-// period is looked for again, and the period of the widest window counts. Example: calls A B A B C, repeated,
-// have the period 5, although A B has the period 2.
+// The period is the smallest one that the last calls show three times in a row. The smallest period of a text
+// is its length minus its longest border (Knuth, Morris and Pratt, "Fast pattern matching in strings", SIAM
+// J. Comput. 6 (1977)). Parts of a step, such as equal layers, can have periods of their own. So the period
+// is searched again where such a part ends, and the period of the widest window counts. Example: calls A B A
+// B C, repeated, have the period 5, although A B has the period 2.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace dynamiccl {
 
-// The period of one communicator's calls, owned by its Guard on the leader's control thread. A program
-// without a period costs little: searches become rare. When a known period no longer fits, it is kept for a
-// while, so rare calls of another kind do not end it.
+// The period of one communicator's calls, owned by its Guard on the leader's control thread. Searches become
+// rare in a program without a period, so it costs little there. A known period that no longer fits is kept
+// for a while, so rare calls of another kind do not end it.
 class StepPeriod {
  public:
-  // Calls of a step at most: three of them fill a ring of 8192 calls.
+  // The most calls of a step: three such steps fill a ring of 8192 calls.
   static constexpr size_t kMaxCalls = 2730;
 
   // Adds a call of this key (KeyCode) that was issued at `issued_ns`. Calls come in order.
@@ -38,7 +38,7 @@ class StepPeriod {
     int64_t issued_ns = 0;
   };
 
-  // The call `calls` before the last one; at most kKept - 1.
+  // Returns the call that came `calls` calls before the last one; at most kKept - 1.
   const Call& Before(size_t calls) const { return last_[(taken_ - 1 - calls) % kKept]; }
   // Compares the last call with the one a period before.
   void Follow(const Call& call);
@@ -47,7 +47,7 @@ class StepPeriod {
   // The least period of the last `window` calls; `window` itself if they have none.
   size_t PeriodOf(size_t window) const;
 
-  // Calls before the first search, and after a call that does not fit.
+  // Number of calls before the first search, and before a search after a call that does not fit.
   static constexpr size_t kFirstSearch = 64;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring
@@ -56,7 +56,8 @@ class StepPeriod {
   size_t matched_ = 0;    // calls in a row that equal the call a period before
   size_t unmatched_ = 0;  // calls since the period was last steady
   bool fits_ = false;     // every call since the last search fitted the period
-  // Value of taken_ at the next search. A search in vain is repeated after twice as many calls.
+  // Value of taken_ at the next search. Each search without a result doubles the number of calls to the next
+  // one.
   size_t search_at_ = kFirstSearch;
   size_t search_again_ = kFirstSearch;
   double step_ns_ = 0;

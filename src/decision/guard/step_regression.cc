@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fit solves weighted least squares again and again, each time with the weights that follow from the last
+// Fit solves weighted least squares kRounds times, each time with weights that follow from the previous
 // solution. Solve inverts the normal equations by Cholesky's method.
 #include "src/decision/guard/step_regression.h"
 
@@ -12,31 +12,32 @@
 namespace dynamiccl {
 namespace {
 
-// Effects before any step was seen: 0, with this standard deviation. It only keeps a config that was seen
-// once from an effect that one stall made.
+// The prior for each effect: mean 0 with this standard deviation. It limits the effect that a single stalled
+// step can give to a config that was used once.
 constexpr double kPriorDeviation = 0.2;
-// Noise of a step at least: clocks and schedulers alone make as much.
+// The least noise of a step, in logs: clocks and schedulers alone cause as much.
 constexpr double kLeastNoise = 0.002;
-// From so many deviations on a step counts less, the less the farther off it is.
+// A step that is off by more than this many deviations counts less, the further off the less.
 constexpr double kStallDeviations = 2;
-// Steps from which on the fit does not simply follow a config.
+// Below this number of steps, the fit mostly follows the single steps of a config.
 constexpr uint32_t kKnownSteps = 3;
-// Steps that a noise is read from at least, in all and of one block, and the share of their degrees of
-// freedom that is left at least.
+// The noise is estimated from at least this many steps in all, the noise of a block from at least this many
+// of its steps, and at least this share of the degrees of freedom must be left.
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
 constexpr double kLeastShare = 0.3;
-// A first use whose step took so much longer than the median step, in logs, set up connections.
+// A first use whose step took this much longer than the median step, in logs, is taken to have set up
+// connections.
 constexpr double kMaxOfFirstUse = 0.1;
-// Solutions for each block. The weights of configs that were seen three times settle within these.
+// Number of solutions for each block. The weights of configs that were used three times settle within these.
 constexpr int kRounds = 4;
 
 bool Uses(const StepRow& row, int config) {
   return std::find(row.configs.begin(), row.configs.end(), config) != row.configs.end();
 }
 
-// A step that sets up connections and is much slower than the block's median says nothing: neither that its
-// configs are slow nor that they are not.
+// Drops steps that set up connections and are much slower than the block's median: they do not show whether
+// their configs are slow.
 void DropSlowFirstUses(std::vector<StepRow>& rows) {
   std::vector<double> times;
   for (const StepRow& row : rows) times.push_back(row.log_time);
@@ -103,8 +104,8 @@ void StepRegression::Fit() {
   }
 }
 
-// Rows are sparse, so the level is taken away from the sums: sum of w x x' - (sum of w x)(sum of w x)' / sum
-// of w.
+// Rows are sparse, so the block's level is subtracted from the sums and not from the rows:
+// sum of w x x' - (sum of w x)(sum of w x)' / sum of w.
 void StepRegression::AddTo(Matrix& products, std::vector<double>& with_time, const Block& block) const {
   const double scale = 1 / (block.noise * block.noise);
   std::vector<double> uses(counts_.size(), 0.0);
@@ -127,7 +128,7 @@ void StepRegression::AddTo(Matrix& products, std::vector<double>& with_time, con
   }
 }
 
-// The inverse of P = L L^T column by column: L z = e, L^T c = z.
+// Computes the inverse of P = L L^T column by column: L z = e, L^T c = z.
 void StepRegression::Solve(Matrix lower, const std::vector<double>& with_time) {
   const size_t n = counts_.size();
   for (size_t i = 0; i < n; ++i) {
@@ -156,7 +157,7 @@ void StepRegression::Solve(Matrix lower, const std::vector<double>& with_time) {
   }
 }
 
-// The median step is the level here, for a mean would follow a stall.
+// The median step is the level here, because a mean would follow a stall.
 void StepRegression::Compare(Block& block) const {
   block.off.clear();
   for (const StepRow& row : block.rows) {
@@ -173,8 +174,9 @@ bool StepRegression::IsWellKnown(const StepRow& row) const {
                      [this](int config) { return steps(config) >= kKnownSteps; });
 }
 
-// The usual noise is read off the median distance from the model, with the degrees of freedom that configs
-// and levels took. Steps with configs that were seen once or twice are left out, for the fit follows them.
+// The usual noise follows from the median distance from the model, corrected for the degrees of freedom that
+// configs and levels take. Steps with configs that were used only once or twice are left out, because the fit
+// follows them.
 void StepRegression::Weigh() {
   std::vector<double> distances;
   auto taken = static_cast<double>(blocks_.size());
@@ -186,7 +188,7 @@ void StepRegression::Weigh() {
   }
   noise_ = usual_noise_;
   double share = distances.empty() ? 0 : 1 - taken / static_cast<double>(distances.size());
-  // With hardly more steps than configs the fit follows the noise.
+  // With hardly more steps than configs, the fit follows the noise itself.
   const bool says_noise = distances.size() >= kLeastOfNoise && share >= kLeastShare;
   share = std::max(share, kLeastShare);
   if (says_noise)
@@ -195,7 +197,7 @@ void StepRegression::Weigh() {
   for (Block& block : blocks_) WeighBlock(block, share);
 }
 
-// A block whose steps lie farther off than usual, all in all, has noise of its own.
+// A block whose steps lie further off the model than usual, all in all, gets a noise of its own.
 void StepRegression::WeighBlock(Block& block, double share) const {
   const double most = kStallDeviations * std::max(noise_, block.noise);
   double squares = 0, count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that whole training steps take longer or shorter than before, and go on to. Few calls of a job are
-// timed, and some releases of NCCL time none; steps always have a time. The program can change it too, so a
+// Notices a lasting change in the time of whole training steps. Only few calls of a job are timed, and some
+// releases of NCCL time none, but steps always have a time. The program itself can change that time too, so a
 // change of steps is no proof that the fabric changed.
 #pragma once
 
@@ -13,19 +13,20 @@ namespace dynamiccl {
 // The watch of one communicator, owned by its Guard on the leader's control thread.
 class StepWatch {
  public:
-  // Adds the time of a step that ended at `at_ns`, as StepExperiment::Take returns it: the log of its
-  // nanoseconds. Returns true if this step completes the proof of a change by 10 % or more. That takes 23
-  // samples after the change, each of one step or of kLeastNs.
+  // Adds the time of a step that ended at `at_ns`: the log of its nanoseconds, as StepExperiment::Take
+  // returns it. Returns true if this step completes the proof of a change by 10 % or more. That takes 23
+  // samples after the change; a sample is one step, or several that together last kLeastNs.
   bool Take(double log_ns, int64_t at_ns);
-  // Other configs are in use from now on, so steps take another time for that reason.
+  // Forgets the usual time, because steps use other configs from now on.
   void Forget();
 
  private:
-  // Shorter steps are put together, so that a burst of other traffic of 300 ms is no change.
+  // Shorter steps are combined up to this time, so that a burst of other traffic of 300 ms is not taken for a
+  // change.
   static constexpr double kLeastNs = 20e6;
 
   TimingDetector detector_;
-  double sum_ns_ = 0;  // of the steps that are being put together
+  double sum_ns_ = 0;  // time of the steps that are being combined
   int steps_ = 0;
 };
 

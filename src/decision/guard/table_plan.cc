@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of a call's step says which arm it uses. Keys without arms are sampled by the call's ordinal.
+// The number of a call's step decides which arm the call uses. Keys without arms are sampled by the ordinal
+// of the call.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Common arms are drawn by this number, which is above every KeyCode.
+// The code by which common arms are drawn. It is above every KeyCode.
 constexpr uint32_t kCommonCode = 1u << 19;
 
 bool DrawsCommon(const TablePlan& plan, const KeyPlan& key) {
@@ -21,21 +22,21 @@ bool DrawsArms(const TablePlan& plan, const KeyPlan& key) {
   return plan.step_calls > 0 && !key.arms.empty();
 }
 
-// Number of the step since the plan's origin; -1 before it.
+// Returns the number of the call's step, counted from the plan's origin; -1 before the origin.
 int64_t StepOf(const TablePlan& plan, uint64_t call) {
   return call < plan.step_origin ? -1 : static_cast<int64_t>((call - plan.step_origin) / plan.step_calls);
 }
 
-// Arms that are drawn together.
+// The input of one draw: the number of arms, the steps between uses, and the code that makes draws differ.
 struct Draw {
   uint32_t arms = 0;
   uint32_t spacing = 1;
   uint32_t code = 0;
 };
 
-// Index of the arm that is used in this step, or -1. In each cycle of spacing x arms steps every arm is used
-// once. The first cycle begins with the first arm, later ones anywhere: so two keys do not change their arms
-// together.
+// Returns the index of the arm that is used in this step, or -1. In each cycle of spacing x arms steps every
+// arm is used once. The first cycle begins with the first arm, later cycles with any, so two keys do not
+// change arms at the same steps.
 int ArmAt(const TablePlan& plan, const Draw& draw, int64_t step) {
   if (step < 0) return -1;
   const uint32_t length = draw.spacing * draw.arms;

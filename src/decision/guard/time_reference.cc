@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference begins as the median and the scaled median absolute deviation of the first kLearnt values.
-// From then on each value moves both by 1/256 of what it is off, limited so that stalls move them little.
+// Each later value moves both by 1/256 of its distance, limited so that stalls move them little.
 #include "src/decision/guard/time_reference.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::optional<double> TimeReference::Residual(double value, double least_spread,
 
 void TimeReference::Follow(double residual, double least_spread) {
   middle_ += kFollowRate * std::clamp(residual, -spread_, spread_);
-  // 1.25 mean absolute deviations are a standard deviation of normal noise.
+  // For normal noise, the standard deviation is 1.25 times the mean absolute deviation.
   const double seen = 1.25 * std::min(std::abs(residual), kWinsorise * spread_);
   spread_ = std::max(least_spread, spread_ + kFollowRate * (seen - spread_));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of decided calls and a map of reported times. The oldest call leaves the queue when every teller
-// has reported all its events, has reported a call kOutOfOrder later, or kPatienceNs has passed.
+// A queue of decided calls and a map of reported times. The oldest call leaves the queue when every reporting
+// rank ("teller") has reported all of its events or a call that is kOutOfOrder later, or when kPatienceNs has
+// passed.
 #include "src/decision/guard/timed_calls.h"
 
 #include <algorithm>
@@ -11,13 +12,14 @@
 namespace dynamiccl {
 namespace {
 
-// Calls by which reports of one rank may be out of order. Kernels of a communicator run in their order, but
-// several threads report their ends. A rank that reports a call this much later has lost what is missing.
+// The reports of one rank may be out of order by this many calls. Kernels of a communicator run in their
+// order, but several threads report their ends. If a rank reports a call this much later, its missing times
+// are lost.
 constexpr uint64_t kOutOfOrder = 8;
 // Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
 constexpr int64_t kPatienceNs = 5'000'000'000;
-// Reports kept at most. They are of calls that the leader's own rank has not issued yet, or never will where
-// its decisions were lost.
+// The most reports that are kept. They wait for calls that the leader's own rank has not issued yet, or whose
+// decision on that rank was lost.
 constexpr size_t kMaxTold = 4096;
 
 // Every Stride-th rank reports times, from rank 0 on.
@@ -38,7 +40,8 @@ int TellerOf(int rank, int n_ranks) {
 }
 
 void TimedCalls::Add(const DecidedCall& call) {
-  // Questions of one call come one after the other. Two keys of one collective cannot be told apart by times.
+  // Questions about one call follow each other directly. The times do not show which of two keys with the
+  // same collective they belong to.
   for (auto before = calls_.rbegin(); before != calls_.rend() && before->number == call.number; ++before) {
     if (before->key.collective != call.key.collective) continue;
     if (KeyCode(before->key) == KeyCode(call.key)) return;

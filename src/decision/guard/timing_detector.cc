@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four steps of timing_detector.h in order: Watch feeds the CUSUMs, Take collects residuals once there is
-// an alarm, Verify judges them, Decide or Dismiss ends the verification. Residuals are in logs; "spreads" are
-// residuals over the standard deviation of their stream.
+// The four steps of timing_detector.h: Watch feeds the CUSUMs; Take collects residuals once there is an
+// alarm; Verify judges them; Decide or Dismiss ends the verification. Residuals are in logs; a residual in
+// "spreads" is divided by the standard deviation of its stream.
 #include "src/decision/guard/timing_detector.h"
 
 #include <algorithm>
@@ -14,45 +14,48 @@
 namespace dynamiccl {
 namespace {
 
-// Lower limits of a stream's spread, in logs, for transfers and for skew. Finer clocks and quieter fabrics
-// are not believed.
+// Lower limits of a stream's spread, in logs, for transfers and for skew. A smaller measured spread is not
+// trusted.
 constexpr double kLeastSpread = 0.02;
 constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
-// Spreads a call that count as no change: the usual CUSUM allowance, half of a shift by one spread.
+// Spreads per call that count as no change: the usual CUSUM allowance, half of a shift by one spread.
 constexpr double kDrift = 0.5;
-// Spreads at which a CUSUM raises an alarm: seven calls in a row that are off by the limit of 3, less the
-// drift. Alarms are frequent in noise with memory, and cost only a verification (docs/results/guard.md).
+// An alarm is raised when a CUSUM is above this many spreads: after seven calls in a row at the limit of 3,
+// less the drift. Alarms are frequent in noise with memory, and cost only a verification
+// (docs/results/guard.md).
 constexpr double kThreshold = 16;
-// Calls that a verification needs at least: the smallest block whose noise is measured.
+// The least number of calls in a verification: the smallest block whose noise is measured.
 constexpr size_t kVerified = BlockNoise::kLeastCalls;
-// Calls of a job's only key that are enough, however short their time is.
+// If a job has one key only, this many calls are enough, however short their time is.
 constexpr size_t kVerifiedOfStream = 16;
-// log(1.1): a change below 10 % is no change of the fabric (docs/guard.md).
+// log(1.1): a change of less than 10 % is not taken for a change of the fabric (docs/guard.md).
 constexpr double kLeastEffect = 0.0953;
-// log(1.2): skew varies more than transfers, and nothing is revoked for it.
+// log(1.2): skew varies more than transfers, and no choice is revoked for it.
 constexpr double kLeastSkewEffect = 0.182;
-// An effect must lie off by this many deviations of the mean of a block as long as the verification.
+// An effect must exceed this many standard deviations of the mean of a block as long as the verification.
 constexpr double kNoiseTimes = 5;
-// Samples without the time in question that end an alarm without an answer: ranks stopped telling their
-// times.
+// A verification ends without a result after this many samples in a row without the time that it needs: ranks
+// have then stopped reporting.
 constexpr size_t kSamplesInVain = 128;
-// Calls that a stream must have to be judged around its own median; fewer have none worth the name.
+// A stream with fewer verified calls has no useful median of its own, so the median of all calls is used.
 constexpr size_t kAlikeVerified = 3;
-// For normal noise 1.25 mean absolute deviations are a standard deviation. The mean of absolute deviations
-// sees bursts in half of the calls, where their median may not.
+// For normal noise, the standard deviation is 1.25 times the mean absolute deviation. The mean shows bursts
+// in half of the calls, which the median of the deviations may miss.
 constexpr double kDeviationsOfMeanOff = 1.25;
-// A residual counts as at most 6 spreads, or as a factor of 2 (0.693 is log(2)) where that is more. One stall
-// is no burst.
+// A residual counts as at most 6 spreads, or as a factor of 2 in time if that is more, so one stall does not
+// look like a burst.
 constexpr double kMaxOff = 6;
 constexpr double kMaxOfMean = 0.693;  // log(2)
-// Calls that a quarter must have for its mean to count: the mean of fewer tells more of single bursts.
+// The mean of a quarter is used only if the quarter has this many calls: with fewer, single bursts dominate
+// it.
 constexpr size_t kQuarterWithMean = 16;
-// Spans that a verification may take while an effect lasts and may still be noise (docs/guard.md).
+// A verification may be extended to this many spans while an effect lasts but may still be noise
+// (docs/guard.md).
 constexpr int kMaxSpans = 8;
 
-// The value nearest to 0, or 0 if the signs differ: a burst that is over, or has just begun, shows in some
-// quarters only and is no change of the fabric.
+// Returns the value nearest to 0, or 0 if the signs differ. A burst that is over or has just begun shows only
+// in some quarters, and is no change of the fabric.
 double LeastOf(const std::array<double, 4>& quarters) {
   double least = quarters[0];
   for (const double off : quarters) {
@@ -66,7 +69,7 @@ double Winsorised(double spreads) {
   return std::clamp(spreads, -kWinsorise, kWinsorise);
 }
 
-// One stall counts as a call of twice the time, so means tell of bursts and not of stalls.
+// Limits a residual to a factor of 2 in time or kMaxOff spreads, so means show bursts but not single stalls.
 double Limited(double residual, double spread) {
   const double most = std::max(kMaxOff * spread, kMaxOfMean);
   return std::clamp(residual, -most, most);
@@ -116,7 +119,7 @@ void TimingDetector::Watch(const TimedSample& sample, Stream& stream) {
       if (sample.is_usual) stream.skew.Follow(*residual, kLeastSkewSpread);
     }
   }
-  // A slow fabric also delays arrivals, so transfer times are looked at first.
+  // A slow fabric also delays arrivals, so transfer times are examined first.
   if (transfer_.above(studied_.strictness * kThreshold)) {
     alarm_ = Alarm::kTransfer;
   } else if (skew_.above(studied_.strictness * kThreshold)) {
@@ -128,13 +131,13 @@ bool TimingDetector::VerifiedEnough() const {
   const auto spans = static_cast<size_t>(spans_);
   if (verified_.size() < spans * kVerified) return false;
   if (last_verified_ns_ - first_verified_ns_ >= spans_ * least_span_ns_) return true;
-  // Where nearly all calls are of one key, the promise counts that key's calls.
+  // If nearly all calls are of one key, that key's calls are counted and the span does not matter.
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
-// A quarter's effect is its median. For transfers it is the mean where that is larger, because bursts in less
-// than half of the calls leave the median where it was. Skews lean to one side: their mean is not where their
-// median is.
+// The effect of a quarter is its median. For transfers it is the mean if that is larger, because bursts in
+// less than half of the calls do not move the median. Skews are not symmetric, so their mean is not
+// comparable with their median.
 double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {
@@ -150,7 +153,7 @@ double TimingDetector::LastingEffect() {
   return LeastOf(off);
 }
 
-// Only says yes: an effect that is not clear is watched for the whole span.
+// Can only confirm an effect: one that is not clear is watched for the whole span.
 std::optional<RegimeChange> TimingDetector::VerifyEarly() {
   if (studied_.early_noise_times == 0 || verified_.size() < kVerified) return std::nullopt;
   if (4 * (last_verified_ns_ - first_verified_ns_) < least_span_ns_) return std::nullopt;
@@ -179,8 +182,8 @@ std::optional<RegimeChange> TimingDetector::Verify() {
   return std::nullopt;
 }
 
-// Each stream varies around its own median. A slower link slows large calls more than small ones, and that
-// difference is no variation.
+// Each stream varies around its own median. A slower link slows large calls more than small ones, and this
+// difference must not count as variation.
 double TimingDetector::SpreadOfVerified() const {
   std::map<uint64_t, std::vector<double>> of_stream;
   for (size_t i = 0; i < verified_.size(); ++i) of_stream[verified_of_[i].stream].push_back(verified_[i]);
@@ -220,12 +223,12 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
 
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
-  // An effect that lasted all the while and was no change belongs to the noise; a burst that is over does
-  // not. With a third of it as deviation, the same effect is only three deviations the next time, below
-  // kNoiseTimes.
+  // An effect that lasted for the whole verification but was no change is noise; a burst that has ended is
+  // not. The noise is raised to a third of the effect, so the same effect is only three deviations the next
+  // time, which is below kNoiseTimes.
   noise().Admit(std::abs(effect) / 3, verified_.size());
   for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
-  // A small effect is usual from now on; else the same alarm would come again and again.
+  // A small effect becomes the usual level; otherwise the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;
   for (auto& [id, stream] : streams_)
     (alarm_ == Alarm::kTransfer ? stream.transfer : stream.skew).Shift(small ? effect : 0);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notices that the fabric changed, from the times of one communicator's collectives.
-//   1. Each stream of alike calls (one key and one config) has a reference: median and spread of its log
-//      times. A call's residual, in spreads, is limited to 3 so that one stall counts little.
-//   2. The residuals of all streams go into one two-sided CUSUM, and the arrival skew between ranks into
-//      another: up = max(0, up + residual - drift), and the same downwards. An alarm is up or down above a
-//      threshold.
-//   3. An alarm only begins a verification. The next calls must lie off their references by 10 %, by their
-//      median or mean, and by five deviations of what blocks of as many calls vary by themselves
-//      (block_noise.h). An effect that lasts but may still be noise is watched for up to eight times as long.
-//   4. Transfer times that changed mean the fabric: it is congested where they also spread, and a link is
-//      degraded where they do not. Skew alone means a straggler: no choice is to blame, and what is known
-//      about the fabric holds.
+//  1. Each stream of alike calls (one key and one config) has a reference: the median and spread of its log
+//     times. A call's residual, in spreads, is limited to 3 so that one stall counts little.
+//  2. The residuals of all streams go into one two-sided CUSUM, and the arrival skew between ranks goes into
+//     another: up = max(0, up + residual - drift), and the same downwards. An alarm is raised when up or down
+//     is above a threshold.
+//  3. An alarm only begins a verification. The next calls must be off their references by 10 %, in median or
+//     mean, and by five deviations of how much blocks of as many calls vary by themselves (block_noise.h). If
+//     an effect lasts but may still be noise, the verification takes up to eight times as long.
+//  4. A change of transfer times means a change of the fabric: congestion if the times also vary more, else a
+//     degraded link. A change of skew alone means a straggler: no choice caused it, and what is known about
+//     the fabric stays valid.
 //
 // Source: Page, "Continuous inspection schemes", Biometrika 41 (1954), for CUSUM; verification by effect as
 // published for fail-slow detection in training clusters (Greyhound, USENIX ATC 2025). How it compares with
@@ -34,38 +34,38 @@ struct TimedSample {
   int64_t at_ns = 0;        // when it was issued
   double log_transfer = 0;  // log of nanoseconds, least of the ranks that were timed
   double log_skew = -1;  // log(1 + skew / transfer), skew being last minus first arrival; below 0: not known
-  // False for a call that was timed because a change is suspected: it is no measure of what is usual, so no
-  // reference is learnt from it.
+  // False for a call that was timed because a change is suspected. Such calls are not typical, so no
+  // reference is learnt from them.
   bool is_usual = true;
 };
 
-// A change that was verified.
+// A verified change.
 struct RegimeChange {
   Regime regime = Regime::kNormal;  // the regime from now on
-  bool of_fabric = true;            // false: ranks became late, or are late no more
-  double effect = 1;                // time over the time before; for a straggler skew over the skew before
-  int64_t since_ns = 0;             // when the first verified call was issued
+  bool of_fabric = true;            // false: ranks became late, or are no longer late
+  double effect = 1;                // time over the time before; for a straggler, skew over the skew before
+  int64_t since_ns = 0;             // when the first call of the verification was issued
 };
 
-// The detector of one communicator. Its Guard owns it (and PaceWatch owns another, for gaps between calls);
-// one thread. Times are arguments, so equal samples give equal changes. It reports a change once. Noise that
-// raises an alarm costs only a verification.
+// The detector of one communicator, owned by its Guard; one thread. PaceWatch and StepWatch own further ones,
+// for gaps between calls and for times of steps. Times are arguments, so equal samples give equal changes.
+// Each change is reported once. An alarm from noise costs only a verification.
 class TimingDetector {
  public:
   // Settings that studies vary to compare detectors at equal rates of false alarms. Jobs use the defaults.
   struct Studied {
-    // Multiplies the evidence that an alarm and a verification ask for.
+    // Multiplies the evidence that an alarm and a verification need.
     double strictness = 1;
-    // A verification ends after a quarter of its span if the effect is this many deviations of a block's
-    // mean; 0: never early.
+    // A verification may end after a quarter of its span if the effect is at least this many standard
+    // deviations of a block's mean; 0: never early.
     double early_noise_times = 0;
   };
   TimingDetector() = default;
   // For studies.
   explicit TimingDetector(const Studied& studied) : studied_(studied) {}
-  // A verification spans at least this many nanoseconds: some training steps, where their time is known.
+  // A verification spans at least this many nanoseconds: some training steps, if their time is known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
-  // Forgets how long calls take, because other configs are in use from now on. An alarm ends.
+  // Forgets the usual times, because other configs are in use from now on. Ends an alarm.
   void Forget();
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
@@ -74,7 +74,7 @@ class TimingDetector {
   // The regime as last reported: kStraggler while ranks are late, else the state of the fabric.
   Regime regime() const { return late_ranks_ ? Regime::kStraggler : fabric_; }
   Regime fabric() const { return fabric_; }
-  // Number of alarms that verification found to be none.
+  // Number of alarms that the verification did not confirm.
   uint64_t dismissed() const { return dismissed_; }
 
  private:
@@ -85,7 +85,7 @@ class TimingDetector {
     TimeReference skew;
     size_t verified = 0;  // calls since the alarm
   };
-  // Where a residual that is being verified comes from.
+  // The origin of a residual that is being verified.
   struct Source {
     uint64_t stream = 0;
     double spread = 0;  // spread of that stream
@@ -108,7 +108,7 @@ class TimingDetector {
   // How much the verified calls vary, in spreads of their streams.
   double SpreadOfVerified() const;
   BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }
-  // Ends a verification with a change or without one.
+  // These end a verification: with a change, without one, and in either case.
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
   void EndVerification();
@@ -123,11 +123,11 @@ class TimingDetector {
   // Residuals in logs since the alarm, and where each comes from.
   std::vector<double> verified_;
   std::vector<Source> verified_of_;
-  // Verified calls of the stream that has most of them.
+  // Number of verified calls of the stream that has most of them.
   size_t most_of_stream_ = 0;
-  // Length of the verification in spans; it grows while an effect lasts that may be noise.
+  // Length of the verification in spans. It grows while an effect lasts that may be noise.
   int spans_ = 1;
-  // Samples in a row without the time in question.
+  // Number of samples in a row without the time that the verification needs.
   size_t since_alarm_ = 0;
   int64_t first_verified_ns_ = 0;
   int64_t last_verified_ns_ = 0;

@@ -13,24 +13,25 @@
 namespace dynamiccl {
 namespace {
 
-// Weight that a sum keeps at each step: it forgets over 16384 steps. Most of the knowledge comes from
+// A sum keeps this share at each step, so it forgets over 16384 steps. Most of the information comes from
 // searches, and those are rare.
 constexpr double kFade = 1 - 1.0 / 16384;
-// Steps between two solutions of the equations, which are the costly part.
+// The equations are solved once in this many steps, because solving is the costly part.
 constexpr uint64_t kSolveEvery = 8;
-// Steps beside one for each key before the equations are solved at all.
+// The equations are first solved after this many steps, plus one for each key.
 constexpr double kFirstSteps = 24;
 // Usual values forget over 32 steps.
 constexpr double kLevelRate = 1.0 / 32;
-// Deviations to which a step's time is limited: one stalled step says nothing about shares.
+// The time of a step is limited to this many deviations from the model: a stalled step says nothing about
+// shares.
 constexpr double kOutlier = 3;
 
-// Borders of the levels, as shares: a quarter of a key's time can vary by the order in which threads are
-// scheduled, and a key of which three quarters are waited for is not hidden.
+// Borders of the levels, as shares. The order in which threads are scheduled can vary a quarter of a key's
+// time, and a key whose time is exposed by three quarters is not hidden.
 constexpr double kHiddenBelow = 0.25;
 constexpr double kExposedAbove = 0.75;
-// A share is known when its standard error is at most this. A level is left when the share is kMargin beyond
-// its border.
+// A share is known when its standard error is at most kKnownError. A level changes when the share is kMargin
+// beyond its border.
 constexpr double kKnownError = 0.12;
 constexpr double kMargin = 0.05;
 
@@ -99,8 +100,8 @@ void WaitedShares::Solve() {
   const size_t n = columns_.size();
   if (n == 0 || steps_ < kFirstSteps + static_cast<double>(n)) return;
   auto inverse = products_;
-  // A key without any excess lately would make the matrix singular. With 1 on the diagonal its share is 0,
-  // and it does not disturb the others.
+  // A key without any recent excess would make the matrix singular. With 1 on the diagonal its share is 0,
+  // and the other shares are not affected.
   for (size_t c = 0; c < n; ++c) inverse[c][c] = std::max(inverse[c][c], 1.0);
   if (!Invert(inverse, n)) return;
   double explained = 0;
@@ -110,7 +111,7 @@ void WaitedShares::Solve() {
   }
   const double variance = std::max(0.0, squares_ - explained) / (steps_ - static_cast<double>(n));
   deviation_ = std::sqrt(variance);
-  // Each step comes twice, so its evidence counts half.
+  // Each step is counted twice, so its evidence counts half.
   for (size_t c = 0; c < n; ++c) errors_[c] = std::sqrt(2 * variance * inverse[c][c]);
   Rate();
 }
@@ -121,7 +122,7 @@ void WaitedShares::Rate() {
     const Criticality low = CriticalityOf(slopes_[column] - kMargin);
     const Criticality high = CriticalityOf(slopes_[column] + kMargin);
     Criticality& level = levels_[column];
-    // Both sides of the margin agree, or the level so far is neither of the two.
+    // Sets a new level if both sides of the margin agree, or if the present level is neither of the two.
     if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of each key's transfers the program waits for, from what trials and samples do to the time of its
-// training steps.
+// Estimates for how much of each key's transfers the program waits, from the effect of trials and samples on
+// the time of its training steps.
 //
-// A config that takes longer than the key's choice makes a step longer by that part of the excess that the
-// program waits for. A hash draws which calls use another config (table_plan.h), so nothing else goes along
-// with it: trials and samples are a random experiment. The model is linear,
+// A call with a slower config than the key's choice makes a step longer by that part of the excess time for
+// which the program waits. A hash draws the calls that use another config (table_plan.h), so trials and
+// samples are a random experiment, independent of everything else in the program. The model is linear,
 //     time of a step - its usual time = sum over keys of share(key) x (excess(key) - its usual excess) +
 //     noise
-// and the shares are found by least squares with forgetting. Usual values are averages of the steps just
-// before: what changes slowly, or with another version of the table, is no effect of single calls.
+// The shares are found by least squares with forgetting. Usual values are averages over the steps just
+// before, so slow changes, or those of another table version, are not taken for effects of single calls.
 #pragma once
 
 #include <array>
@@ -26,34 +26,35 @@ struct WaitedShare {
   double error = 0;  // standard error
 };
 
-// The shares of one communicator's keys, owned by StepEffects on the leader's control thread. Constant size;
-// a step costs work in the square of the number of keys. Keys whose shares cannot be told apart stay unknown.
+// The shares of one communicator's keys, owned by StepEffects on the leader's control thread. The size is
+// constant, and a step costs work in the square of the number of keys. Keys whose shares cannot be
+// distinguished stay unknown.
 class WaitedShares {
  public:
-  // Keys that are followed at most, the first ones that had any excess. Others stay unknown.
+  // The most keys that are followed: the first ones that had any excess. Other keys stay unknown.
   static constexpr size_t kMaxKeys = 24;
 
-  // Adds two consecutive steps: `excess_ns` by key is what their calls took more than at their keys' choices,
-  // `two_steps_ns` how long both took. A call at the end of one step may be waited for in the next, so steps
-  // are added in overlapping pairs and each comes twice.
+  // Adds two consecutive steps. `excess_ns` by key is the time by which their calls exceeded their keys'
+  // choices; `two_steps_ns` is how long both steps took. The program may wait for a call at the end of one
+  // step only in the next step, so steps are added in overlapping pairs and each one is counted twice.
   void TakeSteps(const std::map<uint32_t, double>& excess_ns, double two_steps_ns);
-  // Begins new usual values, because steps from now on are others: another version of the table, or other
-  // work in between.
+  // Begins new usual values, because the coming steps differ: another table version, or other work in
+  // between.
   void ForgetLevel() { since_ = 0; }
-  // The share of a key (by KeyCode); nothing before it was estimated.
+  // Returns the share of a key (by KeyCode); nothing before it was estimated.
   std::optional<WaitedShare> Of(uint32_t key) const;
-  // The level of a key; kUnknown until its standard error is small enough. After that a level changes only
-  // when the share is clearly beyond a border.
+  // Returns the level of a key; kUnknown until the standard error of its share is small enough. After that a
+  // level changes only when the share is clearly beyond a border.
   Criticality LevelOf(uint32_t key) const;
 
  private:
   using Row = std::array<double, kMaxKeys>;
 
-  // The excess of each column; gives a new key the next free column.
+  // Returns the excess by column; gives a new key the next free column.
   Row RowOf(const std::map<uint32_t, double>& excess_ns);
-  // Replaces the values by their differences from the usual ones.
+  // Replaces the values by their differences from the usual values.
   void TakeLevelAway(Row& x, double& time);
-  // Estimates all shares, and rates them as levels.
+  // Estimates all shares, and turns them into levels.
   void Solve();
   void Rate();
 
@@ -66,9 +67,9 @@ class WaitedShares {
   std::array<Row, kMaxKeys> products_{};
   Row with_time_{};
   double squares_ = 0;
-  // Number of steps, forgetting as the sums do.
+  // Number of steps, with the same forgetting as the sums.
   double steps_ = 0;
-  // Number of steps in all.
+  // Number of all steps.
   uint64_t taken_ = 0;
   // Shares and their standard errors.
   Row slopes_{};

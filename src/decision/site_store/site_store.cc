@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging and ageing of entries. Counters saturate and ages cannot overflow, because a file may hold any
-// number.
+// Merging and ageing of entries. Counters saturate and ages are checked for overflow, because a file may hold
+// any number.
 #include "src/decision/site_store/site_store.h"
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds by which an entry may come from the future before a clock must have been set back.
+// An entry may be this many seconds in the future; more means that a clock was set back.
 constexpr int64_t kDay = 24 * 3600;
 
 uint32_t SaturatingSum(uint32_t a, uint32_t b) {
   return a > std::numeric_limits<uint32_t>::max() - b ? std::numeric_limits<uint32_t>::max() : a + b;
 }
 
-// The mean of both ratios, weighted by their pairs, of which each counts as at least one.
+// Returns the mean of both ratios, weighted by their pairs; each weight is at least 1.
 int32_t MeanRatio(const Confirmed& a, const Confirmed& b) {
   const int64_t a_pairs = std::max<uint32_t>(a.pairs, 1);
   const int64_t b_pairs = std::max<uint32_t>(b.pairs, 1);
   return static_cast<int32_t>((a.log2_ratio * a_pairs + b.log2_ratio * b_pairs) / (a_pairs + b_pairs));
 }
 
-// Seconds since an entry was confirmed; below 0 where the clock that confirmed it was ahead.
+// Returns the seconds since an entry was confirmed; below 0 if the confirming clock was ahead.
 int64_t AgeAt(int64_t now_s, const Confirmed& confirmed) {
   int64_t age_s = 0;
   if (!__builtin_sub_overflow(now_s, confirmed.confirmed_s, &age_s)) return age_s;
@@ -56,7 +56,7 @@ std::optional<Confirmed> SiteStore::Known(const SiteKey& key, int64_t now_s) con
 }
 
 void SiteStore::Age(int64_t now_s) {
-  // Entries from the future would never be forgotten, nor trusted.
+  // Entries from the future are dropped too: they would never be trusted and never be forgotten.
   std::erase_if(entries_, [=](const auto& entry) {
     const int64_t age_s = AgeAt(now_s, entry.second);
     return age_s > kForgottenSeconds || age_s < -kDay;
@@ -71,7 +71,7 @@ void SiteStore::Age(int64_t now_s) {
   const size_t too_many = entries_.size() - kMaxSiteEntries;
   std::erase_if(entries_,
                 [&](const auto& entry) { return entry.second.confirmed_s < border && ++left_out > 0; });
-  // Of the entries confirmed in the very second of the border, any may go.
+  // If too many entries remain, drops any of those confirmed in the same second as the oldest kept one.
   std::erase_if(entries_, [&](const auto& entry) {
     return left_out < too_many && entry.second.confirmed_s == border && ++left_out > 0;
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header of 64 bytes, entries of 64 bytes, SHA-256 of all that. Order of the checks: size, header, trailer,
-// entries. Each one relies only on those before it.
+// The file is a header of 64 bytes, entries of 64 bytes, and the SHA-256 of all these. The checks come in the
+// order size, header, trailer, entries, and each relies only on the ones before it.
 #include "src/decision/site_store/site_store_file.h"
 
 #include <fcntl.h>
@@ -85,7 +85,7 @@ bool IsKnownConfig(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)] && config.channels <= 64;
 }
 
-// What is wrong with an entry; an empty text if it may be used.
+// Returns what is wrong with an entry; an empty text if the entry may be used.
 const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return "not a collective that is tuned";
   if (static_cast<int>(key.key.role) >= kRoles || static_cast<int>(key.regime) >= kRegimes) {
@@ -146,8 +146,8 @@ Result<SiteStore> Parse(std::span<const std::byte> bytes) {
   return store;
 }
 
-// Takes the lock file. No part of a job depends on the store, so this tries for `patience_ns` and then goes
-// without.
+// Takes the lock file. Waits at most `patience_ns` and then fails, because no part of a job depends on the
+// store.
 Result<UniqueFd> Lock(const std::string& path, int64_t patience_ns) {
   UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) {
@@ -206,7 +206,7 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
     }
     store = SiteStore();
   }
-  // The file of another format version is left to the build that wrote it.
+  // A file of another format version is left as it is, for the build that wrote it.
   if (!store) return tl::unexpected<Error>(store.error());
   for (const auto& [key, confirmed] : learnt.entries()) store->Learn(key, confirmed);
   store->Age(now_s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes site stores (.dcsite). Grammar: docs/formats/site_store.md. A damaged file is refused as a
-// whole.
+// Reads and writes site stores (.dcsite). Grammar: docs/formats/site_store.md. A damaged file is refused
+// completely.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ inline constexpr char kSiteStoreMagic[8] = {'D', 'Y', 'N', 'C', 'S', 'I', 'T', '
 
 // Returns the bytes of a file. Equal stores give equal bytes.
 std::vector<std::byte> FormatSiteStore(const SiteStore& store);
-// Reads such bytes; `name` stands in errors. kCorrupt: damaged or cut short. kUnsupported: another format
-// version.
+// Reads the bytes of a file; `name` is used in errors. kCorrupt: damaged or truncated. kUnsupported: another
+// format version.
 Result<SiteStore> ParseSiteStore(std::span<const std::byte> bytes, const std::string& name);
 
 // Reads a file. A file that does not exist is an empty store.
 Result<SiteStore> ReadSiteStore(const std::string& path);
 
-// Adds what a run has learnt to the file, beside whatever other jobs have written there meanwhile. It takes
-// the lock `path`.lock, reads, merges, ages, writes a file beside it and renames that. A damaged file is kept
-// as `path`.damaged and begun anew. Fails with kTimeout when another process holds the lock for
-// `patience_ns`, and leaves the file of another format version as it is. `now_s` is in seconds since 1970.
+// Adds what a run has learnt to the file, and keeps what other jobs have written there. It takes the lock
+// `path`.lock, reads, merges, ages, writes a file beside `path` and renames it to `path`. A damaged file is
+// renamed to `path`.damaged and begun anew. Fails with kTimeout if another process holds the lock for
+// `patience_ns`. A file of another format version stays as it is. `now_s` is in seconds since 1970.
 Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t now_s,
                       int64_t patience_ns = 1'000'000'000);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which table version a call of one communicator uses. The gate is the one place where the thread that issues
-// calls and the control thread meet. A call costs one store and one load; only the call at an armed boundary,
-// or one behind it, may have to wait.
+// Decides which table version a call of one communicator uses. Only here do the thread that issues calls and
+// the control thread meet. A call costs one store and one load. Only a call at or after an armed boundary may
+// have to wait.
 //
-// Why no call can slip through: the control thread stores `armed_` and then loads `calls_`; the issuing
-// thread stores `calls_` and then loads `armed_`. In the single total order of seq_cst at least one of them
-// sees the other's store. So a rank that pledges because its boundary was not reached is a rank whose issuing
-// thread will see the boundary (tests explore all states: docs/switching.md).
+// Why no call can be missed: the control thread stores `armed_` and then loads `calls_`; the issuing thread
+// stores `calls_` and then loads `armed_`. In the single total order of seq_cst at least one of them sees the
+// other's store. So if a rank pledges because its boundary was not reached, its issuing thread will see the
+// boundary (tests explore all states: docs/switching.md).
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class CallGate {
  public:
   CallGate() = default;
   explicit CallGate(uint32_t first_version) : active_(first_version) {}
-  // Copies a gate, for exploring states. No thread may be using either of them.
+  // Copies a gate, for tests that explore states. No other thread may use either of them meanwhile.
   CallGate(const CallGate& other) { *this = other; }
   CallGate& operator=(const CallGate& other) {
     calls_.store(other.calls());
@@ -35,8 +35,8 @@ class CallGate {
   }
 
   // Issuing thread: call `number` begins. Numbers rise by one; a call that NCCL refused begins again with its
-  // number. Must come before TryPass, because this thread announces the call and then looks whether the gate
-  // is armed.
+  // number. Begin must come before TryPass, because this thread first announces the call and then checks
+  // whether the gate is armed.
   void Begin(uint64_t number) { calls_.store(number + 1, std::memory_order_seq_cst); }
 
   // Issuing thread, after Begin: true when `version()` holds for this call, false when the call must wait and
@@ -57,8 +57,8 @@ class CallGate {
   // Issuing thread: the version of the last call that passed.
   uint32_t version() const { return active_; }
 
-  // Control thread, as all functions down to Release. Calls from `boundary` on wait for Commit or Disarm.
-  // Nothing may be armed when this is called.
+  // Control thread, like all functions down to idle(). Calls from `boundary` on wait for Commit or Disarm.
+  // The gate must be idle when this is called.
   void Arm(uint64_t boundary, uint32_t next) {
     next_ = next;
     armed_.store(boundary << 1, std::memory_order_seq_cst);
@@ -76,8 +76,8 @@ class CallGate {
   // Number of calls that have begun.
   uint64_t calls() const { return calls_.load(std::memory_order_seq_cst); }
 
-  // Any thread: the communicator is aborted. No call waits here any more; calls that would have waited are
-  // left to NCCL.
+  // Any thread: the communicator is aborted. Calls no longer wait here; those that would have waited are left
+  // to NCCL.
   void Release() { released_.store(true, std::memory_order_release); }
   bool released() const { return released_.load(std::memory_order_acquire); }
 
@@ -98,7 +98,7 @@ class CallGate {
   // The boundary shifted left by one, with the bit kCommitted once the verdict is a commit.
   std::atomic<uint64_t> armed_{kNever};
   std::atomic<bool> released_{false};
-  // Written before armed_, read after kCommitted was seen.
+  // The control thread writes it before armed_; the issuing thread reads it after it has seen kCommitted.
   uint32_t next_ = kDefaultTableVersion;
   uint32_t active_ = kDefaultTableVersion;  // issuing thread only
 };

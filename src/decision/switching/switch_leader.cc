@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make it safe:
-//  1. Commit only when every rank has pledged this very attempt.
-//  2. A verdict, once given, never changes, and every pledge of a decided attempt gets it as its answer.
-//  3. One attempt at a time, with rising numbers: a rank that pledges a later one knows how the earlier
-//  ended.
+//  1. The leader commits only when every rank has pledged this very attempt.
+//  2. A verdict never changes, and a pledge of a decided attempt is answered with its verdict.
+//  3. There is one attempt at a time, with rising numbers. A rank that pledges a later attempt knows how the
+//     earlier one ended.
 #include "src/decision/switching/switch_leader.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace dynamiccl {
 namespace {
 
-// Round trips that the boundary lies ahead: one to prepare, one to spare, and a lost message of each.
+// The boundary lies this many round trips ahead: one to prepare, one to spare, and one lost message of each.
 constexpr uint64_t kRoundTripsAhead = 4;
-// The attempt is called off when this part of the distance is left, so that the abort arrives in time.
+// The attempt is called off when 1/kReservedPart of the distance is left, so that the abort arrives in time.
 constexpr uint64_t kReservedPart = 4;
 
 }  // namespace
@@ -30,7 +30,7 @@ bool SwitchLeader::Request(const SwitchRequest& request) {
 bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
   if (!wanted_ || preparing_ || lost_) return false;
   if (wanted_->reason == SwitchReason::kAdoption && now_ns < adopt_from_ns_) return false;
-  // Ranks take no part in an attempt before they have come to the boundary of the last one.
+  // Ranks join no attempt before they have reached the boundary of the last commit.
   return last_commit_ == 0 || own_calls > committed_from_;
 }
 
@@ -120,7 +120,7 @@ SwitchSends SwitchLeader::TakeAnswer(int rank, const SwitchMessage& answer, uint
 SwitchSends SwitchLeader::AnswerPeer(int rank, uint64_t attempt) const {
   SwitchSends sends;
   const bool open = attempt == attempt_ && preparing_;
-  // No rank waits for an attempt before the last commit: that commit needed the pledges of all.
+  // No rank waits for an attempt before the last commit, because that commit needed the pledges of all ranks.
   if (!open && attempt <= attempt_ && attempt >= last_commit_) {
     sends.Add(rank, Verdict(attempt, attempt == last_commit_));
   }

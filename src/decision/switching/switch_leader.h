@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leader's part in switching the table of a communicator. It asks all ranks, its own included, to pledge
-// themselves to a call number, and gives the verdict. Protocol and proof obligations: docs/switching.md.
+// The leader's part in switching the table of a communicator. It asks all ranks, including its own, to pledge
+// to switch at a call number, and gives the verdict. Protocol and proof obligations: docs/switching.md.
 #pragma once
 
 #include <cstdint>
@@ -11,58 +11,59 @@
 
 namespace dynamiccl {
 
-// Calls that a boundary lies ahead at least: without measurements a leader must leave the ranks some room
-// (docs/switching.md).
+// The boundary lies at least this many calls ahead: a leader without measurements must leave the ranks some
+// room (docs/switching.md).
 inline constexpr uint64_t kLeastSwitchDistance = 8;
-// Calls that a boundary lies ahead at most: what a job issues in seconds. More would only put off the switch.
+// The boundary lies at most this many calls ahead: what a job issues in seconds. More would only delay the
+// switch.
 inline constexpr uint64_t kMaxSwitchDistance = 16384;
-// Nanoseconds after which an attempt that not all ranks have answered is called off.
+// An attempt is called off after this many nanoseconds without an answer from all ranks.
 inline constexpr int64_t kSwitchAttemptNs = 1'000'000'000;
 // Nanoseconds between two adoptions (docs/switching.md).
 inline constexpr int64_t kAdoptionSpacingNs = 250'000'000;
-// Failures after which an adoption is given up. Requests of operators and revocations never are.
+// An adoption is given up after this many failures. Operators' requests and revocations are never given up.
 inline constexpr int kMaxAdoptionAttempts = 8;
 
-// Why tables are switched, in rising urgency. A request replaces one that is not more urgent than itself.
+// Why tables are switched, in rising urgency. A request replaces a waiting one that is not more urgent.
 enum class SwitchReason : uint8_t { kAdoption, kOperator, kRevocation };
 
-// A switch that somebody asked for.
+// A requested switch.
 struct SwitchRequest {
   SwitchReason reason = SwitchReason::kAdoption;
-  uint32_t version = 0;  // higher than that of any request before
+  uint32_t version = 0;  // higher than in all earlier requests
 };
 
 // How an attempt ended.
 struct SwitchOutcome {
-  // kCommitted: all pledged. kRankPassed: a rank was at the boundary already. kRankCannot: a rank does not
-  // have the table. kRankSilent: a rank did not answer in time. kRankLost: a rank is gone. kSuperseded: a
-  // revocation came in between.
+  // kCommitted: all ranks pledged. kRankPassed: a rank was already at the boundary. kRankCannot: a rank does
+  // not have the table. kRankSilent: a rank did not answer in time. kRankLost: a rank is gone. kSuperseded: a
+  // revocation came before the end of the attempt.
   enum class End : uint8_t { kCommitted, kRankPassed, kRankCannot, kRankSilent, kRankLost, kSuperseded };
   End end = End::kCommitted;
   uint32_t version = 0;
   int rank = -1;              // the rank that refused, was silent or is lost; -1: none
-  bool request_ended = true;  // false: the request is tried again
+  bool request_ended = true;  // false: the leader will try the request again
 };
 
 // The leader's state for one communicator, owned by the leader's SwitchLeadership (plugin/runtime). Control
-// thread only; time is an argument. Functions return the messages to send, and sending may fail: messages are
-// repeated. A verdict never changes, and only an attempt that every rank has pledged commits.
+// thread only; time is an argument. Functions return the messages to send. Sending may fail, because messages
+// are repeated. A verdict never changes, and an attempt commits only if every rank has pledged it.
 class SwitchLeader {
  public:
   // The leader is rank 0 of `n_ranks`.
   explicit SwitchLeader(int n_ranks) : answered_(static_cast<size_t>(n_ranks)) {}
 
-  // The next Tick begins the request. False, and nothing changes, when a rank is lost or a more urgent
-  // request waits.
+  // Accepts a request, which the next Tick begins. Returns false and changes nothing if a rank is lost or a
+  // more urgent request waits.
   bool Request(const SwitchRequest& request);
-  // Takes kPledge or kRefuse of `rank`. `own_calls`: calls that the leader's own rank has begun.
+  // Takes a kPledge or kRefuse of `rank`. `own_calls`: number of calls that the leader's own rank has begun.
   SwitchSends TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
-  // Takes kAsk of `rank`.
+  // Answers a kAsk of `rank`.
   SwitchSends AnswerPeer(int rank, uint64_t attempt) const;
   // The rank's process or connection is gone for good. The attempt under way ends, and no further switch is
   // possible.
   SwitchSends LoseRank(int rank);
-  // Is called every few milliseconds: begins, repeats or calls off an attempt.
+  // Begins, repeats or calls off an attempt. Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns, uint64_t own_calls);
 
   // True while a request waits or an attempt has no verdict.
@@ -70,7 +71,7 @@ class SwitchLeader {
   // Returns the outcome of an attempt once, after it ended.
   std::optional<SwitchOutcome> TakeOutcome();
 
-  // Visits every word of the state on which later acts depend, for exploring states.
+  // Visits every word of the state on which later actions depend, for tests that explore states.
   template <class Visit>
   void VisitState(Visit visit) const {
     visit(wanted_ ? uint64_t{wanted_->version} << 8 | static_cast<uint64_t>(wanted_->reason) : ~uint64_t{0});
@@ -86,14 +87,14 @@ class SwitchLeader {
  private:
   // True if the waiting request may begin an attempt now.
   bool MayBegin(int64_t now_ns, uint64_t own_calls) const;
-  // Calls from now to the boundary of the next attempt, by what the last attempt measured.
+  // Returns the calls from now to the boundary of the next attempt, by what the last attempt measured.
   uint64_t Distance() const;
   SwitchMessage Begin(int64_t now_ns, uint64_t own_calls);
   SwitchMessage Prepare() const;
   SwitchMessage Verdict(uint64_t attempt, bool commit) const;
   SwitchMessage Commit();
   SwitchMessage Abort(SwitchOutcome::End end, int rank);
-  // The first rank that has not answered.
+  // Returns the first rank that has not answered.
   int FirstSilent() const;
   void Measure(const SwitchMessage& answer, uint64_t own_calls);
 
@@ -111,8 +112,8 @@ class SwitchLeader {
   int failures_ = 0;   // failed attempts of wanted_
   int too_near_ = 0;   // those that failed because the boundary was too near
   bool lost_ = false;  // a rank is gone
-  // The distance follows from these, in calls of this rank: when the attempt was asked about, the longest
-  // round trip, and how far a rank was ahead.
+  // The distance is computed from these, in calls of the leader's rank: the call at which the ranks were
+  // asked, the longest round trip, and how far a rank was ahead.
   uint64_t asked_at_ = 0;
   uint64_t round_trip_ = 0;
   uint64_t run_ahead_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that make it safe:
-//  1. The gate is armed before its calls are looked at, and they are looked at before a pledge is sent.
-//  2. A pledged rank drops its boundary on a verdict only. No time-out of its own decides.
-//  3. A rank never pledges an attempt that it has refused, or has called off towards a peer.
+//  1. The gate is armed before its calls are read, and they are read before a pledge is sent.
+//  2. A rank that has pledged drops its boundary only on a verdict, never on a time-out of its own.
+//  3. A rank never pledges an attempt that it has refused or has told a peer will not commit.
 #include "src/decision/switching/switch_member.h"
 
 namespace dynamiccl {
@@ -36,11 +36,11 @@ void SwitchMember::Drop(Refusal why) {
 }
 
 void SwitchMember::Prepare(const SwitchMessage& prepare, bool usable) {
-  // If an earlier attempt still has no verdict, Answer asks for that one.
+  // If an earlier attempt still has no verdict, Answer is about that attempt.
   asked_ = pending() ? pending_ : prepare.attempt;
   if (pending() || prepare.attempt <= heard_) return;
   if (!gate_->idle()) {
-    // The last switch is decided, but its boundary lies ahead. The leader asks again.
+    // The last switch is committed, but its boundary is still ahead. The leader will ask again.
     asked_ = 0;
     return;
   }
@@ -86,13 +86,14 @@ SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {
   SwitchSends sends;
   if (attempt == pending_) return sends;
   if (attempt > heard_) {
-    // Without this rank's pledge the attempt cannot be committed, so from now on the rank never pledges it.
+    // The attempt cannot commit without this rank's pledge, so the rank may decide never to pledge it.
     heard_ = attempt;
     why_ = Refusal::kDecided;
   }
   SwitchMessage verdict = Say(SwitchKind::kVerdict, attempt);
   verdict.commit = attempt == committed_;
-  // No rank waits for an attempt before this rank's commit: that commit needed the pledges of all.
+  // No rank waits for an attempt before this rank's last commit, because that commit needed the pledges of
+  // all ranks.
   if (attempt >= committed_) sends.Add(from, verdict);
   return sends;
 }

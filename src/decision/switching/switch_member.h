@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's part in switching the table of a communicator: it arms the boundary, then pledges, then keeps to
-// the verdict. Protocol and proof obligations: docs/switching.md.
+// One rank's part in switching the table of a communicator: it arms the boundary, pledges, and follows the
+// verdict. Protocol and proof obligations: docs/switching.md.
 #pragma once
 
 #include "src/decision/switching/call_gate.h"
@@ -8,37 +8,37 @@
 
 namespace dynamiccl {
 
-// Nanoseconds after which a pledge or a question without an answer is sent again: some round trips of a slow
-// network.
+// A pledge or a question without an answer is sent again after this many nanoseconds: some round trips of a
+// slow network.
 inline constexpr int64_t kSwitchRepeatNs = 50'000'000;
-// Nanoseconds after which a rank that waits at the boundary asks its peers. That is far above a round trip,
-// so the leader's verdict is late or lost.
+// A rank that waits at the boundary asks its peers after this many nanoseconds. That is far above a round
+// trip, so the leader's verdict is then late or lost.
 inline constexpr int64_t kSwitchAskNs = 10'000'000;
 
-// The member's state for one communicator on one rank, owned by its SwitchThread (plugin/runtime). Control
-// thread only; time is an argument. A pledged rank drops its boundary only on a verdict, so it may wait as
+// The state of one rank for one communicator, owned by its SwitchThread (plugin/runtime). Control thread
+// only; time is an argument. A rank that has pledged drops its boundary only on a verdict, so it may wait as
 // long as the leader is silent and no peer knows the verdict. CallGate::Release ends such a wait.
 class SwitchMember {
  public:
-  // `gate` of this rank's communicator outlives this object.
+  // `gate` is the gate of this rank's communicator; it must outlive this object.
   explicit SwitchMember(CallGate& gate) : gate_(&gate) {}
-  // Copies the state to another gate, for exploring states.
+  // Copies the state to another gate, for tests that explore states.
   SwitchMember(const SwitchMember& other, CallGate& gate) : SwitchMember(other) { gate_ = &gate; }
 
-  // The leader's kPrepare arrived. `usable`: this rank has verified the table of that version. Arms the
-  // boundary; Answer must come after it.
+  // Takes the leader's kPrepare and arms the boundary. `usable`: this rank has verified the table of that
+  // version. Call Answer afterwards.
   void Prepare(const SwitchMessage& prepare, bool usable);
   // Returns what this rank sends to the leader about the last kPrepare: a pledge, a refusal, or nothing.
   SwitchSends Answer();
-  // Takes kVerdict, from the leader or from a peer. True when it committed the attempt that this rank is
-  // pledged to.
+  // Takes a kVerdict from the leader or from a peer. Returns true if it commits the attempt that this rank
+  // has pledged.
   bool TakeVerdict(uint64_t attempt, bool commit);
-  // Takes a peer's kAsk. A rank that has not pledged the attempt never will from then on.
+  // Answers a peer's kAsk. A rank that has not pledged the attempt will never pledge it after this.
   SwitchSends AnswerPeer(int from, uint64_t attempt);
-  // Is called every few milliseconds: repeats the pledge, and asks the peers when this rank waits too long.
+  // Repeats the pledge, and asks the peers if this rank waits too long. Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns);
 
-  // Visits every word of the state but the gate, for exploring states.
+  // Visits every word of the state but the gate, for tests that explore states.
   template <class Visit>
   void VisitState(Visit visit) const {
     for (const uint64_t word : {heard_, pending_, committed_, asked_, boundary_}) visit(word);

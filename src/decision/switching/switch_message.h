@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages about a switch of tables that the ranks of a communicator exchange, as plain values.
-// src/decision/control_messages.h gives their bytes; plugin/runtime owns the connections.
+// The messages that the ranks of a communicator exchange to switch tables, as plain values.
+// src/decision/control_messages.h defines their bytes; plugin/runtime owns the connections.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct SwitchMessage {
   SwitchKind kind = SwitchKind::kPrepare;
   bool commit = false;                 // kVerdict
   Refusal refusal = Refusal::kPassed;  // kRefuse
-  // kPrepare: names a table, whose bytes travel beside the message.
+  // kPrepare: the version of a table, whose bytes travel with the message.
   uint32_t version = 0;
   uint64_t attempt = 0;   // rises from attempt to attempt of a leader
   uint64_t boundary = 0;  // kPrepare: the first call of the new version
@@ -47,14 +47,14 @@ struct SwitchMessage {
 
 inline constexpr int kAllRanks = -1;
 
-// A message and the rank that it goes to.
+// A message and its receiver.
 struct SwitchSend {
   int to = kAllRanks;
   SwitchMessage message;
 };
 
-// The messages that one event makes a machine send: a verdict and the next attempt at most. It holds three
-// and does not allocate; more must not be added.
+// The messages that one event causes: at most a verdict and the next attempt. It holds three without
+// allocating; more must not be added.
 class SwitchSends {
  public:
   void Add(int to, const SwitchMessage& message) { sends_[count_++] = {to, message}; }

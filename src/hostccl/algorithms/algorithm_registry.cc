@@ -41,7 +41,7 @@ constexpr AlgorithmEntry kEntries[] = {
      "1 step, reads S(n-1)/n bytes in peers' memory"},
 };
 
-// The algorithm field has no meaning here: rank order replaces whatever was chosen.
+// The algorithm field has no meaning here: these rows replace whatever algorithm was chosen.
 constexpr AlgorithmEntry kOrdered[] = {
     {Collective::kAllReduce,
      Algorithm::kUndefined,
@@ -62,7 +62,7 @@ std::span<const AlgorithmEntry> AllAlgorithms() {
 
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes) {
   switch (algorithm) {
-    // One node, because the switch that NVLS stands for does not reach further.
+    // One node only, because the switch that NVLS uses connects the devices of one node.
     case Algorithm::kNvls:
       return n_nodes == 1 && n_ranks > 1;
     case Algorithm::kNvlsTree:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry says which coroutines run a collective with an algorithm. It has one row for each pair that
+// The registry lists the coroutines that run a collective with an algorithm, one row for each pair that
 // hostccl has. To add an algorithm, write its coroutine (algorithms.h), add a row here, and list the pair in
 // SupportedConfigs (hostccl_constants.h).
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace dynamiccl::hostccl {
 
-// This is the coroutine of an algorithm. It does this rank's part of a call on one channel.
+// The coroutine of an algorithm. It does this rank's part of a call on one channel.
 using AlgorithmBody = Lane (*)(Primitives&, const ChannelWork&);
 
-// Describes one row of the table.
+// One row of the table.
 struct AlgorithmEntry {
   Collective collective;
   Algorithm algorithm;
@@ -27,12 +27,12 @@ struct AlgorithmEntry {
 
 // Returns the whole table.
 std::span<const AlgorithmEntry> AllAlgorithms();
-// Null when hostccl does not have the pair.
+// Returns null if hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);
-// Returns whether the algorithm exists on a communicator of this shape, as in NCCL.
+// Returns true if the algorithm exists on a communicator of this shape, as in NCCL.
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes);
 
-// Returns what runs under HOSTCCL_SUM=rank_order in place of the chosen algorithm; null for collectives that
+// Returns what runs in place of the chosen algorithm under HOSTCCL_SUM=rank_order; null for collectives that
 // do not reduce.
 const AlgorithmEntry* FindOrderedAlgorithm(Collective collective);
 

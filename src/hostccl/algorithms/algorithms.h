@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms, one coroutine each. All ranks call it with the same call, and it does this rank's part on
-// one channel. `work` must outlive the lane. docs/algorithms.md explains them.
+// The algorithms, one coroutine each. All ranks start the coroutine for the same call, and each coroutine
+// does its rank's part on one channel. `work` must outlive the lane. docs/algorithms.md explains the
+// algorithms.
 #pragma once
 
 #include "src/hostccl/algorithms/channel_work.h"
@@ -24,19 +25,20 @@ Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 Lane PatAllGather(Primitives& peers, const ChannelWork& work);
 Lane PatReduceScatter(Primitives& peers, const ChannelWork& work);
 
-// NVLS: the ranks of one node work on each other's buffers, or through `slots` where the buffers cannot be
-// reached.
+// NVLS: the ranks of one node access each other's buffers directly, or through `slots` if the buffers cannot
+// be reached.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work);
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work);
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work);
 
-// NVLSTree: NVLS on each node and a tree between the nodes; side by side on a channel, up first.
+// NVLSTree: NVLS on each node and a tree between the nodes. The two lanes run side by side on a channel, up
+// first.
 Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work);
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work);
 
-// HOSTCCL_SUM=rank_order: these replace every algorithm that reduces.
+// HOSTCCL_SUM=rank_order: these replace every algorithm that reduces. Their result is the same for every
+// algorithm, protocol and number of channels.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
-// The result is the same for every algorithm, protocol and number of channels.
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work);
 

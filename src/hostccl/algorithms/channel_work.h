@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of one collective call that one channel carries, as an algorithm sees it, and how the share is
-// cut into chunks.
+// The share of one collective call that one channel carries, in the form that an algorithm gets, and how the
+// share is cut into chunks.
 //
-// A ReduceScatter of 3 ranks over 2 channels, as rank 1 sees its send buffer (one block for each rank):
+// Example: a ReduceScatter of 3 ranks over 2 channels. The send buffer of rank 1 has one block for each rank:
 //   block 0          block 1          block 2
 //   |ch 0 . ch 1|    |ch 0 . ch 1|    |ch 0 . ch 1|
 //    begin..end of channel 0 is the same range of elements in every block
@@ -22,7 +22,7 @@ namespace dynamiccl::hostccl {
 
 class NodeExchange;
 
-// Made by the channel's lane for each call; the algorithm only reads it. Elements [begin, end) of each block
+// The channel's lane makes it for each call; the algorithm only reads it. Elements [begin, end) of each block
 // belong to this channel. A block is what one rank contributes to AllGather or receives from ReduceScatter;
 // other collectives have a single block.
 struct ChannelWork {
@@ -45,7 +45,7 @@ struct ChannelWork {
   std::span<const std::vector<int>> nodes;  // ranks of each node, ascending
   int node_index = 0;                       // of this rank's node in `nodes`
 
-  // Address of an element of the send or receive buffer.
+  // Returns the address of an element of the send or receive buffer.
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }
   // Returns the rank at this distance along the ring; `distance` is from -n_ranks to n_ranks.
@@ -64,7 +64,7 @@ struct Chunk {
   size_t count = 0;
 };
 
-// Bytes. Chunks are whole cache lines, so that neighbouring chunks do not share one.
+// Bytes. Chunks are whole cache lines, so neighbouring chunks never share a line.
 constexpr size_t kChunkGranuleBytes = 64;
 
 // Walks over the channel's range in rounds. Each round is split into `per_round` chunks of at most
@@ -79,7 +79,7 @@ class ChunkRounds {
         granule_(std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes)),
         next_(work.begin) {}
 
-  // Goes to the next round; false after the last.
+  // Moves to the next round; returns false after the last one.
   bool Next() {
     if (next_ >= end_) return false;
     begin_ = next_;
@@ -88,7 +88,7 @@ class ChunkRounds {
     next_ = std::min(end_, begin_ + chunk_ * per_round_);
     return true;
   }
-  // Chunk number `index` of this round.
+  // Returns chunk number `index` of this round.
   Chunk At(int index) const {
     const size_t offset = std::min(next_, begin_ + chunk_ * static_cast<size_t>(index));
     return {offset, std::min(chunk_, next_ - offset)};

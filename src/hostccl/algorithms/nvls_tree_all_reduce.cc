@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllReduce in the place of NVLSTree (docs/algorithms.md):
-// - On each node one rank for each share, its head, sums the share from the buffers of the node's ranks.
+// - On each node, each share has one rank as its head, which sums the share from the buffers of the node's
+//   ranks.
 // - The heads of a share sum over a binary tree between the nodes.
 // - Each head stores the result into the buffers of its node's ranks.
-// Going up and coming down are two lanes, so that chunks follow each other.
+// The ways up and down are two lanes, so that chunks are pipelined.
 #include <algorithm>
 #include <vector>
 
@@ -13,8 +14,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// This rank's place: the heads of share j are the ranks number j of each node. A node with few ranks limits
-// the number of shares.
+// This rank's role. The heads of share j are the ranks with number j on each node, so the node with the
+// fewest ranks limits the number of shares.
 class HeadShare {
  public:
   HeadShare(const ChannelWork& work, size_t chunk) : work_(work), chunk_(chunk), heads_(work.n_ranks) {
@@ -27,7 +28,7 @@ class HeadShare {
   Chunk Share(int head) const {
     return ShareOf({work_.begin, work_.end - work_.begin}, work_.element_bytes, head, heads_);
   }
-  // Chunk number `round` of a share; empty after the last.
+  // Returns chunk number `round` of a share; empty after the last one.
   Chunk ChunkAt(int head, size_t round) const {
     const Chunk share = Share(head);
     const size_t begin = std::min(share.count, round * chunk_);
@@ -37,8 +38,8 @@ class HeadShare {
   // Number of chunks of share 0, which is the longest.
   size_t rounds() const { return (Share(0).count + chunk_ - 1) / chunk_; }
 
-  // Returns the tree over the nodes, with the heads' ranks. Shares alternate between the two complementary
-  // trees.
+  // Returns the tree over the nodes in terms of the heads' ranks. Shares alternate between the two
+  // complementary trees.
   TreeNeighbours Tree() const {
     const int head = work_.node->self();
     const int n_nodes = static_cast<int>(work_.nodes.size());
@@ -62,7 +63,7 @@ Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
-// Returns how many bytes this rank reads and writes in the call: its input and its output.
+// Returns the number of bytes that this rank reads and writes in the call: its input and its output.
 size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }
@@ -86,7 +87,7 @@ void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& r
   node.StoreUnmapped(at, from, chunk.count * work.element_bytes);
 }
 
-// Memory for the way through slots: the members' inputs as they come in, and the node's sum.
+// Buffers for the way through slots: the members' inputs as they arrive, and the node's sum.
 struct SlotBuffers {
   SlotBuffers(const Primitives& slots, const ChannelWork& work)
       : chunk_bytes(slots.MaxChunk() * work.element_bytes),
@@ -100,7 +101,7 @@ struct SlotBuffers {
   std::vector<std::byte> sum;
 };
 
-// Sums one chunk in the order of the members: what came in and this rank's own input.
+// Sums one chunk in the order of the members: the received inputs and this rank's own input.
 void SumReceived(const Reduction& reduction, const ChannelWork& work, const Chunk& chunk,
                  SlotBuffers& buffers) {
   const NodeExchange& node = *work.node;
@@ -122,8 +123,8 @@ void SumReceived(const Reduction& reduction, const ChannelWork& work, const Chun
                      false);
 }
 
-// One chunk of this head's share: it collects the members' inputs, takes part in the tree between the nodes,
-// and sends the result to the members.
+// Handles one chunk of this head's share: collects the members' inputs, takes part in the tree between the
+// nodes, and sends the result to the members.
 Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeighbours& tree, Chunk chunk,
                       SlotBuffers& buffers) {
   const NodeExchange& node = *work.node;
@@ -148,8 +149,8 @@ Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeig
   }
 }
 
-// This is for nodes whose members cannot reach each other's memory: inputs and results go through slots,
-// chunk by chunk. The messages between the nodes stay the same, since other nodes may not need this.
+// For nodes whose members cannot reach each other's memory: inputs and results go through slots, chunk by
+// chunk. The messages between the nodes stay the same, because other nodes may not need slots.
 Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
   const HeadShare place(work, slots.MaxChunk());
   const NodeExchange& node = *work.node;
@@ -217,7 +218,7 @@ Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
   if (is_root) co_await node.Finish(stored_ns);
 }
 
-// Runs beside NvlsTreeUp. A chunk that comes down was summed before, so calls in place are safe.
+// Runs beside NvlsTreeUp. A chunk was summed before it comes down, so calls in place are safe.
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file holds what the one-pass algorithms share: which elements a rank of the node works on, in which
-// pieces, and the sum over all ranks' buffers (docs/algorithms.md).
+// The common parts of the one-pass algorithms: which elements a rank of the node works on, in which pieces,
+// and the sum over all ranks' buffers (docs/algorithms.md).
 #pragma once
 
 #include <array>
@@ -13,23 +13,24 @@
 
 namespace dynamiccl::hostccl {
 
-// The part of `range` that member `index` of `n` works on. Every part but the last has whole cache lines.
+// Returns the part of `range` for member `index` of `n`. Every part but the last consists of whole cache
+// lines.
 Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n);
 
 // Walks over a range in pieces. On emulated links each piece is a message from every other rank of the node
-// exchange, and a few messages are under way ahead of the piece that is worked on. The object is a local
-// variable of a lane, that is, of an algorithm's coroutine (src/hostccl/lane.h).
+// exchange, and a few messages are booked ahead of the present piece. The object is a local variable of a
+// lane, that is, of an algorithm's coroutine (src/hostccl/lane.h).
 class NodePieces {
  public:
   NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes);
 
-  // Goes to the next piece; false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
+  // Moves to the next piece; returns false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
   bool Next();
   const Chunk& piece() const { return piece_; }
   int64_t arrival_ns() const { return arrivals_[(next_ - 1) % kAhead]; }
 
  private:
-  // Messages under way: as many as a FIFO has slots.
+  // Number of messages under way: as many as a FIFO has slots.
   static constexpr size_t kAhead = kSlots;
 
   Chunk PieceAt(size_t index) const;
@@ -50,12 +51,12 @@ class NodePieces {
 class NodeSum {
  public:
   // Make it after Announce. `touched_bytes` is what this rank reads and writes in the call; a large call
-  // stores past the caches. `reduction` must outlive the object.
+  // writes past the caches. `reduction` must outlive the object.
   NodeSum(NodeExchange& node, const Reduction& reduction, size_t touched_bytes);
 
-  // Stores the sum of elements [from, from + count) of all send buffers to each output. `is_final`: the
-  // operator's division is due. Call it between Enter and Leave. After a failure of the node nothing is
-  // stored.
+  // Stores the sum of elements [from, from + count) of all send buffers to each output. `is_final`: also
+  // applies the operator's division. Call it between Enter and Leave. After a failure of the node it stores
+  // nothing.
   void Run(size_t from, size_t count, std::span<std::byte* const> outputs, bool is_final);
 
  private:
@@ -67,12 +68,13 @@ class NodeSum {
   std::vector<const ElementValue*> multipliers_;  // empty: the operator has none
 };
 
-// The three algorithms for calls that NodeExchange::Carries.
+// The three algorithms for calls for which NodeExchange::Carries is true.
 Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work);
 Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work);
 Lane CarriedAllGather(Primitives& slots, const ChannelWork& work);
 
-// Combination::streamed for all outputs: set if a call that touches this much should write past the caches.
+// Returns Combination::streamed for all outputs: all bits if a call that touches this much should write past
+// the caches.
 uint64_t StreamedOutputs(size_t touched_bytes);
 
 }  // namespace dynamiccl::hostccl

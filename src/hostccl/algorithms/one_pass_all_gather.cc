@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllGather in the place of NVLS: each rank copies all ranks' blocks from their buffers (docs/algorithms.md).
-// One step; each rank reads (n-1)/n of the result from its peers' memory. Where buffers cannot be reached the
-// ring runs instead.
+// It has one step; each rank reads (n-1)/n of the result from its peers' memory. If buffers cannot be
+// reached, the ring runs instead.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -26,7 +26,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
   }
 }
 
-// Works on the members' buffers where they are; the ring takes over where they cannot be reached.
+// Reads the members' buffers directly; the ring takes over if they cannot be reached.
 Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -46,7 +46,7 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
+// A call of few bytes sends the data with the announcement; a larger one reads the buffers in place.
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? CarriedAllGather(slots, work)

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllReduce in the place of NVLS: each rank sums a share of the elements from all ranks' buffers and stores
-// the result to all of them (docs/algorithms.md). Calls in place are safe, because a share is read and
-// written by its rank alone. Where buffers cannot be reached the ordered algorithm runs instead, which gives
-// the same bits.
+// the result to all of them (docs/algorithms.md). Calls in place are safe, because only one rank reads and
+// writes a share. If buffers cannot be reached, the ordered algorithm runs instead and gives the same bits.
 #include "src/hostccl/algorithms/algorithms.h"
 #include "src/hostccl/algorithms/one_pass.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
-// Works on the members' buffers where they are. Each piece is summed into all mapped outputs in one pass,
-// then copied to the members whose buffers are not mapped.
+// Works on the members' buffers directly. Each piece is summed into all mapped outputs in one pass, then
+// copied to the members whose buffers are not mapped.
 Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -44,7 +43,7 @@ Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Chooses between the two ways: few bytes travel with the announcement, more are moved in place.
+// A call of few bytes sends the data with the announcement; a larger one works on the buffers in place.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? CarriedAllReduce(slots, work)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms for few bytes. The data go with the announcement, so a call has one step, and no
-// rank waits for another one to have finished reading (docs/algorithms.md; buffer_board.h says why that is
-// safe).
+// The one-pass algorithms for few bytes. The data travel with the announcement, so a call has one step, and
+// no rank waits until another one has finished reading (docs/algorithms.md; buffer_board.h explains why that
+// is safe).
 #include <cstring>
 #include <vector>
 
@@ -40,7 +40,7 @@ Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
   SumCarried(node, slots.reduction(), 0, work.Output(work.begin), count);
 }
 
-// A parcel has the sender's part of every rank's block, one after the other.
+// A parcel has the sender's part of every rank's block, one after another.
 Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   const size_t count = work.end - work.begin;

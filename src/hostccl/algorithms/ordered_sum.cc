@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The owner's accumulator for one chunk, in the frame of a lane.
+// The owner's accumulator for one chunk. It lives in the frame of a lane.
 class OrderedAccumulator {
  public:
   OrderedAccumulator(const ChannelWork& work, size_t max_chunk)
@@ -18,19 +18,19 @@ class OrderedAccumulator {
         term_(sum_.size()),
         received_(max_chunk * work.element_bytes) {}
 
-  // Room for one rank's chunk as it comes in.
+  // A buffer for one rank's chunk on arrival.
   std::byte* received() { return received_.data(); }
-  // Adds one rank's chunk; the first one replaces what was there.
+  // Adds one rank's chunk; the first chunk replaces the old sum.
   void Add(const std::byte* data, size_t count, bool is_first) {
     kernels_.widen(is_first ? sum_.data() : term_.data(), data, count);
     if (!is_first) kernels_.reduction.Combine(sum_.data(), sum_.data(), term_.data(), count);
   }
-  // Adds this rank's own input in the form in which the other ranks receive theirs.
+  // Adds this rank's own input, scaled in the same way as the inputs that other ranks send.
   void AddOwn(const Reduction& reduction, const std::byte* data, size_t count, bool is_first) {
     reduction.ScaleOwn(received_.data(), data, count);
     Add(received_.data(), count, is_first);
   }
-  // Divides if the operator does, rounds, and stores the result.
+  // Applies the operator's division, if it has one, rounds, and stores the result.
   void Finish(std::byte* out, size_t count) {
     const std::byte* const sum = sum_.data();
     std::byte* const divided = sum_.data();

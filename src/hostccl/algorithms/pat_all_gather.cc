@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PAT AllGather: blocks go down their trees, the farthest step first, so that little is sent far: one block
-// over a distance of n/2, two over n/4, ..., n/2 blocks to the neighbour (docs/algorithms.md, pat_tree.h).
-// Blocks are received where they belong; only small ones are put together first.
+// PAT AllGather: blocks go down their trees, the farthest step first, so that little data travel far: one
+// block over a distance of n/2, two over n/4, ..., n/2 blocks to the neighbour (docs/algorithms.md,
+// pat_tree.h). Blocks are received directly into the result; only small ones are first combined into one
+// message.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -10,12 +11,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Addresses of the trees' blocks on this rank, for one chunk of each block.
+// The addresses of the trees' blocks on this rank, for one chunk of each block.
 class Gathered {
  public:
   Gathered(const ChannelWork& work, Chunk chunk) : work_(work), chunk_(chunk) {}
 
-  // The block whose root is `distance` ranks before this one.
+  // Returns the block whose root is `distance` ranks before this one.
   std::byte* Block(int distance) const {
     return work_.Output(static_cast<size_t>(work_.Neighbour(-distance)) * work_.count + chunk_.offset);
   }

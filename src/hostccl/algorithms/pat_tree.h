@@ -31,21 +31,21 @@ constexpr int PairsOfSpan(int n_ranks, int span) {
   return (n_ranks - span + 2 * span - 1) / (2 * span);
 }
 
-// Bytes. Below this, posting a message costs more than copying its data once more, so blocks are sent
-// together up to this size.
+// Bytes. For smaller blocks, posting a message costs more than copying the data once more. So such blocks are
+// sent together in messages of up to this size.
 inline constexpr size_t kAggregateBytes = 64 << 10;
 
-// The memory in which the blocks of one message are put together. It lives in the frame of a lane.
+// The memory in which the blocks of one message are combined. It lives in the frame of a lane.
 class Aggregation {
  public:
   Aggregation(const ChannelWork& work, size_t max_chunk)
       : element_bytes_(work.element_bytes), staging_(std::max(kAggregateBytes, max_chunk * element_bytes_)) {}
 
-  // How many blocks of `count` elements go in a message, at least 1; the same on all ranks.
+  // Returns how many blocks of `count` elements go in a message, at least 1; the same on all ranks.
   int PerMessage(size_t count) const {
     return static_cast<int>(std::clamp<size_t>(kAggregateBytes / (count * element_bytes_), 1, 1 << 20));
   }
-  // Place of block `index` in the message.
+  // Returns the place of block `index` in the message.
   std::byte* Part(int index, size_t count) {
     return staging_.data() + static_cast<size_t>(index) * count * element_bytes_;
   }

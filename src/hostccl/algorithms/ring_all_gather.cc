@@ -8,7 +8,7 @@ namespace dynamiccl::hostccl {
 Lane RingAllGather(Primitives& ring, const ChannelWork& work) {
   ring.Connect(work.RingFrom(), work.RingTo());
   ChunkRounds rounds(work, 1, ring.MaxChunk());
-  // Place of a rank's block in the result.
+  // Returns the place of a rank's block in the result.
   auto block = [&work](int rank, Chunk chunk) {
     return work.Output(static_cast<size_t>(rank) * work.count + chunk.offset);
   };

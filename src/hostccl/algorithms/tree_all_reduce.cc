@@ -8,7 +8,7 @@ namespace dynamiccl::hostccl {
 
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work) {
   const bool is_root = work.tree.parent < 0;
-  // The root turns the stream round: its children are below it in both directions.
+  // At the root the data turn round: it receives from its children and sends to them.
   tree.Connect(work.TreeChildren(), is_root ? work.TreeChildren() : work.TreeParent());
   ChunkRounds rounds(work, 1, tree.MaxChunk());
   while (rounds.Next()) {

@@ -12,7 +12,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The first candidate that opens; RTLD_LOCAL, so that two plugins cannot see each other's symbols.
+// Opens the first candidate that can be opened. RTLD_LOCAL prevents two plugins from seeing each other's
+// symbols.
 std::optional<DynamicLibrary> OpenFirst(const PluginKind& kind, const std::vector<std::string>& candidates) {
   for (const std::string& name : candidates) {
     auto library =

@@ -10,9 +10,9 @@
 
 namespace dynamiccl::hostccl {
 
-// The first candidate of the kind that opens, otherwise the first network plugin that does, which may contain
-// a tuner or a profiler too. Nothing when neither opens or the variable says "none". Attempts are logged as
-// NCCL does.
+// Opens the first candidate of the kind that can be opened, else the first such network plugin, which may
+// also contain a tuner or a profiler. Returns nothing if none can be opened or the variable is "none".
+// Attempts are logged like in NCCL.
 std::optional<DynamicLibrary> OpenPluginLibrary(const PluginKind& kind);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an event descriptor of the newest profiler interface becomes one of an older version. The adapters
+// Converts an event descriptor of the newest profiler interface to an older version. The adapters
 // (profiler_v*.cc) share these parts, as templates over the older structures.
 #pragma once
 
@@ -9,7 +9,8 @@ namespace dynamiccl::hostccl {
 
 using NewestDescriptor = ncclProfilerEventDescr_v7_t;
 
-// Fills the common head for versions 1 to 4. They have one level less: tasks belong to the Group event.
+// Fills in the common head for versions 1 to 4. They have one level less: the parent of a task is the Group
+// event.
 template <typename Old>
 Old FlatHead(const NewestDescriptor& event) {
   Old old{};
@@ -21,7 +22,7 @@ Old FlatHead(const NewestDescriptor& event) {
   return old;
 }
 
-// A collective for versions 2 and later, whose names are strings.
+// Copies a collective for versions 2 and later, whose names are strings.
 template <typename Coll>
 void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.seqNumber = event.coll.seqNumber;
@@ -36,7 +37,7 @@ void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.proto = event.coll.proto;
 }
 
-// A point-to-point operation for versions 2 and later.
+// Copies a point-to-point operation for versions 2 and later.
 template <typename P2p>
 void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.func = event.p2p.func;
@@ -46,8 +47,8 @@ void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.peer = event.p2p.peer;
 }
 
-// Groups and tasks for versions 2 and 3; false for other events. The communicator's name and hash stay empty,
-// as in NCCL since version 4.
+// Converts groups and tasks for versions 2 and 3; returns false for other events. The communicator's name and
+// hash stay empty, as in NCCL since version 4.
 template <typename Old>
 bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   old = FlatHead<Old>(event);
@@ -66,7 +67,7 @@ bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// API events for versions 5 and 6; false for other events.
+// Converts API events for versions 5 and 6; returns false for other events.
 template <typename Old>
 bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   switch (event.type) {
@@ -97,7 +98,7 @@ bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// Everything that versions 5 and 6 know; false for other events.
+// Converts all events that versions 5 and 6 know; returns false for others.
 template <typename Old>
 bool ConvertWithParents(const NewestDescriptor& event, Old& old) {
   old = Old{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading of the profiler plugin, once a process.
+// Loads the profiler plugin, once per process.
 #include "src/hostccl/plugin_host/profiler_plugin.h"
 
 #include <mutex>
@@ -10,19 +10,19 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Newest first; the first that the library exports is used.
+// Newest first; the first version that the library exports is used.
 constexpr bool (*kAdapters[])(const DynamicLibrary&, ProfilerInterface&) = {
     FindProfilerV7, FindProfilerV6, FindProfilerV5, FindProfilerV4,
     FindProfilerV3, FindProfilerV2, FindProfilerV1};
 
-// Owns the library together with the functions found in it, so that it is closed after the last copy of the
-// pointer is gone.
+// Owns the library together with the functions found in it, so that the library is closed after the last copy
+// of the pointer is gone.
 struct LoadedProfiler {
   DynamicLibrary library;
   ProfilerInterface interface;
 };
 
-// Opens the library and takes the newest version; null, with a line in the log, when there is none.
+// Opens the library and takes the newest version; logs a line and returns null if there is none.
 std::shared_ptr<const ProfilerInterface> Load() {
   auto library = OpenPluginLibrary(kProfilerPlugin);
   if (!library) return nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded profiler plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl
-// speaks the newest form of the interface, whatever version the library exports; each older version is one
-// adapter file.
+// A loaded profiler plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl uses
+// the newest form of the interface, whatever version the library exports. Each older version has an adapter
+// file.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The plugin in the newest form; `version` is that of the symbol that was found. Events and states that a
-// version does not know end in its adapter, with a null handle.
+// The plugin in the newest form; `version` is the version of the symbol that was found. The adapter drops
+// events and states that its version does not know, and returns a null handle.
 struct ProfilerInterface {
   ncclProfiler_v7_t functions{};
   int version = 0;

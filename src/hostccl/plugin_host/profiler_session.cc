@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The plugin writes it through the pointer that its init got, and knows nothing of std::atomic.
+// The plugin writes the mask through the pointer that its init received, as a plain int.
 int activation_mask = 0;
 
 }  // namespace
@@ -59,7 +59,7 @@ void ProfilerSession::RecordTime(void* handle, ncclProfilerEventState_t state, i
 
 void ProfilerSession::Finalize() {
   if (profiler_ == nullptr) return;
-  // A plugin that set no context is not told, as in NCCL.
+  // As in NCCL, finalize is not called for a plugin that set no context.
   if (context_ != nullptr) profiler_->functions.finalize(context_);
   profiler_.reset();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's conversation with the profiler plugin: init, events, finalize.
+// One communicator's calls of the profiler plugin: init, events, finalize.
 #pragma once
 
 #include <array>
@@ -12,11 +12,12 @@
 
 namespace dynamiccl::hostccl {
 
-// The communicator and its groups share it. What the plugin returns from events is ignored: a profiler never
-// makes a collective fail. Functions may be called from any thread, except where the comment says otherwise.
+// The communicator and its groups share it. Results of the plugin's event functions are ignored: a profiler
+// never makes a collective fail. Any thread may call the functions, unless the comment says otherwise.
 class ProfilerSession {
  public:
-  // Calls the plugin's init. Null without a plugin and when init fails, which is logged. `name` may be null.
+  // Calls the plugin's init. Returns null without a plugin, or if init fails, which is logged. `name` may be
+  // null.
   static std::shared_ptr<ProfilerSession> Open(const CommunicatorInfo& info, const char* name);
   ProfilerSession(std::shared_ptr<const ProfilerInterface> profiler, void* context, int rank)
       : profiler_(std::move(profiler)), context_(context), rank_(rank) {}
@@ -24,8 +25,8 @@ class ProfilerSession {
   ProfilerSession(const ProfilerSession&) = delete;
   ProfilerSession& operator=(const ProfilerSession&) = delete;
 
-  // The kinds of events that are wanted now. It is one number for the process, and the plugin may change it
-  // at any time.
+  // Returns the kinds of events that the plugin wants now. There is one mask for the process, and the plugin
+  // may change it at any time.
   static int mask();
 
   // Starts an event. The handle may be null; Stop and Record then do nothing.
@@ -38,7 +39,7 @@ class ProfilerSession {
   // Returns the number of earlier collectives of this kind. Only the thread that ends groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
-  // Calls the plugin's finalize, once, when no event is open. The library may be closed by it.
+  // Calls the plugin's finalize, once, when no event is open. This may close the library.
   void Finalize();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 1, which has numbers instead of names. Of the states it knows only those of
-// proxies, which hostccl does not have, so states are dropped.
+// Adapter for profiler version 1, which has numbers instead of names. The only states that it knows are those
+// of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v1.h"
 
 #include "src/collective/algorithm.h"
@@ -21,7 +21,7 @@ ncclResult_t Init(void** context, uint64_t, int* mask, const char*, int, int, in
   return found->init(context, mask);
 }
 
-// The number of a name that hostccl itself wrote, so the name is always known.
+// Returns the number of a name. hostccl itself wrote the name, so it is always known.
 template <typename T>
 uint8_t NumberOf(std::optional<T> (*parse)(std::string_view), const char* name) {
   return static_cast<uint8_t>(parse(name).value());
@@ -68,7 +68,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// There is no state that version 1 knows and hostccl sends.
+// hostccl sends no state that version 1 knows.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

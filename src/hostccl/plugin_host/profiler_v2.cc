@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 2: as version 3, without kernel events. Of the states it knows only those of
-// proxies, which hostccl does not have, so states are dropped.
+// Adapter for profiler version 2: like version 3, without kernel events. The only states that it knows are
+// those of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v2.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -27,7 +27,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// There is no state that version 2 knows and hostccl sends.
+// hostccl sends no state that version 2 knows.
 ncclResult_t IgnoreState(void*, ncclProfilerEventState_t, ncclProfilerEventStateArgs_v7_t*) {
   return ncclSuccess;
 }

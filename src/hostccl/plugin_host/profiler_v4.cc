@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 4: as version 5, without API events, and with the hash behind the mask in
-// init. Of the states it gets the end of a kernel only.
+// Adapter for profiler version 4: like version 5, without API events, and with the hash behind the mask in
+// init. It gets only one state, the end of a kernel.
 #include "src/nccl_abi/profiler_v4.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -47,7 +47,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// States of other events do not exist in this version and are dropped.
+// This version does not have the states of other events, so they are dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state != ncclProfilerKernelChStop) return ncclSuccess;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 5: as version 6, without copy-engine collectives.
+// Adapter for profiler version 5: like version 6, without copy-engine collectives.
 #include "src/nccl_abi/profiler_v5.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -16,7 +16,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return ConvertWithParents(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// Kernel phases are unknown to this version.
+// This version does not know kernel phases.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state == ncclProfilerKernelPhaseStop) return ncclSuccess;

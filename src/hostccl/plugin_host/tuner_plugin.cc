@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading of the tuner plugin, once a process.
+// Loads the tuner plugin, once per process.
 #include "src/hostccl/plugin_host/tuner_plugin.h"
 
 #include <mutex>
@@ -10,14 +10,14 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Owns the library together with the functions found in it, so that it is closed after the last copy of the
-// pointer is gone.
+// Owns the library together with the functions found in it, so that the library is closed after the last copy
+// of the pointer is gone.
 struct LoadedTuner {
   DynamicLibrary library;
   TunerInterface interface;
 };
 
-// Opens the library and takes the newest version; null, with a line in the log, when there is none.
+// Opens the library and takes the newest version; logs a line and returns null if there is none.
 std::shared_ptr<const TunerInterface> Load() {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;

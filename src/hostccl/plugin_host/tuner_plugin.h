@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded tuner plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl sees
+// A loaded tuner plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl uses
 // the newest form of the interface, whatever version the library exports (src/nccl_plugin/tuner_interface.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls into the tuner plugin, and the checks that keep a plugin from choosing what is impossible.
+// Calls of the tuner plugin, and the checks that keep a plugin from choosing an impossible pair.
 #include "src/hostccl/plugin_host/tuner_session.h"
 
 #include <algorithm>
@@ -11,16 +11,16 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// NCCL goes on with these two results. Any other one fails the user's collective, whatever NCCL's header
-// says.
+// NCCL continues after these two results. Any other result fails the user's collective, whatever NCCL's
+// header says.
 bool Accepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
 }  // namespace
 
-// The plugin gets the model as constants. Only if it changed them are they read back: Hopper's row, in the
-// column of the number of nodes, as NCCL would use them.
+// Passes the model to the plugin as constants. They are read back only if the plugin changed them: Hopper's
+// row, in the column of the number of nodes, like NCCL would use them.
 ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& model,
                                 std::optional<TunerSession>& session) {
   auto tuner = AcquireTuner();
@@ -54,8 +54,8 @@ TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& ta
   }
   for (size_t a = 0; a < table.microseconds.size(); ++a) {
     for (size_t p = 0; p < table.microseconds[a].size(); ++p) {
-      // NCCL up to 2.30 believes a plugin that prices an impossible pair, and crashes. hostccl restores the
-      // entry.
+      // If a plugin prices an impossible pair, NCCL up to 2.30 uses the pair and crashes. hostccl restores
+      // the entry.
       if (table.microseconds[a][p] < 0) answer.table.microseconds[a][p] = -1;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's conversation with the tuner plugin: init, questions, finalize, with the behaviour of
-// NCCL 2.28 to 2.32.
+// One communicator's calls of the tuner plugin: init, questions, finalize, with the behaviour of NCCL 2.28 to
+// 2.32.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl::hostccl {
 
-// Holds the arguments of getCollInfo.
+// The arguments of getCollInfo.
 struct TunerQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -20,15 +20,15 @@ struct TunerQuestion {
   bool registered = false;  // regBuff
 };
 
-// Holds what the plugin made of one question.
+// The plugin's answer to one question.
 struct TunerAnswer {
   ncclResult_t result = ncclSuccess;
-  CostTable table;   // entries that came in as impossible stay impossible
+  CostTable table;   // entries that were impossible stay impossible
   int channels = 0;  // 0: the plugin leaves the number to NCCL
 };
 
-// The planner owns it; the thread that ends groups calls it. Finalize is called at the latest by the
-// destructor.
+// The planner owns it; the thread that ends groups calls it. The destructor calls Finalize if nobody did
+// before.
 class TunerSession {
  public:
   TunerSession(std::shared_ptr<const TunerInterface> tuner, void* context)
@@ -36,22 +36,22 @@ class TunerSession {
   TunerSession(TunerSession&&) = default;
   ~TunerSession() { Finalize(); }
 
-  // Calls the plugin's init, which may edit the constants of `model`. Returns ncclSuccess and no session when
-  // there is no plugin, and the plugin's error when init fails.
+  // Calls the plugin's init, which may edit the constants of `model`. Returns ncclSuccess without a session
+  // if there is no plugin, and the plugin's error if init fails.
   static ncclResult_t Open(const CommunicatorInfo& info, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
   // Lets the plugin change a copy of the table.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
-  // Returns whether the plugin decides chunk sizes (version 6 with getChunkSize).
+  // Returns true if the plugin decides chunk sizes (version 6 with getChunkSize).
   bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
-  // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` is the preset and then
-  // the answer.
+  // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` holds the default and
+  // then the answer.
   ncclResult_t AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
                         size_t& chunk_bytes);
 
-  // Calls the plugin's finalize, once. The library may be closed by it.
+  // Calls the plugin's finalize, once. This may close the library.
   void Finalize();
 
  private:

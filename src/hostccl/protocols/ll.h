@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The LL protocol. Every 8-byte store carries 4 bytes of data and a 4-byte flag, so the receiver needs no
-// look at a counter. Latency is lower than with Simple, at twice the bytes (NCCL's prims_ll.h).
+// counter. Latency is lower than with Simple, at twice the bytes (NCCL's prims_ll.h).
 #pragma once
 
 #include <array>
@@ -17,27 +17,27 @@ class LlPrimitives final : public Primitives {
   bool Advance() override;
 
  private:
-  // Lines that are waited for, combined and passed on together. 256 bytes of data keep the latency of a line
-  // low and give the reduction something to vectorise.
+  // Number of lines that are awaited, combined and passed on together. 256 bytes of data keep the latency of
+  // a line low and are enough for the reduction to use vectors.
   static constexpr size_t kBlockLines = 64;
   using Block = std::array<std::byte, kBlockLines * kLlLineData>;
 
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
+  // Returns true if there is credit to send and, on emulated links, the messages have arrived.
   bool SlotReady();
-  // Moves one block of `count` elements; false when lines of it have not come.
+  // Moves one block of `count` elements; returns false if some of its lines have not arrived.
   bool MoveBlock(size_t count);
-  // Copies the block of each sending peer to its place in `to`; false when lines are missing.
+  // Copies the block of each sending peer to its place in `to`; returns false if lines are missing.
   bool ReceiveBlock(std::byte* const* to, size_t bytes) const;
   // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes) const;
-  // Returns whether what is received already is the result.
+  // Returns true if the received data are already the result.
   bool only_receives() const {
     return step_.src == nullptr && step_.dst != nullptr && from_[1] == nullptr && !step_.is_final;
   }
-  // Returns whether the source is sent as it is and nothing else happens.
+  // Returns true if the source is sent unchanged and nothing else happens.
   bool only_sends() const {
     return !step_.receives && step_.dst == nullptr && !step_.is_final && SourceMultiplier() == nullptr;
   }

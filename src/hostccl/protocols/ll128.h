@@ -3,8 +3,8 @@
 // waits for a line instead of a slot, at 128/120 of the bytes.
 //
 // A GPU may rely on a warp's 128-byte store becoming visible as a whole; no CPU promises that. Here the flag
-// is stored with release order after the line's data and loaded with acquire order before them. That holds on
-// every machine, so LL128 needs no check of the platform.
+// is stored with release order after the line's data and loaded with acquire order before them. That is
+// correct on every machine, so LL128 needs no check of the platform.
 #pragma once
 
 #include <array>
@@ -22,23 +22,23 @@ class Ll128Primitives final : public Primitives {
   bool Advance() override;
 
  private:
-  // Lines that are waited for, combined and passed on together: few enough that a rank in the middle starts
-  // early, enough that the reduction works on more than a few packs.
+  // Number of lines that are awaited, combined and passed on together: few enough that a rank in the middle
+  // starts early, and enough for the reduction to work on more than a few packs.
   static constexpr size_t kBlockLines = 8;
   using Block = std::array<std::byte, kBlockLines * kLl128LineData>;
 
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Returns whether there is credit to send, and, on emulated links, whether the messages have arrived.
+  // Returns true if there is credit to send and, on emulated links, the messages have arrived.
   bool SlotReady();
-  // Returns false while lines of the block are missing; those that are there have been unpacked.
+  // Unpacks the lines of the block that have arrived; returns false while others are missing.
   bool ReceiveBlock(size_t bytes);
-  // Where the lines of peer `i` are unpacked to.
+  // Returns where the lines of peer `i` are unpacked.
   std::byte* Target(size_t i);
-  // Returns whether the step does more than pass on what one peer sent.
+  // Returns true if the step does more than pass on the data of one peer.
   bool combines() const { return step_.src != nullptr || from_[1] != nullptr || step_.is_final; }
-  // The result of the block in one piece of memory.
+  // Returns the result of the block in contiguous memory.
   const std::byte* CombineBlock(size_t count);
   // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes);
@@ -47,7 +47,7 @@ class Ll128Primitives final : public Primitives {
 
   size_t done_ = 0;                           // elements of the chunk that are done, in whole slots
   size_t in_slot_ = 0;                        // elements of the current slot that are done
-  std::array<size_t, kMaxPeers> unpacked_{};  // bytes of a block that has not come whole
+  std::array<size_t, kMaxPeers> unpacked_{};  // bytes unpacked of a block that is incomplete
   std::array<Block, kMaxPeers> received_;
   Block sent_;
 };

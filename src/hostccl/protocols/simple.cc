@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Movement of a chunk by Simple, piece by piece. See simple.h.
+// Moves a chunk by Simple, piece by piece. See simple.h.
 #include "src/hostccl/protocols/simple.h"
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes. A chunk goes in two pieces, so that the next rank starts on the first while the second is filled,
-// unless the pieces would be so small that posting them dominates.
+// Bytes. A chunk is moved in two pieces, so that the next rank starts on the first while the second is
+// filled, unless the pieces would be so small that posting them dominates.
 constexpr size_t kMinPieceBytes = 16 << 10;
 constexpr size_t kPieceGranule = 4 << 10;
 constexpr size_t kPiecesPerChunk = 2;
-// Nanoseconds. A receive that passes nothing on copies a piece up to this long before its arrival over an
-// emulated link. Then the copy overlaps the wire, and slots come back in time when latency x bandwidth is
-// more than they hold. It is much shorter than the 100 ms within which a change of the link must act, since
-// pieces taken early are also booked early.
+// Nanoseconds. A receive that does not pass data on copies a piece up to this long before its arrival over an
+// emulated link. Then the copy overlaps with the wire, and slots are free in time if latency x bandwidth is
+// more than they hold. It is much shorter than the 100 ms within which a change of the link must take effect,
+// because pieces that are taken early are also booked early.
 constexpr int64_t kAheadNs = 20'000'000;
 
 }  // namespace
@@ -30,7 +30,7 @@ size_t SimplePrimitives::ChunkGrainBytes() const {
   return kPieceGranule;
 }
 
-// Both sides cut the chunk in the same way, since the size of a piece follows from the chunk alone.
+// Both sides cut the chunk in the same way, because the size of a piece depends only on the chunk.
 void SimplePrimitives::OnStart() {
   const size_t half =
       (step_.count * reduction_.element_bytes / kPiecesPerChunk + kPieceGranule - 1) / kPieceGranule;
@@ -39,7 +39,7 @@ void SimplePrimitives::OnStart() {
   arrived_ns_ = 0;
 }
 
-// `arrival - kAheadNs` applies to pure receives only; a piece that is passed on must have arrived.
+// `arrival - kAheadNs` applies only to pure receives; a piece that is passed on must have arrived.
 bool SimplePrimitives::Ready() {
   if (step_.receives) {
     for (Connection* peer : from_) {
@@ -67,7 +67,7 @@ bool SimplePrimitives::Advance() {
   return Arrived();
 }
 
-// Pieces that were taken early do not count before the link says so.
+// Pieces that were taken early count only from their arrival over the link.
 bool SimplePrimitives::Arrived() {
   const bool waits = arrived_ns_ > 0 && arrived_ns_ > MonotonicNanoseconds();
   next_arrival_ns_ = waits ? arrived_ns_ : kNotPosted;

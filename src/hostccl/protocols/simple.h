@@ -18,13 +18,13 @@ class SimplePrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Returns whether the next piece can move: it has come from every sending peer, and every receiving peer
+  // Returns true if the next piece can move: it has arrived from every sending peer, and every receiving peer
   // has given credit.
   bool Ready();
   // Combines one piece from the peers' slots and this rank's input into all outputs, then posts and releases.
   void MovePiece(size_t count);
 
-  // Returns whether the link says that everything has arrived that was taken early.
+  // Returns true if all pieces that were taken early have arrived by the link's time.
   bool Arrived();
 
   size_t done_ = 0;         // elements of the chunk that are done

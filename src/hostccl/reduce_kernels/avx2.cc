@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C. This file alone is compiled with these
+// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C. Only this file is compiled with these
 // options.
 #include <immintrin.h>
 

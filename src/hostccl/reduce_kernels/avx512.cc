@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL. This file alone is compiled with
+// The kernels in packs of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL. Only this file is compiled with
 // these options.
 #include <immintrin.h>
 
@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kPackBytes = 64;
 #include "src/hostccl/reduce_kernels/packs.inc"
 
-// The forms of the intrinsics with a mask of all lanes: the plain forms start from an undefined register,
-// about which GCC 12 warns.
+// The code uses the masked intrinsics with a mask of all lanes, because the plain ones start from an
+// undefined register, about which GCC 12 warns.
 constexpr __mmask16 kAllLanes = 0xffff;
 
 Floats WidenHalf(Halves bits) {

@@ -13,7 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The format of types that are computed in themselves.
+// The format of types that are their own compute type.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -22,7 +22,7 @@ struct Plain {
   static T Narrow(T value) { return value; }
 };
 
-// This is the format of fp16.
+// The format of fp16.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -30,7 +30,7 @@ struct Half {
   static uint16_t Narrow(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 };
 
-// This is the format of bf16, the upper half of an fp32.
+// The format of bf16, the upper half of an fp32.
 struct Bfloat {
   using Stored = uint16_t;
   using Wide = float;
@@ -72,14 +72,14 @@ struct Float8 {
     const float magnitude = std::fabs(value);
     if (magnitude >= Widen(kMaxFinite)) return static_cast<uint8_t>(sign | kMaxFinite);
     const int exponent = std::max(1 - kBias, magnitude == 0 ? 1 - kBias : std::ilogb(magnitude));
-    // In units of the last place, to nearest even. 2^(mantissa bits) units are the next exponent's first
-    // number.
+    // Counts units of the last place, rounded to nearest even. 2^(mantissa bits) units give the first number
+    // of the next exponent.
     const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, kMantissaBits - exponent)));
     return static_cast<uint8_t>(sign | (((exponent + kBias - 1) << kMantissaBits) + units));
   }
 };
 
-// Integer overflow wraps as on a GPU: the arithmetic is unsigned.
+// Integer overflow wraps as on a GPU, because the arithmetic is unsigned.
 template <typename T>
 constexpr auto Wrapping(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -101,7 +101,7 @@ struct Product {
     return static_cast<T>(Wrapping(a) * Wrapping(b));
   }
 };
-// A NaN loses against a number (IEEE 754-2019, maximumNumber); of two zeros the second is taken.
+// A number wins against a NaN (IEEE 754-2019, maximumNumber); of two zeros the second is taken.
 struct Maximum {
   template <typename T>
   static T Apply(T a, T b) {
@@ -131,11 +131,11 @@ typename Format::Wide Input(const Combination& c, size_t input, size_t index) {
   return Format::Widen(Format::Narrow(Product::Apply(value, multiplier)));
 }
 
-// The last step of a pass: avg's division. Which NaN an operation on two NaNs gives differs between machines,
-// so every NaN becomes the positive quiet one.
+// The last step of a pass: avg's division. Machines differ in which NaN an operation on two NaNs gives, so
+// every NaN becomes the positive quiet one.
 template <typename T>
 T Finish(T value, int divisor) {
-  // A divisor of 128 ranks and more is no number of eight bits.
+  // A divisor of 128 ranks or more does not fit in eight bits.
   using Quotient = std::conditional_t<std::is_floating_point_v<T>, T,
                                       std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
   if (divisor != 1) value = static_cast<T>(static_cast<Quotient>(value) / static_cast<Quotient>(divisor));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice of the kernels, and the passes that are only copies. See reduce_kernel.h.
+// Chooses the kernels, and runs passes that are only copies. See reduce_kernel.h.
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
 
 #include <unistd.h>
@@ -13,9 +13,9 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes, when the system does not say: the second-level cache of most servers' cores.
+// Bytes, if the system does not report it: the second-level cache of most server cores.
 constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
-// Bytes. A copy to several outputs goes in blocks that stay in the first-level cache.
+// Bytes. A copy to several outputs is done in blocks that stay in the first-level cache.
 constexpr size_t kCopyBlockBytes = 8 << 10;
 
 // The sets are ordered, so the last one that runs is the widest.
@@ -25,8 +25,8 @@ KernelSet Widest() {
   return widest;
 }
 
-// The environment is asked once a process. A name that does not exist made the creation of the communicator
-// fail before this.
+// The environment is read once per process. An unknown name has already made the creation of the communicator
+// fail.
 KernelSet UsedSet() {
   static const KernelSet used = KernelSetFromEnvironment().value_or(Widest());
   return used;
@@ -38,7 +38,7 @@ bool IsWidened(DataType type) {
          type == DataType::kFloat8e5m2;
 }
 
-// A pass with one input and nothing to compute.
+// Runs a pass with one input and nothing to compute.
 void CopyToAll(const Combination& c, size_t element_bytes) {
   const size_t bytes = c.count * element_bytes;
   for (size_t at = 0; at < bytes; at += kCopyBlockBytes) {
@@ -56,7 +56,7 @@ void Reduction::CombineN(const Combination& combination, bool is_final) const {
   const bool copies = combination.n_inputs == 1 && combination.multipliers == nullptr && due == 1;
   if (!copies) return combine(combination, due);
   if (combination.streamed == 0) return CopyToAll(combination, element_bytes);
-  // Copied as bytes, because arithmetic would change the bits of a NaN.
+  // Copies bytes, because arithmetic would change the bits of a NaN.
   static const CombineKernel copy = KernelsOf(UsedSet(), DataType::kUint8, ReduceOp::kSum).combine;
   Combination bytes = combination;
   bytes.count *= element_bytes;
@@ -84,7 +84,7 @@ Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<E
           multiplier};
 }
 
-// The divisor of avg stays with the wide reduction, so that the division comes before the rounding.
+// The divisor of avg belongs to the wide reduction, so that the division comes before the rounding.
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks) {
   const TypeKernels kernels = KernelsOf(UsedSet(), type, op);
   const DataType wide = IsWidened(type) ? DataType::kFloat32 : type;

@@ -16,7 +16,7 @@
 
 namespace dynamiccl::hostccl {
 
-// One element of any data type, its bytes at the front.
+// One element of any data type; its bytes are at the front.
 struct ElementValue {
   alignas(8) std::array<std::byte, 8> bytes{};
   friend bool operator==(const ElementValue&, const ElementValue&) = default;
@@ -30,40 +30,43 @@ struct Combination {
   std::byte* const* outputs = nullptr;
   size_t n_outputs = 0;  // 1 to 64
   size_t count = 0;      // elements
-  // Each entry is the factor by which that input is multiplied, and then rounded, before it is combined;
-  // null for none. The whole list is null when no input has a factor.
+  // Each entry is the factor of that input: the product is rounded before it is combined; null for no factor.
+  // The whole list is null if no input has a factor.
   const ElementValue* const* multipliers = nullptr;
-  // Bit k: output k is not read soon and is written past the caches. The stores are ordered when the call
-  // returns.
+  // If bit k is set, output k is not read soon and is written past the caches. The stores are ordered when
+  // the call returns.
   uint64_t streamed = 0;
 };
 
 // A pass. `divisor` divides the result before it is rounded (integers: towards zero); 1 means no division.
 using CombineKernel = void (*)(const Combination& combination, int divisor);
-// They convert to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own.
+// Convert to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own
+// compute type.
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
-// Holds what a lane needs to combine elements of one call. A plain value.
+// What a lane needs to combine elements of one call. A plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;
   int divisor = 1;  // number of ranks for avg, otherwise 1
-  // ncclRedOpCreatePreMulSum: this rank's own input is multiplied by this before the sum. Ranks may differ.
+  // The factor of ncclRedOpCreatePreMulSum, by which this rank's own input is multiplied before the sum.
+  // Ranks may have different factors.
   std::optional<ElementValue> multiplier;
 
-  // Runs one pass. `is_final`: the sum is complete with this pass, so avg's division is due.
+  // Runs one pass. `is_final`: the sum is complete after this pass, so avg's division is applied.
   void CombineN(const Combination& combination, bool is_final) const;
   // Computes out = a op b.
   void Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const;
-  // This rank's input as the others must see it: multiplied, or copied.
+  // Computes this rank's input in the form that the other ranks must see: multiplied, or copied.
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// Exists for every data type. kAvg combines like kSum; the division is part of the last pass.
+// Returns the reduction, which exists for every data type. kAvg combines like kSum; the division is part of
+// the last pass.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
-// How HOSTCCL_SUM=rank_order accumulates: in `wide` elements that are rounded once at the end.
+// How HOSTCCL_SUM=rank_order accumulates: in `wide` elements, which are rounded once at the end.
 struct WideAccumulation {
   Reduction reduction;  // over wide elements
   WidenKernel widen = nullptr;
@@ -71,20 +74,21 @@ struct WideAccumulation {
 };
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks);
 
-// Bytes that a call must touch (all that it reads and writes on this rank) before storing past the caches
-// pays: HOSTCCL_STREAM_BYTES, or the size of the second-level cache. On a machine with 2 MiB a core the
-// one-pass AllReduce and ReduceScatter gained 5 to 20 % from there on and nothing below (docs/algorithms.md).
+// Returns the bytes that a call must touch (read and write on this rank) before storing past the caches pays:
+// HOSTCCL_STREAM_BYTES, or the size of the second-level cache. On a machine with 2 MiB a core the one-pass
+// AllReduce and ReduceScatter gained 5 to 20 % above this size and nothing below (docs/algorithms.md).
 size_t StreamThresholdBytes();
 
-// The instruction sets that kernels exist for, from the narrowest to the widest.
+// The instruction sets with kernels, from the narrowest to the widest.
 enum class KernelSet { kPortable, kAvx2, kAvx512 };
 inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAvx2, KernelSet::kAvx512};
 
 // Returns "portable", "avx2" or "avx512".
 const char* Name(KernelSet set);
-// Returns whether this CPU and this build can run the set.
+// Returns true if this CPU and this build can run the set.
 bool Runs(KernelSet set);
-// HOSTCCL_KERNELS, or the widest set that runs here. An error names the sets that run here.
+// Returns the set of HOSTCCL_KERNELS, or the widest one that runs here. An error names the sets that run
+// here.
 Result<KernelSet> KernelSetFromEnvironment();
 
 }  // namespace dynamiccl::hostccl

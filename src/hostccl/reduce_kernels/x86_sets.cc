@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file finds by CPUID which sets of kernels an x86-64 CPU runs. The compiler's runtime also checks that
-// the system saves the registers.
+// Finds by CPUID which sets of kernels an x86-64 CPU can run. The compiler's runtime also checks that the
+// system saves the registers.
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {

@@ -9,8 +9,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Index i hangs from the next index with one more trailing zero. Leaves are odd; index 0 is the root and has
-// one child.
+// The parent of index i is i plus or minus its lowest set bit, which has more trailing zeros. Leaves are odd;
+// index 0 is the root and has one child.
 TreeNeighbours FirstTree(int index, int size) {
   TreeNeighbours tree;
   int level = 1;
@@ -23,7 +23,7 @@ TreeNeighbours FirstTree(int index, int size) {
   tree.parent = upper < size ? upper : index ^ level;
   size_t next = 0;
   if (level > 1) tree.children[next++] = index - level / 2;
-  // On the right hangs the nearest subtree that exists.
+  // The right child is the root of the nearest subtree that exists.
   for (int step = level / 2; step > 0; step /= 2) {
     if (index + step >= size) continue;
     tree.children[next++] = index + step;
@@ -32,7 +32,7 @@ TreeNeighbours FirstTree(int index, int size) {
   return tree;
 }
 
-// The neighbours with each index replaced by map(index).
+// Returns the neighbours with each index replaced by map(index).
 TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   if (tree.parent >= 0) tree.parent = map(tree.parent);
   for (int& child : tree.children) {
@@ -57,7 +57,7 @@ std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) 
   return ranks;
 }
 
-// The index that is the root of the tree.
+// Returns the index of the tree's root.
 int RootIndex(int which, int size) {
   if (which == 0) return 0;
   return size % 2 == 0 ? size - 1 : std::min(1, size - 1);
@@ -67,7 +67,7 @@ int RootIndex(int which, int size) {
 
 TreeNeighbours BinaryTree(int which, int index, int size) {
   if (which == 0) return FirstTree(index, size);
-  // Even sizes mirror the tree and odd sizes shift it by one: leaves and inner nodes change places.
+  // Even sizes mirror the tree, and odd sizes shift it by one, so that leaves and inner nodes change places.
   if (size % 2 == 0) {
     return Mapped(FirstTree(size - 1 - index, size), [size](int i) { return size - 1 - i; });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Neighbours of a rank in the ring and in the two trees that carry AllReduce. A tree is a binary tree over
-// the nodes whose members are one rank of each node, and below each of these a binary tree over the ranks of
+// Neighbours of a rank in the ring and in the two trees for AllReduce. A tree is a binary tree over the
+// nodes, with one rank of each node as member, and below each of these ranks a binary tree over the ranks of
 // its node. All functions are pure and equal on all ranks.
 #pragma once
 
@@ -21,11 +21,11 @@ struct TreeNeighbours {
 // reduction and scan", 2009; NCCL's src/graph/trees.cc.
 TreeNeighbours BinaryTree(int which, int index, int size);
 
-// Tree 0 or 1 over ranks on nodes; `node_of_rank` has one entry for each rank.
+// Returns the rank's place in tree 0 or 1 over ranks on nodes; `node_of_rank` has one entry for each rank.
 TreeNeighbours TreeOverNodes(int which, int rank, const std::vector<int>& node_of_rank);
 
-// The ranks in the order of the ring: those of a node are neighbours, and nodes come in the order of their
-// first ranks. So each node has one link in and one link out.
+// Returns the ranks in the order of the ring: those of a node are neighbours, and nodes are in the order of
+// their first ranks. So each node has one link in and one link out.
 std::vector<int> RingOrder(const std::vector<int>& node_of_rank);
 
 }  // namespace dynamiccl::hostccl

@@ -33,7 +33,8 @@ std::string SettingOf(const AdvisedJob& job, std::string_view name);
 // The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
 // known.
 int StageOf(const AdvisedJob& job);
-// Passes of a step, by whichever name the framework's setting has; 1 where it has none.
+// Micro-steps (forward and backward passes) in one step, from whichever setting the framework has for them; 1
+// where it has none.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
 // The operations of one step in the steady state.

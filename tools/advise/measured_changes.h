@@ -35,8 +35,9 @@ struct MeasuredAdvice {
   std::vector<MeasuredChange> changes;
 };
 
-// Runs `rounds` rounds, each with the unchanged job and every change once. `options` are the trainer's, of
-// the unchanged job. The advice must be for the trainer. `say` receives one line about each run.
+// Runs `rounds` rounds. Each round runs the unchanged job once and then each change once. `options` are the
+// trainer's options for the unchanged job. The advice must be about the trainer. `say` receives one line
+// about each run.
 Result<MeasuredAdvice> MeasureAdvice(TrainerRuns& runs, const std::vector<std::string>& options,
                                      const Advice& advice, int rounds,
                                      const std::function<void(const std::string&)>& say);

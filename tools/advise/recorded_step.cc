@@ -16,13 +16,13 @@ namespace {
 
 // The first steps of a run touch memory for the first time, so their times do not count.
 constexpr size_t kWarmUpSteps = 2;
-// Shortest sequence whose repetition means something.
+// Shortest sequence whose repetition is taken for a step.
 constexpr size_t kLeastPeriod = 2;
 constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
-// Whether the call is point-to-point; such calls are no part of a step here.
+// Whether the call is point-to-point. Such calls are not counted as part of a step here.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
@@ -39,7 +39,7 @@ bool SameOperations(const Calls& a, const Calls& b) {
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
 }
 
-// Steps as the program marked them.
+// The steps between the marks that the program set.
 std::vector<Calls> ByMarks(const Calls& calls) {
   std::map<int64_t, Calls> steps;
   for (const TraceCall* const call : calls)
@@ -66,7 +66,8 @@ bool AllEqual(const Calls& calls, size_t period) {
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
 }
 
-// Steps by repetition, counted from the end of the trace; one step when nothing repeats.
+// Steps found by repetition, counted from the end of the trace. When nothing repeats, the whole trace is one
+// step.
 std::vector<Calls> ByPeriod(const Calls& calls) {
   const size_t period = PeriodOf(calls);
   if (period == 0 || AllEqual(calls, period)) return {calls};
@@ -78,7 +79,7 @@ std::vector<Calls> ByPeriod(const Calls& calls) {
   return steps;
 }
 
-// The step whose operations most steps have.
+// The step whose operations occur in the most steps.
 const Calls& Commonest(const std::vector<Calls>& steps) {
   size_t best = 0, most = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -116,7 +117,7 @@ class Writer {
   }
 
   const SectionCalls& section_;
-  const bool timed_;  // the times of issue were measured
+  const bool timed_;  // whether the trace has times of issue, and not only an order
   int ranks_ = 0;
   // Communicators that gather or scatter among fewer than all ranks.
   std::set<uint32_t> shards_;

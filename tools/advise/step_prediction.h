@@ -20,7 +20,7 @@ struct PredictedStep {
   int64_t exposed_ns = 0;
 };
 
-// Simulates jobs on one system. It holds no state beyond its arguments; `system` must outlive it.
+// Simulates jobs on one system. Apart from its constructor's arguments it holds no state.
 class StepPrediction {
  public:
   // `system` must outlive it.

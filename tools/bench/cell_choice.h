@@ -51,10 +51,10 @@ NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std
 // Expected seconds of a visit of a cell whose call takes `call_us`. A first visit also makes connections.
 double VisitSeconds(double call_us, bool first);
 
-// How long a sample of a sweep is, and the probe of the machine beside it.
+// Length of one sample in a sweep, and of the probe of the machine beside it.
 
-// Long against a clock read and a wake-up, short enough that in most samples no other process takes a core.
-// Many short samples and a median stand noise better than few long ones.
+// A sample is long compared with a clock read and a wake-up, and short enough that no other process takes the
+// core in most samples. Many short samples and a median stand noise better than a few long ones.
 inline constexpr double kSampleUs = 600;
 inline constexpr double kProbeMilliseconds = 1;
 

@@ -149,7 +149,7 @@ Status Bench::Check(Half& half, BenchTimes& times) {
   return {};
 }
 
-// One iteration: a group of calls, followed by what -z wants.
+// Issues one iteration: a group of calls, followed by the wait or barrier that -z asks for.
 Status Bench::IssueIteration(const BenchCall& call) {
   const bool waits = options_.blocking == Blocking::kWait || options_.blocking == Blocking::kWaitAndBarrier;
   if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupStart());

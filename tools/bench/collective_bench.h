@@ -28,8 +28,8 @@ enum class RankAverage { kRank0 = 0, kMean = 1, kMin = 2, kMax = 3 };
 // nccl-tests' -z: what follows each iteration.
 enum class Blocking { kNone = 0, kWaitAndBarrier = 1, kWait = 2, kWaitAndBarrierUntimed = 3 };
 
-// nccl-tests' options, and ours after them. Its letters are in docs/benchmarking.md. The struct has one
-// member for each option, so that a call of the benchmark reads like its command line.
+// nccl-tests' options, followed by the ones added here. docs/benchmarking.md lists the letters. The struct
+// has one member for each option, so that a call of the benchmark reads like its command line.
 struct BenchOptions {
   TestedCollective collective = TestedCollective::kAllReduce;
   // Bytes of the larger buffer, as nccl-tests takes them.
@@ -107,7 +107,7 @@ struct BenchRow {
 // Receives results, on every rank, in the order of measuring.
 struct BenchObserver {
   std::function<void(const BenchRow&)> row;
-  // A type, of several that were wanted, which the library does not reduce.
+  // Called for a requested type that the library cannot reduce.
   std::function<void(DataType)> unsupported;
 };
 

@@ -15,10 +15,10 @@
 
 namespace dynamiccl {
 
-// Texts in the help of a command beside its options: literals of tools/command_table.def.
+// Texts in the help of a command, apart from its options: literals of tools/command_table.def.
 struct CommandText {
   // Name of the command, for example "run".
-  const char* name;  // "run"
+  const char* name;
   // One sentence without its full stop.
   const char* sentence;
   // Example commands, one a line.
@@ -45,8 +45,8 @@ class CommandLine {
 
   // The parser, for registering options and asking what was given.
   CLI::App& app() { return app_; }
-  // Makes Parse() hand the registered options to `visitor` and end the command whatever its arguments. The
-  // manual pages and the shell completion read every command's options in this way.
+  // Makes Parse() pass the registered options to `visitor` and then end the command, whatever its arguments
+  // are. The manual pages and the shell completion read every command's options in this way.
   void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
   // Parses the line into the registered variables. Returns an exit code when the command must end here,
   // because help was printed or the usage was wrong; nothing when the command may go on.
@@ -68,10 +68,11 @@ class CommandLine {
   std::function<void(const CLI::App&)> visitor_;
 };
 
-// How a file that a command was given and that is not there comes to be.
+// Some errors of the command line are about an input file that does not exist.
 
-// What to do about the first of `words` that `message` names, that is one of our kinds of file by its end,
-// and that does not exist. Empty without one.
+// Looks for the first of `words` that occurs in `message`, has the ending of one of our kinds of file, and
+// does not exist. Returns a hint that says which command creates such a file; empty when there is no such
+// word.
 std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message);
 
 }  // namespace dynamiccl

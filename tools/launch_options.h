@@ -48,7 +48,8 @@ Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* com
 // the command's own answer; any other end is mapped by ExitCodeOf.
 int AnswerOf(const LaunchOutcome& outcome);
 
-// Prints how the launch ended, under what, and where its files are: at most four lines on standard error.
+// Prints how the launch ended, which policy or rules it used, and where its files are: at most four lines on
+// standard error.
 void PrintSummary(const LaunchOutcome& outcome, const RuntimeOptions& runtime);
 
 }  // namespace dynamiccl

@@ -15,8 +15,8 @@ inline constexpr std::string_view kTrainer = "dynamiccl-zero";
 
 // A job as the generators of traces/generators describe it.
 struct AdvisedJob {
-  // Name of a generator.
-  std::string framework;  // a generator's name
+  // Name of a generator in traces/generators.
+  std::string framework;
   ModelShape model;
   WorldShape world;
   // Settings of the generator by name; a setting that is absent has the framework's default.

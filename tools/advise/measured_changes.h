@@ -17,7 +17,7 @@ struct MeasuredChange {
   // From the simulation.
   double predicted_ratio = 1;
   // Median of the rounds' ratios.
-  double measured_ratio = 1;  // median of the rounds' ratios
+  double measured_ratio = 1;
   // Smallest and largest ratio of a round.
   double least = 1, most = 1;
   // Median step time with the change.

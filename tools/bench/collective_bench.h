@@ -101,7 +101,7 @@ struct BenchRow {
   BenchTimes out_of_place;
   BenchTimes in_place;
   // Report of the load on rank 0's GPU.
-  std::optional<cuda::LoadReport> background;  // on rank 0's GPU
+  std::optional<cuda::LoadReport> background;
 };
 
 // Receives results, on every rank, in the order of measuring.

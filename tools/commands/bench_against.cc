@@ -73,10 +73,9 @@ Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSetti
   return side;
 }
 
-// Ours first. Peers that are not here are said and left out.
+// Starts our side first, then the peers. A peer that is not available is skipped with a warning.
 Result<std::vector<Side>> StartSides(const BenchCommandOptions& given, const SideSettings& settings,
                                      const std::string& folder) {
-  // Ours comes first.
   std::vector<Side> sides;
   DYNAMICCL_TRY(const SideProgram ours, OurProgram(given, settings));
   DYNAMICCL_TRY(Side first, Side::Start(ours, settings.n_ranks, folder));

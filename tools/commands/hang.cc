@@ -29,7 +29,7 @@ constexpr size_t kHeadOfOurs = 256;
 // The command's options.
 struct HangOptions {
   std::vector<std::string> inputs;
-  // Records of each thread that are read, from the last one back.
+  // Number of the newest records of each thread that are read.
   uint64_t newest = 2048;
   bool json = false;
 };

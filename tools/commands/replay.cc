@@ -75,7 +75,7 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
-  // Planned before ranks meet: what is wrong with the trace is said at once, by every rank alike.
+  // The replay is planned before the ranks meet, so that every rank reports an error of the trace at once.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, place.rank, place.n_ranks, given.window));
   DYNAMICCL_TRY(const auto session, ReplaySession::Open());
   DYNAMICCL_TRY(const ReplayResult result, session->Run(plan, given.options));

@@ -42,10 +42,10 @@ struct TopOptions {
   bool json = false;
 };
 
-// Records of each thread that are read. The rates of a fast job, whose window has more, are those of the part
-// that was read.
+// Number of the newest records of each thread that are read. For a job with more records in its window, the
+// rates are computed over the records that were read.
 constexpr uint64_t kNewest = 16384;
-// Seconds in one call from which on the call is shown.
+// Seconds: a call that has lasted longer is shown.
 constexpr double kLongInside = 1;
 
 // The named traces, or those of this user's running processes.

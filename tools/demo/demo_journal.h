@@ -42,11 +42,12 @@ class DemoJournal {
 
   std::string path_;
   std::string plan_;
-  // Keys found in the file, in the demo's order. The first "no" cuts those off that are not to be skipped.
+  // Keys of the finished runs that the file had, in the demo's order. The first run that cannot be skipped
+  // removes its key and all that follow.
   std::vector<std::string> finished_;
-  // Index in finished_ of the run that asks next.
+  // Index in finished_ of the next run that calls SkipFinished.
   size_t next_ = 0;
-  // Empty while the runs of an earlier process are skipped: the file is right as it is.
+  // Empty as long as runs of an earlier process are skipped, because the file is then already correct.
   std::optional<HashedLineWriter> lines_;
 };
 

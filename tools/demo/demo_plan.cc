@@ -5,7 +5,8 @@
 namespace dynamiccl {
 namespace {
 
-// Widths and buckets on both sides of the held-out shape's, so that its sizes lie within what was trained on.
+// The widths and bucket sizes enclose those of the held-out shape, so that its sizes lie within the range
+// that was trained on.
 std::vector<TrainingShape> TrainingShapes(bool quick) {
   std::vector<TrainingShape> shapes{
       {.layers = 2, .hidden = 96, .heads = 4, .bucket_bytes = 256 << 10, .seed = 11},

@@ -51,13 +51,13 @@ struct DemoPlan {
   int recorded_steps = 0;
   // Steps of one run; the first kWarmUpSteps of them are not timed.
   int compared_steps = 0;
-  // At most so many rounds of default, ours and best of sweep.
+  // Largest number of rounds, each of which runs default, ours and best of sweep once.
   int largest_rounds = 0;
   int sweep_repeats = 0;
-  // Steps of a whole run in mode adaptive, and fabrics on which there are such runs.
+  // Number of steps of a whole run in mode adaptive, and number of fabrics with such runs.
   int whole_steps = 0;
   int whole_fabrics = 0;
-  // At most so many size classes of a collective are swept.
+  // Largest number of size classes that are swept for a collective.
   size_t sizes_a_collective = 0;
   // Training steps of the two agents.
   int structure_iterations = 0;

@@ -28,7 +28,8 @@ using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 // of a collective are kept: those that carry the most bytes, and always the smallest and largest.
 Result<ObservedSizes> ObserveSizes(const std::vector<std::string>& traces, size_t limit);
 
-// Every third class of each collective, never the smallest or the largest: between sizes that the agents saw.
+// Selects every third class of each collective, but never the smallest or the largest: held-out sizes lie
+// between sizes that the agents saw.
 std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& sizes);
 
 // Paths of traces of stages 0 to 3: of the training shapes, for the agents, and of the held-out shape, for

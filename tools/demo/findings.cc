@@ -48,7 +48,8 @@ const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric,
   return nullptr;
 }
 
-// One sentence for each fabric: the whole run and its end, beside what the defaults differ by.
+// Adds one sentence for each fabric: how mode adaptive compares with the default over the whole run and in
+// its last fifth, and how far two default runs differ.
 void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) {
   for (const WholeRunRow& usual : result.whole_runs) {
     if (usual.arm != kDefaultArm) continue;

@@ -17,15 +17,15 @@ namespace dynamiccl {
 // One config. Times are microseconds.
 struct ExplainedConfig {
   CollectiveConfig config;
-  // NCCL's cost model.
-  double estimate_us = 0;  // NCCL's cost model
+  // The estimate of NCCL's cost model.
+  double estimate_us = 0;
   // The policy's prediction.
   double predicted_us = 0;
   // Prediction of each network; their spread is the policy's uncertainty.
-  std::array<double, kEnsemble> networks_us{};  // each network's word; their spread is the policy's doubt
+  std::array<double, kEnsemble> networks_us{};
   // Prediction of the trees, in a policy that has them.
   std::optional<double> trees_us;
-  bool promised = false;  // every network and the trees promise the gate's gain
+  bool promised = false;  // every network and the trees predict at least the gate's gain
   // The input that lies outside of what training saw; empty: none.
   std::string outside;
 };
@@ -35,13 +35,13 @@ struct Explanation {
   // The config that NCCL would use.
   CollectiveConfig default_config;
   // The policy's choice.
-  ConfigChoice choice;  // the policy's
+  ConfigChoice choice;
   // Gain in percent that must be predicted before the policy leaves the default.
   double gate_percent = 0;
   // The input of the call or the fabric that lies outside of what training saw.
   std::string outside;
   // The rule that decides instead of the policy, if one matches.
-  std::optional<OverrideRule> rule;  // that decides in the policy's place
+  std::optional<OverrideRule> rule;
   // Least predicted time first; the default is among them.
   std::vector<ExplainedConfig> configs;
 };

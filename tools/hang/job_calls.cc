@@ -119,8 +119,8 @@ class SectionTaker {
     if (found != members_.end()) found->second->ended = true;
   }
 
-  // Sorts the calls: threads of one process may have recorded calls in another order than they were numbered
-  // in.
+  // Sorts the calls by number: threads of one process may record their calls in another order than NCCL
+  // numbered them.
   static void Settle(JobMember& member) {
     std::vector<JobCall>& calls = member.collectives;
     std::stable_sort(calls.begin(), calls.end(),
@@ -133,7 +133,7 @@ class SectionTaker {
   SectionCalls calls_;
   JobCalls& job_;
   size_t process_ = 0;
-  // By the section's own number of the communicator.
+  // Members by the number that this section gives to the communicator.
   std::map<uint32_t, JobMember*> members_;
 };
 

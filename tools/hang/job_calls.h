@@ -35,7 +35,8 @@ struct JobMember {
   size_t process = 0;
   // The communicator was destroyed or aborted.
   bool ended = false;
-  // Ordered by (call number, index in group), without gaps as far back as the process remembers.
+  // Ordered by (call number, index in group). Old calls may be missing at the beginning, but there are no
+  // gaps after that.
   std::vector<JobCall> collectives;
   // Sends and receives in order of issue.
   std::vector<JobCall> transfers;
@@ -76,12 +77,12 @@ struct JobProcess {
   int32_t rank = -1;
   int64_t process_id = 0;
   std::string host;
-  // The process ended in order.
+  // Whether the process ended in order.
   bool closed = false;
   // Real time of its last record.
   int64_t last_seen_ns = 0;
-  // Id of the communicator of the call, or creation, that had not returned; of the last thread that entered
-  // the library.
+  // Id of the communicator on which the process has an unfinished call or creation. When several threads are
+  // inside the library, it is that of the thread which entered last.
   std::optional<uint64_t> inside;
   bool inside_birth = false;
 };

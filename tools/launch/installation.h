@@ -46,9 +46,9 @@ Result<std::string> PolicyFileOf(const Installation& installation, const std::st
 // The shipped policy of the installation that this program belongs to; empty without one.
 std::string ShippedPolicy();
 
-// Where the scripts of tools/setup keep what they fetched for this user.
+// Folder in which the scripts of tools/setup keep the files that they fetched for this user.
 
-// dynamiccl in $XDG_CACHE_HOME, or in ~/.cache where that is not set. Need not exist.
+// $XDG_CACHE_HOME/dynamiccl, or ~/.cache/dynamiccl where the variable is not set. The folder need not exist.
 std::filesystem::path CacheFolder();
 
 }  // namespace dynamiccl

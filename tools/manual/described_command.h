@@ -14,7 +14,7 @@ namespace dynamiccl {
 struct DescribedOption {
   std::vector<std::string> names;  // "-o", "--output"; a positional argument's one name is without dashes
   // Placeholder such as "PATH"; empty for a flag.
-  std::string value;  // "PATH"; empty for a flag
+  std::string value;
   // All values, where the option lists them.
   std::vector<std::string> choices;
   std::string sentence;
@@ -27,12 +27,12 @@ struct DescribedOption {
 // A command or one of its actions.
 struct DescribedCommand {
   // For example "trace import".
-  std::string name;  // "trace import"
+  std::string name;
   std::string sentence;
   std::vector<std::string> examples;
   std::vector<DescribedOption> options;
   // Subcommands: "trace import" is one of "trace".
-  std::vector<DescribedCommand> actions;  // "trace import" of "trace"
+  std::vector<DescribedCommand> actions;
   std::string footer;
 };
 
@@ -47,9 +47,10 @@ std::string ManPageOfProgram(const std::vector<DescribedCommand>& commands);
 // dynamiccl-NAME.1
 std::string ManPageOf(const DescribedCommand& command);
 
-// What makes a shell complete `dynamiccl`: commands, actions, options, listed values, else files.
+// Completion scripts offer commands, actions and options. After an option they offer its listed values, or
+// else file names.
 
-// `shell`: bash, zsh or fish; another name is an error that lists these.
+// `shell` is bash, zsh or fish. For any other name the error lists these three.
 Result<std::string> CompletionScript(const std::string& shell, const std::vector<DescribedCommand>& commands);
 
 }  // namespace dynamiccl

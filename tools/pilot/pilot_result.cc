@@ -63,7 +63,8 @@ std::string VerdictText(const PilotResult& result) {
   return fmt::format("With ours it is {} ({:+.1f} %); {}.", Name(result.Verdict()), percent, noise);
 }
 
-// Returns the lines that text and HTML have in common. The coverage's is empty where no call was recorded.
+// Returns the lines that text and HTML have in common. The line about coverage is empty when no call was
+// recorded.
 std::vector<std::string> Lines(const PilotResult& result) {
   std::vector<std::string> lines = {Describe(result.observed.coverage)};
   const char* const what = result.steps_marked ? "a marked step" : "the run, from its first call to its last";

@@ -38,7 +38,7 @@ struct PilotResult {
   std::vector<PilotRound> rounds;
   // Output of `dynamiccl replay --compare --json`; null without it.
   Json headroom;
-  // Why there is no headroom.
+  // Why `headroom` is null; empty where it is not.
   std::string headroom_missing;
 
   // Both default runs of each round.
@@ -52,7 +52,7 @@ struct PilotResult {
 
 // The result for people, a few lines.
 std::string Describe(const PilotResult& result);
-// Schema 1.
+// Writes the result as JSON, schema 1.
 Json ToJson(const PilotResult& result);
 // One HTML file; `trace` is the trace of the observed run.
 std::string RenderPilot(const PilotResult& result, const NamedTrace& trace);

@@ -22,7 +22,8 @@ struct CoveredCalls {
   double ns = 0;
 };
 
-// How much of the communication time that a tuner could change is exposed: the program waits for it.
+// The communication time that a tuner could change, and the part of it that is exposed: the program waits for
+// these calls.
 struct ExposedTime {
   // Time of calls whose key has a measured share of exposed time.
   double known_ns = 0;

@@ -65,14 +65,15 @@ struct LossRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
-// A whole run of the trainer on one fabric: "default", "adaptive" from nothing, "adaptive again" with what
-// the first one left, "one channel" for all calls, and "default again".
+// A whole run of the trainer on one fabric. The arms are "default", "adaptive" without prior knowledge,
+// "adaptive again" with the site store that "adaptive" left, "one channel" for all calls, and "default
+// again".
 struct WholeRunRow {
   std::string fabric;
   std::string arm;
   int steps = 0;
-  double mean_ms = 0;  // of a step, the first five left out
-  double end_ms = 0;   // median of the last fifth
+  double mean_ms = 0;  // mean time of a step; the first five are left out
+  double end_ms = 0;   // median of the last fifth of the steps
   // Medians of ten steps each, from the first one on.
   std::vector<double> curve_ms;
 };

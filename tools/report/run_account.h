@@ -41,9 +41,9 @@ struct RunKeyAccount {
   std::vector<std::pair<CollectiveConfig, int64_t>> configs;
   // The last answer that was neither a trial nor a sample.
   CollectiveConfig choice;
-  // Timed calls that were left to NCCL, samples among them; microseconds.
+  // Times of calls that were left to NCCL, samples included; microseconds.
   Timing default_us;
-  // Timed calls at a choice that was not a trial; microseconds.
+  // Times of calls with a choice of ours, trials not included; microseconds.
   Timing ours_us;
 
   // Whether NCCL asked a tuner about any of these calls.

@@ -43,7 +43,7 @@ struct Regret {
   // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.
   double RegretShare() const {
     return best_s > 0 ? chosen_s / best_s - 1 : 0;
-  }  // 0.1: 10 % more than the best
+  }  // 0.1: 10 % more time than the best
   // The regret of the library's own choices.
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };

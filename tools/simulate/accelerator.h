@@ -18,8 +18,9 @@ struct Accelerator {
   // GB/s of its own memory.
   double memory_gbps = 0;
   double memory_bytes = 0;
-  double host_gbps = 0;     // to the host's memory, one direction
-  double score_passes = 0;  // over the attention's scores: 8.5 unfused, 4 with a fused softmax, 0 where they
+  double host_gbps = 0;     // GB/s to the host's memory, in one direction
+  double score_passes = 0;  // times that the attention's scores cross memory: 8.5 unfused, 4 with a fused
+                            // softmax, 0 when kept on chip
   // Source of matrix_flops; the other values are from the data sheet.
   std::string_view source;
 };

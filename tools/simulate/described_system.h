@@ -18,7 +18,7 @@ struct DescribedSystem {
   double intra_gbps = 0;
   // Bandwidth that one communicator gets between nodes.
   double inter_gbps = 0;
-  // Bandwidth of all links of a node together.
+  // Bandwidth of all links between a node and the network together.
   double network_gbps = 0;
   std::string_view source;
 };

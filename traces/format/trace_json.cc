@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A section is a line, and each of its records a line after it. Enumerations are written by name, and as a
-// number where this build knows no name for it, so nothing is lost either way.
+// A section is one line, followed by a line for each of its records. Enumerations are written by name. A
+// value for which this build has no name is written as a number, so no information is lost.
 #include "traces/format/trace_json.h"
 
 #include <iterator>
@@ -73,7 +73,7 @@ Json NameOrNumber(const NameList& list, int number) {
   return list.names[static_cast<size_t>(index)];
 }
 
-// The number of a name. A number is taken as it is, if the record has room for it.
+// The number that belongs to a name. A number is accepted as it is if it fits the field.
 template <typename T>
 T NumberOf(const NameList& list, const Json& json, const char* field) {
   const Json& value = json.at(field);

@@ -34,16 +34,17 @@ class FrameworkGenerator {
   virtual std::string_view sentence() const = 0;
   // The file and the release whose behaviour this is.
   virtual std::string_view source() const = 0;
-  // The settings that change the framework's calls; others have none.
+  // The settings that change the framework's calls. Settings that change no call are not listed.
   virtual std::span<const GeneratorSetting> settings() const = 0;
-  // The true label of the run.
+  // The stage with which the run's trace is labelled.
   virtual ZeroStage Stage(const GeneratorInput& input) const = 0;
-  // An error for what the framework cannot do, beyond what its settings' table says. A generator without its
-  // own Check refuses tensor parallelism and hybrid sharding.
+  // Returns an error for combinations that the framework does not support and that the table of settings
+  // cannot express. A generator without its own Check refuses tensor parallelism and hybrid sharding.
   virtual Status Check(const GeneratorInput& input) const;
   // Adds the calls before the first step.
   virtual void Construct(const GeneratorInput&, OperationList&) const {}
-  // Adds the calls of step `step`, from 0. The first steps may differ, where a framework learns from them.
+  // Adds the calls of step `step`, from 0. The first steps may differ from later ones where a framework
+  // adapts to what it saw.
   virtual void Step(const GeneratorInput& input, int step, OperationList& list) const = 0;
 
  protected:

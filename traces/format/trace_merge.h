@@ -22,9 +22,9 @@ Status CheckRanksAgree(const Trace& trace);
 // Derives the number of nodes of communicators from the hosts of their ranks. NCCL tells the number of nodes
 // only to a tuner; a recorder without a tuner writes 1.
 
-// Writes the number of hosts into the Communicator records of those communicators about which no tuner was
-// asked and all of whose ranks are in the trace. NCCL counts nodes alike, by host name and boot. Emulated
-// nodes of one host cannot be seen in this way; they stay 1.
+// Writes the number of hosts into the Communicator records of communicators whose ranks are all in the trace
+// and about which no tuner was asked. NCCL counts nodes in the same way, by host name and boot. Emulated
+// nodes on one host look like one host, so their number stays 1.
 void CountNodesByHost(Trace& trace);
 
 }  // namespace dynamiccl

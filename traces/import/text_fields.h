@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of text taken apart: comma-separated fields, words, numbers. Views point into the text that is passed
-// in.
+// Splits lines of text into comma-separated fields, words and numbers. Views point into the text that is
+// passed in.
 #pragma once
 
 #include <charconv>

@@ -10,7 +10,7 @@
 
 namespace dynamiccl::agents {
 
-// Everything that `eval` judged; empty lists were not asked for.
+// Everything that `eval` judged. A list is empty when its inputs were not given.
 struct Evaluation {
   std::string policy_sha256;
   std::vector<RegretSummary> regrets;

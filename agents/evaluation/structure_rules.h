@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple alternative to the structure agent: a few rules that a person would write for ZeRO's
-// collectives.
+// A simple baseline for the structure agent: a few rules that a person would write for ZeRO's collectives.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 namespace dynamiccl::agents {
 
-// Used like StructureAgent, with a fresh object for each communicator.
+// Has the same interface as StructureAgent; use one object for each communicator.
 class StructureRules {
  public:
   const RecognisedStructure& Step(const CollectiveCall& call);

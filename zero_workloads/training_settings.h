@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All settings of a training run, and the checks that reject what makes no sense.
+// All settings of a training run, and the checks that reject invalid ones.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,8 @@
 
 namespace dynamiccl::zero {
 
-// A plain record of the options of `train`; main.cc declares the options with their explanations. It is one
-// struct, although it is large, because each field is one option and validation looks at many of them
-// together.
+// The options of `train`; main.cc declares them with their explanations. The struct is large because each
+// field is one option and validation looks at many of them together.
 struct TrainingSettings {
   int stage = 0;
   int64_t steps = 100;
@@ -38,7 +37,7 @@ struct TrainingSettings {
   int shard_group = 0;
   // GridSizes::secondary.
   int secondary_group = 0;
-  // Tensor ranks also divide the sequence, where they do not divide layers.
+  // Tensor ranks also divide the sequence in the layers that they do not divide.
   bool sequence_parallel = false;
   // fp32, bf16 or fp16.
   std::string dtype = "fp32";
@@ -89,14 +88,15 @@ struct TrainingSettings {
   at::ScalarType type() const;
   bool accumulates_locally() const;
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
-  // The meaning of `loss_scale` and its companions.
+  // The meaning of `loss_scale` and the options that belong to it.
   LossScaleSettings LossScaling() const;
   // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and
   // compare it by name (checkpoint/resume_check.h).
   std::string Canonical() const;
 };
 
-// An error, with the option and a hint, for settings that no run can have, whatever its world size and text.
+// Returns an error, with the option and a hint, for settings that are invalid whatever the world size and
+// text.
 Status Validate(const TrainingSettings& settings);
 // An error for settings that do not suit this number of ranks or this text.
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text);

@@ -28,7 +28,7 @@ struct SettingToTry {
 };
 
 // For the trainer `how` is empty: its options are derived from the changed job (OptionsFor). 17592186044416
-// bytes (2^44) is the trainer's "all".
+// bytes (2^44) stand for the trainer's "all".
 constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},

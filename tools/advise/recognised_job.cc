@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kScalarBytes = 4096;
 // From this many calls of one size in a step on, they may be activations (MayBeActivations).
 constexpr size_t kManyCalls = 8;
-// The trainer's bucket size "all", 2^44 bytes.
+// Bucket size that stands for the trainer's "all": 2^44 bytes.
 constexpr const char* kOneBucket = "17592186044416";
 
 using Operations = std::vector<WireOperation>;

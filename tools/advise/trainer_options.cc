@@ -12,7 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of the trainer's `--bucket-bytes all`: larger than any model.
+// Bytes that stand for the trainer's `--bucket-bytes all` in advice: larger than any model, and the largest
+// value of the generator's setting.
 constexpr int64_t kOneBucketForAll = int64_t{1} << 44;
 
 // Options that matter for collectives, with the trainer's defaults.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the formulas of model_states.h and residual_memory.h together for the four stages.
+// Combines the formulas of model_states.h and residual_memory.h for the four stages.
 #include "zero_workloads/estimate/memory_estimate.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeRO paper's own memory figures (model_states.h) beside the results of the formulas: its Tables 1 and
-// 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas here
-// are the paper's.
+// The ZeRO paper's own memory figures (model_states.h) compared with the results of the formulas: its Tables
+// 1 and 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas
+// are those of the paper.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ struct PaperFigure {
   std::string what;
   double estimate = 0;
   double printed = 0;
-  // The worth of 1 in the printed figure's last digit. Printed figures may be truncated instead of rounded.
+  // The value of one unit in the printed figure's last digit. Printed figures may be truncated instead of
+  // rounded.
   double last_digit = 1;
   // "GB" is 10^9 bytes, "B" 10^9 parameters.
   std::string unit;

@@ -20,10 +20,10 @@ enum class MemoryAllocator : uint8_t {
   kCaching,
 };
 
-// Makes tensors that are allocated from now on live in an arena of `bytes`; older tensors stay where they
-// are. An allocation that does not fit throws c10::OutOfMemoryError, whose message gives the total, the
-// free memory and the largest free block. Call it at most once, on the main thread, before
-// CountHostAllocations. An error means that the address range could not be mapped, and nothing has changed.
+// Places all tensors allocated after this call in an arena of `bytes`; older tensors stay where they are. An
+// allocation that does not fit throws c10::OutOfMemoryError, whose message gives the total, the free memory
+// and the largest free block. Call it at most once, on the main thread, before CountHostAllocations. An error
+// means that the address range could not be mapped; nothing has changed then.
 Status CapHostTensors(int64_t bytes, MemoryAllocator allocator);
 // The present use of the arena; empty without a cap. Any thread may call it.
 std::optional<ArenaUse> CappedUse();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each group is one ncclCommSplit, with the group's number as colour and the place in it as key.
+// Each group is created by one ncclCommSplit, with the group's number as colour and the rank's place in it as
+// key.
 #include "zero_workloads/parallel/grid.h"
 
 namespace dynamiccl::zero {

@@ -29,8 +29,8 @@ struct CheckpointQuestion {
   EstimateSettings run;
   int stage = 0;
   Hardware hardware;
-  // The batch may be doubled as long as it fits: data-parallel communication is paid once a step, whatever
-  // the batch.
+  // The batch may be doubled as long as it fits, because data-parallel communication is paid once a step,
+  // whatever the batch.
   bool batch_may_grow = false;
 };
 
@@ -54,9 +54,9 @@ StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints,
 // Bytes on the device.
 double MemoryOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 
-// Operations of a step for each byte of checkpoints, which is linear in the hidden size whatever the batch
-// and the division (the paper's section 4.2.1). Moving checkpoints costs (operations a second) / bandwidth
-// operations a byte.
+// Operations of a step for each byte of checkpoints. It is linear in the hidden size and does not depend on
+// batch and division (the paper's section 4.2.1). Moving checkpoints is hidden where this number exceeds
+// (operations a second) / (bytes a second).
 double ArithmeticIntensity(const TransformerShape& shape, double element_bytes);
 
 // The answer to a CheckpointQuestion.

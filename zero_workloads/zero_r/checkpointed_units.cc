@@ -20,8 +20,8 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The backward pass of a unit: its forward pass once more, now with gradients, then the backward pass of
-// that, nested in the one that called. Gradients of the unit's parameters accumulate there, as without
+// The backward pass of a unit: runs its forward pass again, now with gradients, and then the backward pass of
+// that, nested in the backward pass that called it. Gradients of the unit's parameters accumulate as without
 // checkpoints.
 class RecomputedUnit final : public torch::autograd::Node {
  public:

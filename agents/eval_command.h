@@ -25,7 +25,7 @@ struct EvalSettings {
   // Sweeps that the training read but `measurements` does not contain. If there are any, everything in
   // `measurements` counts as a held-out topology.
   std::vector<std::string> trained_on;
-  // Where the result goes as JSON: a path, "-" for standard output, empty for nowhere.
+  // Destination of the result as JSON: a path, "-" for standard output, empty for none.
   std::string json;
 };
 

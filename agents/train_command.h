@@ -27,8 +27,8 @@ struct TrainSettings {
   uint64_t seed = 1;
   int structure_iterations = 5000;
   int config_iterations = 3000;
-  // Where the report goes as JSON; empty: nowhere; "-": standard output, and progress then goes to standard
-  // error.
+  // Destination of the report as JSON; empty: none; "-": standard output, in which case progress goes to
+  // standard error.
   std::string json;
 };
 

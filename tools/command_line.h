@@ -26,7 +26,7 @@ struct CommandText {
   const char* program = "dynamiccl";
 };
 
-// Each line of `text` two spaces to the right.
+// Indents each line of `text` by two spaces.
 std::string IndentLines(const std::string& text);
 
 // The command line of one command. RunDynamiccl owns it; the command's function registers options with app(),

@@ -32,7 +32,7 @@ void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options);
 // Topology, policy, rules, mode and choice of NCCL: for commands whose ranks are the same command again
 // (`bench`, `replay`).
 void RegisterRankOptions(CLI::App& app, LaunchOptions& options);
-// Only --hostccl, --no-hostccl and --home.
+// Registers only --hostccl, --no-hostccl and --home.
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);
 
 // Builds the plan that starts `command` with these options. Makes the paths in `options` absolute, since

@@ -44,8 +44,8 @@ struct ConfigTrainingReport {
   double error_octaves = 0;
   // The error of the cost model against the measurement.
   double prior_octaves = 0;
-  // The same two after each key's mean is subtracted from prediction and measurement. What is left decides
-  // between the configurations of a key.
+  // Both errors after each key's mean is subtracted from prediction and measurement. This part of the error
+  // decides between the configurations of a key.
   double error_within_keys = 0;
   double prior_within_keys = 0;
 };

@@ -92,7 +92,7 @@ using SplitFunction = std::function<Split(const SweptKey&)>;
 // left out. Intervals come from 1000 draws of topologies, as blocks, and of seeds.
 std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
                                            const std::vector<Chooser>& choosers);
-// The same with the splits of `hold_out`.
+// JudgeChoosersBy with the splits that `hold_out` defines.
 std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
                                          const std::vector<Chooser>& choosers);
 

@@ -71,7 +71,7 @@ inline constexpr size_t kJudgedCalls = 2;
 // The result of one sequence.
 struct SequenceResult {
   std::string name;
-  // Both are copied from the CallSequence that was judged.
+  // Framework and stage are copied from the CallSequence that was judged.
   std::string framework;
   ZeroStage true_stage = ZeroStage::kUnknown;
   // Stage recognised after the last call.

@@ -39,7 +39,7 @@ std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string
 // The arguments of a generator for one job.
 struct JobShape {
   std::string_view framework;
-  // In the form that ParseModel reads.
+  // The model, in the form that ParseModel reads.
   std::string model;
   WorldShape world;
   SettingTexts settings;

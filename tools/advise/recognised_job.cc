@@ -95,12 +95,11 @@ std::vector<int64_t> TrainerReader::Units() {
   Operations gathers;
   if (step_.stage == ZeroStage::kStage3) {
     gathers = Gathers(Role::kParameterGather, Phase::kForward);
-    // Each pass begins with the root.
     const Operations backward = Gathers(Role::kParameterGather, Phase::kBackward);
     const size_t blocks_of_passes = backward.size(), all = gathers.size();
     if (all > blocks_of_passes && all % (all - blocks_of_passes) == 0)
-      // Each forward pass gathers the root in addition to the blocks, which the backward pass gathers too;
-      // the difference is the number of passes.
+      // Each forward pass gathers the root and the blocks; the backward pass gathers the blocks again, but
+      // not the root. So the difference between the two numbers of gathers is the number of passes.
       gathers.resize(all / (all - blocks_of_passes));
   } else {
     gathers = Gathers(Role::kPostStepGather, Phase::kOptimizer);

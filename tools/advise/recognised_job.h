@@ -13,7 +13,7 @@ namespace dynamiccl {
 // A recognised job and how certain it is.
 struct RecognisedJob {
   AdvisedJob job;
-  // The job in words.
+  // Description of the job for the user.
   std::string what;
   // Assumptions that the recognition made; the user is shown all of them.
   std::vector<std::string> notes;

@@ -27,8 +27,8 @@ bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
 
-// Two calls of different steps are the same call when these fields are equal: where a call was issued and
-// with which arguments.
+// Two calls of different steps count as the same call when these fields are equal: communicator, operation
+// and arguments.
 auto KeyOf(const TraceCall& call) {
   const CollectiveCall& c = call.issued.call;
   return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
@@ -109,7 +109,7 @@ class Writer {
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);
   int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
-  // The axis of a call's communicator; valid after the communicators that share states are known.
+  // The axis of a call's communicator. Call it after shards_ has been filled.
   Axis AxisOf(const TraceCall& call) const {
     const int ranks = RanksOf(call.communicator);
     if (ranks >= ranks_) return Axis::kData;

@@ -16,7 +16,7 @@ namespace dynamiccl {
 struct PredictedStep {
   // Time of the third and fourth of four steps, halved.
   int64_t step_ns = 0;
-  // The part of it in which rank 0 waits for communication.
+  // The part of step_ns in which rank 0 waits for communication.
   int64_t exposed_ns = 0;
 };
 

@@ -74,7 +74,7 @@ class Bench {
   BenchSession& session_;
   const BenchOptions& options_;
   Buffers buffers_;
-  // Only over hostccl: on GPUs the cores' copy rate is no limit.
+  // Created only over hostccl: on GPUs the cores' copy rate is no limit.
   std::optional<CopyProbe> probe_;
   std::unique_ptr<cuda::BackgroundLoad> load_;
 };

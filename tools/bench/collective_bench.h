@@ -41,9 +41,9 @@ struct BenchOptions {
   int warmups = 1;
   // Calls in one group.
   int aggregate = 1;
-  // How often the data is checked, with other data each time.
+  // Number of checks of the data, each with other data.
   int checks = 1;
-  // How often all sizes are repeated; 0: without end.
+  // Number of times that all sizes are repeated; 0: endlessly.
   int cycles = 1;
   // Elements by which buffers are shifted from their alignment.
   int unalign = 0;
@@ -57,7 +57,7 @@ struct BenchOptions {
   bool cpu_time = false;
   bool per_iteration = false;
   bool copy_limit = true;
-  // Load on each GPU beside the timed calls.
+  // Load that runs on each GPU during the timed calls.
   std::optional<cuda::LoadRequest> background;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
+// Sends rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
 // launcher's variables.
 #pragma once
 

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the value of -R, for the table's head.
+// Names for the table's head, by the value of -R.
 constexpr const char* kRegistrations[] = {"private buffers (-R 0)", "registered buffers (-R 1)",
                                           "symmetric windows (-R 2)"};
 

@@ -71,7 +71,7 @@ Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& g
 // command.
 Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
-// One of our own ranks in it, started with --control.
+// Runs one of our own ranks of the comparison, which was started with --control.
 Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

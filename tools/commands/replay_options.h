@@ -26,7 +26,7 @@ struct ReplayCommandOptions {
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
-  // Where the rules of the best are written; empty: nowhere.
+  // File to which the rules of the best arm are written; empty: none.
   std::string best_rules;
   // Set for one arm of a comparison: where rank 0 writes what it measured.
   std::string arm_report;

@@ -49,7 +49,7 @@ struct Subject {
   std::vector<CollectiveLabel> labels;
   // Plans by rank, for a trace.
   std::vector<ReplayPlan> plans;
-  // Where the computing comes from: "modelled", "measured", "stated" or "unknown".
+  // Origin of the computing times: "modelled", "measured", "stated" or "unknown".
   std::string computing = "modelled";
   // Text about the error of the system's times; empty where the system's file does not state it.
   std::string error;

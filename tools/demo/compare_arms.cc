@@ -22,7 +22,7 @@ struct Arm {
   RuntimeOptions runtime;
 };
 
-// By stage and arm.
+// Runs by stage and arm.
 using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;
 
 // One sample for each run, the median of its steps. Steps of one run share the state of the machine; pooling

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a demo does and how long each part may take: all of its numbers in one place.
+// All numbers of a demo in one place: what it does and how long each part may take.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct DemoPlan {
 };
 
 inline constexpr int kZeroStageCount = 4;
-// In the first steps memory is touched and connections are made.
+// Number of steps left out at the start of a run, in which memory is touched and connections are made.
 inline constexpr int kWarmUpSteps = 2;
 
 // The plan of the whole demo, or of the shorter one.

@@ -40,9 +40,9 @@ struct DemoRun {
 // The steps share one session and run one after the other, on one thread. The folder belongs to one session
 // at a time.
 //
-// A demo starts some 250 jobs. One that fails is started once more; when it fails again the demo goes on
-// without it where it can, and says so in its result. What has finished is written down, so that a demo that
-// was killed goes on.
+// A demo starts about 250 jobs. A job that fails is started once more. If it fails again, the demo continues
+// without it where it can, and the result names the job. Finished runs are recorded in a journal, so that a
+// demo that was killed can continue.
 class DemoSession {
  public:
   // Creates the folder and finds the parts and the text. An error says what is missing and how to get it: a

@@ -21,10 +21,10 @@ namespace dynamiccl {
 
 // Which sizes the demo sweeps: those that the training runs really used, one for each size class.
 
-// Size class -> bytes that stand for it.
+// The representative size in bytes of each size class.
 using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 
-// Reads the traces in the given order; the first size seen in a class stands for it. At most `limit` classes
+// Reads the traces in the given order; the first size seen in a class represents it. At most `limit` classes
 // of a collective are kept: those that carry the most bytes, and always the smallest and largest.
 Result<ObservedSizes> ObserveSizes(const std::vector<std::string>& traces, size_t limit);
 
@@ -36,7 +36,7 @@ std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& si
 // the sizes to sweep.
 struct RecordedRuns {
   std::vector<std::string> training;
-  // By stage.
+  // Paths of traces by stage.
   std::vector<std::string> held_out;
 };
 // Trains every shape and stage and records the calls.
@@ -68,8 +68,8 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
 // Fills choices, decisions, fingerprints and recognition from the traces of CompareArms.
 Status JudgeChoices(DemoSession& session, const std::string& policy, const SweptConfigs& swept);
 
-// Runs the trainer for hundreds of steps in mode adaptive and beside it by default, on fabrics that NCCL's
-// cost model does and does not know. Fills whole_runs.
+// Runs the trainer for hundreds of steps in mode adaptive and, for comparison, by default, on fabrics that
+// NCCL's cost model does and does not know. Fills whole_runs.
 Status RunWhole(DemoSession& session);
 
 // Label of a compared run: "compare-stage2-ours-1".

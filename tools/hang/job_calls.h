@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a job had issued on each communicator when their traces were read, side by side.
+// The calls that the processes of a job had issued on each communicator when their traces were read.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct JobCall {
 struct JobMember {
   // Index into JobCalls::processes.
   size_t process = 0;
-  // The communicator was destroyed or aborted.
+  // True: the communicator was destroyed or aborted.
   bool ended = false;
   // Ordered by (call number, index in group). Old calls may be missing at the beginning, but there are no
   // gaps after that.
@@ -43,7 +43,7 @@ struct JobMember {
 
   // Number of the call after the last one issued.
   uint64_t next = 0;
-  // No record was lost.
+  // Whether the trace lost no record of the process.
   bool complete = true;
 
   // Whether the trace tells how far the rank has come.
@@ -66,7 +66,7 @@ struct JobBirth {
 // A communicator as all traces together show it.
 struct JobCommunicator {
   int32_t n_ranks = 0;
-  // By rank in the communicator.
+  // Members by rank in the communicator.
   std::map<int32_t, JobMember> members;
   std::vector<JobBirth> births;
 };
@@ -92,7 +92,7 @@ struct JobCalls {
   // Number of processes in the job; 0: unknown.
   int32_t world = 0;
   std::vector<JobProcess> processes;
-  // By id.
+  // Communicators by id.
   std::map<uint64_t, JobCommunicator> communicators;
 
   // Adds the section as a further process.

@@ -33,8 +33,8 @@ struct LaunchPlan {
   std::chrono::milliseconds time_limit{0};
 };
 
-// How DynamICCL is loaded into the processes of a plan. An empty text leaves the variable of that setting as
-// the user's environment has it.
+// How DynamICCL is loaded into the processes of a plan. An empty text keeps the value of the setting's
+// variable in the user's environment.
 struct RuntimeOptions {
   // Value of DYNAMICCL_MODE: off, observe, frozen or adaptive.
   std::string mode;

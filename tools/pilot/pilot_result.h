@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot found: as text, as JSON, and as one HTML file to keep or send. docs/pilot.md describes pilots.
+// The result of a pilot: as text, as JSON, and as one HTML file to keep or send. docs/pilot.md describes
+// pilots.
 #pragma once
 
 #include <string>
@@ -41,7 +42,7 @@ struct PilotResult {
   // Why `headroom` is null; empty where it is not.
   std::string headroom_missing;
 
-  // Both default runs of each round.
+  // Times of both default runs of each round.
   Timing DefaultTiming() const;
   Timing OursTiming() const;
   // |first default / second default - 1|, of the medians.

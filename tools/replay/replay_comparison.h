@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same replay under several choosers in turns: default, ours, best. A disturbance of the machine hits all
-// of them, and each round begins with another one.
+// Compares replays of the same trace under several choosers: default, ours, best. The choosers take turns and
+// each round begins with another one, so that a disturbance of the machine affects all of them.
 #pragma once
 
 #include <functional>
@@ -34,12 +34,12 @@ struct ArmRun {
   // OperationText of what rank 0 issued.
   std::string operations;
   double wall_us = 0;
-  // By group of the plan.
+  // Times by group of the plan.
   std::vector<double> group_us;
   // Elements checked.
   uint64_t checked = 0;
   uint64_t wrong = 0;
-  // By call of the plan; only the simulator knows them.
+  // Configs by call of the plan; only the simulator knows them.
   std::vector<CollectiveConfig> configs;
 };
 using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
@@ -48,15 +48,15 @@ using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
 struct ComparedTime {
   // Time of one call, over the rounds.
   Timing us_per_call;
-  std::string
-      config;  // config of the row's calls, as choice_comparison.h names it; empty where it is not known
+  // Config of the row's calls, as choice_comparison.h names it; empty where it is not known.
+  std::string config;
 };
 
 // One key of the trace under all arms.
 struct ComparedRow {
   // Key, calls, bytes and recorded times. The replayed times in it come from one run and are not used.
   ReplayRow what;
-  // By arm.
+  // Times by arm.
   std::vector<ComparedTime> times;
 };
 

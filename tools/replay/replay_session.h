@@ -26,7 +26,7 @@ struct ReplayOptions {
 
 // Times of this rank, in microseconds.
 struct ReplayResult {
-  // By group of the plan: time in the stream, median of the passes.
+  // For each group of the plan its time in the stream, as the median of the passes.
   std::vector<double> group_us;
   // Elements verified.
   uint64_t checked = 0;
@@ -47,8 +47,8 @@ class ReplaySession {
 
   const RankPlace& place() const { return place_; }
   const NcclLibrary& library() const { return library_; }
-  // Runs the plan; call it once. The job's communicator carries no call itself, so that a recording of the
-  // replay has only the trace's calls.
+  // Runs the plan; call it once. The communicator of the whole job carries no call itself, so that a
+  // recording of the replay has only the trace's calls.
   Result<ReplayResult> Run(const ReplayPlan& plan, const ReplayOptions& options);
 
  private:

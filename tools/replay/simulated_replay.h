@@ -25,7 +25,7 @@ struct SimulatedReplay {
   ReplayPlan plan;
   // Configs of its calls, in the plan's order.
   std::vector<CollectiveConfig> configs;
-  // By group of the plan: time in the stream.
+  // For each group of the plan its time in the stream.
   std::vector<double> group_us;
   // OperationHash of what each rank issued.
   std::vector<uint64_t> operations;

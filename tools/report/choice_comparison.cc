@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Which repeats count.
+// Which half of the repeats is used.
 enum class Half { kPicking, kTiming };
 
 // Summary of one half: even repeats pick, odd repeats time. A single repeat serves both.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard of a run did and what that cost, from the metrics that its processes left
-// (docs/telemetry.md). The reason of each table version comes from the job's log.
+// Actions and costs of a run's guard, from the metrics that the run's processes left (docs/telemetry.md). The
+// reason of each table version comes from the job's log.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy would choose over sizes, on fabrics that were measured or that model a cluster.
+// The choices of a policy for a range of sizes, on fabrics that were measured or that model a cluster.
 #pragma once
 
 #include <string>

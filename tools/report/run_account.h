@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorded run did, in the numbers that its report shows: by key, by ZeRO stage and by table version.
-// All functions read the first process of a trace, since all ranks issue the same collectives and decide
-// alike.
+// The numbers of a recorded run that its report shows: by key, by ZeRO stage and by table version. All
+// functions read the first process of a trace, since all ranks issue the same collectives and make the same
+// decisions.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's choices cost compared with the best that a sweep of the same fabric measured, and what the
-// library's own choices would have cost. All times are the sweep's: the best is picked on one half of the
-// repeats and timed on the other (choice_comparison.h).
+// The cost of a run's choices, compared with the best that a sweep of the same fabric measured, and the cost
+// that the library's own choices would have had. All times come from the sweep: the best is picked on one
+// half of the repeats and timed on the other (choice_comparison.h).
 #pragma once
 
 #include <string>

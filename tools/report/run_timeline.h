@@ -50,8 +50,8 @@ inline constexpr size_t kShownLanes = 8;
 // How fast a run went.
 struct StepPace {
   double milliseconds = 0;
-  bool marked = false;  // true: milliseconds of a marked step; false: milliseconds from the first call of the
-                        // run to the last
+  // True: milliseconds of a marked step; false: milliseconds from the first call of the run to the last.
+  bool marked = false;
 };
 
 // Returns the median of the marked steps after the first two; without marks, the time from the first call to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process issued in the last moments, from the trace that it is writing (`dynamiccl top`).
+// The latest calls of a process, from the trace that it is writing (`dynamiccl top`).
 #pragma once
 
 #include <cstdint>

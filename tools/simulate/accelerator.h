@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a GPU computes on a transformer block: a roofline of matrix products in whole tiles, and of the
-// memory traffic of everything else. It has few constants, the same for every simulated point.
+// Models how long a GPU computes on a transformer block: a roofline of matrix products in whole tiles, and of
+// the memory traffic of everything else. It has few constants, the same for every simulated point.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Accelerator {
   // GB/s of its own memory.
   double memory_gbps = 0;
   double memory_bytes = 0;
-  double host_gbps = 0;     // GB/s to the host's memory, in one direction
-  double score_passes = 0;  // times that the attention's scores cross memory: 8.5 unfused, 4 with a fused
-                            // softmax, 0 when kept on chip
+  double host_gbps = 0;  // GB/s to the host's memory, in one direction
+  // Times that the attention's scores cross memory: 8.5 unfused, 4 with a fused softmax, 0 when kept on chip.
+  double score_passes = 0;
   // Source of matrix_flops; the other values are from the data sheet.
   std::string_view source;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much communication of a step stays exposed as the data-parallel degree grows, by algorithm and by how
-// far the model is sharded.
+// Computes how much communication of a step stays exposed as the data-parallel degree grows, by algorithm and
+// by how far the model is sharded.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ struct StepCompute {
   double forward_ns = 0;
   // One pass, with recomputation if there is any.
   double backward_ns = 0;
-  // After the gradients have arrived.
+  // Time of the optimizer, which starts after the gradients have arrived.
   double optimizer_ns = 0;
 };
 

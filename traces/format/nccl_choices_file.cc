@@ -284,7 +284,7 @@ class Parser {
     place->second.constants = json.at("constants").get<std::vector<double>>();
   }
 
-  // The world of a line; its machine must have a line before.
+  // The world of a line; an earlier line must define its machine.
   NcclWorld WorldOf(const Json& json) const {
     const Json& world = json.at("world");
     if (world.size() != 3) throw LineError{"'world' is not [machine, nodes, ranks per node]"};
@@ -295,7 +295,7 @@ class Parser {
     return read;
   }
 
-  // The release of that name; it must have a line before.
+  // The release of that name, which an earlier line must define.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())

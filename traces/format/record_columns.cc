@@ -57,7 +57,7 @@ uint64_t Load(const TraceRecord& record, const Column& column) {
   return value;
 }
 
-// The reverse of Load.
+// Stores a number into a field; the reverse of Load.
 void Store(TraceRecord& record, const Column& column, uint64_t value) {
   std::memcpy(reinterpret_cast<char*>(&record) + column.offset, &value, column.width);
 }
@@ -82,7 +82,7 @@ void PutColumn(std::span<const TraceRecord> records, const Column& column, std::
   }
 }
 
-// The reverse of PutColumn.
+// Reads a column back; the reverse of PutColumn.
 void TakeColumn(const std::byte* planes, const Column& column, std::span<TraceRecord> records) {
   uint64_t before = 0;
   for (size_t i = 0; i < records.size(); ++i) {

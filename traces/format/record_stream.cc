@@ -40,7 +40,7 @@ class RunningHash {
   XXH3_state_t state_;
 };
 
-// A section's header as it lies on disk, filled up with zeros.
+// A section's header as it is stored on disk, padded with zeros.
 std::vector<std::byte> PaddedHeader(const TraceHeader& header) {
   std::vector<std::byte> bytes(kTraceHeaderBytes);
   std::memcpy(bytes.data(), &header, sizeof(header));

@@ -183,7 +183,7 @@ class ArchiveParser {
     return {};
   }
 
-  // Reads the block at offset_, and moves offset_ behind it when all of it is right.
+  // Reads the block at offset_. If all of it is right, moves offset_ past it.
   Status ReadBlock() {
     DYNAMICCL_TRY(const ArchiveBlockHeader header, BlockHeaderAt(offset_));
     DYNAMICCL_TRY(const auto payload, bytes_.Read(offset_ + sizeof(header), header.payload_bytes));

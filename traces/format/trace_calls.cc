@@ -26,7 +26,7 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
-// The result in the making.
+// The result while it is being built.
 struct Builder {
   SectionCalls result;
   std::map<CallKey, size_t> position;  // index in result.calls

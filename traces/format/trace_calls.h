@@ -31,8 +31,8 @@ struct SectionCalls {
   std::vector<StepView> steps;
   std::vector<MemoryView> memory;
   std::vector<InsideView> inside;  // at most one for each thread
-  std::vector<WaitedShareView>
-      waited_shares;  // in order of time; a later one replaces an earlier one of the same key
+  // In order of time; a later one replaces an earlier one of the same key.
+  std::vector<WaitedShareView> waited_shares;
   // Counts of records that could not be used, for messages: calls on a communicator that the section does not
   // describe (they are left out), decisions without their call, and records of later versions.
   uint64_t without_communicator = 0;

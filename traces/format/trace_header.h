@@ -21,7 +21,7 @@ inline constexpr uint32_t kTraceHeaderBytes = 4096;
 // A segment without this number has not been begun.
 inline constexpr uint32_t kSegmentMagic = 0x67657364;
 
-// The same moment on both clocks of a machine.
+// One moment as read on both clocks of a machine.
 struct ClockAnchor {
   int64_t monotonic_ns = 0;
   int64_t realtime_ns = 0;

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// What a generator works from. Settings are complete and valid.
+// The input of a generator. Settings are complete and valid.
 struct GeneratorInput {
   const ModelShape& model;
   const WorldShape& world;

@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// What a setting's text must be.
+// The kind of value that a setting has.
 enum class SettingKind : uint8_t { kInteger, kFlag, kDataType, kChoice };
 
 // One row of the table.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the project's own trainer lays a model out over ranks (docs/zero_trainer.md, "Layout in memory").
-// Shards and gradient buckets follow from it.
+// The layout that the project's own trainer gives to a model over its ranks (docs/zero_trainer.md, "Layout in
+// memory"). Shards and gradient buckets follow from it.
 #pragma once
 
 #include <cstdint>

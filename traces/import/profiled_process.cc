@@ -69,8 +69,8 @@ class SectionOfRank {
 
   const ProfiledProcess& process_;
   RankSection section_;
-  std::map<uint64_t, std::vector<ProfiledCall>>
-      waiting_;  // by communicator: calls of the latest group, which may be incomplete
+  // By communicator: calls of the latest group, which may be incomplete.
+  std::map<uint64_t, std::vector<ProfiledCall>> waiting_;
   int32_t rank_ = -1;
   int32_t world_ = 0;
 };

@@ -70,7 +70,7 @@ void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }
 
-// The same moment on both clocks, as near as two calls allow.
+// Reads both clocks at nearly the same moment.
 ClockAnchor Anchor() {
   return {MonotonicNanoseconds(), RealtimeNanoseconds()};
 }

@@ -31,7 +31,7 @@ class CheckpointFolder {
   std::string PathOf(int64_t step) const;
   // Returns kNotFound, with a list of the existing steps, if the checkpoint of that step is not complete.
   Status CheckHas(int64_t step) const;
-  // Where the ranks write their parts of this step.
+  // Folder into which the ranks write their parts of this step.
   std::string PartialPathOf(int64_t step) const;
 
   // Creates the folder and keeps other runs out of it as long as this object lives (flock). Removes the

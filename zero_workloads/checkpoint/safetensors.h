@@ -47,7 +47,7 @@ class SafetensorsFile {
 
   std::string path_;
   UniqueFd fd_;
-  // Where the numbers start, in bytes from the start of the file.
+  // Offset of the numbers in bytes from the start of the file.
   uint64_t data_offset_ = 0;
   std::vector<SafetensorsEntry> entries_;
 };

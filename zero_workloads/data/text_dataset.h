@@ -10,7 +10,7 @@
 
 namespace dynamiccl::zero {
 
-// Where the text comes from (--data and --held-out).
+// The source of the text (--data and --held-out).
 struct TextSource {
   // Files or folders. A folder stands for all its *.txt files in the order of their names.
   std::vector<std::string> paths;

@@ -9,7 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// In the order of the enumerators.
+// Names in the order of the enumerators.
 constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
 
 StateBytes BytesOf(const EstimateSettings& settings) {

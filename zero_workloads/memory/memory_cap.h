@@ -16,7 +16,7 @@ namespace dynamiccl::zero {
 enum class MemoryAllocator : uint8_t {
   // One piece; a block goes to the lowest place that fits (first_fit_arena.h).
   kFirstFit,
-  // As LibTorch does on CUDA (caching_arena.h).
+  // The method of LibTorch's allocator on CUDA (caching_arena.h).
   kCaching,
 };
 

@@ -90,7 +90,7 @@ thread_local MemoryCategory category_of_thread = MemoryCategory::kWorking;
 }  // namespace
 
 const char* Name(MemoryCategory category) {
-  // In the order of the enumerators.
+  // Names in the order of the enumerators.
   constexpr const char* kNames[kMemoryCategories] = {"parameters", "gradients",   "master",      "moments",
                                                      "buckets",    "activations", "checkpoints", "gathered",
                                                      "offload",    "working"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a layer describes one of its parameters: name, shape, first values, and the member that holds the
+// A layer's description of one of its parameters: name, shape, first values, and the member that holds the
 // tensor.
 #pragma once
 

@@ -32,7 +32,7 @@ constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Where a unit lies, in elements.
+// The place of a unit, in elements.
 struct UnitPartition {
   int64_t shard_elements = 0;
   // The start of this unit's shard in the arena.

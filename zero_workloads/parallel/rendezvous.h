@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks exchange NCCL's unique id before NCCL runs: every rank connects to rank 0 over TCP and receives
-// the same bytes.
+// Exchanges NCCL's unique id between ranks before NCCL runs: every rank connects to rank 0 over TCP and
+// receives the same bytes.
 #pragma once
 
 #include <chrono>

@@ -94,7 +94,7 @@ at::Tensor Rows(const at::Tensor& activations) {
 struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const TensorSplit& split) {
-    // With a split sequence only the own slice is kept; the backward pass gathers the rest again.
+    // With a split sequence only this rank's slice is kept; the backward pass gathers the rest again.
     context->save_for_backward({input, weight});
     Keep(context, split);
     if (!split.splits_sequence()) return at::linear(input, weight, bias);

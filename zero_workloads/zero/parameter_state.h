@@ -7,7 +7,7 @@ namespace dynamiccl::zero {
 
 // A state says how much of a unit's parameters is in this rank's memory, and why.
 enum class ParameterState {
-  // Only the shards exist.
+  // This rank has only its shard in memory.
   kPartitioned,
   // Memory is allocated, and the gather is under way.
   kGathering,

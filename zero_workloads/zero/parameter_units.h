@@ -23,7 +23,7 @@ class ParameterUnitHooks final : public UnitHooks {
   void AfterForward(int unit, const at::Tensor& output) override;
 
  private:
-  // By unit, the engine's unit of its first parameter; one more entry marks the end.
+  // For each unit of the model, the engine's unit of its first parameter; one more entry marks the end.
   std::vector<int> first_;
   UnitHooks* engine_;
 };

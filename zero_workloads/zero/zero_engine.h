@@ -62,7 +62,7 @@ struct EngineSettings {
   // The type in which gradients are added up locally.
   at::ScalarType accumulation_type = at::kFloat;
   LossScaleSettings loss_scale;
-  // How the model is divided besides ZeRO; its group is orthogonal to the engine's.
+  // How the model is divided apart from ZeRO; the tensor group is orthogonal to the engine's group.
   TensorSplit tensor;
   // All ranks, which compute loss and norm together. Needed with a tensor group or with replicas.
   ProcessGroup* world = nullptr;
@@ -227,7 +227,7 @@ class ZeroEngine : public UnitHooks {
 
   // With a split sequence: runs of whole parameters in each arena that this rank holds.
   std::vector<std::vector<ArenaRun>> whole_runs_;
-  // With a tensor group: runs of sliced parameters in the own arena.
+  // With a tensor group: runs of sliced parameters in this rank's own arena.
   std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
   // By unit: whether it has its gradients of this pass.

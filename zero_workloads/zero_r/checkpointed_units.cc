@@ -49,7 +49,7 @@ class RecomputedUnit final : public torch::autograd::Node {
   std::optional<KeptActivation> kept_;
 };
 
-// In PyTorch 2.13 nodes count their references themselves; in 2.11 a shared pointer does.
+// Creates an autograd node: in PyTorch 2.13 nodes count their own references, in 2.11 a shared pointer does.
 template <typename Unit>
 auto MakeNode(const UnitForward& forward, KeptActivation kept) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Unit>)

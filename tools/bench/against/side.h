@@ -26,7 +26,7 @@ struct SideProgram {
   std::string name;
   // A launcher that starts all ranks, or the program of one rank.
   std::vector<std::string> command;
-  bool starts_all_ranks = true;  // otherwise once a rank, with torchrun's variables
+  bool starts_all_ranks = true;  // false: started once for each rank, with torchrun's variables
   EnvironmentChanges environment;
 };
 
@@ -92,7 +92,7 @@ class Side {
   std::vector<pid_t> processes_;
   // Where rank 0 listens. It stays reserved for as long as the ranks run, so that no other program gets it.
   std::optional<ReservedPort> port_;
-  // By rank.
+  // Control lines by rank.
   std::vector<ControlLine> ranks_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of each kernel does, for any thread of any grid. Tests run these functions on the host.
+// The work of one thread of each kernel, for any thread of any grid. Tests run these functions on the host.
 // Threads share a range of elements by striding over it.
 #pragma once
 
@@ -43,7 +43,7 @@ DYNAMICCL_HOST_DEVICE inline CheckTally CheckShare(const CheckedCall& call, int 
 struct DutyCycle {
   uint64_t period_ns = 0;
   uint64_t busy_ns = 0;
-  // The load ends by itself after this time, in case nobody stops it.
+  // The load ends by itself after this many nanoseconds, in case it is not stopped.
   uint64_t most_ns = 0;
 };
 
@@ -58,8 +58,9 @@ DYNAMICCL_HOST_DEVICE inline uint64_t IdleLeft(const DutyCycle& duty, uint64_t e
   return duty.period_ns - elapsed_ns % duty.period_ns;
 }
 
-// 16-byte words that a thread of a memory load reads and writes between two looks at the clock. With three
-// quarters of the multiprocessors this keeps enough in flight to saturate the memory of every GPU so far.
+// Number of 16-byte words that a thread of a memory load reads and writes between two reads of the clock.
+// With three quarters of the multiprocessors this keeps enough accesses in flight to saturate the memory of
+// every GPU so far.
 inline constexpr unsigned kWordsARound = 8;
 
 // The words of the load's buffer that one block walks over. All blocks together cover the buffer once.

@@ -68,11 +68,9 @@ class CommandLine {
   std::function<void(const CLI::App&)> visitor_;
 };
 
-// Some errors of the command line are about an input file that does not exist.
-
-// Looks for the first of `words` that occurs in `message`, has the ending of one of our kinds of file, and
-// does not exist. Returns a hint that says which command creates such a file; empty when there is no such
-// word.
+// A hint for an error about an input file that does not exist. It is about the first of `words` that occurs
+// in `message`, has the ending of one of our kinds of file, and does not exist: it says which command creates
+// such a file. Empty when there is no such word.
 std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message);
 
 }  // namespace dynamiccl

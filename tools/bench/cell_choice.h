@@ -51,8 +51,7 @@ NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std
 // Expected seconds of a visit of a cell whose call takes `call_us`. A first visit also makes connections.
 double VisitSeconds(double call_us, bool first);
 
-// Length of one sample in a sweep, and of the probe of the machine around it.
-
+// Length of one sample in a sweep in microseconds, and of the probe of the machine around it in milliseconds.
 // A sample is long compared with a clock read and a wake-up, and short enough that no other process takes the
 // core in most samples. Many short samples and a median stand noise better than a few long ones.
 inline constexpr double kSampleUs = 600;

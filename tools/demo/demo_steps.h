@@ -19,9 +19,7 @@
 
 namespace dynamiccl {
 
-// Which sizes the demo sweeps: those that the training runs really used, one for each size class.
-
-// The representative size in bytes of each size class.
+// The sizes that the demo sweeps: those that occurred in the training runs, one in bytes for each size class.
 using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 
 // Reads the traces in the given order; the first size seen in a class represents it. At most `limit` classes
@@ -79,9 +77,8 @@ inline constexpr const char* kDefaultArm = "default";
 inline constexpr const char* kOurArm = "ours";
 inline constexpr const char* kBestArm = "best of sweep";
 
-// The public trace of another job that the report shows beside the demo's own.
-
-// Fills result().imported from the first sample in traces/samples; nothing where the installation has none.
+// Fills result().imported, the public trace of another job that the report shows beside the demo's own, from
+// the first sample in traces/samples. Changes nothing where the installation has no samples.
 Status AddImportedSample(DemoSession& session);
 
 // Counts the calls of a recorded run by the stage that the structure agent recognised after each: index 0 to

@@ -50,9 +50,8 @@ struct Explanation {
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 
-// The fabric that policies are shown on where no measured one is named.
-
-// NVLink inside nodes and InfiniBand between them, with NCCL's constants for Hopper.
+// The fabric on which policies are shown where no measured one is named: NVLink inside nodes and InfiniBand
+// between them, with NCCL's constants for Hopper.
 MeasurementContext AssumedFabric(int n_ranks = 16, int n_nodes = 2);
 
 }  // namespace dynamiccl

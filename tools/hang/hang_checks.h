@@ -24,8 +24,6 @@ std::optional<HangFinding> FirstUnlikeCall(uint64_t id, const JobCommunicator& c
 std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicator& communicator,
                                                uint64_t& compared);
 
-// Finds ranks that did not issue what others issued, and the rank for which all others wait in the end.
-
 // Finds ranks that create one communicator with different numbers of ranks.
 std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator);
 
@@ -37,23 +35,19 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 // a finding of kind InsideLibrary for each of them in which at least one rank has not returned.
 std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
-// Compares the order in which ranks issued their calls on two communicators.
-
-// Examines the newest calls of processes that share two communicators. Returns the first two communicators on
-// which two processes issued the same two calls, one on each, in opposite orders. This is legal where the
-// calls can run side by side. On one stream, or where the device has no room for both, the ranks wait for
-// each other forever.
+// Compares the order in which ranks issued their newest calls on two communicators. Returns the first two
+// communicators on which two processes issued the same two calls, one on each, in opposite orders. This is
+// legal where the calls can run side by side. On one stream, or where the device has no room for both, the
+// ranks wait for each other forever.
 std::optional<HangFinding> UnlikeOrder(const JobCalls& job);
 
-// Finds sends without their receives, and receives without their sends.
-
-// NCCL pairs the n-th send from one rank to another with the n-th receive there. Only pairs of ranks whose
-// traces lost nothing are compared: after a loss the count of earlier calls is unknown.
+// Finds sends without their receives, and receives without their sends. NCCL pairs the n-th send from one
+// rank to another with the n-th receive there. Only pairs of ranks whose traces lost nothing are compared:
+// after a loss the count of earlier calls is unknown.
 std::optional<HangFinding> FirstUnmatchedTransfer(uint64_t id, const JobCommunicator& communicator);
 
-// Formats ranks for a reader: "rank 3", "ranks 0 to 2, 5 and 7".
-
-// Accepts the ranks in any order and names each of them once; an empty list gives "no rank".
+// Formats ranks for a reader: "rank 3", "ranks 0 to 2, 5 and 7". Accepts the ranks in any order and names
+// each of them once; an empty list gives "no rank".
 std::string RankList(std::span<const int32_t> ranks);
 
 }  // namespace dynamiccl

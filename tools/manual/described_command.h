@@ -47,10 +47,9 @@ std::string ManPageOfProgram(const std::vector<DescribedCommand>& commands);
 // dynamiccl-NAME.1
 std::string ManPageOf(const DescribedCommand& command);
 
-// Completion scripts offer commands, actions and options. After an option they offer its listed values, or
-// else file names.
-
-// `shell` is bash, zsh or fish. For any other name the error lists these three.
+// The completion script for `shell`, which is bash, zsh or fish; for any other name the error lists these
+// three. The script offers commands, actions and options. After an option it offers the option's listed
+// values, or else file names.
 Result<std::string> CompletionScript(const std::string& shell, const std::vector<DescribedCommand>& commands);
 
 }  // namespace dynamiccl

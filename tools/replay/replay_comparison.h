@@ -87,9 +87,6 @@ Json ToJson(const ReplayComparison& comparison);
 // kDefaultAgain differs from the default by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
-// Rules with the best config of each (collective, size class) of a trace, found by replaying the trace under
-// each config.
-
 // The configs to force, one after the other: every (algorithm, protocol) that NCCL has for a collective of
 // the plan, with NCCL's number of channels. CollNet is left out: it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);

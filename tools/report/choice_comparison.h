@@ -50,10 +50,9 @@ std::string Name(const CollectiveConfig& config);
 // Default and best of every cell (docs/formats/report.md, `measurements`).
 Json CellsJson(const MeasurementFile& file);
 
-// Selects one topology of a measurement file for functions that need exactly one.
-
-// Returns `wanted`; where that is empty, the only topology of the cells. kInvalidArgument when no cell has
-// that topology, or when `wanted` is empty and the cells have several; the message names `source`.
+// Selects the topology for functions that need exactly one. Returns `wanted`; where that is empty, the only
+// topology of the cells. kInvalidArgument when no cell has that topology, or when `wanted` is empty and the
+// cells have several; the message names `source`.
 Result<std::string> OneTopology(const std::vector<SweepCell>& cells, const std::string& wanted,
                                 const std::string& source);
 

@@ -51,10 +51,9 @@ class TrainerRuns {
   bool keep_ = false;
 };
 
-// Finds the text to train on for commands that do not require the user to name one.
-
-// Returns the absolute path of `named`, a file or folder. Where `named` is empty, returns the Shakespeare
-// text that tools/setup/fetch_shakespeare.sh puts into the user's cache.
+// The text to train on, for commands that do not require the user to name one. Returns the absolute path of
+// `named`, a file or folder. Where `named` is empty, returns the Shakespeare text that
+// tools/setup/fetch_shakespeare.sh puts into the user's cache.
 Result<std::string> FindTrainingText(const std::string& named);
 
 }  // namespace dynamiccl

@@ -19,12 +19,11 @@ Result<Trace> MergeTraces(std::vector<Trace> traces);
 // start. Send and Recv differ between ranks by nature and are not compared.
 Status CheckRanksAgree(const Trace& trace);
 
-// Derives the number of nodes of communicators from the hosts of their ranks. NCCL tells the number of nodes
-// only to a tuner; a recorder without a tuner writes 1.
-
-// Writes the number of hosts into the Communicator records of communicators whose ranks are all in the trace
-// and about which no tuner was asked. NCCL counts nodes in the same way, by host name and boot. Emulated
-// nodes on one host look like one host, so their number stays 1.
+// Derives the number of nodes of communicators from the hosts of their ranks: NCCL tells that number only to
+// a tuner, and a recorder without a tuner writes 1. Writes the number of hosts into the Communicator records
+// of communicators whose ranks are all in the trace and about which no tuner was asked. NCCL counts nodes in
+// the same way, by host name and boot. Emulated nodes on one host look like one host, so their number stays
+// 1.
 void CountNodesByHost(Trace& trace);
 
 }  // namespace dynamiccl

@@ -104,12 +104,10 @@ void BookAllocation(const void* block, int64_t bytes);
 // unknown, and releasing it changes nothing.
 void BookFree(const void* block);
 
-// A layer over LibTorch's allocator of host memory that records every block in memory_counters.h. On CUDA the
-// caching allocator reports its blocks by itself (device_cuda.cc).
-
-// Installs the layer over the present allocator, which stays in use below it until the process ends. Call
-// it at most once, after CapHostTensors and before other threads use tensors: blocks that were allocated
-// earlier are not counted, and their release changes no counter.
+// Installs a layer over LibTorch's present allocator of host memory, which stays in use below it until the
+// process ends. The layer books every block; on CUDA the caching allocator reports its blocks by itself
+// (device_cuda.cc). Call it at most once, after CapHostTensors and before other threads use tensors: blocks
+// that were allocated earlier are not counted, and their release changes no counter.
 void CountHostAllocations();
 
 }  // namespace dynamiccl::zero

@@ -16,7 +16,7 @@ struct TrainSettings {
   std::vector<std::string> traces;
   // Sweeps for the config agent; at least one.
   std::vector<std::string> measurements;
-  // The policy file to write.
+  // Path of the policy file to write.
   std::string output;
   // A policy whose config agent is trained further. Its structure agent is kept as it is. Empty: training
   // from scratch.

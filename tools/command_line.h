@@ -21,7 +21,7 @@ struct CommandText {
   const char* name;
   // One sentence without its full stop.
   const char* sentence;
-  // Example commands, one a line.
+  // Example commands, one on each line.
   const char* examples;
   const char* program = "dynamiccl";
 };

@@ -12,9 +12,9 @@ namespace dynamiccl::zero {
 
 // An option in the form of a command line, and where it comes from.
 struct FileOption {
-  // For example "--bucket-bytes".
+  // The option with its dashes, for example "--bucket-bytes".
   std::string option;
-  // Empty for a flag.
+  // The option's values; empty for a flag.
   std::vector<std::string> values;
   // For error messages: "run.toml: line 3, column 1".
   std::string origin;

@@ -33,13 +33,13 @@ struct TrainingSettings {
   std::string exchange = "collective";
   // Ranks that compute one replica of the model together.
   int tensor_parallel = 1;
-  // GridSizes::shard.
+  // Number of ranks in a shard group (GridSizes::shard).
   int shard_group = 0;
-  // GridSizes::secondary.
+  // Number of ranks that share a second copy (GridSizes::secondary).
   int secondary_group = 0;
   // Tensor ranks also divide the sequence in the layers that they do not divide.
   bool sequence_parallel = false;
-  // fp32, bf16 or fp16.
+  // Type of parameters and activations: fp32, bf16 or fp16.
   std::string dtype = "fp32";
   // Type of gradients while ranks sum them: model (as dtype) or fp32.
   std::string reduce_type = "model";
@@ -49,7 +49,7 @@ struct TrainingSettings {
   std::string accumulation_type = "fp32";
   // dynamic or a number; the default is dynamic with fp16, otherwise 1.
   std::string loss_scale = "default";
-  // Dynamic: the scale to start with.
+  // Dynamic loss scaling: the scale to start with.
   double first_loss_scale = 65536;
   double least_loss_scale = 1;
   // Dynamic: steps without overflow until the scale doubles.
@@ -64,17 +64,17 @@ struct TrainingSettings {
   double clip_norm = 1.0;
   bool overlap = true;
   bool prefetch = true;
-  // LibTorch's threads in each rank.
+  // Number of LibTorch's threads in each rank.
   int threads = 1;
   // Steps between evaluations on the held-out text; 0: none before the end.
   int64_t eval_every = 0;
   bool evaluate_at_end = false;
-  // Steps between progress lines.
+  // Number of steps between progress lines.
   int64_t log_every = 10;
   int64_t join_timeout_seconds = 30;
-  // See TakenMemory::Parse.
+  // Schedule or file of memory that other programs take; see TakenMemory::Parse.
   std::string memory_taken;
-  // See OptimizerOffload::Parse.
+  // Place of the optimizer's states; see OptimizerOffload::Parse.
   std::string offload_optimizer = "none";
   int64_t offload_buffer_bytes = 16 << 20;
   ResidualSettings residual;

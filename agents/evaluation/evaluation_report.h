@@ -17,7 +17,7 @@ struct Evaluation {
   std::vector<StructureAccuracy> structures;
 };
 
-// Tables for standard output.
+// The evaluation as tables for standard output.
 std::string FormatTables(const Evaluation& evaluation);
 // {"policy_sha256", "config": [{...}], "structure": [{...}]}, with a schema number.
 std::string FormatJson(const Evaluation& evaluation);

@@ -38,7 +38,7 @@ struct KeyOutcome {
   double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
-  // The number of the topology.
+  // Number of the key's topology, which is a block of the bootstrap.
   size_t block = 0;
 
   double regret() const { return chosen / best - 1; }

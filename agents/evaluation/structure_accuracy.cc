@@ -32,7 +32,7 @@ void AddTo(Matrix& sum, const Matrix& part) {
   }
 }
 
-// The first call that is judged.
+// Index of the first call that is judged.
 size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
   if (calls == JudgedCalls::kAfter64Calls) return 64;
   return sequence.step_begins.size() > 1 ? sequence.step_begins[1] : sequence.calls.size() / 4;

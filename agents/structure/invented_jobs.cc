@@ -13,7 +13,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Elements, by message.
+// Number of elements of each message.
 using Sizes = std::vector<int64_t>;
 
 // A parameter, or one rank's part of a parameter that is split over the tensor-parallel ranks.

@@ -85,7 +85,7 @@ struct InventedHabits {
   // Hybrid sharding: sums over replicas wait for the end of the step.
   bool replicas_at_end = false;
 
-  // Stage 3: gathers before use.
+  // Stage 3: how parameters are gathered before use.
   Traffic parameters;
   // Stage 3: parameters are gathered again in the backward pass.
   bool gather_in_backward = true;
@@ -130,7 +130,7 @@ struct InventedHabits {
   int head_sums = 0;
   bool sums_shared_gradients = false;
   DataType activation_type = DataType::kFloat32;
-  // Tokens of a micro-batch.
+  // Number of tokens in a micro-batch.
   int64_t tokens = 0;
   int64_t activation_elements = 0;
 };

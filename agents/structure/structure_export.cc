@@ -45,7 +45,7 @@ int64_t Best(const at::Tensor& logits, int64_t first, int64_t count) {
   return logits.narrow(-1, first, count).argmax(-1).item<int64_t>();
 }
 
-// Counts equal answers of one head.
+// Counts for how many calls the two networks' answers of one head are equal.
 struct Tally {
   int64_t same = 0, all = 0;
   void Add(bool equal) { same += equal, ++all; }

@@ -247,7 +247,7 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    // Cosine decay to zero.
+    // The learning rate decays to zero along a cosine.
     const double progress = static_cast<double>(iteration) / settings.iterations;
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));

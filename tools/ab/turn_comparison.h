@@ -18,7 +18,7 @@ namespace dynamiccl {
 // missing to detect it.
 inline constexpr double kToldApart = 0.005;
 
-// One setting.
+// The result for one setting.
 struct SettingTimes {
   std::string name;
   size_t turns = 0;    // turns that entered the comparison

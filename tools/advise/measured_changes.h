@@ -14,7 +14,7 @@ namespace dynamiccl {
 // One change, predicted and measured. Ratios are step time with the change over step time without.
 struct MeasuredChange {
   std::string what;
-  // From the simulation.
+  // Ratio that the simulation predicts.
   double predicted_ratio = 1;
   // Median of the rounds' ratios.
   double measured_ratio = 1;

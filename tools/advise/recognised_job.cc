@@ -234,7 +234,7 @@ bool MayBeActivations(const Operations& list) {
          });
 }
 
-// Equality for ShareOfCalls.
+// Whether ShareOfCalls counts the two calls as equal.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }

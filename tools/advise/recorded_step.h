@@ -36,7 +36,7 @@ struct RecordedStep {
   bool marked = false;
   // The program labelled the purpose of its calls.
   bool labelled = false;
-  // The labelled stage.
+  // The ZeRO stage that the program labelled.
   ZeroStage stage = ZeroStage::kUnknown;
   // Median times of collectives, from the last rank's start to the end.
   std::vector<TimedCell> times;

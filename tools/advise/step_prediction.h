@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// A step in the steady state.
+// Predicted times of a step in the steady state.
 struct PredictedStep {
   // Time of the third and fourth of four steps, halved.
   int64_t step_ns = 0;
@@ -23,7 +23,6 @@ struct PredictedStep {
 // Simulates jobs on one system. Apart from its constructor's arguments it holds no state.
 class StepPrediction {
  public:
-  // `system` must outlive it.
   StepPrediction(const System& system, int ranks_per_node)
       : system_(system), ranks_per_node_(ranks_per_node) {}
 

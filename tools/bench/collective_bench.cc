@@ -67,7 +67,7 @@ class Bench {
   Status Round(Half& half);
   Result<double> TimeIterations(Half& half);
   Status IssueIteration(const BenchCall& call);
-  // The ranks' times as one, by -a.
+  // Combines the ranks' values into one as option -a says.
   Result<double> OverRanks(double value);
   void Finish(const Half& half, BenchTimes& times) const;
 

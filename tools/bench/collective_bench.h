@@ -39,7 +39,7 @@ struct BenchOptions {
   std::vector<int> roots{0};
   int iterations = 20;
   int warmups = 1;
-  // Calls in one group.
+  // Number of calls in one group.
   int aggregate = 1;
   // Number of checks of the data, each with other data.
   int checks = 1;
@@ -84,7 +84,7 @@ struct BenchTimes {
   std::optional<double> copy_limit_gbps;
   // Wrong elements over all ranks; not set where nothing was checked.
   std::optional<uint64_t> wrong;
-  // Filled with per_iteration.
+  // Filled only with option per_iteration.
   IterationStatistics iterations;
 
   // algbw as a percentage of the copy limit.

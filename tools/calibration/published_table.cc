@@ -53,7 +53,7 @@ class Table {
  private:
   using Row = std::vector<std::string_view>;
 
-  // An error with file and line.
+  // Returns an error with the file and the number of the line.
   tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }

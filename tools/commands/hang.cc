@@ -26,7 +26,6 @@ namespace {
 // Bytes that tell whether a file is a trace of ours.
 constexpr size_t kHeadOfOurs = 256;
 
-// The command's options.
 struct HangOptions {
   std::vector<std::string> inputs;
   // Number of the newest records of each thread that are read.

@@ -70,7 +70,7 @@ void ShowReplay(const ReplayReport& report, const ReplayCommandOptions& given) {
     Print(report);
 }
 
-// Runs one rank; rank 0 prints.
+// Runs one rank of a replay; rank 0 prints the result.
 Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());

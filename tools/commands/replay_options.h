@@ -14,12 +14,12 @@ namespace dynamiccl {
 struct ReplayCommandOptions {
   std::vector<std::string> inputs;
   ReplayWindow window;
-  // First and last step.
+  // First and last step to replay, both included; empty: all.
   std::vector<int64_t> steps;
-  // Begin and end.
+  // Begin and end of the replayed part, in seconds since the first call; empty: all.
   std::vector<double> seconds;
   std::string measurements;
-  // Topology of the measurements.
+  // Topology of `measurements` to compare with.
   std::string topology;
   // System to simulate; empty: over a library.
   std::string system;

@@ -47,7 +47,7 @@ struct SimulateOptions {
 struct Subject {
   SimulatedJob job;
   std::vector<CollectiveLabel> labels;
-  // Plans by rank, for a trace.
+  // The replay plans by rank when a trace is simulated.
   std::vector<ReplayPlan> plans;
   // Origin of the computing times: "modelled", "measured", "stated" or "unknown".
   std::string computing = "modelled";

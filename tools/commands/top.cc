@@ -33,7 +33,6 @@
 namespace dynamiccl {
 namespace {
 
-// The command's options.
 struct TopOptions {
   std::vector<std::string> traces;
   double seconds = 2;

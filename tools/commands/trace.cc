@@ -243,7 +243,7 @@ Result<int> Unarchive(const TraceOptions& options) {
 
 // ---- options ----
 
-// All importers, for the help.
+// Lists the importers for the help.
 std::string Formats() {
   std::string text;
   for (const TraceImporter* importer : AllImporters()) {

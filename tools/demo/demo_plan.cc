@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of both demos.
+// The numbers of the whole demo and of the shorter one (--quick).
 #include "tools/demo/demo_plan.h"
 
 namespace dynamiccl {

@@ -44,7 +44,7 @@ Result<RecordedRuns> RecordRuns(DemoSession& session);
 struct SweptConfigs {
   ObservedSizes sizes;
   std::map<Collective, std::set<SizeClass>> held_out_classes;
-  // Every topology and size.
+  // The measurements of every topology and size.
   MeasurementFile all;
   // File without the held-out classes and the held-out topology.
   std::string seen_path;

@@ -19,7 +19,7 @@ struct ExplainedConfig {
   CollectiveConfig config;
   // The estimate of NCCL's cost model.
   double estimate_us = 0;
-  // The policy's prediction.
+  // The policy's predicted time.
   double predicted_us = 0;
   // Prediction of each network; their spread is the policy's uncertainty.
   std::array<double, kEnsemble> networks_us{};

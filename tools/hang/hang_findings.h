@@ -40,7 +40,7 @@ std::string_view Name(HangKind kind);
 struct HangFinding {
   HangKind kind = HangKind::kBehind;
   uint64_t communicator = 0;
-  // The first call concerned.
+  // Number of the first call that the finding is about.
   uint64_t call_number = 0;
   // Responsible ranks, by their number in the communicator. Where two groups of ranks differ, the smaller
   // group is responsible.

@@ -18,7 +18,7 @@ namespace dynamiccl {
 struct JobCall {
   CollectiveCall call;
   int32_t root_or_peer = -1;
-  // Real time in nanoseconds.
+  // Time of issue in nanoseconds of real time.
   int64_t issued_ns = 0;
   // Position among the calls of its process.
   uint64_t order = 0;
@@ -59,7 +59,7 @@ struct JobBirth {
   size_t process = 0;
   int32_t rank = -1;
   int32_t n_ranks = 0;
-  // Real time in nanoseconds.
+  // Time of entry in nanoseconds of real time.
   int64_t since_ns = 0;
 };
 
@@ -79,7 +79,7 @@ struct JobProcess {
   std::string host;
   // Whether the process ended in order.
   bool closed = false;
-  // Real time of its last record.
+  // Time of the process's last record in nanoseconds of real time.
   int64_t last_seen_ns = 0;
   // Id of the communicator on which the process has an unfinished call or creation. When several threads are
   // inside the library, it is that of the thread which entered last.

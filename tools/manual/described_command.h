@@ -26,7 +26,7 @@ struct DescribedOption {
 
 // A command or one of its actions.
 struct DescribedCommand {
-  // For example "trace import".
+  // Full name of the command, for example "trace import".
   std::string name;
   std::string sentence;
   std::vector<std::string> examples;
@@ -44,7 +44,7 @@ std::vector<DescribedCommand> DescribeCommands();
 // dynamiccl.1: what the program is, every command, exit codes, environment, files.
 std::string ManPageOfProgram(const std::vector<DescribedCommand>& commands);
 
-// dynamiccl-NAME.1
+// The page dynamiccl-NAME.1 of one command.
 std::string ManPageOf(const DescribedCommand& command);
 
 // The completion script for `shell`, which is bash, zsh or fish; for any other name the error lists these

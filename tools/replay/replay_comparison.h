@@ -34,9 +34,9 @@ struct ArmRun {
   // OperationText of what rank 0 issued.
   std::string operations;
   double wall_us = 0;
-  // Times by group of the plan.
+  // Microseconds by group of the plan.
   std::vector<double> group_us;
-  // Elements checked.
+  // Number of elements that were checked.
   uint64_t checked = 0;
   uint64_t wrong = 0;
   // Configs by call of the plan; only the simulator knows them.

@@ -28,7 +28,7 @@ struct ReplayOptions {
 struct ReplayResult {
   // For each group of the plan its time in the stream, as the median of the passes.
   std::vector<double> group_us;
-  // Elements verified.
+  // Number of elements that were verified.
   uint64_t checked = 0;
   uint64_t wrong = 0;
   // Median time of a pass.

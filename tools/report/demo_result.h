@@ -41,7 +41,7 @@ struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  // Median step of each run.
+  // The median step time of each run.
   std::vector<double> samples_ms;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms)
@@ -126,7 +126,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NamedText, name, text)
 // reads it.
 struct DemoResult {
   int schema = 1;
-  // ISO 8601, UTC.
+  // Time of creation in ISO 8601, UTC.
   std::string created;
   bool quick = false;
   // Sentences for the reader, wins and losses alike.
@@ -152,7 +152,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, qui
 
 // Reads demo.json. A file that is not JSON or not of schema 1 is an error (kCorrupt).
 Result<DemoResult> ReadDemoResult(const std::string& path);
-// Replaces the file in one step.
+// Writes demo.json. The file is replaced in one step.
 Status WriteDemoResult(const std::string& path, const DemoResult& result);
 
 }  // namespace dynamiccl

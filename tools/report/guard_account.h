@@ -27,7 +27,7 @@ struct GuardAccount {
   double probing_s = 0;
   // Time of guarded calls by criticality.
   std::map<std::string, double> guarded_s;
-  // Host time spent on taking times.
+  // Host time that the measuring of call times took.
   double timing_s = 0;
   // Records that the traces lost.
   double records_lost = 0;

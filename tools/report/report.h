@@ -59,7 +59,7 @@ struct ReportInputs {
 // .measurements, .prom, .log or .dcpolicy. Any other name, and a file that cannot be read, is an error.
 Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
 
-// The HTML file.
+// Renders the report as one HTML file.
 std::string RenderReport(const ReportInputs& inputs);
 // The same numbers as JSON (docs/formats/report.md).
 Json ReportJson(const ReportInputs& inputs);

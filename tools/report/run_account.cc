@@ -97,7 +97,7 @@ class VersionList {
 
   const SectionCalls& section_;
   int64_t begin_ns_ = 0;
-  // Version by communicator.
+  // Current version of each communicator.
   std::map<uint32_t, uint8_t> current_;
   // Index into versions_ of the communicator's latest change.
   std::map<uint32_t, size_t> latest_;

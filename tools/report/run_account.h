@@ -25,7 +25,7 @@ struct RunKey {
   int n_ranks = 0;
   int n_nodes = 0;
   Collective collective = Collective::kAllReduce;
-  // NCCL's total.
+  // NCCL's total bytes of one call.
   uint64_t bytes = 0;
 
   friend auto operator<=>(const RunKey&, const RunKey&) = default;

@@ -31,7 +31,7 @@ struct Regret {
   std::vector<RegretRow> rows;
   // Calls of the run on communicators of this shape.
   int64_t calls = 0;
-  // Calls of all rows.
+  // Number of calls in all rows.
   int64_t counted_calls = 0;
   // Time with the library's own choices.
   double default_s = 0;

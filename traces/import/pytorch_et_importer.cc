@@ -20,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// Names of the nodes that matter.
+// Names of the nodes that the importer reads.
 constexpr std::string_view kCommNode = "record_param_comms";
 constexpr std::string_view kGroupsNode = "## process_group:init ##";
 constexpr std::string_view kStepNode = "ProfilerStep#";

@@ -45,7 +45,7 @@ struct StoredRange {
   uint32_t tensor = 0;
   uint32_t state = 0;
   uint32_t file = 0;
-  // Bytes from the start of the file.
+  // Offset of the elements in bytes from the start of the file.
   uint64_t offset = 0;
   TensorSlice slice;
   int64_t begin = 0;

@@ -23,7 +23,7 @@ class CheckpointReader {
   static Result<CheckpointReader> Open(const std::string& folder);
   const CheckpointIndex& index() const { return *index_; }
   int64_t step() const { return step_; }
-  // Bytes of all data files together.
+  // Total size of all data files in bytes.
   uint64_t Bytes() const;
 
   // Writes elements [begin, end) of a slice of the tensor to `output` as fp32. `tensor` and `state` are

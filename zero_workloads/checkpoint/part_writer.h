@@ -33,7 +33,7 @@ struct OwnedState {
 // Everything that a rank writes. The numbers belong to the caller and must not change during WritePart.
 struct PartContent {
   DataFileHeader header;
-  // Equal on all ranks.
+  // Values that exist once, such as the step; equal on all ranks.
   std::map<std::string, std::string> values;
   std::vector<OwnedRange> ranges;
   // The same names in the same order on all ranks.

@@ -28,7 +28,7 @@ class CheckpointFailure : public std::runtime_error {
 
 // The parts of a run that checkpoints need; the pointers must outlive TrainingCheckpoints.
 struct CheckpointedRun {
-  // All ranks of the run.
+  // The group of all ranks of the run.
   ProcessGroup* group = nullptr;
   ZeroEngine* engine = nullptr;
   // Device of the tensors used with the group; offloaded states may be elsewhere.

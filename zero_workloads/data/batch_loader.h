@@ -17,7 +17,7 @@ struct Batch {
 
 // The shape of a training batch, and this rank's place among those that share it.
 struct BatchShape {
-  // Rows over all ranks.
+  // Number of rows over all ranks.
   int64_t global_batch = 8;
   int64_t sequence = 128;
   int rank = 0;

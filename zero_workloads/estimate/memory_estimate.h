@@ -23,10 +23,10 @@ struct EstimateSettings {
   std::optional<TransformerShape> shape;
   // "fp32", "bf16" or "fp16"; the latter two with fp32 master weights.
   std::string dtype = "bf16";
-  // Data-parallel ranks.
+  // Number of data-parallel ranks.
   int64_t ranks = 8;
   int64_t tensor_parallel = 1;
-  // Sequences of a rank.
+  // Number of sequences that one rank computes at a time.
   int64_t batch = 1;
   Checkpoints checkpoints = Checkpoints::kEveryBlock;
   // Numbers that a block keeps for its backward pass, as a multiple of the numbers in its input.

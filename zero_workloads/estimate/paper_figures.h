@@ -13,9 +13,9 @@ namespace dynamiccl::zero {
 
 // One figure of the paper and its estimate.
 struct PaperFigure {
-  // "Table 1", "section 6.1".
+  // Place in the paper: "Table 1", "section 6.1".
   std::string source;
-  // "7.5B, 64 ranks, P_os".
+  // Subject of the figure: "7.5B, 64 ranks, P_os".
   std::string what;
   double estimate = 0;
   double printed = 0;
@@ -37,7 +37,7 @@ std::vector<PaperFigure> PaperFigures();
 // A row of the paper's Tables 5 to 10: one run behind its Figures 2 to 7.
 struct PaperRun {
   int figure = 0;
-  // For example "60B".
+  // Name of the model, for example "60B".
   std::string model;
   // False: the paper's baseline, Megatron-LM.
   bool zero = true;
@@ -58,13 +58,13 @@ const std::vector<PaperRun>& PaperRuns();
 
 // A configuration of the paper's Table 3. All have buffers of constant size (C_B) and contiguous pools (M_D).
 struct PaperConfig {
-  // "C1" to "C5".
+  // Name of the configuration, "C1" to "C5".
   const char* name;
   // The stage of ZeRO-DP.
   int stage;
   Checkpoints checkpoints;
 };
-// C1 to C5.
+// The configurations C1 to C5.
 const std::vector<PaperConfig>& PaperConfigs();
 
 }  // namespace dynamiccl::zero

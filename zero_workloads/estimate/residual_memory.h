@@ -24,7 +24,7 @@ double ParametersOf(const TransformerShape& shape);
 
 // What is kept of the activations between the forward and the backward pass.
 enum class Checkpoints : uint8_t {
-  // All activations.
+  // All activations are kept.
   kNone,
   // The input of each block; the rest of a block is computed again.
   kEveryBlock,

@@ -11,7 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// A booked allocation.
+// One allocation in the ledger.
 struct Block {
   int64_t bytes = 0;
   MemoryCategory category = MemoryCategory::kWorking;

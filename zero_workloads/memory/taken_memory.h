@@ -31,9 +31,9 @@ class TakenMemory {
     int64_t step, bytes;
   };
 
-  // The file; empty with a schedule.
+  // Path of the file; empty with a schedule.
   std::string path_;
-  // Sorted by step.
+  // The schedule, sorted by step.
   std::vector<Change> schedule_;
   // The latest value.
   int64_t last_ = 0;

@@ -37,7 +37,7 @@ struct OptimizerOffload {
 struct OffloadTraffic {
   // Size of all three files together.
   int64_t file_bytes = 0;
-  // Transfers bypass the page cache.
+  // Whether transfers bypass the page cache.
   bool direct = false;
   int64_t read_bytes = 0, written_bytes = 0;
   // Sums over the threads that read and write.

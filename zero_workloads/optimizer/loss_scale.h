@@ -49,7 +49,7 @@ class LossScale {
   double value_;
   // Steps since the last overflow or growth.
   int64_t clean_steps_ = 0;
-  // Overflows until the scale falls.
+  // Number of further overflows at which the scale falls.
   int64_t overflows_left_;
 };
 

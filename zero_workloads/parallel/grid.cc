@@ -15,7 +15,7 @@ Status CheckTensorDegree(int tensor_degree, int world) {
 
 namespace {
 
-// For hints: "1, 2, 4, 8".
+// Lists the divisors of a number for hints: "1, 2, 4, 8".
 std::string Divisors(int number) {
   std::string text;
   for (int divisor = 1; divisor <= number; ++divisor) {

@@ -45,9 +45,9 @@ class Grid {
   ProcessGroup* shard() const { return shard_ == nullptr ? data() : shard_.get(); }
   // The ranks of the data group that hold the same shard; null if the shard group is the data group.
   ProcessGroup* replicas() const { return replicas_.get(); }
-  // Null if there is no second copy.
+  // The ranks with the second copy of the parameters; null if there is none.
   ProcessGroup* secondary() const { return secondary_.get(); }
-  // Null if the tensor degree is 1.
+  // The tensor group; null if the tensor degree is 1.
   ProcessGroup* tensor() const { return tensor_.get(); }
 
   int tensor_degree() const { return tensor_ == nullptr ? 1 : tensor_->world(); }

@@ -31,7 +31,7 @@ struct CallLabel {
 
 // How a sum reaches the owner of each part, and how each part reaches all other ranks.
 enum class Exchange {
-  // One ReduceScatter, one AllGather.
+  // One ReduceScatter and one AllGather.
   kCollective,
   // One Reduce to the owner of each part, and one Broadcast from it, as the ZeRO paper describes it (section
   // 5).

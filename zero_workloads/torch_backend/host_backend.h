@@ -133,7 +133,7 @@ class HostBackend final : public c10d::Backend {
   // Keeps NCCL calls and their works in the same order. Not held while a call waits for peers, except by
   // shutdown().
   std::mutex mutex_;
-  // Shared with the works in flight.
+  // The group's communicator, shared with the works in flight.
   std::shared_ptr<Communicator> communicator_;
   // Channels by peer rank, made at the first message.
   std::map<int, std::unique_ptr<PairChannel>> pairs_;

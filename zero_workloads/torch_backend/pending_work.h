@@ -16,7 +16,7 @@ namespace dynamiccl::torch_backend {
 
 // Describes a call, for messages and for the profiler.
 struct CallText {
-  // The name in torch.distributed.
+  // The operation's name in torch.distributed.
   const char* operation = "";
   c10d::OpType type = c10d::OpType::UNKNOWN;
   uint64_t sequence = 0;

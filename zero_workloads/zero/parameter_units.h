@@ -16,7 +16,7 @@ std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units);
 // must live as long as the model uses it, and runs on the thread of the forward pass.
 class ParameterUnitHooks final : public UnitHooks {
  public:
-  // `engine` outlives the object.
+  // `engine` must outlive the object.
   ParameterUnitHooks(const std::vector<ModelUnit>& units, UnitHooks* engine);
 
   void BeforeForward(int unit) override;

@@ -62,7 +62,7 @@ class Stage3 final : public ZeroEngine {
   // Releases the unit's full parameters; the shard stays.
   void Free(int unit);
 
-  // One entry for each unit.
+  // State of each unit.
   std::vector<Unit> life_;
 };
 

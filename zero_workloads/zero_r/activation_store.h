@@ -26,7 +26,7 @@ struct ActivationStoreSettings {
   // allocated.
   int64_t pool_slots = 0;
   int64_t input_elements = 0;
-  // Type and device of the inputs.
+  // Type and device of the kept inputs.
   at::TensorOptions options;
 };
 

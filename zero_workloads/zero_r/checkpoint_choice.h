@@ -51,7 +51,7 @@ struct StepTime {
 };
 // The time of a step with `batch` sequences and these checkpoints.
 StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
-// Bytes on the device.
+// Bytes that the run takes on the device.
 double MemoryOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 
 // Operations of a step for each byte of checkpoints. It is linear in the hidden size and does not depend on
@@ -66,7 +66,7 @@ struct CheckpointChoice {
   int64_t batch = 0;
   // False: no choice fits, and this one takes the least memory.
   bool fits = true;
-  // One line for people.
+  // The reason for the choice, as one line for the user.
   std::string reason;
 };
 // The choice with the least time for each sequence among those that fit.

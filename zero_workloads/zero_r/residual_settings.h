@@ -23,7 +23,7 @@ struct ResidualSettings {
   std::string activation_checkpoints = "none";
   // M_D: gradients and checkpoints lie in contiguous pools.
   bool contiguous_pools = false;
-  // C1 to C5, or empty.
+  // Name of a configuration of the paper, C1 to C5; empty: none.
   std::string config;
   // Bytes that the tensors of a rank may take; 0: as many as the machine has.
   int64_t memory_cap = 0;

@@ -102,7 +102,7 @@ Result<RoundResult> Cell::Round(int number) {
   return round;
 }
 
-// Adds a round to the result.
+// Adds the times of a round to the result.
 void Cell::Keep(const RoundResult& round) {
   copies_.push_back(round.copy_gbps);
   for (size_t i = 0; i < round.times.size(); ++i) {

@@ -22,7 +22,7 @@ namespace dynamiccl {
 // How a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the number
 // of ranks.
 struct SideProgram {
-  // For example "openmpi".
+  // Name of the library, for example "openmpi".
   std::string name;
   // A launcher that starts all ranks, or the program of one rank.
   std::vector<std::string> command;
@@ -44,7 +44,7 @@ struct SideTimes {
   double microseconds = 0;
   // Median of single calls, each the maximum over ranks.
   double p50_us = 0;
-  // 99th percentile of the same.
+  // 99th percentile of the same single calls.
   double p99_us = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace dynamiccl::cuda {
 
-// Thread `first` of `threads`.
+// The share of one thread: `first` is its number among `threads`.
 struct Share {
   uint64_t first = 0;
   uint64_t threads = 1;
@@ -72,9 +72,9 @@ DYNAMICCL_HOST_DEVICE inline Slice SliceOf(uint64_t words, uint64_t block, uint6
   return {words * block / blocks, words * (block + 1) / blocks};
 }
 
-// Sums over all blocks.
+// Counters that all blocks of a load add to.
 struct LoadTally {
-  // Blocks that started.
+  // Number of blocks that started.
   unsigned long long started = 0;
   // Rounds of work of busy blocks, each between two looks at the clock.
   unsigned long long rounds = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl top`: what running jobs are doing, from the traces that they are writing. Nothing in a job is
-// asked or stopped. All jobs of the user have a line each rank; below stand the collectives of the first
+// `dynamiccl top`: shows what running jobs are doing, from the traces that they are writing. No job is
+// contacted or stopped. Each rank of the user's jobs has one line; below follow the collectives of the first
 // rank:
 //
 //    RANK      PID   CALLS/S     GB/S STEPS/S  STAGE, PHASE      DECIDED BY                       NOW
@@ -101,7 +101,7 @@ std::string DecidersText(const LiveProcess& process) {
   return text.empty() ? "nothing was asked" : text;
 }
 
-// Describes a process that is not simply issuing calls: inside a long call, idle, or without a call yet.
+// Describes a process that is inside a long call, idle, or has not issued a call yet.
 std::string NowText(const LiveProcess& process) {
   if (process.inside_seconds > kLongInside)
     return fmt::format("in {} for {:.0f} s", process.inside, process.inside_seconds);

@@ -23,7 +23,7 @@ std::vector<TrainingShape> TrainingShapes(bool quick) {
 DemoPlan MakeDemoPlan(bool quick) {
   DemoPlan plan;
   plan.quick = quick;
-  // The held-out fabric lies between the two that the agents see, so they interpolate.
+  // The held-out fabric lies between the two that the agents see, so the agents interpolate.
   plan.topology = "two-nodes-slow";
   plan.other_topologies = {"two-nodes-infiniband"};
   plan.held_out_topology = "two-nodes-ethernet";

@@ -25,7 +25,7 @@ struct DemoOptions {
   std::string home;
 };
 
-// One program of the demo, or one job of several ranks. A step makes it and hands it to DemoSession::Run,
+// One program of the demo, or one job of several ranks. A step creates it and passes it to DemoSession::Run,
 // which fills in log file and time limit.
 struct DemoRun {
   // Unique in the demo, such as "compare-stage2-ours-1".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a policy, or a rule over it, makes its choice for one call on one fabric: every config with what NCCL's
-// model and the policy's parts predict for it. `dynamiccl explain` prints it.
+// Explains why a policy, or a rule over it, makes its choice for one call on one fabric: lists every config
+// with the predictions of NCCL's model and of the policy's parts for it. `dynamiccl inspect` prints it.
 #pragma once
 
 #include <array>

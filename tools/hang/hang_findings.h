@@ -45,7 +45,7 @@ struct HangFinding {
   // Responsible ranks, by their number in the communicator. Where two groups of ranks differ, the smaller
   // group is responsible.
   std::vector<int32_t> ranks;
-  // A sentence, then its details, one a line.
+  // A sentence, followed by its details, each on a line of its own.
   std::vector<std::string> text;
 };
 

@@ -67,7 +67,7 @@ class SectionTaker {
     (transfer ? member.transfers : member.collectives).push_back(CallOf(issued, clock_, order));
   }
 
-  // Adds a call, or a creation, that had not returned when the trace was read.
+  // Adds a call, or the creation of a communicator, that had not returned when the trace was read.
   void AddInside(const InsideView& inside) {
     if (inside.birth) {
       AddBirth(inside);
@@ -90,8 +90,8 @@ class SectionTaker {
     (IsTransfer(call.call.collective) ? member.transfers : member.collectives).push_back(call);
   }
 
-  // Finds the tuner's answer for a call that is not recorded yet: NCCL asks inside the library, before the
-  // call returns.
+  // Finds the tuner's answer for a call that is not recorded yet: NCCL asks the tuner inside the library,
+  // before the call returns and is recorded.
   void AddDecision(uint32_t communicator, JobCall& call) const {
     for (auto record = section_.records.rbegin(); record != section_.records.rend(); ++record) {
       if (record->kind != static_cast<uint16_t>(RecordKind::kDecision) ||

@@ -87,7 +87,7 @@ struct JobProcess {
   bool inside_birth = false;
 };
 
-// All processes and communicators of a job. Fill it with Add, then hand it to DiagnoseHang.
+// All processes and communicators of a job. Fill it with Add, then pass it to DiagnoseHang.
 struct JobCalls {
   // Number of processes in the job; 0: unknown.
   int32_t world = 0;

@@ -60,8 +60,8 @@ std::string ProcessText(const JobProcess& process) {
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
-// Says what a rank that is behind does instead, after "; "; empty for a file of another tool, which does not
-// tell where the process was.
+// Describes what a rank that is behind does instead, after "; ". Empty for a file of another tool, which does
+// not show where the process was.
 std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
   const JobProcess& process = job.processes[member.process];
   if (process.process_id == 0) return "";
@@ -83,7 +83,7 @@ int64_t NewestCall(const JobCommunicator& communicator) {
   return newest;
 }
 
-// One line about a rank that is behind: how far it came, when it was last seen, and where it is.
+// Describes a rank that is behind in one line: how far it came, when it was last seen, and where it is.
 std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& communicator, int32_t rank) {
   const JobMember& member = communicator.members.at(rank);
   std::string text = fmt::format("rank {}{}", rank, ProcessText(job.processes[member.process]));

@@ -23,7 +23,7 @@ struct LaunchPlan {
   // Number of ranks to start with torchrun's variables. 0 starts the command once with the environment as it
   // stands: the command is then a launcher of its own, such as torchrun or mpirun.
   int n_ranks = 0;
-  // Variables for every process, set over those of this process.
+  // Variables for every process; they override those of this process.
   EnvironmentChanges environment;
   // File to which all ranks append standard output and error. Empty: they inherit ours.
   std::string output_path;

@@ -45,7 +45,7 @@ std::string TimeText(const Timing& timing) {
   return fmt::format("{:.2f} ms ({:.2f} to {:.2f})", timing.median, timing.low, timing.high);
 }
 
-// Writes the sentence that a reader takes away. A negative percentage means that ours takes less time.
+// Writes the main sentence of the result. A negative percentage means that ours takes less time.
 std::string VerdictText(const PilotResult& result) {
   const Timing by_default = result.DefaultTiming(), ours = result.OursTiming();
   if (result.rounds.empty() && !result.headroom_missing.empty())

@@ -91,7 +91,8 @@ std::string FormatComparison(const ReplayComparison& comparison);
 // the plan, with NCCL's number of channels. CollNet is left out: it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 
-// The config as rules (docs/formats/override_rules.md) for every size of every collective that has it.
+// Rules (docs/formats/override_rules.md) that force the config for every size of every collective that has
+// it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
 // Rules with the fastest config of each key. The arms of `comparison` are the default, then those of `forced`

@@ -33,7 +33,8 @@ struct SimulatedReplay {
   double wall_us = 0;
 };
 
-// Errors of PlanReplay, and kUnsupported for a call for which the system has no path.
+// Replays the trace in the simulator. Returns errors of PlanReplay, and kUnsupported for a call for which the
+// system has no path.
 Result<SimulatedReplay> ReplayInSimulator(const Trace& trace, const NamedSystem& system,
                                           const TraceJobOptions& options);
 

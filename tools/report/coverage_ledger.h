@@ -42,8 +42,8 @@ struct CoverageLedger {
 };
 
 // The ledger of one process. A call that was not timed gets the mean of the timed calls of its communicator,
-// collective and bytes; when there are none it counts with no time. A key that was recognised in several
-// roles has the mean of their shares.
+// collective and bytes; when there are none it counts without time. A key that was recognised in several
+// roles gets the mean of their shares.
 CoverageLedger LedgerOf(const SectionCalls& section);
 
 // One line such as "tunable 96.0 % of the communication time; pinned 3.0 %, point_to_point 1.0 %", largest

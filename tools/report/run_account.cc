@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// The key of a call. A communicator that the trace does not describe counts as one node.
+// The key of a call. A communicator without a record in the trace is assumed to span one node.
 RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   const CollectiveCall& issued = call.issued.call;
   const auto info = section.communicators.find(call.communicator);

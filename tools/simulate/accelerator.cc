@@ -10,7 +10,7 @@ namespace {
 
 // Side of a tile of a matrix product, in elements.
 constexpr double kTile = 128;
-// 16-bit numbers.
+// Bytes of an element: numbers have 16 bits.
 constexpr double kElementBytes = 2;
 
 // matrix_flops is computed from one published run for each GPU, such that this file reproduces the throughput

@@ -15,7 +15,7 @@ struct Accelerator {
   double matrix_flops = 0;
   // Multiprocessors, which work on tiles at the same time.
   int multiprocessors = 0;
-  // GB/s of its own memory.
+  // Bandwidth of the GPU's own memory in GB/s.
   double memory_gbps = 0;
   double memory_bytes = 0;
   double host_gbps = 0;  // GB/s to the host's memory, in one direction
@@ -30,7 +30,7 @@ const Accelerator* FindAccelerator(std::string_view name);
 
 // A GPT-2-like block on one rank, in 16-bit numbers.
 struct BlockWork {
-  // Sequences of this rank.
+  // Number of sequences that this rank computes.
   int64_t sequences = 1;
   int64_t sequence = 1024;
   int64_t hidden = 0;

@@ -24,7 +24,7 @@ struct DescribedSystem {
 };
 
 std::span<const DescribedSystem> DescribedSystems();
-// Null for an unknown name.
+// The described system with this name; null for an unknown name.
 const DescribedSystem* FindDescribedSystem(std::string_view name);
 // "dgx2, dgx2-all-links, ...", for help and messages.
 std::string DescribedSystemNames();

@@ -15,7 +15,7 @@ struct TraceJob {
   SimulatedJob job;
   // The calls that each rank issues, by rank. A mirrored trace has one plan for all ranks.
   std::vector<ReplayPlan> plans;
-  // By program.
+  // Labels of the collectives, by program.
   std::vector<std::vector<CollectiveLabel>> labels;
   // By program and call: the config that was asked for.
   std::vector<std::vector<CollectiveConfig>> configs;
@@ -27,7 +27,7 @@ struct TraceJob {
   const ReplayPlan& PlanOf(size_t rank) const { return plans[plans.size() == 1 ? 0 : rank]; }
 };
 
-// How a trace becomes a job.
+// Options for converting a trace into a job.
 struct TraceJobOptions {
   // Number of ranks; 0: RecordedRanks.
   int32_t ranks = 0;
@@ -39,7 +39,7 @@ struct TraceJobOptions {
   // spread evenly over the gaps before the groups of calls. It is ignored for other traces, which show the
   // computing themselves.
   int64_t compute_ns = 0;
-  // Empty: the cheapest path.
+  // Decides the config of each call; empty: the cheapest path.
   ConfigOnSystem config;
 };
 

@@ -16,7 +16,7 @@ struct WhyPart {
   // "job", "time", "choices", "trouble", "changes", "missing" or "next".
   std::string id;
   std::string title;
-  // Sentences; at least one.
+  // The sentences of the part; at least one.
   std::vector<std::string> lines;
 };
 

@@ -15,7 +15,7 @@ namespace dynamiccl {
 // The report of rank 0.
 struct TrainerReport {
   std::vector<double> step_ms;
-  // 0: not evaluated.
+  // Bits per byte on the held-out text; 0: not evaluated.
   double held_out_bits_per_byte = 0.0;
   // By category, "total" and "activations_kept" among them.
   std::map<std::string, int64_t> peak_bytes;

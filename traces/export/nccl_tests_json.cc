@@ -98,7 +98,7 @@ Json VersionCode(const std::string& library) {
   return major * 10000 + minor * 100 + patch;
 }
 
-// The document of one run.
+// Builds the JSON document of one run.
 Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
   Json results = Json::array();
   Json devices = Json::array();

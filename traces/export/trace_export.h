@@ -30,7 +30,7 @@ struct Exported {
 inline constexpr char kNoComputing[] =
     "no computing between calls: the trace has no measured times of issue, they only order the calls";
 
-// One format.
+// One export format.
 struct TraceExporter {
   std::string_view name;      // as `dynamiccl trace export --to` spells it
   std::string_view sentence;  // one line for the help
@@ -42,7 +42,7 @@ std::span<const TraceExporter> AllExporters();
 // Exports to the format of that name; an unknown name is kInvalidArgument.
 Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 
-// The rows of AllExporters.
+// The functions that AllExporters lists.
 
 // Chrome trace JSON: a process for each rank, a thread for each communicator, a slice for each call (an
 // instant where no duration is known), arrows between the ranks of the same collective, a marker for each

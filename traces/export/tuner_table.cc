@@ -21,7 +21,7 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// The last answer at a size.
+// The tuner's last answer for a size.
 struct Choice {
   int64_t asked_ns;
   CollectiveConfig config;
@@ -66,7 +66,7 @@ bool IsRule(const TraceCall& call) {
   return !SpellingOf(config.algorithm).empty() && protocol >= 0 && protocol < kProtocols;
 }
 
-// -1 means any.
+// Returns `number`, or -1 ("any") if it is not known.
 int32_t KnownOrAny(int32_t number) {
   return number >= 1 ? number : -1;
 }

@@ -13,7 +13,7 @@ Json LinkToJson(const LinkParameters& link) {
   return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
 }
 
-// One array for each algorithm.
+// Writes a table as one array for each algorithm.
 Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   Json rows = Json::array();
   for (const auto& row : table) rows.push_back(Json(std::vector<double>(std::begin(row), std::end(row))));

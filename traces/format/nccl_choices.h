@@ -21,7 +21,7 @@ namespace dynamiccl {
 // An algorithm with a protocol.
 using NcclPair = std::pair<Algorithm, Protocol>;
 
-// One collective at one size.
+// NCCL's choice for one collective at one size.
 struct NcclCall {
   uint64_t bytes = 0;       // NCCL's total
   CollectiveConfig choice;  // NCCL's own choice

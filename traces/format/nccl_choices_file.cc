@@ -49,7 +49,7 @@ Json CommunicatorToJson(const NcclCommunicator& communicator) {
           {"graphs", graphs}};
 }
 
-// A pair is "Ring/LL128".
+// Names a pair: "Ring/LL128".
 std::string PairName(NcclPair pair) {
   return fmt::format("{}/{}", Name(pair.first), Name(pair.second));
 }
@@ -206,7 +206,7 @@ NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   return call;
 }
 
-// Sizes must ascend strictly.
+// Reads the choices of one collective. Sizes must ascend strictly.
 std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   const std::vector<NcclPair> pairs = PairsOf(json);
   std::vector<NcclCall> calls;
@@ -312,7 +312,7 @@ class Parser {
     }
   }
 
-  // `owner` is [release, collective].
+  // The calls that a line's owner refers to; `owner` is [release, collective].
   NcclCalls& CallsOf(const NcclWorld& world, const Json& owner) {
     const auto collective = ParseCollective(owner.at(1).get<std::string>());
     if (!collective || static_cast<int>(*collective) >= kTunableCollectives)

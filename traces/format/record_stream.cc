@@ -94,7 +94,7 @@ class TraceFile final : public RecordWriter {
 
   std::string path_;
   std::ofstream stream_;
-  // Offset of the section.
+  // Position of the section in the file.
   std::streampos start_;
   RunningHash hash_;
 };
@@ -175,7 +175,7 @@ class SectionStream {
 
   ByteSource& bytes_;
   RecordSink& sink_;
-  // Offset of the section.
+  // Position of the section in the file.
   size_t offset_ = 0;
   RunningHash hash_;
   std::vector<TraceRecord> records_;

@@ -275,7 +275,7 @@ inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
           record.bytes,     LabelledRole(record), record.root_or_peer / 1000.0};
 }
 
-// `mark` must show something.
+// Converts a mark to a record. The mark must not be empty (InsideOf::kNothing).
 inline TraceRecord InsideRecord(const InsideMark& mark) {
   const bool birth = mark.what == static_cast<uint8_t>(InsideOf::kBirth);
   TraceRecord record = EmptyRecord(birth ? RecordKind::kInsideBirth : RecordKind::kInside, mark.since_ns);

@@ -106,7 +106,7 @@ class BlockWriter {
   uint64_t records_ = 0;  // number in all sections
 };
 
-// A BlockWriter to a file.
+// Writes an archive to a file.
 class ArchiveFile final : public RecordWriter {
  public:
   explicit ArchiveFile(const std::string& path)

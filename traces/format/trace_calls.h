@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One call.
+// One call of a section.
 struct TraceCall {
   IssuedCall issued;
   uint32_t communicator = 0;  // the section's own number of the communicator

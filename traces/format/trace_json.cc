@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-trace";
 constexpr int kVersion = 1;
 
-// Names by number, from 0.
+// Names of the record kinds by number, from 0.
 constexpr const char* kKindNames[] = {"None",
 #define DYNAMICCL_RECORD_KIND(name, number) #name,
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
@@ -60,7 +60,7 @@ struct Vocabulary {
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 
-// Made once, at the first use.
+// The vocabulary; created at the first use.
 const Vocabulary& Words() {
   static const Vocabulary vocabulary;
   return vocabulary;

@@ -90,7 +90,7 @@ Status Missing(uint64_t communicator, const RankSequence& rank, const RankSequen
                    call.call.call_number, other.rank, Describe(call), rank.rank);
 }
 
-// Walks both sequences in step.
+// Compares two ranks' collectives by walking both sequences in step.
 Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequence& b) {
   size_t i = 0;
   size_t j = 0;

@@ -41,8 +41,8 @@ class SectionParser {
     for (uint32_t i = 0; i < header_.segments; ++i) {
       ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest);
     }
-    // The sort is stable: records of one moment keep the order of their ring, and communicators come before
-    // the calls on them.
+    // The sort is stable, so records with the same time keep the order of their ring. Communicators were read
+    // first and therefore stay before the calls on them.
     std::stable_sort(section_.records.begin(), section_.records.end(),
                      [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
     return {};

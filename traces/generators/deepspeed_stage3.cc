@@ -127,7 +127,7 @@ void Pass::Backward(size_t module) {
   coordinator_.BeforeUse(modules_[module]);
   const std::vector<size_t> children = ChildrenOf(modules_, module);
   for (auto child = children.rbegin(); child != children.rend(); ++child) Backward(*child);
-  // DeepSpeed's own linear function hands out the weight's gradient before the bias'.
+  // In DeepSpeed's own linear function the weight's gradient is ready before the bias's.
   for (const size_t parameter : modules_[module].parameters) AddGradient(parameter);
   coordinator_.AfterUse(modules_[module]);
 }

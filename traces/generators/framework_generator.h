@@ -30,7 +30,7 @@ class FrameworkGenerator {
   virtual ~FrameworkGenerator() = default;
   // The name as `dynamiccl trace generate --framework` spells it: "fsdp2".
   virtual std::string_view name() const = 0;
-  // One line for the help.
+  // Description of the framework in one line, for the help.
   virtual std::string_view sentence() const = 0;
   // The file and the release whose behaviour this is.
   virtual std::string_view source() const = 0;
@@ -61,7 +61,7 @@ struct GeneratedRun {
   std::vector<std::vector<WireOperation>> steps;
 };
 
-// Every generator.
+// All generators.
 std::span<const FrameworkGenerator* const> AllFrameworkGenerators();
 
 // Generates the construction and `steps` steps. Errors name the option and say what to do.

@@ -22,7 +22,7 @@ std::vector<Bucket> BucketsThatReach(std::span<const int64_t> sizes, int64_t fir
 // one parameter alone is larger (DeepSpeed, ColossalAI).
 std::vector<Bucket> BucketsWithin(std::span<const int64_t> sizes, int64_t cap);
 
-// The size of a bucket.
+// The sum of the sizes in a bucket.
 int64_t SumOf(const Bucket& bucket, std::span<const int64_t> sizes);
 
 }  // namespace dynamiccl

@@ -66,7 +66,7 @@ Status Llmc::Check(const GeneratorInput& input) const {
       "llm.c would print a line and train without sharding: ask for stage=0, or take another hidden");
 }
 
-// Writes one step.
+// Writes the operations of one step.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)

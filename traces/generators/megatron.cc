@@ -217,7 +217,7 @@ void StepWriter::Forward() {
   }
   AwaitGathersOf(input_.model.parameters.size());
   activations_.HeadForward();
-  // The loss, for the log.
+  // The loss is summed for the log.
   list_.AllReduce(1, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);
 }
 

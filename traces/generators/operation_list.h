@@ -24,7 +24,7 @@ struct WireOperation {
   uint16_t index_in_group = 0;  // place between ncclGroupStart and ncclGroupEnd
   uint16_t group_size = 1;
 
-  // NCCL's total.
+  // NCCL's total bytes of the operation.
   uint64_t Bytes() const { return static_cast<uint64_t>(elements) * ElementBytes(data_type); }
 
   friend bool operator==(const WireOperation&, const WireOperation&) = default;

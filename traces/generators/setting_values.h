@@ -17,7 +17,7 @@ namespace dynamiccl {
 // The kind of value that a setting has.
 enum class SettingKind : uint8_t { kInteger, kFlag, kDataType, kChoice };
 
-// One row of the table.
+// One setting in the table.
 struct GeneratorSetting {
   std::string_view name;
   SettingKind kind;

@@ -21,7 +21,7 @@
 namespace dynamiccl {
 namespace {
 
-// The columns that are read.
+// The columns that the importer reads.
 enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
 // Names of the columns in a header line; the first ones are required.
 constexpr std::array<std::string_view, kColumns> kNames = {
@@ -144,7 +144,7 @@ class TableParser {
     return field == "None" ? "" : field;
   }
 
-  // Reads a row up to its type.
+  // Reads a row: its type decides whether it is a call, a mark or left out.
   Status TakeRow(const std::vector<std::string_view>& fields) {
     std::string_view type = Field(fields, kType);
     if (!type.starts_with(kTypePrefix)) return Fail(fmt::format("'{}' is no CommType", type));

@@ -26,7 +26,7 @@ namespace {
 // Largest plausible time in milliseconds (11 days); a larger one means a damaged file.
 constexpr double kMaxMs = 1e9;
 
-// A collective by DeepSpeed's name.
+// A collective and its name in DeepSpeed's log.
 struct NamedCollective {
   std::string_view name;
   Collective collective;
@@ -87,7 +87,7 @@ std::optional<uint64_t> SizeIn(std::string_view text) {
   return static_cast<uint64_t>(std::llround(std::ldexp(*number, static_cast<int>(10 * (row - kUnits)))));
 }
 
-// A time from 0 to kMaxMs.
+// Parses a time in milliseconds, from 0 to kMaxMs.
 std::optional<double> MillisecondsIn(std::string_view text) {
   const auto number = NumberIn<double>(Trimmed(text));
   return number && *number >= 0 && *number <= kMaxMs ? number : std::nullopt;
@@ -317,7 +317,7 @@ class LogParser {
     return imported;
   }
 
-  // Notes that both results share.
+  // Adds the notes that both kinds of result have.
   void AddNotes(Imported& imported) const {
     imported.notes.push_back(
         "sizes are rounded to what the logger prints; times include waiting for other ranks");

@@ -138,7 +138,7 @@ class InspectorLog {
     return {};
   }
 
-  // The log names no roots.
+  // Fills in a root: the log names none, so it is 0.
   void FillRoot(IssuedCall& issued) {
     if (issued.call.collective != Collective::kBroadcast && issued.call.collective != Collective::kReduce)
       return;

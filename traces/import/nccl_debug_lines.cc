@@ -73,7 +73,7 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
   return value;
 }
 
-// A pointer as NCCL prints it.
+// Whether the text is a pointer as NCCL prints it.
 bool IsPointer(std::string_view text) {
   return text == "(nil)" || (text.starts_with("0x") && Hexadecimal(text));
 }
@@ -95,7 +95,7 @@ bool TakeBuffers(KeyedWords& words) {
   return accumulator.empty() || IsPointer(accumulator);
 }
 
-// The number in "[nranks=8]".
+// The number in a word such as "[nranks=8]".
 std::optional<int32_t> BracketedRanks(std::string_view word) {
   constexpr std::string_view kStart = "[nranks=";
   if (!word.starts_with(kStart) || !word.ends_with(']')) return std::nullopt;

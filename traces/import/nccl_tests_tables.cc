@@ -110,7 +110,7 @@ class Results {
   std::map<std::tuple<std::string, Collective, uint64_t>, size_t> row_of_;
 };
 
-// Microseconds from 0 to 11 days.
+// Whether the number is a plausible time: from 0 to 11 days, in microseconds.
 bool IsTime(double microseconds) {
   return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
 }
@@ -152,7 +152,7 @@ class JsonResults {
                      path_, row, what);
   }
 
-  // The strings of an array; other values in it are passed over.
+  // The strings of an array; other values in it are ignored.
   std::vector<std::string> Texts(const char* key) const {
     std::vector<std::string> texts;
     const auto list = document_.find(key);

@@ -223,7 +223,7 @@ class ExecutionTrace {
     comms_.push_back(std::move(comm));
   }
 
-  // Fills in type and elements.
+  // Fills in data type and number of elements.
   static void FillShape(const Json& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
     comm.type = DataTypeOfPyTorch(TextOf(attributes, "dtype"));

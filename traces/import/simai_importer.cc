@@ -58,7 +58,7 @@ struct Part {
 
 enum PartOfLayer { kForwardPart, kInputGradient, kWeightGradient, kParts };
 
-// One line of the file.
+// One layer, which is one line of the file.
 struct Layer {
   std::array<Part, kParts> parts;
   uint64_t update_ns = 0;

@@ -65,7 +65,7 @@ class TraceImporter {
   virtual ~TraceImporter() = default;
   // The name as `dynamiccl trace import --from` spells it: "kineto".
   virtual std::string_view name() const = 0;
-  // One line for the help.
+  // Description of the format in one line, for the help.
   virtual std::string_view sentence() const = 0;
   // True if a file that begins with `head` (up to kHeadBytes, decompressed) looks like this format.
   virtual bool Recognises(std::string_view head) const = 0;

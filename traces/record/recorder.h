@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// How a recorder writes.
+// Options of a recorder.
 struct RecorderOptions {
   std::string path;  // path of the file, already expanded (ExpandPath)
   // Capacity of a thread's ring in records, rounded up to a power of two from 64 to 2^24. When it is full,
@@ -88,7 +88,7 @@ class Recorder {
   void CountLost() noexcept;
   // The calling thread's ring; null if it has none and can get none, or in a forked child.
   Ring* ThisThreadsRing() noexcept;
-  // Takes over the ring of a thread that has ended, or maps a new one. Under the lock.
+  // Takes over the ring of a thread that has ended, or maps a new one. Locks mutex_.
   Ring* FindOrMapRing() noexcept;
   // Extends the file by a segment and maps it.
   Status MapRing(Ring& ring, int64_t thread_id);

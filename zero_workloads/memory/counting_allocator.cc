@@ -12,8 +12,8 @@ namespace {
 // wrapped allocator is thread-safe.
 class CountingAllocator final : public c10::Allocator {
  public:
-  // `below` must hand out blocks that its raw deleter frees, as LibTorch's own allocators do: the deleter
-  // gets no context but the block.
+  // `below` must return blocks that its raw deleter can free, as LibTorch's own allocators do: the deleter
+  // gets no context except the block.
   explicit CountingAllocator(c10::Allocator* below) : below_(below) {}
 
   c10::DataPtr allocate(size_t bytes) override {

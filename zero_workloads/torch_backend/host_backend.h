@@ -55,7 +55,7 @@ class HostBackend final : public c10d::Backend {
   c10d::ErrorType getError() override;
   // Ends all calls in flight, on this rank and its peers. The group cannot be used afterwards.
   void abort() override;
-  // Waits for everything that was issued.
+  // Waits for all issued calls.
   void shutdown() override;
   // Collective over this group. Returns null on ranks that are not in `ranks`, which must be ascending.
   c10::intrusive_ptr<Backend> split(const c10::intrusive_ptr<c10d::Store>& store,

@@ -61,7 +61,7 @@ void CopyIn(const Tensors& tensors, const at::Tensor& flat) {
   }
 }
 
-// Runs `call` for every rank of a group until one is refused.
+// Runs `call` for every rank, until NCCL refuses one.
 template <typename CallForRank>
 ncclResult_t ForRanks(int size, CallForRank call) {
   ncclResult_t result = ncclSuccess;

@@ -25,7 +25,7 @@ struct StepCompute {
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;
-  // The config of every call for which the system has a path with it.
+  // The config of every call. A collective that does not have its algorithm takes the cheapest path.
   CollectiveConfig config = kLeaveNcclAlone;
 };
 

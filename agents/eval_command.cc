@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads policies, sweeps and traces, and hands them to the judges in agents/evaluation. Which keys training
-// held out is known from the policy's provenance.
+// Reads policies, sweeps and traces, and passes them to the functions in agents/evaluation. The policy's
+// provenance says which keys were held out of the training.
 #include "agents/eval_command.h"
 
 #include <fmt/core.h>
@@ -19,8 +19,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Which keys the policy was trained on, and to which part a judged key belongs. Topologies from files that
-// training did not have count as held out.
+// The keys that the policy was trained on, and a function that assigns a judged key to a split. Topologies in
+// files that training did not read count as held out.
 struct TrainingSplit {
   HoldOut hold_out;
   std::vector<SweptKey> seen;
@@ -41,8 +41,8 @@ Result<TrainingSplit> SplitFor(const EvalSettings& settings, const Policy& polic
   return split;
 }
 
-// Chooses the best configuration that a sweep measured for the very key. Without such a measurement it leaves
-// NCCL alone.
+// Chooses the best configuration that a sweep measured for exactly this key. Without such a measurement it
+// leaves the choice to NCCL.
 Chooser OwnSweepChooser(const std::vector<SweptKey>& swept) {
   return {"own sweep", [&swept](const SweptKey& key) {
             const auto same = [&](const SweptKey& own) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl-agents eval`: judges how good a policy is on traces and sweeps, beside the library's own choice.
+// `dynamiccl-agents eval`: measures how good a policy is on traces and sweeps, compared with the library's
+// own choice.
 #pragma once
 
 #include <functional>
@@ -21,10 +22,10 @@ struct EvalSettings {
   std::vector<std::string> traces;
   // Sweeps on which the config agent is judged.
   std::vector<std::string> measurements;
-  // Sweeps of the training that are not in `measurements`. If there are any, everything in `measurements`
-  // counts as a held-out topology.
+  // Sweeps that the training read but `measurements` does not contain. If there are any, everything in
+  // `measurements` counts as a held-out topology.
   std::vector<std::string> trained_on;
-  // Where the result goes as JSON: a path, "-" for standard output, empty for nowhere.
+  // Destination of the result as JSON: a path, "-" for standard output, empty for none.
   std::string json;
 };
 
@@ -32,15 +33,16 @@ using Policies = std::vector<std::unique_ptr<const Policy>>;
 // Reads policy files; none is an error with a hint.
 Result<Policies> ReadPolicies(const std::vector<std::string>& paths);
 
-// Makes the choosers that are judged on the keys of the sweeps. `seen` are the keys of the training, `judged`
-// those of EvalSettings::measurements; both outlive the choosers.
+// Creates the choosers that are judged on the keys of the sweeps. `seen` holds the keys of the training,
+// `judged` those of EvalSettings::measurements; both must outlive the choosers.
 using ChooserMaker = std::function<std::vector<Chooser>(
     const Policies& policies, const std::vector<SweptKey>& seen, const std::vector<SweptKey>& judged)>;
 
 // Runs the command. Prints tables to standard output, or only the JSON if it goes there. An unreadable input,
 // or one with nothing to judge, is an error with a hint.
 Status EvaluateBeside(const ChooserMaker& choosers, const EvalSettings& settings);
-// The same beside the library's default and the best choice that the training's own sweep measured.
+// EvaluateBeside with two choosers for comparison: the library's default, and the best choice in the sweep
+// that the training used.
 Status Evaluate(const EvalSettings& settings);
 
 }  // namespace dynamiccl::agents

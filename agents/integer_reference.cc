@@ -31,8 +31,8 @@ at::Tensor Scale(const at::Tensor& values, int64_t bits) {
   return at::div(values + (int64_t{1} << (bits - 1)), int64_t{1} << bits, "floor");
 }
 
-// Looks sums up in a table of 2048 entries, of which entry 1024 stands for 0. Sums beyond the table take its
-// last entry.
+// Looks sums up in a table of 2048 entries, of which entry 1024 stands for 0. Sums outside the table take its
+// first or last entry.
 at::Tensor LookUp(const at::Tensor& table, const at::Tensor& values, int64_t bits) {
   return table.index_select(0, (Scale(values, bits) + 1024).clamp(0, 2047));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One place for the meaning of --json, shared by all commands.
+// Implements --json once for all commands.
 #include "agents/json_result.h"
 
 #include <fmt/core.h>

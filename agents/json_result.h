@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the result of a command goes as JSON: nowhere, to standard output, or to a file.
+// Writes the result of a command as JSON: nowhere, to standard output, or to a file.
 #pragma once
 
 #include <string>

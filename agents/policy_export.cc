@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps from float agents to a file: quantise, fill golden inputs, compute golden outputs, describe the
-// origin, write, read back.
+// Makes a file of float agents in these steps: quantise, fill golden inputs, compute golden outputs, describe
+// the origin, write, read back.
 #include "agents/policy_export.h"
 
 #include <cstdio>

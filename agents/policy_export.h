@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes both agents as one policy file, after this machine has shown that it computes the file's golden
-// vectors exactly.
+// Writes both agents as one policy file, and checks that this machine computes the file's golden vectors
+// exactly.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@
 
 namespace dynamiccl::agents {
 
-// The parts of a policy. All pointers outlive the call; only `trees` may be null.
+// The parts of a policy. All pointers must outlive the call; only `trees` may be null.
 struct TrainedAgents {
   const FloatStructureNetwork* structure = nullptr;
   // Sequences whose first calls become the structure agent's golden inputs.
   const std::vector<CallSequence>* golden_sequences = nullptr;
   const ConfigNetworks* config = nullptr;
-  // The training samples: golden inputs, domain and gate come from them.
+  // The training samples, from which golden inputs, domain and gate are computed.
   const std::vector<ConfigSample>* samples = nullptr;
-  // Tensors whose trees TrainTrees filled; null: the policy has networks only.
+  // Tensors whose trees TrainTrees filled. Null: the policy has networks only.
   const PolicyTensors* trees = nullptr;
 };
 

@@ -54,7 +54,7 @@ std::string FormatProvenance(const Provenance& provenance) {
   for (const std::string& topology : provenance.hold_out.topologies)
     text += fmt::format("hold_out_topology: {}\n", topology);
   for (const InputFile& input : provenance.inputs) {
-    // The file's name without its folder: where a file was stored means nothing to others.
+    // Only the file's name is stored: its folder means nothing on other machines.
     text += fmt::format("{}: {} {}\n", input.kind, input.sha256,
                         std::filesystem::path(input.path).filename().string());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy file says about its own origin: "key: value" lines. Evaluations read them back to know what
+// The origin of a policy file as "key: value" lines in the file. Evaluations read them to find out what
 // training saw.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Provenance {
   uint64_t seed = 1;
   HoldOut hold_out;
   std::vector<InputFile> inputs;
-  // The reports of the training, a line each.
+  // The reports of the training, one line each.
   std::vector<std::string> notes;
 };
 

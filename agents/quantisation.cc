@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One template for both integer types.
+// One template implements both integer types.
 #include "agents/quantisation.h"
 
 #include <algorithm>

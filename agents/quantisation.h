@@ -9,7 +9,8 @@
 
 namespace dynamiccl::agents {
 
-// The largest number of fraction bits, from `most` down to 1, with which every weight fits into 16 bits.
+// The largest number of fraction bits, at most `most` and at least 1, with which every weight fits into 16
+// bits.
 int FractionBits(const at::Tensor& weights, int most);
 
 // Multiplies by 2^fraction_bits, rounds to nearest (ties to even) and clamps to the type's range without its
@@ -18,7 +19,6 @@ int FractionBits(const at::Tensor& weights, int most);
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int16_t> target);
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int32_t> target);
 
-// The elements of a C array of any rank.
 template <typename Array>
 // The elements of a C array of any rank, as one span.
 auto Flat(Array& array) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a training: read and hash inputs, train the structure agent, train the config networks, train
-// the trees at the networks' levels, quantise, calibrate the structure agent's thresholds on jobs that no
-// training saw, compare integers with floats, write. With --from only the config agent's part is done.
+// The order of a training: read and hash the inputs, train the structure agent, train the config networks,
+// train the trees at the networks' levels, quantise, calibrate the structure agent's thresholds on jobs that
+// no training saw, compare integers with floats, write. With --from only the config agent's steps are done.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -29,8 +29,8 @@ namespace {
 
 // The name in the policy's provenance.
 constexpr char kProgram[] = "dynamiccl-agents train";
-// Jobs of each framework and model family that no training iteration sees: for the thresholds, and for the
-// comparison of integers with floats.
+// Jobs of each framework and model family that no training iteration sees. They serve for the thresholds and
+// for the comparison of integers with floats.
 constexpr int kCheckJobs = 2;
 // Steps of each job; the thresholds use the calls from the third step on.
 constexpr int kCheckSteps = 6;
@@ -43,25 +43,25 @@ double SecondsSince(int64_t start_ns) {
   return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
 
-// Collects what training reports: lines for the user, which also go into the policy, and the same facts as
+// Collects the reports of a training: as lines for the user, which are also stored in the policy, and as
 // JSON.
 struct TrainingAccount {
   Provenance provenance;
   Json json = {{"schema", 1}};
-  // Where lines for the user go; stderr if standard output is the JSON.
+  // Stream for lines to the user; stderr if standard output is the JSON.
   std::FILE* talk = stdout;
 
   explicit TrainingAccount(const TrainSettings& settings)
       : provenance{kProgram, settings.seed, settings.hold_out, {}, {}},
         talk(JsonIsTheOutput(settings.json) ? stderr : stdout) {}
 
-  // Prints a line for the user, and nothing more.
+  // Prints a line for the user without storing it.
   void Say(const std::string& text) const {
     fmt::print(talk, "{}\n", text);
     std::fflush(talk);
   }
-  // Prints a line, keeps it for the policy, and adds `fields` to the JSON. A field "seconds" is printed, but
-  // it stays out of the policy, because equal seeds and inputs must give equal files.
+  // Prints a line, stores it for the policy, and adds `fields` to the JSON. If there is a field "seconds", it
+  // is printed but not stored in the policy, because equal seeds and inputs must give equal files.
   void Note(const char* what, Json fields, const std::string& text) {
     const bool timed = fields.contains("seconds");
     Say(timed ? fmt::format("{}, {:.1f} s", text, fields["seconds"].get<double>()) : text);
@@ -82,7 +82,7 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
   return sequences;
 }
 
-// The measured keys, divided by what training may see.
+// The measured keys, split into those that training may see and those held out.
 struct SplitKeys {
   std::vector<SweptKey> seen;
   std::vector<SweptKey> held_out;
@@ -175,7 +175,7 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
   return policy;
 }
 
-// Extends the domain to the box around the old training and the new one.
+// Extends the domain to the smallest box that contains the old training's domain and the new one.
 void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   for (size_t i = 0; i < kConfigInputs; ++i) {
     tensors.domain_min[i] = std::min(tensors.domain_min[i], old.domain_min[i]);
@@ -219,13 +219,13 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   return ExportPolicy(settings.output, *policy);
 }
 
-// The float networks that integers are compared with.
+// The float networks with which the integers are compared.
 struct TrainedNetworks {
   const FloatStructureNetwork& structure;
   const ConfigNetworks& config;
 };
 
-// Reports how often the policy's integers decide as the float networks do.
+// Reports how often the policy's integers decide like the float networks.
 void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
                    const std::vector<CallSequence>& check, const SplitKeys& keys, TrainingAccount& account) {
   const StructureAgreement same = CompareStructure(networks.structure, policy.tensors, check, kCheckCalls);

@@ -16,7 +16,7 @@ struct TrainSettings {
   std::vector<std::string> traces;
   // Sweeps for the config agent; at least one.
   std::vector<std::string> measurements;
-  // The policy file to write.
+  // Path of the policy file to write.
   std::string output;
   // A policy whose config agent is trained further. Its structure agent is kept as it is. Empty: training
   // from scratch.
@@ -27,8 +27,8 @@ struct TrainSettings {
   uint64_t seed = 1;
   int structure_iterations = 5000;
   int config_iterations = 3000;
-  // Where the report goes as JSON; empty: nowhere; "-": standard output, and progress then goes to standard
-  // error.
+  // Destination of the report as JSON; empty: none; "-": standard output, in which case progress goes to
+  // standard error.
   std::string json;
 };
 

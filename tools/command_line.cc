@@ -17,8 +17,9 @@
 namespace dynamiccl {
 namespace {
 
-// The long option of `app` nearest to the first word of `arguments` that looks like an option and is none.
-// Empty when even the nearest differs in more than half of the word's letters: such a hint would mislead.
+// Finds the first word of `arguments` that looks like an option but is not one, and returns the most similar
+// long option of `app`. Returns an empty text if even the most similar one differs in more than half of the
+// word's letters: such a hint would mislead.
 std::string SuggestOption(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {

@@ -15,18 +15,18 @@
 
 namespace dynamiccl {
 
-// Texts in the help of a command beside its options: literals of tools/command_table.def.
+// Texts in the help of a command, apart from its options: literals of tools/command_table.def.
 struct CommandText {
   // Name of the command, for example "run".
-  const char* name;  // "run"
+  const char* name;
   // One sentence without its full stop.
   const char* sentence;
-  // Example commands, one a line.
+  // Example commands, one on each line.
   const char* examples;
   const char* program = "dynamiccl";
 };
 
-// Each line of `text` two spaces to the right.
+// Indents each line of `text` by two spaces.
 std::string IndentLines(const std::string& text);
 
 // The command line of one command. RunDynamiccl owns it; the command's function registers options with app(),
@@ -45,8 +45,8 @@ class CommandLine {
 
   // The parser, for registering options and asking what was given.
   CLI::App& app() { return app_; }
-  // Makes Parse() hand the registered options to `visitor` and end the command whatever its arguments. The
-  // manual pages and the shell completion read every command's options in this way.
+  // Makes Parse() pass the registered options to `visitor` and then end the command, whatever its arguments
+  // are. The manual pages and the shell completion read every command's options in this way.
   void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
   // Parses the line into the registered variables. Returns an exit code when the command must end here,
   // because help was printed or the usage was wrong; nothing when the command may go on.
@@ -68,10 +68,9 @@ class CommandLine {
   std::function<void(const CLI::App&)> visitor_;
 };
 
-// How a file that a command was given and that is not there comes to be.
-
-// What to do about the first of `words` that `message` names, that is one of our kinds of file by its end,
-// and that does not exist. Empty without one.
+// A hint for an error about an input file that does not exist. It is about the first of `words` that occurs
+// in `message`, has the ending of one of our kinds of file, and does not exist: it says which command creates
+// such a file. Empty when there is no such word.
 std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message);
 
 }  // namespace dynamiccl

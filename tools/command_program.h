@@ -11,14 +11,14 @@
 
 namespace dynamiccl {
 
-// Registers its options on `line`, parses, runs and returns the exit code. An error is printed by
-// RunCommandProgram and mapped to an exit code (tools/exit_code.h). Data goes to stdout, talk to stderr.
+// Registers its options on `line`, parses, runs and returns the exit code. RunCommandProgram prints an error
+// and maps it to an exit code (tools/exit_code.h). Results go to stdout, messages to stderr.
 using CommandFunction = Result<int> (*)(CommandLine& line);
 
 struct CommandRow {
   CommandText text;
   CommandFunction function;
-  bool for_scripts = false;  // stands in the second part of the help
+  bool for_scripts = false;  // listed in the second part of the help
 };
 
 struct CommandProgram {

@@ -13,9 +13,9 @@ inline constexpr int kExitResultSaysNo = 1;
 inline constexpr int kExitUsage = 2;
 // The build or the machine lacks something that the command needs.
 inline constexpr int kExitEnvironment = 3;
-// The job that the command started failed; the message has the job's own code.
+// The job that the command started failed; the message states the job's own exit code.
 inline constexpr int kExitJobFailed = 4;
-// Plus the signal's number: the command was interrupted. Shells use the same code.
+// The signal's number is added to it when the command was interrupted, as shells do.
 inline constexpr int kExitSignalBase = 128;
 
 // Exit code of a command that ended with an error of this kind.

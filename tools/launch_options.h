@@ -32,7 +32,7 @@ void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options);
 // Topology, policy, rules, mode and choice of NCCL: for commands whose ranks are the same command again
 // (`bench`, `replay`).
 void RegisterRankOptions(CLI::App& app, LaunchOptions& options);
-// Only --hostccl, --no-hostccl and --home.
+// Registers only --hostccl, --no-hostccl and --home.
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);
 
 // Builds the plan that starts `command` with these options. Makes the paths in `options` absolute, since
@@ -48,7 +48,8 @@ Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* com
 // the command's own answer; any other end is mapped by ExitCodeOf.
 int AnswerOf(const LaunchOutcome& outcome);
 
-// Prints how the launch ended, under what, and where its files are: at most four lines on standard error.
+// Prints how the launch ended, which policy or rules it used, and where its files are: at most four lines on
+// standard error.
 void PrintSummary(const LaunchOutcome& outcome, const RuntimeOptions& runtime);
 
 }  // namespace dynamiccl

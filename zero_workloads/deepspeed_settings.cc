@@ -21,9 +21,9 @@ enum class Meaning {
   kValue,
   // true gives the option, false its --no- form.
   kFlag,
-  // The trainer works in one way only: the value that `option` holds. Any other value is an error.
+  // The trainer supports only one value, which `option` holds. Any other value is an error.
   kIs,
-  // The key asks for another way to the same result; a note says that it has no effect.
+  // The key selects another way to the same result; a note says that it has no effect here.
   kNoMatter,
   // The key is read together with others, by the Read functions below.
   kTogether,
@@ -130,7 +130,6 @@ class DeepSpeedReader {
     return place == leaves_.end() || place->second == "auto" ? nullptr : &place->second;
   }
 
-  // A key that is absent or "auto" has the value `otherwise`.
   template <typename T>
   // The key's value, or `otherwise` if it is absent or "auto".
   T Get(const std::string& name, T otherwise) const {
@@ -264,9 +263,9 @@ class DeepSpeedReader {
     Add("activation_checkpointing", "--activation-checkpoints", {cpu ? "partitioned_cpu" : "partitioned"});
   }
 
-  // Adds a note for each default that differs from DeepSpeed's and is in effect.
+  // Adds a note for each default in effect that differs from DeepSpeed's.
   void NoteDefaults() {
-    // Keys and how the trainer's default differs from DeepSpeed's.
+    // Keys, each with a text on how the trainer's default differs from DeepSpeed's.
     constexpr std::pair<const char*, const char*> kOther[] = {
         {"optimizer.params.betas", "0.9 and 0.95, where DeepSpeed has 0.9 and 0.999"},
         {"optimizer.params.weight_decay", "0.1, where DeepSpeed has 0"},
@@ -283,7 +282,7 @@ class DeepSpeedReader {
 
   std::string source_;
   int world_;
-  // By dotted name.
+  // Leaves of the document by dotted name.
   std::map<std::string, Json> leaves_;
   FileOptions file_;
 };

@@ -17,8 +17,8 @@ double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std:
   const int64_t windows = (static_cast<int64_t>(text.size()) - 2) / shape.sequence + 1;
   const int64_t windows_at_a_time = shape.rows * group->world();
   const at::Tensor nats = at::zeros({1}, at::TensorOptions().dtype(at::kDouble).device(shape.device));
-  // Every rank runs equally many forward passes, since stage 3 gathers parameters in each. Windows beyond the
-  // end of the text count nothing.
+  // Every rank runs the same number of forward passes, since stage 3 gathers parameters in each. Windows
+  // after the end of the text do not count.
   for (int64_t first = 0; first < windows; first += windows_at_a_time) {
     const Batch batch =
         ConsecutiveBatch(text, shape.sequence, first + group->rank() * shape.rows, shape.rows, shape.device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well the model predicts a text: bits a byte over the whole of it.
+// Evaluates how well the model predicts a text, in bits a byte over the whole text.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct EvaluationShape {
   at::Device device = at::kCPU;
 };
 
-// The text, of at least 2 bytes, is cut into windows without overlap. A byte is therefore predicted from
-// between 0 and `sequence` - 1 earlier ones, and every byte but the first counts once. All ranks of `group`
-// call it and get the same number.
+// The text, of at least 2 bytes, is divided into windows without overlap. A byte is therefore predicted from
+// between 0 and `sequence` - 1 earlier bytes, and every byte except the first counts once. All ranks of
+// `group` call it and get the same number.
 double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std::span<const uint8_t> text,
                    const EvaluationShape& shape);
 

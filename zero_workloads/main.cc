@@ -26,7 +26,8 @@ using dynamiccl::zero::TrainingSettings;
 
 enum ExitCode { kOk = 0, kUsage = 2, kEnvironment = 3, kJobFailed = 4 };
 
-// The kinds of error by who can repair them: the user, the machine's owner, or a rerun.
+// Exit codes distinguish errors by who can correct them: the user, the machine's owner, or nobody (run
+// again).
 ExitCode ExitCodeOf(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kInvalidArgument:
@@ -291,8 +292,8 @@ dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, Tra
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A checkpoint beyond the limit on a file's size then fails as a write error with a message, instead of
-  // killing the process.
+  // A write that exceeds the limit on a file's size then fails with an error message instead of killing the
+  // process.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Trains a GPT on text with ZeRO stages 0 to 3 over NCCL.", "dynamiccl-zero");
   app.require_subcommand(1);

@@ -81,7 +81,7 @@ std::string MemoryText(const MemoryCounters& memory) {
 Result<Progress> Progress::Open(const TrainingSettings& settings, int rank, int world) {
   Progress progress(settings, rank, world);
   if (rank == 0 && !settings.json.empty()) {
-    // A resumed run appends to what it has written.
+    // A resumed run appends to the file of the run that it continues.
     progress.json_.open(settings.json, settings.checkpoint.resume.empty() ? std::ios::trunc : std::ios::app);
     if (!progress.json_) {
       return MakeError(ErrorKind::kInvalidArgument, "--json {}: cannot be written: {}", settings.json,

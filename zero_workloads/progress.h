@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run reports while it runs: lines for people on standard output, JSON lines in a file, and events for
+// The reports of a run: lines for the user on standard output, JSON lines in a file, and events for
 // TensorBoard. Only rank 0 reports.
 #pragma once
 
@@ -25,7 +25,7 @@ struct StepReport {
   float loss = 0.0f;
   float gradient_norm = 0.0f;
   double loss_scale = 1.0;
-  // Gradients overflowed, and nothing was changed.
+  // True: gradients overflowed, and the step changed nothing.
   bool skipped = false;
   double learning_rate = 0.0;
   int64_t nanoseconds = 0;
@@ -36,14 +36,14 @@ struct StepReport {
 // The whole run, after its last step.
 struct RunReport {
   std::string parameters_sha256;
-  // Set only with evaluate_at_end.
+  // Bits per byte on the held-out text; set only with evaluate_at_end.
   double held_out_bits_per_byte = 0.0;
   int64_t nanoseconds = 0;
   // Memory of rank 0 after the last step.
   MemoryCounters memory;
   // Traffic of rank 0; file_bytes is 0 if there are no files.
   OffloadTraffic offload;
-  // Sent by rank 0 in all steps, as ProcessGroup counts it.
+  // Bytes that rank 0 sent in all steps, as ProcessGroup counts them.
   int64_t sent_bytes = 0;
 };
 
@@ -54,11 +54,11 @@ class Progress {
   // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error.
   static Result<Progress> Open(const TrainingSettings& settings, int rank, int world);
 
-  // Prints the run's shape and the text's entropy, which the first losses can be compared with.
+  // Prints the run's shape and the text's entropy, as a reference for the first losses.
   void Begin(int64_t parameters, const TextDataset& text, const std::string& device);
-  // Prints a line for people.
+  // Prints a line for the user.
   void Tell(const std::string& line);
-  // Reports a step; a line for people only every `log_every` steps.
+  // Reports a step. A line for the user is printed only every `log_every` steps.
   void Step(const StepReport& report);
   // Reports an evaluation on the held-out text after `step`.
   void Evaluated(int64_t step, double bits_per_byte);

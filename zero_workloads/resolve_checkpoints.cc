@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a training run into the question of checkpoint_choice.h, with figures of this trainer's own
-// model where they differ from the paper's GPT-2.
+// Translates a training run into a CheckpointQuestion (zero_r/checkpoint_choice.h), with figures of this
+// trainer's own model where they differ from the paper's GPT-2.
 #include "zero_workloads/resolve_checkpoints.h"
 
 #include "zero_workloads/device/device.h"
@@ -12,27 +12,27 @@ int64_t MemoryOfRank(const ResidualSettings& residual) {
   return residual.memory_cap > 0 ? residual.memory_cap : DeviceMemoryBytes();
 }
 
-// Autograd keeps these tensors of this model's block, counted in inputs of the block: the input, two norms,
-// query, key and value (3), the mixed values, the sum after attention, and both sides of the activation
-// function (4 each).
+// Number of tensors that autograd keeps of this model's block, in units of the block's input: the input, two
+// norms, query, key and value (3), the mixed values, the sum after attention, and both sides of the
+// activation function (4 each).
 constexpr double kInputsKeptByBlock = 16;
-// Matrix products instead of the fused kernel copy query, key, value and their result, again in units of the
-// input.
+// Naive attention copies query, key, value and their result, which the fused kernel does not; in units of the
+// block's input.
 constexpr double kCopiesOfNaiveAttention = 4;
 
 double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOptions& options) {
   if (!UsesNaiveAttention(options.device(), settings.type())) return kInputsKeptByBlock;
-  // Naive attention also keeps one probability for each pair of positions and head.
+  // Naive attention also keeps one probability for each pair of positions in each head.
   const double pairs = static_cast<double>(settings.model.heads * settings.model.sequence) /
                        static_cast<double>(settings.model.hidden);
   return kInputsKeptByBlock + kCopiesOfNaiveAttention + pairs;
 }
 
-// Units of the input that a block's backward pass holds: gradients of both sides of its activation function
-// (4 each), of its output and of its input.
+// What a block's backward pass holds, in units of the block's input: gradients of both sides of its
+// activation function (4 each), of its output and of its input.
 constexpr double kInputsOfBackward = 10;
 
-// Memory that the estimate leaves out: logits, their logarithms and the gradients of both, in fp32; and the
+// Bytes that the estimate leaves out: logits, their logarithms and the gradients of both, in fp32; and the
 // gradients inside a block.
 double BytesOfWork(const TrainingSettings& settings, int64_t rows, const at::TensorOptions& options) {
   const auto tokens = static_cast<double>(rows * settings.model.sequence);

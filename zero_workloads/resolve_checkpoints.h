@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determines the activation checkpoints of a run: those that were asked for, or with --activation-checkpoints
+// Determines the activation checkpoints of a run: those that the user chose, or with --activation-checkpoints
 // auto those that suit its model, its memory and the measured speed of the machine.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace dynamiccl::zero {
 
-// An error if auto was asked for and nothing tells how much memory a rank has.
+// Returns an error if auto was chosen and the memory of a rank is unknown.
 Status CheckMemoryIsKnown(const ResidualSettings& residual);
 
 // Every rank calls it and gets the same answer. `reason` is empty unless the choice was automatic.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the arguments before CLI11 parses them, so that options from files are checked like any others.
+// Processes the arguments before CLI11 parses them, so that options from files are checked like any others.
 #include "zero_workloads/settings_arguments.h"
 
 #include <CLI/CLI.hpp>
@@ -69,7 +69,7 @@ Status CheckOption(const CLI::App& command, const FileOption& option) {
                    is_flag ? "is true or false" : "has a value that is not true or false");
 }
 
-// True for a flag without an opposite that the file sets to `false`: it is simply not passed on.
+// True for a flag without an opposite that the file sets to `false`: it is left out of the arguments.
 bool LeavesFlagOut(const CLI::App& command, const FileOption& option) {
   if (option.option.rfind("--no-", 0) != 0 || command.get_option_no_throw(option.option) != nullptr)
     return false;

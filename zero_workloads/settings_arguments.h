@@ -16,17 +16,17 @@ namespace dynamiccl::zero {
 // The merged command line.
 struct SettingsArguments {
   std::vector<std::string> arguments;
-  // Requests of the files that make no difference here, a sentence each.
+  // Settings of the files that have no effect here, one sentence each.
   std::vector<std::string> notes;
 };
 
 // Adds --config and --deepspeed-config to the command.
 void AddSettingsFileOptions(CLI::App* command);
 
-// `arguments` are those of `command`, without its name. Options of its files are appended, except those that
-// the command line has itself. It is an error, which names the place, if a key is no option of the command,
-// has a value where the option takes none, or has none where the option takes one. `world` is the number of
-// ranks.
+// `arguments` are those of `command`, without its name. Options of its files are appended, unless the command
+// line has them itself. It is an error, which names the place in the file, if a key is no option of the
+// command, has a value where the option takes none, or has none where the option takes one. `world` is the
+// number of ranks.
 Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector<std::string> arguments,
                                             int world);
 

@@ -12,9 +12,9 @@ namespace dynamiccl::zero {
 
 // An option in the form of a command line, and where it comes from.
 struct FileOption {
-  // For example "--bucket-bytes".
+  // The option with its dashes, for example "--bucket-bytes".
   std::string option;
-  // Empty for a flag.
+  // The option's values; empty for a flag.
   std::vector<std::string> values;
   // For error messages: "run.toml: line 3, column 1".
   std::string origin;
@@ -23,7 +23,7 @@ struct FileOption {
 // All options of a file, in its order.
 struct FileOptions {
   std::vector<FileOption> options;
-  // Requests of the file that make no difference here, a sentence each.
+  // Settings of the file that have no effect here, one sentence each.
   std::vector<std::string> notes;
 };
 
@@ -32,9 +32,8 @@ struct FileOptions {
 // file cannot be read.
 Result<FileOptions> ReadTomlSettings(const std::filesystem::path& path);
 
-// Reads DeepSpeed's configuration (deepspeed.ai/docs/config-json) as far as this trainer does what it asks
-// for. Every other key is an error. `world`, the ranks of the run, turns batch sizes for each GPU into those
-// of the run.
+// Reads DeepSpeed's configuration (deepspeed.ai/docs/config-json). Keys that this trainer does not support
+// are an error. `world`, the number of ranks, converts batch sizes for each GPU into those of the run.
 Result<FileOptions> ReadDeepSpeedSettings(const std::filesystem::path& path, int world);
 
 }  // namespace dynamiccl::zero

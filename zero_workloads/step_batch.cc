@@ -10,7 +10,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Rows of one rank. Larger batches make a step no more efficient on any device, so the search ends here.
+// Maximum number of rows of one rank. Larger batches do not make a step more efficient on any device, so the
+// search ends here.
 constexpr int64_t kMaxRows = 4096;
 
 }  // namespace

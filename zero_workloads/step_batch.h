@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which samples a step trains on: as many as were asked for, or with --batch auto as many as fit
-// into the free memory of the rank that has least. It also reports the memory level through src/annotate,
+// Decides which samples a step trains on: the requested number or, with --batch auto, as many as fit into the
+// free memory of the rank with the least. It also reports the amount of free memory through src/annotate,
 // where the tuner reads it.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace dynamiccl::zero {
 
 // The samples of one step, as every rank knows them.
 struct StepSamples {
-  // Index of the first sample. Steps take the run's samples one after another.
+  // Index of the first sample. Each step takes the samples after those of the previous step.
   int64_t first = 0;
   // Sequences of one micro-step, over all ranks.
   int64_t rows = 0;
@@ -28,7 +28,7 @@ struct StepBatchSettings {
   int64_t micro_steps = 1;
   // The ranks that share the rows: the data-parallel degree.
   int data_ranks = 1;
-  // Bytes that this rank may use; 0 means unknown, and then `rows` must not be 0.
+  // Bytes that this rank may use; 0: unknown, in which case `rows` must not be 0.
   int64_t memory_cap = 0;
   at::Device device = at::kCPU;
 };
@@ -41,10 +41,10 @@ class StepBatch {
   // Every rank of `world` constructs one. `world` must outlive the object.
   StepBatch(const StepBatchSettings& settings, TakenMemory taken, ProcessGroup* world);
 
-  // All ranks call Begin() before each step and End() after it. If the rows are to be found, Begin()
-  // performs one AllReduce of a single fp32 number (the minimum over the ranks).
+  // All ranks call Begin() before each step and End() after it. With automatic rows, Begin() performs one
+  // AllReduce of a single fp32 number (the minimum over the ranks).
   StepSamples Begin(int64_t step);
-  // Learns from the step's peak of memory if the rows are to be found.
+  // With automatic rows, learns from the step's peak of memory.
   void End();
 
  private:
@@ -57,8 +57,7 @@ class StepBatch {
   AutoBatch auto_batch_;
   // Bytes in use when the step began.
   int64_t held_ = 0;
-  // Used only if the rows are to be found: the next unused sample, and this rank's rows in the current
-  // step.
+  // Used only with automatic rows: the next unused sample, and this rank's rows in the current step.
   int64_t next_sample_ = 0, rows_of_rank_ = 0;
 };
 

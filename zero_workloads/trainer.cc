@@ -103,7 +103,7 @@ at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, con
   return micro_steps == 1 ? sum : sum.div(micro_steps);
 }
 
-// Each rank with such a gradient reports it, since no rank knows the others' parts.
+// Each rank that has such a gradient reports it, since a rank sees only its own part.
 void ReportOverflow(int rank, int64_t step, const StepOutcome& outcome) {
   fmt::print(stderr, "rank {}: step {} skipped: gradients overflow at loss scale {}, first in {}\n", rank,
              step, outcome.loss_scale, outcome.overflow_in);
@@ -164,10 +164,9 @@ class Checkpointing {
   UnitHooks* hooks_;
 };
 
-// Validate has parsed `memory_taken` successfully before.
+// Creates the StepBatch. Validate has parsed `memory_taken` successfully before.
 StepBatch StepBatchOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
-  // Validate has parsed it before.
   return {{settings.batch, settings.micro_steps, run.grid->data()->world(), settings.residual.memory_cap,
            run.device},
           *TakenMemory::Parse(settings.memory_taken),
@@ -197,7 +196,8 @@ void RunSteps(const Run& run) {
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
                                   [&](const std::string& line) { run.progress->Tell(line); });
 
-  // Declared last: before the tensors of this scope go away, no collective may use them any more.
+  // Declared last, so that it is destroyed first: no collective may use this scope's tensors when they are
+  // destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
   const auto evaluate = [&](int64_t step) {

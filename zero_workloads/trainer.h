@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's training run, from the environment's rank to the last report.
+// One rank's training run, from reading its rank in the environment to the last report.
 #pragma once
 
 #include "src/base/status.h"
@@ -8,8 +8,8 @@
 namespace dynamiccl::zero {
 
 // Runs the training that `settings` describe and returns when it is complete. Every rank of the run calls it
-// in a process of its own. kPeerFailed: a collective failed; the communicators are aborted then, and no
-// thread waits any longer.
+// in a process of its own. kPeerFailed: a collective failed. The communicators have then been aborted, so
+// that no thread waits any longer.
 Status Train(const TrainingSettings& settings);
 
 }  // namespace dynamiccl::zero

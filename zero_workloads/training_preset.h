@@ -10,23 +10,23 @@
 
 namespace dynamiccl::zero {
 
-// Sets the preset's values where no option was `given`: the model's shape, the tensor-parallel degree, and a
-// batch of as many sequences for each data rank as the preset has. The vocabulary stays that of bytes. An
-// empty name changes nothing.
+// Sets the preset's values for options that were not `given`: the model's shape, the tensor-parallel degree,
+// and a batch of as many sequences for each data rank as the preset has. The vocabulary stays that of bytes.
+// An empty name changes nothing.
 Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,
                        int world, TrainingSettings* settings);
 
-// Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the memory of this machine's ranks.
-// That is --memory-cap or the device's memory for each rank, or else the host's available memory for all of
-// them. `available_bytes` is the latter; -1 means that it is unknown, and then nothing is refused.
+// Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the available memory: --memory-cap or
+// the device's memory for each rank, or else the host's available memory for all ranks of this machine.
+// `available_bytes` is the host's; -1: it is unknown, and nothing is refused because of it.
 Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
                        int64_t available_bytes);
 
-// The host's memory for new allocations without swapping (MemAvailable of /proc/meminfo); -1 if it is
+// The host's memory that can be allocated without swapping (MemAvailable of /proc/meminfo); -1 if it is
 // unknown.
 int64_t AvailableHostBytes();
-// The number of ranks that the launcher started on this machine, if a variable tells it (LOCAL_WORLD_SIZE,
-// ...); else `world`.
+// The number of ranks that the launcher started on this machine, if it set a variable with the number
+// (LOCAL_WORLD_SIZE, ...); else `world`.
 int RanksOnThisMachine(int world);
 
 }  // namespace dynamiccl::zero

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges and words are tables; what depends on several options has a function of its own.
+// Ranges and names are checked by tables; checks that depend on several options have a function of their own.
 #include "zero_workloads/training_settings.h"
 
 #include <fmt/ranges.h>
@@ -197,7 +197,7 @@ LossScaleSettings TrainingSettings::LossScaling() const {
 }
 
 Status Validate(const TrainingSettings& settings) {
-  // An upper bound that stands for none: no option takes so large a number.
+  // An upper bound for options without a limit: no option takes so large a number.
   constexpr double kAny = 1e18;
   const Range ranges[] = {
       {"--stage", static_cast<double>(settings.stage), 0, 3},
@@ -230,7 +230,7 @@ Status Validate(const TrainingSettings& settings) {
       {"--join-timeout", static_cast<double>(settings.join_timeout_seconds), 1, 86400},
   };
   for (const auto& [option, value, low, high] : ranges) {
-    // Written so that NaN fails as well.
+    // The condition is written such that NaN fails as well.
     if (value >= low && value <= high) continue;
     const std::string limit =
         high == kAny ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);

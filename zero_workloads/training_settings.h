@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All settings of a training run, and the checks that reject what makes no sense.
+// All settings of a training run, and the checks that reject invalid ones.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,8 @@
 
 namespace dynamiccl::zero {
 
-// A plain record of the options of `train`; main.cc declares the options with their explanations. It is one
-// struct, although it is large, because each field is one option and validation looks at many of them
-// together.
+// The options of `train`; main.cc declares them with their explanations. The struct is large because each
+// field is one option and validation looks at many of them together.
 struct TrainingSettings {
   int stage = 0;
   int64_t steps = 100;
@@ -34,13 +33,13 @@ struct TrainingSettings {
   std::string exchange = "collective";
   // Ranks that compute one replica of the model together.
   int tensor_parallel = 1;
-  // GridSizes::shard.
+  // Number of ranks in a shard group (GridSizes::shard).
   int shard_group = 0;
-  // GridSizes::secondary.
+  // Number of ranks that share a second copy (GridSizes::secondary).
   int secondary_group = 0;
-  // Tensor ranks also divide the sequence, where they do not divide layers.
+  // Tensor ranks also divide the sequence in the layers that they do not divide.
   bool sequence_parallel = false;
-  // fp32, bf16 or fp16.
+  // Type of parameters and activations: fp32, bf16 or fp16.
   std::string dtype = "fp32";
   // Type of gradients while ranks sum them: model (as dtype) or fp32.
   std::string reduce_type = "model";
@@ -50,7 +49,7 @@ struct TrainingSettings {
   std::string accumulation_type = "fp32";
   // dynamic or a number; the default is dynamic with fp16, otherwise 1.
   std::string loss_scale = "default";
-  // Dynamic: the scale to start with.
+  // Dynamic loss scaling: the scale to start with.
   double first_loss_scale = 65536;
   double least_loss_scale = 1;
   // Dynamic: steps without overflow until the scale doubles.
@@ -65,17 +64,17 @@ struct TrainingSettings {
   double clip_norm = 1.0;
   bool overlap = true;
   bool prefetch = true;
-  // LibTorch's threads in each rank.
+  // Number of LibTorch's threads in each rank.
   int threads = 1;
   // Steps between evaluations on the held-out text; 0: none before the end.
   int64_t eval_every = 0;
   bool evaluate_at_end = false;
-  // Steps between progress lines.
+  // Number of steps between progress lines.
   int64_t log_every = 10;
   int64_t join_timeout_seconds = 30;
-  // See TakenMemory::Parse.
+  // Schedule or file of memory that other programs take; see TakenMemory::Parse.
   std::string memory_taken;
-  // See OptimizerOffload::Parse.
+  // Place of the optimizer's states; see OptimizerOffload::Parse.
   std::string offload_optimizer = "none";
   int64_t offload_buffer_bytes = 16 << 20;
   ResidualSettings residual;
@@ -89,14 +88,15 @@ struct TrainingSettings {
   at::ScalarType type() const;
   bool accumulates_locally() const;
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
-  // The meaning of `loss_scale` and its companions.
+  // The meaning of `loss_scale` and the options that belong to it.
   LossScaleSettings LossScaling() const;
   // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and
   // compare it by name (checkpoint/resume_check.h).
   std::string Canonical() const;
 };
 
-// An error, with the option and a hint, for settings that no run can have, whatever its world size and text.
+// Returns an error, with the option and a hint, for settings that are invalid whatever the world size and
+// text.
 Status Validate(const TrainingSettings& settings);
 // An error for settings that do not suit this number of ranks or this text.
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text);

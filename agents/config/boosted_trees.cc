@@ -39,7 +39,7 @@ double MeanResidual(const std::vector<ConfigSample>& samples) {
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
-// Weights with mean 1, because XGBoost's min_child_weight compares with their sum.
+// Scales the weights to mean 1, because XGBoost's min_child_weight is compared with their sum.
 std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
   double sum = 0;
   for (const ConfigSample& sample : samples) sum += sample.weight;
@@ -74,7 +74,7 @@ Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings
   const DMatrixHandle data[] = {matrix.get()};
   DYNAMICCL_CHECK_OK(Check(XGBoosterCreate(data, 1, &handle), "create"));
   Booster booster(handle);
-  // One thread adds in one order, so that equal seeds give equal trees.
+  // With one thread the sums are always added in the same order, so equal seeds give equal trees.
   const std::pair<const char*, std::string> parameters[] = {
       {"objective", "reg:squarederror"},
       {"tree_method", "hist"},
@@ -119,7 +119,8 @@ int32_t LeafOf(double octaves) {
   return static_cast<int32_t>(std::clamp<double>(scaled, -kTreeLeafLimit, kTreeLeafLimit));
 }
 
-// Copies the trained node `from` to place `node` of a complete tree. A leaf fills everything below its place.
+// Copies the trained node `from` to position `node` of a complete tree. A leaf fills the whole subtree below
+// its position.
 void CopyNode(const Json& tree, size_t from, int node, int index, PolicyTensors& tensors) {
   const int left = tree.at("left_children").at(from).get<int>();
   const double condition = tree.at("split_conditions").at(from).get<double>();

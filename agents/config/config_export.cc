@@ -31,8 +31,8 @@ void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   Quantise(networks.bias_3, kActivationFractionBits + bits[2], Flat(t.config_bias_3));
 }
 
-// How far apart two configurations of equal time are measured: the weighted median of the samples' noise,
-// times sqrt(2) for the difference of two measurements.
+// How far apart two configurations of equal time may be measured, in octaves: the weighted median of the
+// samples' noise, times sqrt(2) for the difference of two measurements.
 int32_t GateOf(const std::vector<ConfigSample>& samples) {
   std::vector<std::pair<double, double>> noises;
   double weights = 0;
@@ -60,7 +60,7 @@ void FillDomain(const std::vector<ConfigSample>& samples, PolicyTensors& t) {
   }
 }
 
-// Residuals with 16 fraction bits, as the integers are.
+// Residuals with 16 fraction bits, the scale of the integer network.
 Residuals FloatResiduals(const ConfigNetworks& networks, const ConfigInputs& inputs) {
   at::Tensor row = at::empty({1, kConfigInputs});
   std::transform(inputs.begin(), inputs.end(), row.data_ptr<float>(), [](int16_t v) { return v / 4096.0f; });
@@ -75,7 +75,7 @@ double MeanOctaves(const Residuals& residuals) {
   return (double{1} * residuals[0] + residuals[1] + residuals[2]) / 3 / 65536;
 }
 
-// The configuration with the least predicted time so far; of equals the first.
+// The configuration with the smallest predicted time so far; of equal ones the first.
 struct Leader {
   CollectiveConfig config;
   double least = HUGE_VAL;

@@ -12,13 +12,13 @@ namespace dynamiccl::agents {
 // Quantises the networks, and fills domain and gate. kInternal if no scale lets the weights fit into 16 bits
 // and every sum into 32.
 //
-// The domain is the box of the samples' inputs. The gate, the least gain for which the agent deviates from
-// NCCL, is 3 %, or more where the noise of the samples' repeats makes equal configurations look further
-// apart.
+// The domain is the box that contains all inputs of the samples. The gate is the smallest predicted gain for
+// which the agent deviates from NCCL. It is 3 %, or more if the noise of the samples' repeats makes equal
+// configurations look further apart.
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& tensors);
 
-// Takes kGoldenPerAgent of the samples' inputs as golden inputs, evenly spread.
+// Fills the golden inputs with kGoldenPerAgent of the samples' inputs, evenly spread.
 void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
 // Compares float networks with the integers of the same policy, over keys.
@@ -31,7 +31,7 @@ struct ConfigAgreement {
   // Mean absolute difference of the predictions, in octaves.
   double difference_octaves = 0;
 };
-// Without keys everything agrees.
+// Compares all keys. Without keys every share is 1.
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys);
 

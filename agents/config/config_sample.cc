@@ -20,7 +20,6 @@ double ErrorOfMedian(const std::vector<float>& microseconds) {
   return deviation * 1.2533 / std::sqrt(static_cast<double>(microseconds.size()));
 }
 
-// `sample_of` gets the features of a config, its prior and its log2 picoseconds.
 template <typename SampleOf>
 // `sample_of` receives the features of a configuration, its prior in octaves and its log2 picoseconds.
 std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, SampleOf sample_of) {

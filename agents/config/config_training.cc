@@ -29,10 +29,10 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Octaves beyond which an error counts linearly. 0.2 is the difference between repeats of the same cell on a
+// Octaves above which an error counts linearly. 0.2 is the difference between repeats of the same cell on a
 // busy machine.
 constexpr double kHuberDelta = 0.2;
-// The activation's upper bound, as the integers have it.
+// Upper bound of the activation, as in the integer network.
 constexpr double kActivationCut = double{kActivationLimit} / (1 << kActivationFractionBits);
 // Keeps weights small enough for 16 bits.
 constexpr double kWeightDecay = 1e-5;
@@ -49,7 +49,8 @@ ConfigNetworks InitialNetworks(at::Generator& generator) {
   ConfigNetworks networks;
   networks.weights_1 = Uniform({kEnsemble, kConfigHidden, kConfigInputs}, kConfigFeatures, generator);
   networks.weights_2 = Uniform({kEnsemble, kConfigHidden, kConfigHidden}, kConfigHidden, generator);
-  // Small, so that an untrained ensemble is the cost model itself.
+  // The last layer starts with small weights, so that an untrained ensemble predicts nearly what the cost
+  // model says.
   networks.weights_3 = Uniform({kEnsemble, kConfigHidden}, kConfigHidden, generator) * 0.1;
   networks.bias_1 = at::zeros({kEnsemble, kConfigHidden});
   networks.bias_2 = at::zeros({kEnsemble, kConfigHidden});

@@ -32,7 +32,7 @@ struct ConfigNetworks {
 struct ConfigTrainingSettings {
   uint64_t seed = 1;
   int iterations = 3000;
-  // Rows of a batch: as many whole keys are drawn as have about this number of rows.
+  // Approximate number of rows in a batch: whole keys are drawn until they have about this many rows.
   int batch = 2048;
   double learning_rate = 5e-3;
 };
@@ -44,8 +44,8 @@ struct ConfigTrainingReport {
   double error_octaves = 0;
   // The error of the cost model against the measurement.
   double prior_octaves = 0;
-  // The same two after each key's mean is subtracted from prediction and measurement. What is left decides
-  // between the configurations of a key.
+  // Both errors after each key's mean is subtracted from prediction and measurement. This part of the error
+  // decides between the configurations of a key.
   double error_within_keys = 0;
   double prior_within_keys = 0;
 };
@@ -57,8 +57,8 @@ struct ConfigTrainingReport {
 ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const ConfigTrainingSettings& settings,
                            ConfigTrainingReport* report);
 
-// The samples, with each key's mean residual moved to the one that the networks predict. Trees that learn
-// from these also learn differences within keys, and predict about the same times as the networks.
+// Returns the samples with each key's mean residual replaced by the one that the networks predict. Trees
+// trained on them still learn the differences within a key, and predict times at the level of the networks.
 std::vector<ConfigSample> AtLevelsOf(const ConfigNetworks& networks, std::vector<ConfigSample> samples);
 
 }  // namespace dynamiccl::agents

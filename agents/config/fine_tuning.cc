@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks continue in float; the trees keep their splits and only shift leaves, as one more round of
-// boosting with a shrunken step would.
+// The networks are trained further in float. The trees keep their splits; only their leaves shift, as in one
+// more round of boosting with a reduced step.
 #include "agents/config/fine_tuning.h"
 
 #include <ATen/ops/empty.h>
@@ -14,9 +14,9 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Share of the remaining residual that goes into a leaf that many samples reach.
+// Share of the remaining residual by which a leaf moves when many samples reach it.
 constexpr double kRate = 0.1;
-// A leaf that this many samples reach moves by half of that share.
+// Number of samples at which a leaf moves by half of that share.
 constexpr double kTrust = 4;
 // The integer that stands for one octave in a leaf.
 constexpr double kLeafOne = 65536;
@@ -39,8 +39,8 @@ int LeafReached(const PolicyTensors& tensors, int tree, const ConfigInputs& inpu
   return node - kTreeNodes;
 }
 
-// Octaves by which each leaf of the tree moves. `leaves` has the leaf of each sample, `left` its remaining
-// residual.
+// Octaves by which each leaf of the tree moves. `leaves` holds the leaf of each sample, `left` the sample's
+// remaining residual.
 std::array<double, kTreeLeaves> Moves(const std::vector<int>& leaves, const std::vector<double>& left) {
   std::array<double, kTreeLeaves> sums{}, counts{};
   for (size_t i = 0; i < leaves.size(); ++i) {

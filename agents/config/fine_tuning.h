@@ -6,7 +6,7 @@
 
 namespace dynamiccl::agents {
 
-// The networks of a policy in fp32. The integers stand for exactly these numbers.
+// The networks of a policy in fp32, with exactly the values that the policy's integers represent.
 ConfigNetworks NetworksOf(const PolicyTensors& tensors);
 
 // Trains `networks` further, in place. `samples` must not be empty.
@@ -17,7 +17,7 @@ void ContinueTraining(ConfigNetworks& networks, const std::vector<ConfigSample>&
 // without destroying what it knows.
 ConfigTrainingSettings FineTuningSettings(uint64_t seed);
 
-// Moves the leaves that samples reach towards what is left of their residuals, tree after tree; the fewer
+// Moves the leaves towards the remaining residuals of the samples that reach them, tree after tree. The fewer
 // samples reach a leaf, the less it moves. The splits stay.
 void RefreshLeaves(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 

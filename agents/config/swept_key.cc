@@ -19,7 +19,7 @@ std::vector<float> HalfOf(const Measurement& row, size_t first) {
   return half;
 }
 
-// Empty if there are fewer than two repeats, or a median is not positive.
+// Not set if there are fewer than two repeats, or if a median is not positive.
 std::optional<SweptTime> TimeOf(const Measurement& row) {
   if (row.microseconds.size() < 2) return std::nullopt;
   const SweptTime time{Median(HalfOf(row, 0)), Median(HalfOf(row, 1))};
@@ -72,7 +72,7 @@ std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files) {
 }
 
 const char* Name(Split split) {
-  // In the order of the enumerators.
+  // Names in the order of Split's enumerators.
   constexpr const char* kNames[kSplits] = {"seen", "held-out sizes", "held-out ranks", "held-out topology"};
   return kNames[static_cast<size_t>(split)];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurement files by key: what each configuration cost for one collective of one size on one fabric.
-// Repeats are split into two halves: agents and oracles choose by one half and are valued by the other, so
-// that luck in the first half earns nothing.
+// Measurement files sorted by key: the times of each configuration for one collective of one size on one
+// fabric. Repeats are split into two halves. Agents and oracles choose by one half and are evaluated on the
+// other, so that lucky times in the first half bring no advantage.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct SweptTime {
 struct SweptConfig {
   CollectiveConfig config;
   SweptTime time;
-  // The repeats behind `pick`, in microseconds: what a probing baseline may see.
+  // The repeats behind `pick`, in microseconds; the only ones that a probing baseline may use.
   std::vector<float> picks;
   // The repeats behind `value`.
   std::vector<float> values;
@@ -33,7 +33,7 @@ struct SweptConfig {
 
 // All that was measured for one collective of one size on one fabric.
 struct SweptKey {
-  // Number of the file among those that were read together.
+  // Index of the key's file among the files that were read together.
   size_t file = 0;
   std::string topology;
   CostModelInput model;
@@ -49,7 +49,7 @@ struct SweptKey {
 // out, as are keys without any configuration.
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
-// The keys that training must not see.
+// Selects the keys that training must not see.
 struct HoldOut {
   // Every n-th size class; 0: none.
   int sizes = 0;
@@ -65,8 +65,8 @@ inline constexpr int kSplits = 4;
 // The part's name for tables, for example "held-out sizes".
 const char* Name(Split split);
 
-// The part of a key. A size class is held out by its own number and not by its place in a file: (octave +
-// quarter) mod n == n - 1.
+// The split that a key belongs to. A size class is held out by its own number and not by its position in a
+// file: (octave + quarter) mod n == n - 1.
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out);
 
 }  // namespace dynamiccl::agents

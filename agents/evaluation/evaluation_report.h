@@ -10,14 +10,14 @@
 
 namespace dynamiccl::agents {
 
-// Everything that `eval` judged; empty lists were not asked for.
+// Everything that `eval` judged. A list is empty when its inputs were not given.
 struct Evaluation {
   std::string policy_sha256;
   std::vector<RegretSummary> regrets;
   std::vector<StructureAccuracy> structures;
 };
 
-// Tables for standard output.
+// The evaluation as tables for standard output.
 std::string FormatTables(const Evaluation& evaluation);
 // {"policy_sha256", "config": [{...}], "structure": [{...}]}, with a schema number.
 std::string FormatJson(const Evaluation& evaluation);

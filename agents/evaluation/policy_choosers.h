@@ -9,9 +9,9 @@
 
 namespace dynamiccl::agents {
 
-// The policy as it decides in jobs.
+// Chooses as the policy does in jobs.
 Chooser PolicyChooser(const Policy& policy);
-// The policy's own choosers: as it is, without gate, networks only, trees only.
+// Choosers for the policy as it is, and for variants without its gate or with only some of its parts.
 std::vector<Chooser> PolicyChoosers(const Policy& policy);
 
 }  // namespace dynamiccl::agents

@@ -16,29 +16,29 @@ namespace {
 
 // The slowdown that counts as worse than the default: repeats of the same cell differ by up to 5 %.
 constexpr double kWorse = 0.05;
-// The regret that counts as a cliff.
+// A choice with at least this regret counts as a cliff.
 constexpr double kCliff = 0.3;
 // Confidence with which the intervals of all keys hold at once.
 constexpr double kSimultaneous = 0.99;
-// A gain is clear from so many times the noise on.
+// A gain counts as clear when it is at least this many times the noise.
 constexpr double kClear = 3;
 // Draws of the bootstrap, and its fixed seed.
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
-// One key, one chooser, one seed; times in microseconds.
+// The outcome of one key for one chooser and one seed; times in microseconds.
 struct KeyOutcome {
-  // Time of the choice; `best` is the oracle's and `standard` the default's.
+  // Time of the choice. `best` is the time of the oracle's choice, `standard` that of the default.
   double chosen = 0;
   double best = 0;
   double standard = 0;
   bool changed = false;
   bool surely_worse = false;
-  // Natural logarithm.
+  // Noise of the key, as a difference of natural logarithms.
   double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
-  // The number of the topology.
+  // Number of the key's topology, which is a block of the bootstrap.
   size_t block = 0;
 
   double regret() const { return chosen / best - 1; }
@@ -61,7 +61,7 @@ double RepeatVariance(const SweptKey& key) {
   return freedom > 0 ? squares / freedom : HUGE_VAL;
 }
 
-// The number of standard deviations on each side with which the intervals of `keys` keys all hold
+// The half-width, in standard deviations, with which the intervals of `keys` keys all hold at once
 // (Bonferroni).
 double WidthFor(size_t keys) {
   const double outside = (1 - kSimultaneous) / 2 / static_cast<double>(keys);
@@ -73,7 +73,8 @@ double WidthFor(size_t keys) {
   return high;
 }
 
-// How far the halves of a configuration's repeats lie apart, as a natural logarithm.
+// The difference between the two halves of a configuration's repeats, as a natural logarithm, estimated over
+// the key's configurations.
 double NoiseOf(const SweptKey& key) {
   std::vector<double> apart;
   for (const SweptConfig& swept : key.configs)
@@ -111,7 +112,7 @@ KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) 
   return outcome;
 }
 
-// Sums of a pair of block and seed: all that a draw needs.
+// Sums over one pair of block and seed, which are all that a draw of the bootstrap needs.
 struct Sums {
   double keys = 0, regret = 0, chosen = 0, best = 0;
 };
@@ -162,7 +163,7 @@ void AddClearKeys(const std::vector<KeyOutcome>& outcomes, RegretSummary& summar
   summary.clear_gain_kept = gain > 0 ? kept / gain : 0;
 }
 
-// One window for each topology and seed.
+// Adds the worst window of each topology and seed.
 void AddWindows(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
   std::map<std::pair<size_t, size_t>, double> windows;
   for (const KeyOutcome& outcome : outcomes)
@@ -205,7 +206,7 @@ RegretSummary Summarise(const std::vector<KeyOutcome>& outcomes, size_t seeds, s
   return summary;
 }
 
-// Groups in the order of first appearance.
+// Groups choosers by name, in the order of first appearance.
 std::vector<std::vector<const Chooser*>> ByName(const std::vector<Chooser>& choosers) {
   std::vector<std::vector<const Chooser*>> groups;
   for (const Chooser& chooser : choosers) {

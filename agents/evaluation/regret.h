@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What choices of configurations cost, compared with the best of the sweep. Everybody, the oracle included,
-// picks by one half of the repeats and is valued by the other; otherwise the minimum of noisy medians would
-// flatter the oracle.
+// The cost of choices of configurations, compared with the best of the sweep. Every chooser, the oracle
+// included, picks on one half of the repeats and is evaluated on the other half. Otherwise the oracle would
+// look too good, because the minimum of noisy medians is too low.
 #pragma once
 
 #include <array>
@@ -14,28 +14,29 @@
 
 namespace dynamiccl::agents {
 
-// The price of finding a choice: the calls that tried something, and by which share all calls, trials
-// included, took longer than the default and than the oracle's choice.
+// The cost of finding a choice by trial: how many calls tried something, and by which share all calls, trials
+// included, took longer than with the default and than with the oracle's choice.
 struct ProbeCost {
   double probes = 0;
   double over_default = 0;
   double over_oracle = 0;
-  // The largest share by which 20 steps in a row exceeded the default's mean, with all keys of the topology
-  // called in turn.
+  // The largest share by which 20 consecutive steps exceeded the default's mean, when all keys of the
+  // topology are called in turn.
   double worst_window = 0;
 };
 
-// A name and a pure function that chooses. kLeaveNcclAlone means the library's default. Choosers of equal
-// names are the same thing, trained or run with another seed.
+// A name and a pure function that chooses a config; kLeaveNcclAlone means the library's default. Choosers
+// with equal names are the same method, trained or run with different seeds.
 struct Chooser {
   std::string name;
   std::function<CollectiveConfig(const SweptKey&)> choose;
-  // Only for choosers that try on the key itself.
+  // Set only for choosers that try configs on the key itself.
   std::function<ProbeCost(const SweptKey&)> cost = {};
 };
 
-// Summary over the keys of one split, which weigh equally, and over the seeds. Shares are of 1; a regret of
-// 0.05 is 5 % slower than the oracle. It is one record because it is one row of the report.
+// Summary over the keys of one split, with equal weights, and over the seeds. Shares are fractions of 1: a
+// regret of 0.05 means 5 % slower than the oracle. The struct has many members because it is one row of the
+// report.
 struct RegretSummary {
   std::string chooser;
   Split split = Split::kSeen;
@@ -43,44 +44,46 @@ struct RegretSummary {
   size_t seeds = 0;
   double mean_regret = 0;
   ConfidenceInterval mean_interval;
-  // Regret of the sums of all keys' times: a key weighs what it takes.
+  // Regret of the total time of all keys, so that a key counts in proportion to its time.
   double time_regret = 0;
   ConfidenceInterval time_interval;
   double p95_regret = 0;
   double worst_regret = 0;
   // Geometric mean of default's time / chosen time.
   double speed_up = 1;
-  // Keys where the choice is not the default.
+  // Share of keys for which the choice is not the default.
   double share_changed = 0;
-  // Keys more than 5 % slower than the default.
+  // Share of keys that are more than 5 % slower than with the default.
   double share_worse = 0;
-  // Number of keys, mean over seeds, for which the interval of the slowdown lies above 5 %. The intervals
-  // hold for all keys of the split at once with 99 %.
+  // Number of keys, as a mean over seeds, for which the whole interval of the slowdown lies above 5 %. The
+  // intervals hold for all keys of the split at once with 99 % confidence.
   double surely_worse = 0;
-  // Keys that take at least 1.3 times the best.
+  // Share of keys that take at least 1.3 times the oracle's time.
   double share_cliffs = 0;
-  // The largest chosen time / default's time - 1.
+  // The largest value of chosen time / default's time - 1.
   double worst_slowdown = 0;
   bool probes_itself = false;
-  // Mean over keys; the worst window is that of all topologies.
+  // Mean over keys; the worst window is the worst of all topologies.
   ProbeCost cost;
   // Median of the worst windows of the topologies.
   double median_window = 0;
-  // Keys whose gain over the default, picked on one half and timed on the other, is at least three times the
-  // key's noise, and the share of that gain which the chooser gets. The noise is 1.4826 times the median,
-  // over the key's configurations, of how far the two halves of the repeats lie apart.
+  // A key is clear when its gain over the default, picked on one half and timed on the other, is at least
+  // three times the key's noise. The noise is 1.4826 times the median, over the key's configurations, of the
+  // difference between the two halves of the repeats. clear_gain_kept is the share of the clear keys' gain
+  // that the chooser achieves.
   size_t clear_keys = 0;
   double clear_gain_kept = 0;
-  // The other keys, and how many of these (mean over seeds) the chooser makes slower than the default by more
-  // than three times the noise.
+  // The number of keys that are not clear, and how many of them (mean over seeds) the chooser makes slower
+  // than the default by more than three times the noise.
   size_t other_keys = 0;
   double others_slower = 0;
 };
 
-// The valued time in microseconds. A configuration that the sweep did not measure, or that equals the
-// default's own, counts as the default.
+// The time of a config on the evaluation half, in microseconds. A configuration that the sweep did not
+// measure, or that equals the default's own, counts as the default.
 double ValueOf(const SweptKey& key, const CollectiveConfig& config);
-// The best by the picking half, with the default among the candidates. The key must have a measured default.
+// The best config on the picking half, with the default among the candidates. The key must have a measured
+// default.
 CollectiveConfig OracleChoice(const SweptKey& key);
 
 // The part of the data to which a key belongs.
@@ -89,7 +92,7 @@ using SplitFunction = std::function<Split(const SweptKey&)>;
 // left out. Intervals come from 1000 draws of topologies, as blocks, and of seeds.
 std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
                                            const std::vector<Chooser>& choosers);
-// The same with the splits of `hold_out`.
+// JudgeChoosersBy with the splits that `hold_out` defines.
 std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
                                          const std::vector<Chooser>& choosers);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop for all recognisers. All calls of a group are decided before any of them is seen, as in a job.
+// Runs all recognisers in one loop. The roles of all calls in a group are predicted before the recogniser
+// sees any of these calls, as in a job.
 #include "agents/evaluation/structure_accuracy.h"
 
 #include "agents/evaluation/structure_rules.h"
@@ -31,7 +32,7 @@ void AddTo(Matrix& sum, const Matrix& part) {
   }
 }
 
-// The first call that is judged.
+// Index of the first call that is judged.
 size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
   if (calls == JudgedCalls::kAfter64Calls) return 64;
   return sequence.step_begins.size() > 1 ? sequence.step_begins[1] : sequence.calls.size() / 4;
@@ -39,7 +40,7 @@ size_t BeginOf(const CallSequence& sequence, JudgedCalls calls) {
 
 void Judge(const CallSequence& sequence, size_t at, const RecognisedStructure& known, Role role,
            SequenceResult& result) {
-  // Calls of a sequence that count, so that long sequences do not outweigh others.
+  // Maximum number of judged calls of a sequence, so that long sequences do not outweigh others.
   constexpr size_t kMaxCalls = 256;
   const IssuedCall& issued = sequence.calls[at];
   for (const JudgedCalls calls : {JudgedCalls::kAfterOneStep, JudgedCalls::kAfter64Calls}) {
@@ -73,7 +74,7 @@ void JudgeSequence(const CallSequence& sequence, StructureRecogniser& recogniser
   SequenceResult result;
   result.name = sequence.name;
   result.framework = sequence.framework;
-  // The answers before the present group.
+  // The recognised structure before the present group.
   RecognisedStructure known = recogniser.recognised();
   uint64_t group = sequence.calls.front().call.call_number;
   for (size_t at = 0; at < sequence.calls.size(); ++at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well roles, phases and stages are recognised on labelled sequences, call by call, as in a job: what is
-// known before a call is compared with the call's label.
+// Measures how well roles, phases and stages are recognised on labelled sequences, call by call, as in a job:
+// the structure recognised before a call is compared with the call's label.
 #pragma once
 
 #include <array>
@@ -25,13 +25,10 @@ struct Recognition {
   }
 };
 
-// Calls: [label][recognised].
 template <size_t kClasses>
 // Calls by [label][recognised].
 using Confusion = std::array<std::array<uint64_t, kClasses>, kClasses>;
 
-// Mean over the labels that occur of the harmonic mean of precision and recall; `unknown` is no label, and as
-// an answer it is a miss. 0 without a labelled call.
 template <size_t kClasses>
 // The harmonic mean of precision and recall (F1), averaged over the labels that occur. `unknown` is no label,
 // and as an answer it is a miss. 0 without a labelled call.
@@ -43,7 +40,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
     uint64_t labelled = 0, recognised = 0;
     for (size_t other = 0; other < kClasses; ++other) {
       labelled += calls[label][other];
-      // An answer where no label is known is not wrong.
+      // An answer does not count as wrong where the label is unknown.
       if (other != unknown) recognised += calls[other][label];
     }
     if (labelled == 0) continue;
@@ -65,8 +62,8 @@ struct Confusions {
   void Add(const Confusions& other);
 };
 
-// Which calls are judged: those after a job's first step, or those after its first 64 calls. At most 256 of
-// each sequence count, so that long ones do not outweigh the others.
+// Which calls are judged: those after a job's first step, or those after its first 64 calls. At most 256
+// calls of each sequence are judged, so that long ones do not outweigh the others.
 enum class JudgedCalls : uint8_t { kAfterOneStep, kAfter64Calls };
 // The number of enumerators of JudgedCalls.
 inline constexpr size_t kJudgedCalls = 2;
@@ -74,10 +71,10 @@ inline constexpr size_t kJudgedCalls = 2;
 // The result of one sequence.
 struct SequenceResult {
   std::string name;
-  // Both are copied from the CallSequence that was judged.
+  // Framework and stage are copied from the CallSequence that was judged.
   std::string framework;
   ZeroStage true_stage = ZeroStage::kUnknown;
-  // After the last call.
+  // Stage recognised after the last call.
   ZeroStage recognised_stage = ZeroStage::kUnknown;
   Recognition role, phase, stage;
   // One table of confusions for each kind of JudgedCalls.
@@ -95,7 +92,7 @@ struct StructureAccuracy {
   std::vector<SequenceResult> sequences;
 };
 
-// Recognises the structure of one sequence, call by call.
+// Recognises the structure of one sequence, call by call. One object is used for one sequence.
 class StructureRecogniser {
  public:
   virtual ~StructureRecogniser() = default;
@@ -104,7 +101,7 @@ class StructureRecogniser {
   virtual const RecognisedStructure& Step(const CollectiveCall& call) = 0;
 };
 
-// Any class with the two functions, as StructureAgent has them.
+// Adapts a class that has recognised() and Step(), such as StructureAgent.
 template <typename Recogniser>
 class RecogniserOf final : public StructureRecogniser {
  public:
@@ -116,8 +113,8 @@ class RecogniserOf final : public StructureRecogniser {
   Recogniser recogniser_;
 };
 
-// Judges a fresh recogniser of `make` on each sequence. Sequences without marked steps are judged as if their
-// first quarter were the first step.
+// Judges a new recogniser, created by `make`, on each sequence. Where a sequence has no marked steps, its
+// first quarter is treated as the first step.
 using RecogniserMaker = std::function<std::unique_ptr<StructureRecogniser>()>;
 StructureAccuracy JudgeRecogniser(const std::string& name, const RecogniserMaker& make,
                                   const std::vector<CallSequence>& sequences);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simple alternative to the structure agent: a few rules that a person would write for ZeRO's
-// collectives.
+// A simple baseline for the structure agent: a few rules that a person would write for ZeRO's collectives.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,7 @@
 
 namespace dynamiccl::agents {
 
-// Used like StructureAgent, with a fresh object for each communicator.
+// Has the same interface as StructureAgent; use one object for each communicator.
 class StructureRules {
  public:
   const RecognisedStructure& Step(const CollectiveCall& call);
@@ -23,7 +22,7 @@ class StructureRules {
   bool gather_since_scalar_ = false, reduce_since_scalar_ = false;
   // Bytes of gradients that were reduced in this step.
   uint64_t reduced_ = 0;
-  // The same in the step before.
+  // Bytes of gradients that were reduced in the step before.
   uint64_t reduced_a_step_ = 0;
 };
 

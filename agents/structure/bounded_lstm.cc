@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward and backward pass of the layer, written out as one autograd function. Memory is laid out call by
-// call, so that the product of a call with the hidden weights is one matrix product over all sequences.
-// tanh(x) is computed as 2 sigmoid(2 x) - 1, so that all four gates share one pass of the sigmoid: the
+// Forward and backward pass of the layer as one autograd function. Memory is laid out call by call, so that
+// multiplying a call's hidden states by the hidden weights is one matrix product over all sequences. tanh(x)
+// is computed as 2 sigmoid(2 x) - 1, so that one evaluation of the sigmoid serves all four gates; the
 // candidate's sums are doubled beforehand.
 #include "agents/structure/bounded_lstm.h"
 
@@ -44,14 +44,14 @@ struct Steps {
   at::Tensor hidden;
 };
 
-// One sequence at one call: pointers to rows of `hidden` numbers. LibTorch's operations cost more to start
-// than to compute on so few numbers, so everything between its matrix products and functions is written as
-// loops.
+// The state of one sequence at one call: pointers to rows of `hidden` numbers. For so few numbers LibTorch's
+// operations take longer to start than to compute. So only matrix products and functions use LibTorch, and
+// the rest is written as loops.
 struct Cell {
   int64_t hidden;
   // Four rows, one for each gate.
   float* gates;
-  // Cells before and after the call; `state` is the hidden state after it.
+  // Cells before and after the call. `state` is the hidden state after the call.
   const float* before;
   float* after;
   float* free;
@@ -72,7 +72,8 @@ struct Cell {
   float* gate(Gate gate) const { return gates + gate * hidden; }
 };
 
-// Computes the clamped cell from activated gates. The candidate still is the sigmoid of twice its sum.
+// Computes the clamped cell from activated gates. At this point the candidate is still the sigmoid of twice
+// its sum.
 void UpdateCell(const Cell& cell, float bound) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget);
   float* candidate = cell.gate(kCandidate);
@@ -84,7 +85,8 @@ void UpdateCell(const Cell& cell, float bound) {
   }
 }
 
-// One call of all sequences. `turned_weights` is [hidden, 4 * hidden] with the candidate's columns doubled.
+// Computes one call of all sequences. `turned_weights` is [hidden, 4 * hidden] with the candidate's columns
+// doubled.
 void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, int64_t call) {
   const at::Tensor gates = steps.gates[call];
   gates.addmm_(steps.hidden[call], turned_weights);
@@ -100,9 +102,9 @@ void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, 
   }
 }
 
-// Derivatives of one sequence at one call. The gradient of the hidden state comes in two parts: `wanted` from
-// the loss and `hidden` from the next call. `later` is the gradient of the cell, and becomes that of the cell
-// before. `sums` receives the gradients of the four gates' sums.
+// Computes the derivatives of one sequence at one call. The gradient of the hidden state has two parts:
+// `wanted` from the loss and `hidden` from the next call. `later` is the gradient of the cell on entry and
+// that of the previous cell on return. `sums` receives the gradients of the four gates' sums.
 void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, float* later, float* sums) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget), *candidate = cell.gate(kCandidate),
               *out = cell.gate(kOutput);
@@ -118,8 +120,8 @@ void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, fl
   }
 }
 
-// Gradients of all gates' sums, [call, sequence, 4 * hidden], from the last call to the first. `wanted` is
-// [call, sequence, hidden].
+// Returns the gradients of all gates' sums, [call, sequence, 4 * hidden], computed from the last call to the
+// first. `wanted` is [call, sequence, hidden].
 at::Tensor Backward(const Steps& steps, const at::Tensor& wanted, const at::Tensor& weights) {
   const int64_t calls = steps.gates.size(0), sequences = steps.gates.size(1), hidden = weights.size(1);
   const at::Tensor sums = at::empty_like(steps.gates);

@@ -14,7 +14,7 @@
 
 namespace dynamiccl::agents {
 
-// The state of a batch between two stretches of calls: fp32 [sequence, hidden] each.
+// The state of a batch between two stretches of calls; each tensor is fp32 [sequence, hidden].
 struct BoundedLstmState {
   at::Tensor hidden;
   at::Tensor cells;

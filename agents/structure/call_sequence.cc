@@ -37,8 +37,8 @@ RoleCollectives RandomCollectives(std::mt19937_64& random) {
   return collectives;
 }
 
-// True if tensor-parallel ranks exchange activations. No more ranks do that than one node has, or a few
-// nodes.
+// True if tensor-parallel ranks exchange activations. Such communicators have only as many ranks as one node
+// or a few nodes.
 bool ExchangesActivations(const CallSequence& sequence) {
   return std::any_of(sequence.calls.begin(), sequence.calls.end(),
                      [](const IssuedCall& issued) { return issued.labelled_role == Role::kActivation; });
@@ -54,7 +54,7 @@ bool IsReinvented(const IssuedCall& issued) {
 }  // namespace
 
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name) {
-  // By communicator: the lowest rank that recorded it, and that rank's calls.
+  // By communicator: the lowest rank that recorded it, and the calls of that rank.
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled calls of one communicator: what the structure agent is trained and judged on. Sequences come from
-// traces and from generators, and either kind can be varied by rescaling and reinventing.
+// Labelled calls of one communicator, on which the structure agent is trained and evaluated. Sequences come
+// from traces and from generators; both kinds can be varied with Rescale and Reinvent.
 #pragma once
 
 #include <random>
@@ -15,35 +15,35 @@ namespace dynamiccl::agents {
 
 // The calls of one communicator in program order.
 struct CallSequence {
-  // File and communicator, or the generator's parameters; for messages.
+  // Name for messages: file and communicator, or the generator's parameters.
   std::string name;
   std::vector<IssuedCall> calls;
-  // Training and test data are split by framework and family; both are empty if unknown. As
-  // FrameworkGenerator::name.
+  // Training and test data are split by framework and family; both are empty if unknown. Framework names are
+  // those of FrameworkGenerator::name.
   std::string framework{};
   // The model's family, for example "gpt" or "llama".
   std::string family{};
   // Index of the first call of each step, ascending; empty if steps are not marked. Calls before the first
-  // entry belong to construction.
+  // entry belong to the construction of the job.
   std::vector<size_t> step_begins{};
 };
 
-// Every communicator of the trace once, as its lowest recorded rank saw it, in program order.
+// Every communicator of the trace once, with the calls of its lowest recorded rank in program order.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
 // The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
 
-// The same program with another hidden width, world and data type. Sizes above those of scalars are
-// multiplied by one factor from 1/16 to 64. The number of ranks changes (it stays small where activations are
-// exchanged), and sometimes the element size. Order and labels stay.
+// The same program with another hidden width, number of ranks and data type. Sizes above those of scalars are
+// multiplied by a common factor from 1/16 to 64. The number of ranks changes (it stays small where
+// activations are exchanged), and sometimes the element size does. Order and labels stay.
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 
-// The program of a framework that does not exist: gradients are summed by another collective, parameters
-// gathered by another, sometimes without scalars. Roles and phases stay. The stage becomes unknown, since its
-// marks may be gone.
+// The same program as if written with another framework: gradients are summed with another collective,
+// parameters are gathered with another one, and sometimes scalars are removed. Roles and phases stay. The
+// stage becomes unknown, because the calls that reveal it may have changed.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
-// At most `length` calls from call `begin` on; labels stay, marks of steps do not.
+// At most `length` calls from call `begin` on. Labels are kept, step marks are not.
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length);
 
 }  // namespace dynamiccl::agents

@@ -15,18 +15,18 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The families that traces/generators can build at any size.
+// Model families that traces/generators can build at any size.
 constexpr std::string_view kFamilies[] = {"gpt", "bert", "llama", "resnet"};
 
 enum class Trained : uint8_t { kAnyModel, kTransformers, kGptOnly };
 
-// What random jobs must know of a framework beyond its generator's settings.
+// Facts about a framework that random jobs need and that its generator's settings do not state.
 struct FrameworkFacts {
-  std::string_view name;   // of the generator
+  std::string_view name;   // name of the generator
   std::string_view group;  // FrameworkGroup::name
   Trained models = Trained::kAnyModel;
   bool tensor_parallel = false;
-  bool shard_groups = false;  // WorldShape::shard
+  bool shard_groups = false;  // whether WorldShape::shard may be set
 };
 
 constexpr FrameworkFacts kFrameworks[] = {
@@ -50,13 +50,14 @@ const FrameworkFacts& FactsOf(std::string_view framework) {
   throw std::logic_error(fmt::format("framework '{}' is not in the table", framework));
 }
 
-// Calls of the busiest communicator, so that a network sees a job beyond its first steps.
+// Least number of calls on the busiest communicator of a job, so that a network sees more than the job's
+// first steps.
 constexpr size_t kLeastCalls = 256;
-// Calls of a sequence; the rest is cut off.
+// Maximum number of calls in a sequence; the rest is cut off.
 constexpr size_t kMaxCalls = 2048;
-// Steps of a job, for jobs with very few calls in a step.
+// Maximum number of steps of a job, for jobs with very few calls in a step.
 constexpr int kMaxSteps = 64;
-// Random settings may contradict each other; others are drawn then, at most this often.
+// Random settings may contradict each other. They are then drawn again, at most this often.
 constexpr int kAttempts = 200;
 
 // `value` rounded down to a multiple of `of`, at least `of` itself.
@@ -84,8 +85,8 @@ std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   return text;
 }
 
-// An integer that makes sense for a model of so many elements. It depends on the setting's name, since
-// frameworks name the same things alike.
+// A plausible integer for a model with this many elements. It depends only on the setting's name, because
+// frameworks use similar names for the same things.
 int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   const std::string_view name = row.name;
   const auto model = static_cast<double>(elements);
@@ -98,7 +99,7 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
   if (name == "first_bucket_bytes") return 0;
   if (name == "max_live_parameters" || name == "max_reuse_distance") return part(-1, 4);
   if (name == "param_persistence_threshold") return Coin(random, 3) ? 0 : Uniform(random, 1, 1 << 17);
-  // All other settings are elements of a bucket or group.
+  // All other integer settings are numbers of elements in a bucket or group.
   return part(-1, 6);
 }
 
@@ -127,8 +128,8 @@ const FrameworkGenerator& GeneratorOf(std::string_view framework) {
   throw std::logic_error("no such framework");
 }
 
-// Integers and choices are always drawn, since a framework's default is no property of a job. Flags and data
-// types keep the framework's default half of the time.
+// Integers and choices are always drawn, because jobs in practice do not keep a framework's defaults for
+// them. Flags and data types keep the framework's default half of the time.
 SettingTexts RandomSettings(std::string_view framework, int64_t elements, std::mt19937_64& random) {
   SettingTexts texts;
   for (const GeneratorSetting& row : GeneratorOf(framework).settings()) {
@@ -154,7 +155,7 @@ WorldShape RandomWorld(const FrameworkFacts& framework, std::mt19937_64& random)
   return world;
 }
 
-// True for communicators whose calls reveal the stage.
+// True for communicators whose calls reveal the job's stage.
 bool TellsStage(Axis axis, const WorldShape& world) {
   return axis == Axis::kWorld || axis == Axis::kData || axis == world.ShardAxis();
 }
@@ -173,7 +174,8 @@ class AxisWriter {
   }
   void BeginStep() { sequence_.step_begins.push_back(sequence_.calls.size()); }
   CallSequence Take() {
-    // Scalars alone, as over all ranks of Megatron, reveal no stage.
+    // A communicator with nothing but scalars, such as the one of all Megatron ranks, does not reveal the
+    // stage.
     const bool of_the_model =
         std::any_of(sequence_.calls.begin(), sequence_.calls.end(), [](const IssuedCall& issued) {
           return issued.labelled_role != Role::kScalar && issued.labelled_role != Role::kOther;
@@ -210,7 +212,7 @@ class AxisWriter {
   uint64_t next_group_ = 0;
 };
 
-// Enough steps for kLeastCalls of the busiest communicator.
+// The number of steps with which the busiest communicator has kLeastCalls calls.
 int StepsFor(const GeneratedRun& probe, int steps) {
   size_t calls = 0;
   for (const auto& step : probe.steps) calls = std::max(calls, step.size());
@@ -322,7 +324,7 @@ std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, 
 
 std::vector<CallSequence> RandomJobs(const JobPlan& plan, std::mt19937_64& random) {
   std::vector<CallSequence> all;
-  // `draw` makes one job of a family.
+  // Adds jobs of each family; `draw` makes one job of a family.
   const auto add_jobs = [&](const auto& draw) {
     for (const std::string_view family : plan.families) {
       for (int job = 0; job < plan.jobs; ++job) std::ranges::move(draw(family), std::back_inserter(all));

@@ -31,42 +31,42 @@ std::span<const std::string_view> AllFamilies();
 // only GPT-2.
 bool Trains(std::string_view framework, std::string_view family);
 
-// One sequence for each kind of communicator of the run. The stage is a label only of communicators over
-// which the model is partitioned or gradients are summed over all ranks. Others (tensor parallelism, replicas
-// of a hybrid sharding) cannot reveal it.
+// One sequence for each kind of communicator of the run. The stage is a label only on communicators over
+// which the model is partitioned or gradients are summed over all ranks. Other communicators (tensor
+// parallelism, replicas of hybrid sharding) cannot reveal it.
 std::vector<CallSequence> SequencesOf(const GeneratedRun& run, const std::string& name);
 
 // The arguments of a generator for one job.
 struct JobShape {
   std::string_view framework;
-  // In the form that ParseModel reads.
+  // The model, in the form that ParseModel reads.
   std::string model;
   WorldShape world;
   SettingTexts settings;
 };
 // Generates `steps` steps of the job. An error if model or settings do not fit the framework.
 Result<GeneratedRun> RunOf(const JobShape& shape, int steps);
-// A random shape that RunOf accepts. Throws std::logic_error if it finds none, which would be a defect of the
-// settings' ranges.
+// A random shape that RunOf accepts. Throws std::logic_error if it finds none, which would mean a mistake in
+// the ranges of the settings.
 JobShape RandomShape(std::string_view framework, std::string_view family, std::mt19937_64& random);
 
 // The sequences of a random job of the framework on a random model of the family. The job has at least
-// `steps` steps, and more if a step has few calls: at least 256 calls in all, as far as 64 steps give them.
-// No sequence is longer than 2048 calls.
+// `steps` steps. It has more if a step has few calls: enough for 256 calls, but at most 64 steps. No sequence
+// is longer than 2048 calls.
 std::vector<CallSequence> RandomJob(std::string_view framework, std::string_view family, int steps,
                                     std::mt19937_64& random);
 
-// The same for a framework that does not exist (invented_jobs.h).
+// Like RandomJob, for a framework that does not exist (invented_jobs.h).
 std::vector<CallSequence> RandomInventedJob(std::string_view family, int steps, std::mt19937_64& random);
 
-// Which random jobs are made, and how many.
+// Describes a set of random jobs.
 struct JobPlan {
   std::vector<std::string_view> frameworks;
   std::vector<std::string_view> families;
-  // Jobs of each framework and family.
+  // Number of jobs of each pair of framework and family.
   int jobs = 12;
   int steps = 4;
-  // Number of invented frameworks besides the real ones. Each job of them has habits of its own.
+  // Number of invented frameworks in addition to the real ones. Each job of theirs has habits of its own.
   int invented = 0;
 };
 // All jobs of the plan. Pairs that Trains rejects are left out.

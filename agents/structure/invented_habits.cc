@@ -11,7 +11,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Ranks up to which a call for each rank's part is drawn; with more, a step would have too many calls.
+// Largest number of ranks for which a separate call for each rank's part may be drawn; with more ranks a step
+// would have too many calls.
 constexpr int kMaxOwners = 16;
 
 DataType RandomType(std::mt19937_64& random) {
@@ -88,14 +89,15 @@ void DrawSecondGathers(std::mt19937_64& random, InventedHabits& habits) {
 }
 
 void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random, InventedHabits& habits) {
-  // Half of the frameworks have one unit for everything that they do.
+  // Half of the frameworks transfer gradients and parameters in the same pieces.
   const bool alike = Coin(random, 2);
   habits.parameters = alike ? habits.gradients : RandomTraffic(model, habits.world, type, random);
   habits.parameters.type = type;
   DrawSecondGathers(random, habits);
   const bool divided = habits.stage == ZeroStage::kStage3;
   if (divided && Coin(random, 2)) habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 18));
-  // Stage 3 keeps only small parameters whole, and their pieces need not be those of the rest.
+  // Stage 3 gathers only the small parameters that stay whole, and their pieces need not be like those of the
+  // others.
   const bool like_gathers = alike && !divided;
   habits.updated = like_gathers ? habits.parameters : RandomTraffic(model, habits.world, type, random);
   if (divided && Coin(random, 3)) habits.updated.pieces = Pieces::kParameters;

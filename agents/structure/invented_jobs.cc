@@ -13,16 +13,17 @@
 namespace dynamiccl::agents {
 namespace {
 
-// Elements, by message.
+// Number of elements of each message.
 using Sizes = std::vector<int64_t>;
 
-// A parameter, or a rank's part of it along the tensor-parallel ranks.
+// A parameter, or one rank's part of a parameter that is split over the tensor-parallel ranks.
 struct Part {
   int64_t elements;
   size_t block;
   // The parameter's name without its last component.
   std::string_view module;
-  // The name without the block's number and what precedes it: equal for alike parameters of all blocks.
+  // The name without the block's number and what precedes it: equal for corresponding parameters of all
+  // blocks.
   std::string_view kind;
 };
 using Parts = std::vector<Part>;
@@ -37,8 +38,8 @@ Part PartOf(const ParameterShape& parameter, int tensor_ranks) {
       number == std::string_view::npos ? name : name.substr(std::min(name.find('.', number), name.size()))};
 }
 
-// The model's blocks in order of use, some of them joined. Unit 0, the root, is first. If the head is apart,
-// the root's parameters that follow the blocks form the last one.
+// The model's blocks in order of use, some of them joined. Unit 0, the root, comes first. If the head is
+// separate, the root's parameters that are registered after the blocks form the last block.
 std::vector<Parts> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
   std::vector<Parts> blocks;
   Parts head;
@@ -127,7 +128,7 @@ void Sort(Parts& parts, Order order) {
                    [&](const Part& a, const Part& b) { return first[a.kind] < first[b.kind]; });
 }
 
-// Emits the operations of one step, or of the construction, into a list. Made anew for each step.
+// Emits the operations of one step, or of the construction, into a list. A new object is made for each step.
 class InventedStep {
  public:
   InventedStep(const ModelShape& model, const InventedHabits& habits, OperationList& list)
@@ -162,11 +163,11 @@ class InventedStep {
   const InventedHabits& habits_;
   OperationList& list_;
   const std::vector<Parts> blocks_;
-  // By block: gathered in the pass under way.
+  // By block: whether it was gathered in the current pass.
   std::vector<bool> gathered_;
-  // Reduced pieces that are not summed over the replicas yet.
+  // Reduced pieces that have not been summed over the replicas yet.
   Sizes unsummed_;
-  // The rank whose turn it is (Exchange::kOneOwner), before the modulus.
+  // The rank that owns the next piece (Exchange::kOneOwner), before the modulus.
   int next_owner_ = 0;
 };
 
@@ -224,7 +225,7 @@ void InventedStep::Reduce(const Sizes& pieces) {
   const bool grouped = habits_.gradients.grouping != Grouping::kNone;
   for (size_t at = 0; at < pieces.size();) {
     const size_t end = GroupEnd(pieces, at, habits_.gradients);
-    // A group belongs to one communicator, so sums over replicas follow it.
+    // An ncclGroup belongs to one communicator, so the sums over replicas come after it.
     if (grouped) list_.BeginGroup();
     for (; at < end; ++at) ReducePiece(pieces[at]);
     if (grouped) list_.EndGroup();
@@ -266,7 +267,7 @@ void InventedStep::SendBatch() {
     list_.Broadcast(habits_.tokens, DataType::kInt64, 0, Role::kOther, Axis::kTensor);
 }
 
-// Gathers this block and those that are fetched with it, in the direction of the pass.
+// Gathers this block and those that are fetched together with it, in the direction of the pass.
 void InventedStep::GatherParameters(size_t block, bool in_backward) {
   if (habits_.stage != ZeroStage::kStage3 || gathered_[block]) return;
   Parts fetched;

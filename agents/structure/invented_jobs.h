@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of frameworks that do not exist, to learn from besides those that do. A network that knows eleven
-// frameworks by their own patterns has no answer for a twelfth. One that has met each role in many orders,
-// sizes and collectives generalises better (domain randomisation: Tobin et al., IROS 2017).
+// Runs of frameworks that do not exist, as additional training data. A network that knows eleven frameworks
+// only by their patterns fails on a twelfth. A network that has seen each role in many orders, sizes and
+// collectives generalises better (domain randomisation: Tobin et al., IROS 2017).
 #pragma once
 
 #include <random>
@@ -15,20 +15,20 @@
 
 namespace dynamiccl::agents {
 
-// The habits of a framework that does not exist. Each training technique needs something on the wire:
-// gradients are summed, parts of parameters gathered, activations exchanged. With which collective, in which
-// pieces and when this happens is drawn independently for each technique.
+// The habits of a framework that does not exist. Each training technique requires communication: gradients
+// are summed, partitioned parameters are gathered, activations are exchanged. The collective, the pieces and
+// the time of this communication are drawn independently for each technique.
 
-// The pieces that one call transfers. A module is what a framework hooks: a weight with its bias. kChunks
-// cuts at a fixed number of elements, kWhole not at all.
+// The pieces of data that one call transfers. A module is the unit to which a framework attaches a hook: a
+// weight with its bias. kChunks cuts after a fixed number of elements, kWhole does not cut.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
 // Which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
 // How a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one
-// Reduce or Broadcast for each rank's part. kOneOwner: one for the piece, to or from the rank whose turn it
-// is.
+// Reduce or Broadcast for each rank's part. kOneOwner: one Reduce or Broadcast for the piece, to or from one
+// rank; the ranks take turns.
 enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
 // How one technique transfers its data.
@@ -36,18 +36,19 @@ struct Traffic {
   Pieces pieces = Pieces::kBlocks;
   // Elements of a chunk (kChunks).
   int64_t chunk = 1;
-  // Chunks are cut inside parameters, so that all have one size.
+  // True: chunks are also cut inside parameters, so that all have the same size.
   bool exact_chunks = false;
   Exchange exchange = Exchange::kCollective;
   DataType type = DataType::kFloat32;
-  // From the last block to the first.
+  // True: from the last block to the first.
   bool reversed = false;
   Grouping grouping = Grouping::kNone;
-  // Pieces of a group (Grouping::kCount).
+  // Number of pieces in a group (Grouping::kCount).
   int group_pieces = 2;
 };
 
-// The order in which updated parameters come back. kKinds: alike parameters of all blocks together.
+// The order in which updated parameters are gathered. kKinds: corresponding parameters of all blocks
+// together.
 enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 
 // A small AllReduce that a framework performs in each step, for example of the loss or of an overflow flag.
@@ -58,19 +59,19 @@ struct ScalarHabit {
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int64_t elements = 1;
-  // Repetitions, as for several groups of parameters.
+  // Number of repetitions, as for several groups of parameters.
   int times = 1;
   Axis axis = Axis::kData;
 };
 
-// All habits of one job. It is a plain record that DrawHabits fills and InventedRun reads; its many members
-// are independent choices of a framework's author, which is why it is one struct.
+// All habits of one job. DrawHabits fills it and InventedRun reads it. It has many members because each is an
+// independent choice of a framework's author.
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;
-  // Blocks of the model that are used as one.
+  // Number of model blocks that are used as one.
   int blocks_together = 1;
-  // The head is a block of its own that is used last; otherwise it is used with the embeddings.
+  // True: the head is a block of its own that is used last. False: it is used with the embeddings.
   bool head_is_apart = false;
   int micro_steps = 1;
 
@@ -79,33 +80,33 @@ struct InventedHabits {
   ReduceOp gradient_op = ReduceOp::kSum;
   // Gradients are summed in every micro-step, not only in the last.
   bool each_pass = false;
-  // And only after the backward pass has ended.
+  // Gradients are summed after the backward pass has ended, not during it.
   bool after_backward = false;
   // Hybrid sharding: sums over replicas wait for the end of the step.
   bool replicas_at_end = false;
 
-  // Stage 3: gathers before use.
+  // Stage 3: how parameters are gathered before use.
   Traffic parameters;
   // Stage 3: parameters are gathered again in the backward pass.
   bool gather_in_backward = true;
-  // Stage 3: the last so many blocks stay whole from the forward to the backward pass.
+  // Stage 3: number of blocks at the end that stay whole from the forward to the backward pass.
   int whole_blocks = 0;
-  // And so does the first block.
+  // Stage 3: the first block stays whole as well.
   bool first_stays_whole = false;
-  // Blocks that are gathered ahead in the backward pass, before a block's gradients.
+  // Number of blocks that are gathered ahead in the backward pass, before a block's gradients are summed.
   int gathered_ahead = 0;
-  // Blocks that are gathered at once; pieces are cut across all of them.
+  // Number of blocks that are gathered at once; pieces are cut across all of them.
   int blocks_fetched = 1;
-  // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass gathered from a copy
-  // that a shard group has.
+  // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass they are gathered
+  // from a second copy inside a shard group.
   bool second_copies = false;
-  // Stage 3: parameters up to this size stay whole and come back after the step.
+  // Stage 3: parameters up to this number of elements stay whole and are gathered after the step.
   int64_t kept_elements = 0;
 
-  // Gathers after the step: of stages 1 and 2, and of what stage 3 keeps whole.
+  // Gathers after the step: in stages 1 and 2 of all parameters, in stage 3 of those that stay whole.
   Traffic updated;
   Order updated_order = Order::kBlocks;
-  // Each block's updated parameters come before its first use, in the pieces of its gradients.
+  // Each block's updated parameters are gathered before its first use, in the same pieces as its gradients.
   bool updated_in_forward = false;
 
   // Rank 0 broadcasts parameters before the first step.
@@ -114,22 +115,22 @@ struct InventedHabits {
   bool sends_buffers = false;
   // After each backward pass the ranks exchange which parameters were used.
   bool sends_used_map = false;
-  // Small integers that rank 0 broadcasts before each step.
+  // Number of small integers that rank 0 broadcasts before each step.
   int announced = 0;
   std::vector<ScalarHabit> scalars;
 
-  // Tensor parallelism: exchanges of activations in each block.
+  // Tensor parallelism: number of exchanges of activations in each block.
   int activations_forward = 2;
   int activations_backward = 2;
-  // AllGather and ReduceScatter instead of AllReduce, as with sequence parallelism.
+  // True: AllGather and ReduceScatter instead of AllReduce, as with sequence parallelism.
   bool activations_split = false;
   bool recompute = false;
   bool sends_batch = false;
-  // Sums over the vocabulary, of one value for each token.
+  // Number of sums over the vocabulary, each of one value for each token.
   int head_sums = 0;
   bool sums_shared_gradients = false;
   DataType activation_type = DataType::kFloat32;
-  // Tokens of a micro-batch.
+  // Number of tokens in a micro-batch.
   int64_t tokens = 0;
   int64_t activation_elements = 0;
 };
@@ -137,10 +138,10 @@ struct InventedHabits {
 // Random habits for a job on this model.
 InventedHabits DrawHabits(const ModelShape& model, std::mt19937_64& random);
 
-// The stage that a job's calls reveal, or kUnknown. Gradients of several micro-steps that are summed in each
-// are partitioned (stage 2); those that wait for the last are whole (stage 1). With a single micro-step
-// nothing distinguishes the two. Parameters that are gathered for the forward pass and stay until the step
-// are called stage 3 by one framework and stage 2 by another, so they are unknown.
+// The stage that a job's calls reveal, or kUnknown. With several micro-steps, gradients that are summed in
+// each of them are partitioned (stage 2), and gradients that are summed in the last one are whole (stage 1).
+// With one micro-step the two cannot be distinguished. When parameters are gathered for the forward pass and
+// kept until the step, one framework calls this stage 3 and another stage 2, so the stage is unknown.
 ZeroStage StageToTell(const InventedHabits& habits);
 
 // The name of all invented frameworks in runs and sequences.

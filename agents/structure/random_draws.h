@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random draws that are the same on every machine for the same state of the engine. The distributions of
-// <random> are not.
+// Random draws that give the same results on every machine for the same state of the engine. The
+// distributions of <random> do not guarantee this.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the integer network over all sequences, as a job would, and collects for each answer how far the best
-// class led the second. A threshold is then an order statistic of what was collected.
+// Runs the integer network over all sequences, as a job would. For each answer it collects by how much the
+// best class led the second. A threshold is then an order statistic of these leads.
 #include "agents/structure/structure_calibration.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 // the fraction bits of kTokenOne.
 constexpr int32_t kWidestMargin = 8 * kTokenOne;
 
-// How far the best class led the second, and whether it was the label.
+// By how much the best class led the second, and whether the best class was the label.
 struct Answer {
   int32_t lead;
   bool right;
@@ -31,14 +31,14 @@ Answer AnswerOf(const StructureLogits& logits, int first, int classes, int label
   return {*best - second, best - begin == label};
 }
 
-// All answers of one head each, and the surprises.
+// All answers of each head, and the surprises.
 struct Answers {
   std::vector<Answer> role, phase, stage;
   // Negative log-likelihoods of quiet calls.
   std::vector<int32_t> surprises;
 };
 
-// `next` carries the labels and begins a group.
+// Adds the answers of all heads. `next` is the first call of a group and carries the labels.
 void AddAnswers(const StructureLogits& logits, const IssuedCall& next, Answers& answers) {
   const auto collective = static_cast<int>(next.call.collective);
   const bool told_by_size = next.call.collective == Collective::kAllReduce && next.call.bytes <= kTinyBytes;
@@ -76,7 +76,7 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
   }
 }
 
-// The smallest margin for which answers that lead by at least as much are right often enough.
+// The smallest margin such that, of the answers which lead by at least as much, the wanted share is right.
 int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.lead > b.lead; });
   int32_t margin = kWidestMargin;

@@ -9,23 +9,23 @@
 
 namespace dynamiccl::agents {
 
-// The rates that the thresholds aim at.
+// The rates that the thresholds aim for.
 struct StructureCalibration {
   // Share of right answers among those that are not "unknown". If no margin reaches it, the widest margin is
   // set.
   double answers_right = 0.95;
-  // Calls of quiet sequences that are flagged as surprising, as a share of all calls.
+  // Share of calls in quiet sequences that are flagged as surprising.
   double false_alarms = 1 / 20e3;
 };
 
-// The basis of a calibration.
+// The amount of data that a calibration was based on.
 struct CalibrationReport {
-  // Calls on which the threshold of surprise was set.
+  // Number of calls from which the surprise threshold was derived.
   uint64_t quiet_calls = 0;
 };
 
-// Sets margins and the threshold of surprise in `tensors`, whose weights must be valid. Calls from the third
-// step on count as quiet: by then a job repeats itself.
+// Sets margins and the surprise threshold in `tensors`, whose weights must be valid. Calls from the third
+// step on count as quiet, because a job repeats itself by then.
 CalibrationReport CalibrateStructure(const std::vector<CallSequence>& sequences,
                                      const StructureCalibration& calibration, PolicyTensors& tensors);
 

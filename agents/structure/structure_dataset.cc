@@ -22,7 +22,7 @@ struct Rows {
   int64_t* next_sizes;
 };
 
-// The class of a label. "Unknown" becomes -1, which the loss ignores.
+// The class number of a label. "Unknown" becomes -1, which the loss ignores.
 int64_t RoleClass(Role role) {
   return static_cast<int64_t>(role) - 1;
 }
@@ -33,7 +33,8 @@ int64_t StageClass(ZeroStage stage) {
   return stage == ZeroStage::kUnknown ? -1 : static_cast<int64_t>(stage);
 }
 
-// Targets of the state after calls[at], the last call of its group. `call` is its place in the batch.
+// Fills the targets for the state after calls[at], the last call of its group. `call` is that call's index in
+// the batch.
 void FillTargets(const std::vector<IssuedCall>& calls, size_t at, size_t call, const Rows& rows) {
   rows.stages[call] = StageClass(calls[at].labelled_stage);
   const uint64_t group = calls[at + 1].call.call_number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences as tensors: tokens in, classes out. A class of -1 means that there is nothing to learn.
+// Sequences as tensors: tokens as inputs, classes as targets. A class of -1 means that there is no target.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,10 +27,10 @@ struct StructureBatch {
   at::Tensor next_sizes;
 };
 
-// The first `length` calls of each sequence from its entry in `begins` on. Short sequences are padded with
-// empty tokens and no targets. Roles and phases are those of the next group's calls, learned at the last call
-// of the present group, as a job sees them. A tiny AllReduce has no target for its role, since its size
-// reveals it.
+// Takes up to `length` calls of each sequence, starting at the sequence's entry in `begins`. Short sequences
+// are padded with empty tokens without targets. The targets for roles and phases are those of the next
+// group's calls. They are set at the last call of the present group, which is when a job predicts them. A
+// tiny AllReduce has no target for its role, because its size reveals the role.
 StructureBatch MakeBatch(const std::vector<CallSequence>& sequences, const std::vector<size_t>& begins,
                          int length);
 

@@ -19,13 +19,14 @@ namespace {
 // log(4) with 12 fraction bits: the best class is four times as likely as the second. Calibration replaces
 // it.
 constexpr int32_t kMargin = 5678;
-// Calls after which a stage is believed: more than the calls before a small model's first optimizer step.
+// Number of calls until a recognised stage is accepted: more than a small model has before its first
+// optimizer step.
 constexpr int32_t kHoldCalls = 8;
 // Weights below 2 then fit into 16 bits; FractionBits goes lower for larger ones.
 constexpr int kMaxFractionBits = 14;
 // A threshold above any surprise, until calibration sets one.
 constexpr int32_t kNeverSurprised = 1 << 16;
-// Calls; longer than the runs of equal calls inside a job's first step.
+// Number of calls, larger than the runs of equal calls inside a job's first step.
 constexpr int32_t kSettledCalls = 256;
 
 // Fills both tables with fixed-point values at multiples of 2^-kTableFractionBits. Values of the sigmoid have
@@ -44,7 +45,7 @@ int64_t Best(const at::Tensor& logits, int64_t first, int64_t count) {
   return logits.narrow(-1, first, count).argmax(-1).item<int64_t>();
 }
 
-// Counts equal answers of one head.
+// Counts for how many calls the two networks' answers of one head are equal.
 struct Tally {
   int64_t same = 0, all = 0;
   void Add(bool equal) { same += equal, ++all; }
@@ -73,8 +74,8 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const St
   }
 }
 
-// The integer network's logits, int32 [length, kHeadRows]. Beyond the end of the calls it steps on empty
-// tokens.
+// The integer network's logits, int32 [length, kHeadRows]. After the last call the network is stepped with
+// empty tokens.
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
   const StructureNetwork network(tensors);

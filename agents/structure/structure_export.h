@@ -19,7 +19,7 @@ Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& tens
 // be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);
 
-// The share of calls with a target for which float and integer networks rank the same class first, by head.
+// By head: the share of calls with a target for which float and integer network have the same best class.
 struct StructureAgreement {
   double role = 1, phase = 1, stage = 1;
 };

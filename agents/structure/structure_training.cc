@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Truncated backpropagation through time with Adam. Each place of the batch walks through its own sequence
-// stretch by stretch; when the sequence ends, another begins there from an empty state.
+// Truncated backpropagation through time with Adam. Each slot of the batch processes its own sequence stretch
+// by stretch. When the sequence ends, another one begins in the slot from an empty state.
 #include "agents/structure/structure_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -28,16 +28,17 @@ namespace {
 // The largest norm of the gradients: those of an LSTM explode occasionally, and clipping the norm bounds the
 // step (Pascanu et al., ICML 2013).
 constexpr double kGradientNorm = 1.0;
-// A forget gate that starts open preserves what the first calls said (Jozefowicz et al. 2015).
+// A forget gate that is open at the start keeps the information of the first calls (Jozefowicz et al. 2015).
 constexpr double kForgetBias = 1.0;
-// The largest cell that the integers hold (docs/formats/policy_file.md, arithmetic). A cell that counts calls
-// would grow beyond it, and a network trained without the bound relies on counts that no job would ever see.
+// The largest cell that the integers can hold (docs/formats/policy_file.md, arithmetic). A cell that counts
+// calls would exceed it, and a network trained without the bound would rely on counts that never occur in a
+// job.
 constexpr double kLargestCell = 32767.0 / kTokenOne;
-// Amplitude of uniform noise on the gates' sums: eight times the rounding by the tables of sigmoid and tanh
-// (structure_layout.h). A network that learns with it does not depend on differences that integers cannot
-// hold (docs/results/agents-structure.md).
+// Amplitude of uniform noise on the gates' sums: eight times the rounding error of the tables of sigmoid and
+// tanh (structure_layout.h). A network trained with this noise does not depend on differences too small for
+// the integers (docs/results/agents-structure.md).
 constexpr double kTableNoise = 4.0 / (1 << kTableFractionBits);
-// Weight of the prediction of the next call, which must not displace what decisions need.
+// Weight of the loss for predicting the next call. It is low, because decisions need the other heads more.
 constexpr double kNextCallWeight = 0.25;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
@@ -57,10 +58,9 @@ FloatStructureNetwork InitialNetwork(at::Generator& generator) {
   return network;
 }
 
-// Mean over the targets that are not -1. These are selected first: most calls have a role for one collective
-// in five.
+// Mean over the targets that are not -1. These are selected first, because at most calls only one collective
+// in five has a target.
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
-  // Most calls have a role for one collective in five.
   const at::Tensor classes = targets.reshape({-1}), told = at::nonzero(classes.ge(0)).squeeze(1);
   return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}).index_select(0, told),
                                 classes.index_select(0, told));
@@ -114,8 +114,8 @@ void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   for (IssuedCall& issued : calls) issued.labelled_stage = stage;
 }
 
-// In a thousand iterations the sequences of some 25 jobs of every framework and family are begun. More jobs
-// would not be used; from few jobs a network memorises the sizes (docs/results/agents-structure.md).
+// A thousand iterations begin sequences of about 25 jobs of every framework and family. More jobs would not
+// be used; with few jobs a network memorises their sizes (docs/results/agents-structure.md).
 int JobsFor(int iterations) {
   return std::clamp(iterations / 30, 12, 150);
 }
@@ -126,7 +126,7 @@ JobPlan PlanOf(const StructureTrainingSettings& settings) {
   return plan;
 }
 
-// Supplies the batches of a training, which owns it.
+// Supplies the batches of a training. TrainStructure creates one on its stack.
 class Sampler {
  public:
   Sampler(const std::vector<CallSequence>& recorded, const StructureTrainingSettings& settings)
@@ -164,7 +164,7 @@ class Sampler {
   size_t generated() const { return generated_.size(); }
 
  private:
-  // Every framework is drawn equally often, however many sequences it has.
+  // Draws every framework equally often, however many sequences it has.
   const CallSequence& PickGenerated() {
     auto framework = by_framework_.begin();
     std::advance(framework, static_cast<std::ptrdiff_t>(random_() % by_framework_.size()));
@@ -180,7 +180,7 @@ class Sampler {
 
   void Refill(size_t index, Place& place) {
     CallSequence sequence;
-    // A sequence of nothing but scalars may have lost all its calls in Reinvent.
+    // A sequence that consists only of scalars may lose all its calls in Reinvent; another one is then drawn.
     while (sequence.calls.empty()) {
       const bool of_recorded = !recorded_.empty() && index % 6 == 0;
       sequence = Varied(of_recorded ? recorded_[random_() % recorded_.size()] : PickGenerated());
@@ -192,9 +192,9 @@ class Sampler {
     place.whole = MakeBatch({std::move(sequence)}, {0}, static_cast<int>(stretches) * settings_.length);
   }
 
-  // Most sequences start at their first call, as jobs do; the others start anywhere, as a policy that is
-  // swapped during a job does. A third stays as it is, a third gets other sizes, a third other sizes and
-  // collectives.
+  // Most sequences start at their first call, as jobs do. The others start anywhere, as when a policy is
+  // swapped during a job. A third of the sequences stays unchanged, a third gets other sizes, and a third
+  // other sizes and collectives.
   CallSequence Varied(const CallSequence& sequence) {
     const size_t begin = random_() % 6 != 0 ? 0 : random_() % (sequence.calls.size() / 2 + 1);
     CallSequence window = Window(sequence, begin, static_cast<size_t>(settings_.most_calls));
@@ -247,7 +247,7 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
   const int tail = std::max(settings.iterations / 10, 1);
   double tail_loss = 0;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
-    // Cosine decay to zero.
+    // The learning rate decays to zero along a cosine.
     const double progress = static_cast<double>(iteration) / settings.iterations;
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(settings.learning_rate * 0.5 * (1 + std::cos(progress * 3.14159265358979)));

@@ -39,11 +39,12 @@ struct FloatStructureNetwork {
 struct StructureTrainingSettings {
   uint64_t seed = 1;
   int iterations = 5000;
-  // Sequences that are learned from at the same time.
+  // Number of sequences that are learned from at the same time.
   int batch = 48;
   // Calls over which gradients are propagated back (truncated backpropagation through time).
   int length = 128;
-  // Calls of a sequence that are used; the state carries over from one stretch of `length` calls to the next.
+  // Maximum number of calls of a sequence that are used. The state carries over from one stretch of `length`
+  // calls to the next.
   int most_calls = 1024;
   // Which random jobs to generate. An empty list means every framework, or every model family. With 0 jobs,
   // each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
@@ -53,21 +54,21 @@ struct StructureTrainingSettings {
   bool permute_labels = false;
 };
 
-// How the training went.
+// Results of the training.
 struct StructureTrainingReport {
   double seconds = 0;
   // Mean over the last tenth of the iterations.
   double loss = 0;
-  // Generated sequences.
+  // Number of generated sequences.
   size_t generated = 0;
 };
 
-// `plan`, with every framework and family where it names none.
+// Returns `plan`; an empty list of frameworks or families is replaced by the list of all of them.
 JobPlan Completed(JobPlan plan);
 
-// Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if
-// there are sequences, the rest is generated and invented (settings.jobs). Two thirds of all sequences are
-// rescaled. Equal seeds and inputs give equal networks with one thread.
+// Minimises the sum of the cross entropies of all heads. A sixth of each batch comes from `recorded`, if it
+// has any sequences; the rest is generated and invented (settings.jobs). Two thirds of all sequences are
+// rescaled. With one thread, equal seeds and inputs give equal networks.
 FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      const StructureTrainingSettings& settings,
                                      StructureTrainingReport* report);

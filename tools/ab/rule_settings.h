@@ -8,7 +8,8 @@
 
 namespace dynamiccl {
 
-// Calls of fewer bytes are left alone by a setting that names configs: barriers and losses are no traffic.
+// Bytes. A setting that names configs leaves smaller calls to NCCL: they are barriers and losses, whose
+// choice makes no difference to a step.
 inline constexpr int kLeastBytesOfSetting = 1024;
 
 // The rules in TOML (docs/formats/override_rules.md) that `setting` stands for, of these forms:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decision's record has the low 8 bits of its table's version, which is 1 before the first turn and counts
-// up with the turns. Versions never fall, so the number of the turn follows from the steps between them.
+// The record of a decision holds the low 8 bits of its table's version. The version is 1 before the first
+// turn and grows by one with each turn. It never falls, so the number of a turn follows from the differences
+// between consecutive records.
 #include "tools/ab/turn_comparison.h"
 
 #include <fmt/format.h>
@@ -15,20 +16,20 @@
 namespace dynamiccl {
 namespace {
 
-// The calls of one turn of a communicator, by when they were issued.
+// One turn of a communicator: the times at which its calls were issued, in the order of issue.
 struct Turn {
   uint32_t number = 0;  // 0: before the first turn
   std::vector<int64_t> issued_ns;
 };
 
-// The turns in order; the last one may be cut short. Each call number counts once, as it does in the job.
+// The turns in order; the last one may be incomplete. Several records of one call number count as one call.
 std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   std::vector<Turn> turns;
   std::optional<uint64_t> last;
   uint8_t version = 0;
   for (const TraceCall& call : calls.calls) {
     if (call.communicator != communicator || !call.decision) continue;
-    // Version 0 is that of a call without a table; later it may be the low bits of 256.
+    // Version 0 means a call without a table. After the first turn the low bits of version 256 are 0 as well.
     if (turns.empty() && call.decision->table_version == 0) continue;
     const uint64_t number = call.issued.call.call_number;
     if (last == number) continue;
@@ -44,7 +45,7 @@ std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   return turns;
 }
 
-// The communicator with the most turns.
+// The turns of the communicator that has the most of them.
 std::vector<Turn> BusiestTurns(const SectionCalls& calls) {
   std::vector<Turn> most;
   for (const auto& [number, info] : calls.communicators) {
@@ -54,7 +55,7 @@ std::vector<Turn> BusiestTurns(const SectionCalls& calls) {
   return most;
 }
 
-// Calls of most turns.
+// The most frequent number of calls in a turn.
 size_t UsualCalls(const std::vector<Turn>& turns) {
   std::map<size_t, size_t> counts;
   for (const Turn& turn : turns) ++counts[turn.issued_ns.size()];
@@ -63,10 +64,11 @@ size_t UsualCalls(const std::vector<Turn>& turns) {
   return usual == counts.end() ? 0 : usual->first;
 }
 
-// Log times of a step by round and setting.
+// Logarithm of a step's time in nanoseconds, by round and setting.
 using LogTimes = std::map<uint32_t, std::map<size_t, double>>;
 
-// Nanoseconds of a step in each turn that is complete; its first step still feels the setting before.
+// The times of the complete turns. A turn's first step is left out: it still shows effects of the previous
+// setting.
 LogTimes TimesOf(const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps, size_t calls) {
   LogTimes times;
   for (size_t i = 0; i + 1 < turns.size(); ++i) {
@@ -82,7 +84,7 @@ LogTimes TimesOf(const std::vector<Turn>& turns, size_t settings, uint32_t turn_
   return times;
 }
 
-// Log times of one setting over those of the first, in rounds that have both.
+// In each round that has both: the log time of `setting` minus that of the first setting.
 std::vector<double> OverFirst(const LogTimes& times, size_t setting) {
   std::vector<double> over;
   for (const auto& [round, of_round] : times) {
@@ -108,7 +110,8 @@ SettingTimes SettingOf(const LogTimes& times, size_t setting, const std::string&
   return of;
 }
 
-// Noise of a turn from the spread of all settings over the first.
+// Noise of one turn, as a share: the spread of each setting's ratio to the first, divided by sqrt(2), since a
+// ratio has the noise of two turns.
 double NoiseOf(const LogTimes& times, size_t settings) {
   std::vector<double> deviations;
   for (size_t setting = 1; setting < settings; ++setting) {

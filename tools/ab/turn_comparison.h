@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step takes under each of several settings that took turns within one job
-// (src/decision/rule_turns.h), read from the trace of one of its ranks.
+// Compares the settings that took turns within one job (src/decision/rule_turns.h) by the time of a training
+// step under each of them. The times come from the trace of one of the job's ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,36 @@
 
 namespace dynamiccl {
 
-// A difference of this size, in logs, is what TurnComparison::MoreSteps asks for.
+// Smallest difference of interest, as a logarithm (0.5 %). TurnComparison::MoreSteps tells how many steps are
+// missing to detect it.
 inline constexpr double kToldApart = 0.005;
 
-// One setting.
+// The result for one setting.
 struct SettingTimes {
   std::string name;
-  size_t turns = 0;    // that count
+  size_t turns = 0;    // turns that entered the comparison
   double step_ms = 0;  // median over its turns
-  // Time of a step over that of the first setting, from turns of the same round. The first setting has 1.
+  // Step time divided by that of the first setting, compared within rounds. The first setting has ratio 1.
   double ratio = 1;
   ConfidenceInterval interval{1, 1};
 };
 
-// All settings of a job, on the communicator with the most calls.
+// The result for all settings of a job, from the communicator with the most turns.
 struct TurnComparison {
   std::vector<SettingTimes> settings;
-  uint32_t turn_steps = 0;  // steps of a turn
+  uint32_t turn_steps = 0;  // steps in each turn
   size_t calls_of_step = 0;
-  size_t rounds = 0;    // in which every setting had a turn that counts
-  size_t left_out = 0;  // turns whose calls were not those of the others
-  double noise = 0;     // standard deviation of a turn's time over that of the first setting, as a share
+  size_t rounds = 0;    // rounds in which every setting had a usable turn
+  size_t left_out = 0;  // turns left out because their number of calls was not the usual one
+  double noise = 0;     // standard deviation of one turn's time, as a share of the time
 
-  // Steps that the job would have to go on for, until differences of kToldApart are told from none; 0: it was
-  // long enough. Nothing is known of it below six rounds: then -1.
+  // How many more steps the job must run until a difference of kToldApart can be told from noise. 0: it ran
+  // long enough. -1: fewer than six rounds, too few to estimate it.
   double MoreSteps() const;
 };
 
-// Compares the settings `names`, in the order in which the job was given them. The job's turns had
-// `turn_steps` steps. It is an error when no turn was completed.
+// Compares the settings `names`, given in the order in which the job took them. A turn had `turn_steps`
+// steps. It is an error when no turn was completed.
 Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector<std::string>& names,
                                     uint32_t turn_steps);
 

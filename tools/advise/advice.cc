@@ -14,7 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// Below this share the simulated job differs from the recorded one, and the advice says so.
+// The share of recorded calls that the simulated job must issue too. Below it, the advice says that the two
+// differ.
 constexpr double kMaxCalls = 0.999;
 
 double Ms(int64_t nanoseconds) {

@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// A change and the predicted step with it.
+// A change and the step time that is predicted with it.
 struct AdvisedChange {
   PossibleChange change;
   PredictedStep predicted;
@@ -22,7 +22,7 @@ struct AdvisedChange {
 struct Advice {
   RecognisedJob recognised;
   int ranks_per_node = 1;
-  // Result of ShareOfCalls for the recognised job: 1 when it explains every recorded call.
+  // The share of the recorded calls that the recognised job issues too (ShareOfCalls); 1: all of them.
   double share_of_calls = 0;
   // Recorded step time, to which the computing time was fitted.
   int64_t step_ns = 0;

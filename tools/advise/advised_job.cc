@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Index of the step that is used. Frameworks learn from their first steps; the third one is like all that
-// follow.
+// Index of the step that is used. Frameworks adapt to what their first steps did; from the third on all steps
+// are alike.
 constexpr int kSteadyStep = 2;
 
 const FrameworkGenerator* Find(std::string_view name) {

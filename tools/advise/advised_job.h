@@ -15,8 +15,8 @@ inline constexpr std::string_view kTrainer = "dynamiccl-zero";
 
 // A job as the generators of traces/generators describe it.
 struct AdvisedJob {
-  // Name of a generator.
-  std::string framework;  // a generator's name
+  // Name of a generator in traces/generators.
+  std::string framework;
   ModelShape model;
   WorldShape world;
   // Settings of the generator by name; a setting that is absent has the framework's default.
@@ -33,7 +33,8 @@ std::string SettingOf(const AdvisedJob& job, std::string_view name);
 // The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
 // known.
 int StageOf(const AdvisedJob& job);
-// Passes of a step, by whichever name the framework's setting has; 1 where it has none.
+// Micro-steps (forward and backward passes) in one step, from whichever setting the framework has for them; 1
+// where it has none.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
 // The operations of one step in the steady state.

@@ -14,10 +14,10 @@ namespace dynamiccl {
 // One change, predicted and measured. Ratios are step time with the change over step time without.
 struct MeasuredChange {
   std::string what;
-  // From the simulation.
+  // Ratio that the simulation predicts.
   double predicted_ratio = 1;
   // Median of the rounds' ratios.
-  double measured_ratio = 1;  // median of the rounds' ratios
+  double measured_ratio = 1;
   // Smallest and largest ratio of a round.
   double least = 1, most = 1;
   // Median step time with the change.
@@ -35,8 +35,9 @@ struct MeasuredAdvice {
   std::vector<MeasuredChange> changes;
 };
 
-// Runs `rounds` rounds, each with the unchanged job and every change once. `options` are the trainer's, of
-// the unchanged job. The advice must be for the trainer. `say` receives one line about each run.
+// Runs `rounds` rounds. Each round runs the unchanged job once and then each change once. `options` are the
+// trainer's options for the unchanged job. The advice must be about the trainer. `say` receives one line
+// about each run.
 Result<MeasuredAdvice> MeasureAdvice(TrainerRuns& runs, const std::vector<std::string>& options,
                                      const Advice& advice, int rounds,
                                      const std::function<void(const std::string&)>& say);

@@ -28,7 +28,7 @@ struct SettingToTry {
 };
 
 // For the trainer `how` is empty: its options are derived from the changed job (OptionsFor). 17592186044416
-// bytes (2^44) is the trainer's "all".
+// bytes (2^44) stand for the trainer's "all".
 constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
@@ -82,7 +82,7 @@ bool IsType(std::string_view setting) {
          setting == "gradient_dtype";
 }
 
-// The job's value of a setting. A type that is left empty is the model's.
+// The job's value of a setting. Where a type is not set, it is the model's type.
 std::string Current(const AdvisedJob& job, std::string_view setting) {
   const std::string text = SettingOf(job, setting);
   return text.empty() ? SettingOf(job, "dtype") : text;
@@ -116,13 +116,14 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   if (trainer && row.setting == "accumulation")
     return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
-  // Beyond 32 bits nobody sums, below the model's own width neither.
+  // A reduction in more than 32 bits is not offered by any framework, and one narrower than the model's own
+  // type makes no sense.
   if (IsType(row.setting)) return SettingOf(job, "dtype") != "float32" || value == "bfloat16";
   return true;
 }
 
-// Whether the job accepts the value. The trainer sums in its own type or in fp32, and has no stage 0 for
-// hybrid sharding or the exchange by owners.
+// Whether the job accepts the value. The trainer reduces in the model's type or in fp32. It has no stage 0
+// with hybrid sharding or with the exchange by owners.
 bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
@@ -214,8 +215,8 @@ double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
-// Gathered parameters in stage 3, in bytes: the root stays gathered; of the other units there is the one in
-// use and, with prefetch, the next.
+// Bytes of the parameters that stage 3 holds gathered: the root unit all the time, of the other units the one
+// in use and, with prefetch, the next one.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user can change in a job without DynamICCL: settings of its framework. Each change is given as the
-// job that it makes, with its cost and how to set it.
+// Changes of the framework's settings that a user can make to a job without DynamICCL. Each change is given
+// as the changed job, with its cost and how to set it.
 #pragma once
 
 #include <string>

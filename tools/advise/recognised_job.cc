@@ -16,9 +16,9 @@ namespace {
 // Calls of at most this many bytes are losses, norms and flags; a smaller gradient bucket would be mostly
 // latency.
 constexpr uint64_t kScalarBytes = 4096;
-// So many calls of one size in a step may be activations (MayBeActivations).
+// From this many calls of one size in a step on, they may be activations (MayBeActivations).
 constexpr size_t kManyCalls = 8;
-// The trainer's bucket size "all", 2^44 bytes.
+// Bucket size that stands for the trainer's "all": 2^44 bytes.
 constexpr const char* kOneBucket = "17592186044416";
 
 using Operations = std::vector<WireOperation>;
@@ -60,7 +60,7 @@ std::string Flag(bool value) {
   return value ? "true" : "false";
 }
 
-// Reads the trainer's step from its labels. RecogniseJob owns one on its stack; Read is called once.
+// Reads the trainer's step from its labels. RecogniseJob creates one on its stack and calls Read once.
 class TrainerReader {
  public:
   explicit TrainerReader(const RecordedStep& step)
@@ -95,12 +95,11 @@ std::vector<int64_t> TrainerReader::Units() {
   Operations gathers;
   if (step_.stage == ZeroStage::kStage3) {
     gathers = Gathers(Role::kParameterGather, Phase::kForward);
-    // Each pass begins with the root.
     const Operations backward = Gathers(Role::kParameterGather, Phase::kBackward);
     const size_t blocks_of_passes = backward.size(), all = gathers.size();
     if (all > blocks_of_passes && all % (all - blocks_of_passes) == 0)
-      // Each forward pass gathers the root in addition to the blocks, which the backward pass gathers too;
-      // the difference is the number of passes.
+      // Each forward pass gathers the root and the blocks; the backward pass gathers the blocks again, but
+      // not the root. So the difference between the two numbers of gathers is the number of passes.
       gathers.resize(all / (all - blocks_of_passes));
   } else {
     gathers = Gathers(Role::kPostStepGather, Phase::kOptimizer);
@@ -220,20 +219,22 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   return result;
 }
 
-// Whether calls of one kind are on one communicator: tensor parallelism beside data parallelism has two.
+// Whether all calls in the list use one communicator. With tensor parallelism beside data parallelism they
+// use two.
 bool OnOneAxis(const Operations& list) {
   return std::ranges::all_of(list, [&](const WireOperation& one) { return one.axis == list.front().axis; });
 }
 
-// Activations that tensor parallelism gathers and reduces have one size all over the model. Units and buckets
-// of a model with that many of them do not: its first and last layers are others.
+// Whether the calls may be activations of tensor parallelism, which have one size throughout the model. A
+// model with as many units or buckets has different sizes, because its first and last layers differ from the
+// others.
 bool MayBeActivations(const Operations& list) {
   return list.size() >= kManyCalls && std::ranges::all_of(list, [&](const WireOperation& one) {
            return one.elements == list.front().elements;
          });
 }
 
-// Equality for ShareOfCalls.
+// Whether ShareOfCalls counts the two calls as equal.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }

@@ -13,7 +13,7 @@ namespace dynamiccl {
 // A recognised job and how certain it is.
 struct RecognisedJob {
   AdvisedJob job;
-  // The job in words.
+  // Description of the job for the user.
   std::string what;
   // Assumptions that the recognition made; the user is shown all of them.
   std::vector<std::string> notes;
@@ -26,8 +26,8 @@ struct RecognisedJob {
 // communicators, or eight and more of one size.
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);
 
-// The share of the recorded calls, in order from the first, that the job issues in a step which may begin at
-// any of its calls; 1: all. Operators, roots and phases are not compared.
+// Compares the job's calls in order with the recorded ones and returns the share that agrees, for the best
+// starting point within the job's step; 1: all. Operators, roots and phases are not compared.
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

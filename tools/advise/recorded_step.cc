@@ -16,19 +16,19 @@ namespace {
 
 // The first steps of a run touch memory for the first time, so their times do not count.
 constexpr size_t kWarmUpSteps = 2;
-// Shortest sequence whose repetition means something.
+// Shortest sequence whose repetition is taken for a step.
 constexpr size_t kLeastPeriod = 2;
 constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
-// Whether the call is point-to-point; such calls are no part of a step here.
+// Whether the call is point-to-point. Such calls are not counted as part of a step here.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
 
-// Two calls of different steps are the same call when these fields are equal: where a call was issued and
-// with which arguments.
+// Two calls of different steps count as the same call when these fields are equal: communicator, operation
+// and arguments.
 auto KeyOf(const TraceCall& call) {
   const CollectiveCall& c = call.issued.call;
   return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
@@ -39,7 +39,7 @@ bool SameOperations(const Calls& a, const Calls& b) {
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
 }
 
-// Steps as the program marked them.
+// The steps between the marks that the program set.
 std::vector<Calls> ByMarks(const Calls& calls) {
   std::map<int64_t, Calls> steps;
   for (const TraceCall* const call : calls)
@@ -66,7 +66,8 @@ bool AllEqual(const Calls& calls, size_t period) {
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
 }
 
-// Steps by repetition, counted from the end of the trace; one step when nothing repeats.
+// Steps found by repetition, counted from the end of the trace. When nothing repeats, the whole trace is one
+// step.
 std::vector<Calls> ByPeriod(const Calls& calls) {
   const size_t period = PeriodOf(calls);
   if (period == 0 || AllEqual(calls, period)) return {calls};
@@ -78,7 +79,7 @@ std::vector<Calls> ByPeriod(const Calls& calls) {
   return steps;
 }
 
-// The step whose operations most steps have.
+// The step whose operations occur in the most steps.
 const Calls& Commonest(const std::vector<Calls>& steps) {
   size_t best = 0, most = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -108,7 +109,7 @@ class Writer {
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);
   int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
-  // The axis of a call's communicator; valid after the communicators that share states are known.
+  // The axis of a call's communicator. Call it after shards_ has been filled.
   Axis AxisOf(const TraceCall& call) const {
     const int ranks = RanksOf(call.communicator);
     if (ranks >= ranks_) return Axis::kData;
@@ -116,7 +117,7 @@ class Writer {
   }
 
   const SectionCalls& section_;
-  const bool timed_;  // the times of issue were measured
+  const bool timed_;  // whether the trace has times of issue, and not only an order
   int ranks_ = 0;
   // Communicators that gather or scatter among fewer than all ranks.
   std::set<uint32_t> shards_;

@@ -11,18 +11,20 @@
 
 namespace dynamiccl {
 
-// One step, as most steps of the trace are. Times are nanoseconds.
+// The most frequent step of a trace. Times are nanoseconds.
 struct RecordedStep {
   int ranks = 0;
   int ranks_per_node = 1;
-  // Ranks of a communicator that gathers or scatters among fewer than all ranks; 0: there is none.
+  // Number of ranks of the smaller communicators that gather or scatter; 0: all gathers and scatters run on
+  // all ranks.
   int shard_ranks = 0;
   // Operations of the first section's rank. A communicator of all ranks is Axis::kData; a smaller one that
   // gathers or scatters is kShard, any other kReplicate.
   std::vector<WireOperation> operations;
-  // Calls of all steps between two ranks, all-to-all among them (SendRecv): they are no part of a step here.
+  // Calls between two ranks in all steps, those of an all-to-all (SendRecv) included. They are not part of a
+  // step here.
   size_t between_two = 0;
-  // By operation, since the step's first one; medians over the steps.
+  // For each operation the time of issue since the step's first one, as the median over the steps.
   std::vector<int64_t> issued_ns;
   // Median time from one step's first call to the next step's; 0: not known.
   int64_t step_ns = 0;
@@ -34,7 +36,7 @@ struct RecordedStep {
   bool marked = false;
   // The program labelled the purpose of its calls.
   bool labelled = false;
-  // The labelled stage.
+  // The ZeRO stage that the program labelled.
   ZeroStage stage = ZeroStage::kUnknown;
   // Median times of collectives, from the last rank's start to the end.
   std::vector<TimedCell> times;
@@ -45,9 +47,9 @@ struct RecordedStep {
 // an error (kInvalidArgument) when the trace has no collectives.
 Result<RecordedStep> StepOf(const Trace& trace);
 
-// Puts `ranks_per_node` neighbours on each node. Recorders that NCCL does not ask to tune see no nodes, so
-// their communicators claim to have one. Groups that share states are taken for neighbours; any other group
-// has a rank on each node.
+// Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does
+// not know the nodes, so its communicators claim to have one. A communicator that shards states is assumed to
+// connect neighbours; any other smaller communicator is assumed to have one rank on each node.
 void SpreadOver(int ranks_per_node, RecordedStep& step);
 
 }  // namespace dynamiccl

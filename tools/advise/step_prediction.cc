@@ -14,11 +14,11 @@ namespace {
 
 // Simulated steps; their difference is the steady state.
 constexpr int kFirstSteps = 2, kAllSteps = 4;
-// Nanoseconds of AdamW for one number on one core, where the trace does not show it. From
-// docs/results/zero-trainer.md: 1332 ms of a step in stage 0 and 1281 ms in stage 1, which updates 30 million
-// numbers less on each rank.
+// Nanoseconds that AdamW takes for one number on one core, used where the trace does not show the time. From
+// docs/results/zero-trainer.md: a step takes 1332 ms in stage 0 and 1281 ms in stage 1, where each rank
+// updates 30 million numbers fewer.
 constexpr double kUpdateNsPerElement = 1.7;
-// Steps of the bisection: the pass is known to a millionth of the step.
+// Steps of the bisection: they determine the pass to a millionth of the step's time.
 constexpr int kHalvings = 20;
 
 // Number of runs of consecutive calls in the phase.
@@ -38,7 +38,7 @@ double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operation
                     static_cast<double>(all - backwards) * (1 - kForwardShare));
 }
 
-// Appends a step to a program; numbers of collectives are shifted.
+// Appends a step to a program. The indices of the step's collectives are shifted accordingly.
 void Append(const RankProgram& step, RankProgram& program) {
   const auto offset = static_cast<int64_t>(program.collectives.size());
   program.collectives.insert(program.collectives.end(), step.collectives.begin(), step.collectives.end());

@@ -12,18 +12,17 @@
 
 namespace dynamiccl {
 
-// A step in the steady state.
+// Predicted times of a step in the steady state.
 struct PredictedStep {
   // Time of the third and fourth of four steps, halved.
   int64_t step_ns = 0;
-  // The part of it in which rank 0 waits for communication.
+  // The part of step_ns in which rank 0 waits for communication.
   int64_t exposed_ns = 0;
 };
 
-// Simulates jobs on one system. It holds no state beyond its arguments; `system` must outlive it.
+// Simulates jobs on one system. Apart from its constructor's arguments it holds no state.
 class StepPrediction {
  public:
-  // `system` must outlive it.
   StepPrediction(const System& system, int ranks_per_node)
       : system_(system), ranks_per_node_(ranks_per_node) {}
 

@@ -12,7 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of the trainer's `--bucket-bytes all`: larger than any model.
+// Bytes that stand for the trainer's `--bucket-bytes all` in advice: larger than any model, and the largest
+// value of the generator's setting.
 constexpr int64_t kOneBucketForAll = int64_t{1} << 44;
 
 // Options that matter for collectives, with the trainer's defaults.
@@ -60,7 +61,7 @@ Status CheckAdvisable(const Options& options) {
   return {};
 }
 
-// The trainer's name of a type as the generator's.
+// Translates the trainer's name of a type into the generator's.
 std::string TypeName(const std::string& name) {
   if (name == "fp32") return "float32";
   if (name == "bf16") return "bfloat16";
@@ -73,7 +74,7 @@ std::string ReduceTypeOption(const AdvisedJob& job) {
   return type.empty() || type == SettingOf(job, "dtype") ? "model" : "fp32";
 }
 
-// One name for an option and its opposite, for all of their spellings.
+// One name for an option in all of its spellings, its negation included.
 std::string NameOf(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   if (name.starts_with("--no-")) name.erase(2, 3);

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Computing in whole nanoseconds; what rounding leaves goes to the next one.
+// Rounds computing times to whole nanoseconds and carries the remainder over to the next one.
 class ComputeTimes {
  public:
   explicit ComputeTimes(const TrainerCompute& compute, double elements)

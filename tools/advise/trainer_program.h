@@ -23,13 +23,13 @@ struct TrainerCompute {
 
 // The program and, for tests, the operations that it issues.
 struct TrainerProgram {
-  // On the layouts of kAllAxes.
+  // The program's collectives run on the layouts of kAllAxes.
   RankProgram program;
   // The operations of all steps, in the order of issue.
   std::vector<WireOperation> operations;
 };
 
-// The steps of TrainerSchedule with `compute` as its computing. Errors: of the settings, and of
+// The steps of TrainerSchedule with `compute` as the computing time. Returns errors of the settings and of
 // SystemDemands::Of.
 Result<TrainerProgram> ProgramOfTrainer(const AdvisedJob& job, const TrainerCompute& compute, int steps,
                                         int ranks_per_node, SystemDemands& demands);

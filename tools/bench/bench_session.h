@@ -49,7 +49,7 @@ class BenchSession {
  public:
   // Meets the other ranks and creates the communicator. An error when not all ranks come within 30 s.
   static Result<std::unique_ptr<BenchSession>> Open(const SessionOptions& options);
-  // Takes the place from the launcher's variables.
+  // Opens a session at the place that the launcher's variables state.
   static Result<std::unique_ptr<BenchSession>> Open();
   ~BenchSession();
   BenchSession(const BenchSession&) = delete;

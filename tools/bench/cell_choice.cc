@@ -80,7 +80,8 @@ void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t
 NextCells ChooseActive(const std::vector<PricedCell>& cells, const Samples& samples, int repeats) {
   const CellSurrogate surrogate(cells, samples);
   const std::vector<PlannedCell> plan = PlanOf(cells);
-  std::vector<std::pair<Candidate, size_t>> best_of_keys;  // with the key's first cell
+  // The best candidate of each key, and the key's first cell.
+  std::vector<std::pair<Candidate, size_t>> best_of_keys;
   size_t measured = 0;
   for (size_t begin = 0, end = 0; begin < cells.size(); begin = end) {
     end = GroupEnd(plan, begin);

@@ -20,7 +20,7 @@ std::optional<SweepOrder> ParseSweepOrder(std::string_view name);
 // Repeats taken in one visit of a cell: readers split repeats into halves, which needs two.
 inline constexpr int kVisitRepeats = 2;
 
-// Inputs of a choice beside the measurements.
+// Inputs of a choice, in addition to the measurements.
 struct ChoiceOptions {
   SweepOrder order = SweepOrder::kActive;
   // Seed of kRandom, and of the draws of a rehearsal.
@@ -51,10 +51,9 @@ NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std
 // Expected seconds of a visit of a cell whose call takes `call_us`. A first visit also makes connections.
 double VisitSeconds(double call_us, bool first);
 
-// How long a sample of a sweep is, and the probe of the machine beside it.
-
-// Long against a clock read and a wake-up, short enough that in most samples no other process takes a core.
-// Many short samples and a median stand noise better than few long ones.
+// Length of one sample in a sweep in microseconds, and of the probe of the machine around it in milliseconds.
+// A sample is long compared with a clock read and a wake-up, and short enough that no other process takes the
+// core in most samples. Many short samples and a median stand noise better than a few long ones.
 inline constexpr double kSampleUs = 600;
 inline constexpr double kProbeMilliseconds = 1;
 

@@ -25,7 +25,7 @@ namespace dynamiccl {
 // The parameters that determine the data of a call. Kernels receive it by value.
 struct CheckedCall {
   TestedCollective collective = TestedCollective::kAllReduce;
-  // The count that the API takes.
+  // The count that the collective's API function takes.
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;

@@ -67,14 +67,14 @@ class Bench {
   Status Round(Half& half);
   Result<double> TimeIterations(Half& half);
   Status IssueIteration(const BenchCall& call);
-  // The ranks' times as one, by -a.
+  // Combines the ranks' values into one as option -a says.
   Result<double> OverRanks(double value);
   void Finish(const Half& half, BenchTimes& times) const;
 
   BenchSession& session_;
   const BenchOptions& options_;
   Buffers buffers_;
-  // Only over hostccl: on GPUs the cores' copy rate is no limit.
+  // Created only over hostccl: on GPUs the cores' copy rate is no limit.
   std::optional<CopyProbe> probe_;
   std::unique_ptr<cuda::BackgroundLoad> load_;
 };
@@ -149,7 +149,7 @@ Status Bench::Check(Half& half, BenchTimes& times) {
   return {};
 }
 
-// One iteration: a group of calls, followed by what -z wants.
+// Issues one iteration: a group of calls, followed by the wait or barrier that -z asks for.
 Status Bench::IssueIteration(const BenchCall& call) {
   const bool waits = options_.blocking == Blocking::kWait || options_.blocking == Blocking::kWaitAndBarrier;
   if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupStart());

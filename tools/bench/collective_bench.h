@@ -28,8 +28,8 @@ enum class RankAverage { kRank0 = 0, kMean = 1, kMin = 2, kMax = 3 };
 // nccl-tests' -z: what follows each iteration.
 enum class Blocking { kNone = 0, kWaitAndBarrier = 1, kWait = 2, kWaitAndBarrierUntimed = 3 };
 
-// nccl-tests' options, and ours after them. Its letters are in docs/benchmarking.md. The struct has one
-// member for each option, so that a call of the benchmark reads like its command line.
+// nccl-tests' options, followed by the ones added here. docs/benchmarking.md lists the letters. The struct
+// has one member for each option, so that a call of the benchmark reads like its command line.
 struct BenchOptions {
   TestedCollective collective = TestedCollective::kAllReduce;
   // Bytes of the larger buffer, as nccl-tests takes them.
@@ -39,11 +39,11 @@ struct BenchOptions {
   std::vector<int> roots{0};
   int iterations = 20;
   int warmups = 1;
-  // Calls in one group.
+  // Number of calls in one group.
   int aggregate = 1;
-  // How often the data is checked, with other data each time.
+  // Number of checks of the data, each with other data.
   int checks = 1;
-  // How often all sizes are repeated; 0: without end.
+  // Number of times that all sizes are repeated; 0: endlessly.
   int cycles = 1;
   // Elements by which buffers are shifted from their alignment.
   int unalign = 0;
@@ -57,7 +57,7 @@ struct BenchOptions {
   bool cpu_time = false;
   bool per_iteration = false;
   bool copy_limit = true;
-  // Load on each GPU beside the timed calls.
+  // Load that runs on each GPU during the timed calls.
   std::optional<cuda::LoadRequest> background;
 };
 
@@ -84,7 +84,7 @@ struct BenchTimes {
   std::optional<double> copy_limit_gbps;
   // Wrong elements over all ranks; not set where nothing was checked.
   std::optional<uint64_t> wrong;
-  // Filled with per_iteration.
+  // Filled only with option per_iteration.
   IterationStatistics iterations;
 
   // algbw as a percentage of the copy limit.
@@ -101,13 +101,13 @@ struct BenchRow {
   BenchTimes out_of_place;
   BenchTimes in_place;
   // Report of the load on rank 0's GPU.
-  std::optional<cuda::LoadReport> background;  // on rank 0's GPU
+  std::optional<cuda::LoadReport> background;
 };
 
 // Receives results, on every rank, in the order of measuring.
 struct BenchObserver {
   std::function<void(const BenchRow&)> row;
-  // A type, of several that were wanted, which the library does not reduce.
+  // Called for a requested type that the library cannot reduce.
   std::function<void(DataType)> unsupported;
 };
 

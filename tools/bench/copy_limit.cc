@@ -21,7 +21,7 @@ namespace {
 // A cache line, and the alignment of 64-byte vector stores.
 constexpr size_t kUnit = 64;
 constexpr size_t kPage = 4096;
-// Nanoseconds until the common start, longer than ranks take to learn of it.
+// Nanoseconds until the common start, longer than it takes all ranks to receive the start time.
 constexpr int64_t kStartDelayNs = 100'000;
 // Least number of copies in an interval, at an assumed 10 GB/s for a core.
 constexpr double kFewCopies = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a collective on one host can be: as fast as its cores copy memory. The copy rate is measured
-// beside the collective and over as much memory as the collective touches, since caches make it depend on the
-// size.
+// The limit on the speed of a collective on one host: its cores cannot copy memory faster. The copy rate is
+// measured together with the collective and over as much memory as the collective touches, since caches make
+// it depend on the size.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ class CopyProbe {
   // `milliseconds`. Equal on all ranks. With more ranks than cores it is the rate of the cores, which the
   // ranks share.
   Result<double> Measure(double footprint, double milliseconds);
-  // The same for memcpy alone.
+  // Like Measure, for memcpy alone.
   Result<double> MeasureMemcpy(double footprint, double milliseconds);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the buffers and the stream of a benchmark live: host memory with hostccl's streams, or a GPU.
+// The place of a benchmark's buffers and stream: host memory with hostccl's streams, or a GPU.
 #pragma once
 
 #include <cstddef>

@@ -17,8 +17,8 @@ class ForcedConfig {
   // `path` is the object that NCCL_TUNER_PLUGIN names; the loader then returns the object that NCCL uses.
   static Result<ForcedConfig> Open(const std::string& path);
 
-  // Holds for all later calls of this process; kLeaveNcclAlone forces nothing. Set it while no call is being
-  // issued.
+  // Forces `config` for all later calls of this process; kLeaveNcclAlone forces nothing. Call it while no
+  // call is being issued.
   void Force(const CollectiveConfig& config) const;
   void ForceNothing() const { force_(-1, -1, 0); }
   // The plugin's latest view: constants, cost table and number of questions.

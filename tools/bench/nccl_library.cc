@@ -7,7 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Usage errors are the user's, ncclRemoteError is another rank's; everything else is the machine's.
+// Invalid arguments and usage are errors of the user, ncclRemoteError comes from another rank, and every
+// other result points to the machine.
 ErrorKind KindOf(ncclResult_t result) {
   switch (result) {
     case ncclInvalidArgument:
@@ -30,7 +31,7 @@ Result<NcclLibrary> NcclLibrary::Open() {
                     "put NCCL's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
   }
   nccl.library_ = std::move(*library);
-  // Look into the global scope first: an interposer precedes the library there.
+  // Search the global scope, in which an interposer precedes the library.
   DYNAMICCL_TRY(const DynamicLibrary global, DynamicLibrary::Global());
 #define DYNAMICCL_RESOLVE(since, door, result, name, parameters, arguments)                             \
   nccl.functions_.name = reinterpret_cast<decltype(nccl.functions_.name)>(global.Symbol("nccl" #name)); \

@@ -46,7 +46,7 @@ class RecordedTopology : public CellTimer {
       visit.microseconds.push_back(all[(samples[cell].size() + static_cast<size_t>(i)) % all.size()]);
     return visit;
   }
-  // There is one rank only.
+  // A rehearsal has one rank, whose values are already the first rank's.
   Status TakeFirstRanks(std::vector<double>&) override { return {}; }
 
   // Seconds of visits that use every repeat once.

@@ -16,7 +16,7 @@ class RowDeadline {
   // A limit of zero: no limit and no thread.
   explicit RowDeadline(std::chrono::seconds limit);
   ~RowDeadline();
-  // A row is done; the limit runs anew.
+  // Call it when a row is done: the limit starts again.
   void Restart();
 
  private:

@@ -18,7 +18,7 @@ Result<std::vector<uint64_t>> ParseBytesList(const std::string& text);
 struct SizeRange {
   uint64_t begin = 32 << 20;
   uint64_t end = 32 << 20;
-  // Used when factor is 0.
+  // Distance between sizes in bytes; used when factor is 0.
   uint64_t step = 1 << 20;
   double factor = 0;
 };

@@ -25,7 +25,7 @@ namespace {
 constexpr double kProbeBytes = 16 << 20;
 // Copy rates that differ by a larger factor mean that the machine changed in between.
 constexpr double kSteadyRatio = 1.3;
-// After so many attempts at a group the last measurement stands.
+// After this many attempts at a group its last measurement is accepted.
 constexpr int kMaxAttempts = 3;
 
 // The (algorithm, protocol) pairs that the table offers: NCCL marks impossible ones with a negative time.
@@ -143,7 +143,7 @@ Status Sweep::Prepare() {
   return {};
 }
 
-// One sample: microseconds of a call on this rank. Nothing is forced during the barrier.
+// Takes one sample and returns microseconds of a call on this rank. Nothing is forced during the barrier.
 Result<double> Sweep::Time(const PlannedCell& cell) {
   tuner_.ForceNothing();
   DYNAMICCL_CHECK_OK(session_.Barrier());
@@ -189,8 +189,8 @@ Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& ti
   return {};
 }
 
-// One repeat of every cell. A group during which the machine was busy with something else, or changed its
-// clock, is measured again, a bounded number of times.
+// Times every cell once. A group during which the machine's copy rate changed is measured again, at most
+// kMaxAttempts times.
 Status Sweep::Round(int round) {
   std::vector<double> times(cells_.size());
   DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
@@ -243,7 +243,8 @@ Result<SweepResult> Sweep::Run() {
   const auto seconds = [begin] { return static_cast<double>(MonotonicNanoseconds() - begin) * 1e-9; };
   DYNAMICCL_CHECK_OK(Prepare());
   DYNAMICCL_CHECK_OK(Calibrate());
-  // The time spent is local; the slowest rank's counts for all, so that all plan the same repeats.
+  // Each rank measures its own time. The slowest rank's time is used by all, so that all plan the same number
+  // of repeats.
   std::vector<double> spent{seconds() * 1e6};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
   const int repeats = RepeatsWithin(options_.budget_s * 1e6 - spent[0], round_us_, options_.repeats);

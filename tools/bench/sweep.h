@@ -33,7 +33,7 @@ struct SweepOptions {
 // Times of all cells, equal on all ranks.
 struct SweepResult {
   MeasurementContext context;
-  // Equal on all ranks.
+  // Rows of the measurement file, equal on all ranks.
   std::vector<Measurement> rows;
   // Less than asked for where the budget did not allow them.
   int repeats = 0;

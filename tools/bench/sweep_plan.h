@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep measures and how often: pure functions, so that every rank computes the same plan.
+// Plans what a sweep measures and how often. All functions are pure, so every rank computes the same plan.
 #pragma once
 
 #include <cstdint>

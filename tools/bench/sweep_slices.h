@@ -17,15 +17,15 @@ struct SweptTopology {
   double promise = 0;
 };
 
-// The next piece of budget and who gets it.
+// The next piece of the budget and the topology that gets it.
 struct Slice {
   size_t topology = 0;
   double seconds = 0;
 };
 
-// Blind orders give equal shares. kActive gives every topology an equal share of half the budget, then slices
-// to the topology of greatest promise, none shorter than `shortest_s`. Nothing is returned when the budget is
-// spent or everything is complete.
+// Blind orders give every topology an equal share. kActive first spends half of the budget in equal shares,
+// then gives slices to the topology with the greatest promise, none shorter than `shortest_s`. Returns
+// nothing when the budget is spent or everything is complete.
 std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, SweepOrder order,
                                double remaining_s, double shortest_s);
 

@@ -19,14 +19,15 @@ typedef struct {
   float table[NCCL_NUM_ALGORITHMS][NCCL_NUM_PROTOCOLS];
   // Number of questions so far.
   int questions;
-  // Questions answered with the set config. Fewer than asked where NCCL had marked the entry impossible.
+  // Questions that were answered with the forced config. There are fewer than `questions` where NCCL had
+  // marked the entry impossible.
   int forced;
 } dynamicclSweepView_t;
 
-// Algorithm -1 leaves the choice to NCCL; channels 0 leaves their number to NCCL. Holds for all later calls
-// of this process; set it while no call is being issued.
+// Forces a config for all later calls of this process. Algorithm -1 leaves the whole choice to NCCL, channels
+// 0 only their number. Call it while no call is being issued.
 void dynamicclSweepForce(int algorithm, int protocol, int channels);
-// Copies what the plugin saw last into `view`.
+// Copies the plugin's latest view into `view`.
 void dynamicclSweepView(dynamicclSweepView_t* view);
 
 #ifdef __cplusplus

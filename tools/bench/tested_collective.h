@@ -48,7 +48,7 @@ bool HasRoot(TestedCollective collective);
 // Whether an in-place call can be checked. sendrecv and alltoall have no in-place form, and nccl-tests does
 // not check them either.
 bool HasInPlaceResult(TestedCollective collective);
-// A hypercube needs a power of two.
+// Whether the operation can run on `n_ranks` ranks: a hypercube needs a power of two.
 bool RunsOn(TestedCollective collective, int n_ranks);
 
 // Sizes of a call in elements. `argument` is the count that the API takes. The in-place offsets are to be

@@ -30,8 +30,8 @@ int RemainingMs(SteadyTime deadline) {
   return std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
 }
 
-// Value of a variable, or the fallback where it is not set. An error when it is missing without fallback or
-// is no number.
+// Integer value of an environment variable, or the fallback where it is not set. It is an error when the
+// variable is no number, or when it is not set and there is no fallback.
 Result<int> IntegerVariable(const char* name, std::optional<int> fallback) {
   const char* text = std::getenv(name);
   if (text == nullptr && fallback) return *fallback;

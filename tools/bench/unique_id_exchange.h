@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
+// Sends rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
 // launcher's variables.
 #pragma once
 
@@ -16,9 +16,9 @@ struct RankPlace {
   int rank = 0;
   int n_ranks = 1;
   int local_rank = 0;
-  // Ranks on this host; 1 also where the launcher does not tell.
+  // Number of ranks on this host; 1 also where the launcher does not state it.
   int n_local_ranks = 1;
-  // Ranks that are threads of this process and neighbours in local_rank.
+  // Number of ranks that run as threads of this process; their local_rank values are consecutive.
   int ranks_in_process = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 0;

@@ -53,7 +53,7 @@ class Table {
  private:
   using Row = std::vector<std::string_view>;
 
-  // An error with file and line.
+  // Returns an error with the file and the number of the line.
   tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}: {}", path_, line_number_, what);
   }
@@ -68,7 +68,7 @@ class Table {
     return field.empty() ? Field(row, other) : field;
   }
 
-  // A whole number up to `most`.
+  // The field as a whole number; an error when it is none or exceeds `most`.
   Result<uint64_t> Count(const Row& row, std::string_view name, uint64_t most) const {
     const auto value = NumberIn<uint64_t>(Field(row, name));
     if (value && *value <= most) return *value;
@@ -104,7 +104,7 @@ class Table {
     return std::optional(config);
   }
 
-  // Name and origin of the row's system, from its columns, or else the file's.
+  // Name and origin of the row's system: from its columns where the table has them, else from the file.
   std::pair<std::string, std::string> SystemOf(const Row& row) const {
     std::string name;
     for (const std::string_view column : {"system", "nccl", "config"}) {
@@ -142,7 +142,7 @@ class Table {
 
   std::string path_;
   std::string stem_;
-  std::optional<Collective> unnamed_;  // of rows that do not name theirs
+  std::optional<Collective> unnamed_;  // the collective of rows that name none
   TimedSystems& systems_;
   size_t line_number_ = 0;
   size_t width_ = 0;
@@ -157,7 +157,7 @@ bool LooksLikePublishedTable(std::string_view head) {
     return std::find(fields.begin(), fields.end(), name) != fields.end();
   };
   return has("bytes") && has("ranks") && std::any_of(std::begin(kTimes), std::end(kTimes), has) &&
-         !(has("collective") && has("us"));  // a config table, which an importer reads
+         !(has("collective") && has("us"));  // such a table is a config table, which an importer reads
 }
 
 Status ReadPublishedTable(const std::string& path, std::optional<Collective> collective,

@@ -28,9 +28,9 @@ class TimedSystems;
 // Decides by the header line at the beginning of `head`.
 bool LooksLikePublishedTable(std::string_view head);
 
-// Adds the table's times to `systems`. An error names file and line. `collective` is that of a table that
-// names none and goes before the file's name. Rows without a time above 0, or of a collective that NCCL does
-// not have, are skipped.
+// Adds the table's times to `systems`. An error names file and line. Where the table names no collective,
+// `collective` applies if it is set, else the collective in the file's name. Rows without a time above 0, or
+// of a collective that NCCL does not have, are skipped.
 Status ReadPublishedTable(const std::string& path, std::optional<Collective> collective,
                           TimedSystems& systems);
 

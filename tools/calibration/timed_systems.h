@@ -20,43 +20,45 @@ struct TimedSystem {
   std::string name;
   // Ordered by collective, ranks, config and size.
   std::vector<TimedCell> cells;
-  // Number of cells without a formula: of other collectives, of one rank, of CollNet.
+  // Number of cells for which the simulator has no formula: those of other collectives, of one rank, or of
+  // CollNet.
   size_t left_out = 0;
 };
 
 // All repeats of one cell.
 struct TimedRepeats {
   std::string system;
-  // Without time and spread.
+  // The fields `us` and spread of the cell are not filled.
   TimedCell cell;
   std::vector<double> us;
 };
 
-// The user states this about files that do not say it themselves.
+// Facts that the user states about files which do not contain them.
 struct TimedFileOptions {
-  // The importer of files that need one; empty: by their content.
+  // Name of the importer that reads the files; empty: it is recognised by their content.
   std::string format;
   // The collective of files that do not name it.
   std::optional<Collective> collective;
 };
 
-// Collects repeats from any number of files. A cell's time is the lower median of all repeats (NearestRank
-// at 0.5): noise adds.
-// Its spread is the logarithm between the lower medians of the even and the odd ones.
-// Systems of one name but different origins (the hosts of the run, or the file where nothing else tells) stay
-// apart, and their origin stands behind their name then.
+// Collects repeats from any number of files. A cell's time is the lower median of all repeats (NearestRank at
+// 0.5), because noise only adds time. Its spread is the logarithm of the ratio between the lower medians of
+// the even and of the odd repeats. The origin of a system is the hosts of the run, or the file where nothing
+// else is known. Systems with one name but different origins are kept separately, and their origin is
+// appended to the name.
 class TimedSystems {
  public:
   // Reads a file by its content: a measurement file, a file for which an importer gives measurements
   // (nccl-tests, config tables), or a published table (published_table.h). A trace is an error.
   Status Read(const std::string& path, const TimedFileOptions& options = {});
 
-  // Adds all rows of a file. A topology whose links are stated is a system of its own. Others are named by
-  // library and machine, or by their own name without the number of ranks and nccl-tests' "in-place".
+  // Adds all rows of a file. A topology whose links are stated is a system of its own. Any other system is
+  // named after library and machine, or after its own name without the number of ranks and nccl-tests'
+  // "in-place".
   void Add(const MeasurementFile& file, const std::string& path);
   // Adds one time in microseconds.
   void AddRepeat(const std::string& system, const std::string& origin, const TimedCell& key, double us);
-  // Makes all systems one of this name.
+  // Merges all systems into one with this name.
   void Merge(const std::string& name);
 
   // All systems with the cells that have a formula.
@@ -72,12 +74,13 @@ class TimedSystems {
   // The name that Take and Repeats give to a system.
   std::string NameOf(const std::pair<std::string, std::string>& system) const;
 
-  // The key is the name and the origin of a system.
+  // The key is a system's name and origin.
   std::map<std::pair<std::string, std::string>, Cells> systems_;
   std::vector<std::string> notes_;
 };
 
-// The systems of these files, or the one named `only` where it is not empty. No system is an error.
+// The systems of these files; with `only` set, just the system of that name. It is an error when there is
+// none.
 Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
                                                   const std::string& only);
 Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only);

@@ -36,7 +36,8 @@ struct AbOptions {
   std::string json;
 };
 
-// The path of the rules that a setting stands for; empty for NCCL's choice, or that of the policy.
+// The path of the rules file that a setting stands for; empty where the setting leaves the choice to NCCL or
+// to the policy.
 Result<std::string> FileOf(const std::string& setting, size_t number, const TemporaryFolder& folder) {
   if (setting == "default") return std::string();
   std::string path = std::filesystem::absolute(setting).string();

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By the value of -R, for the table's head.
+// Names for the table's head, by the value of -R.
 constexpr const char* kRegistrations[] = {"private buffers (-R 0)", "registered buffers (-R 1)",
                                           "symmetric windows (-R 2)"};
 
@@ -73,10 +73,9 @@ Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSetti
   return side;
 }
 
-// Ours first. Peers that are not here are said and left out.
+// Starts our side first, then the peers. A peer that is not available is skipped with a warning.
 Result<std::vector<Side>> StartSides(const BenchCommandOptions& given, const SideSettings& settings,
                                      const std::string& folder) {
-  // Ours comes first.
   std::vector<Side> sides;
   DYNAMICCL_TRY(const SideProgram ours, OurProgram(given, settings));
   DYNAMICCL_TRY(Side first, Side::Start(ours, settings.n_ranks, folder));

@@ -65,13 +65,11 @@ Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given);
 // The named collectives; an error for an unknown name.
 Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given);
 
-// `dynamiccl bench --against`: other libraries timed in turns with ours, and tables of what came out.
-
-// The whole comparison: starts every side, measures every cell, prints, writes JSON. Exit code of the
-// command.
+// `dynamiccl bench --against`, which times other libraries in turns with ours: starts every side, measures
+// every cell, prints tables and writes JSON. Returns the command's exit code.
 Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
-// One of our own ranks in it, started with --control.
+// Runs one of our own ranks of the comparison, which was started with --control.
 Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

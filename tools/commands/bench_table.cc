@@ -173,7 +173,7 @@ void BenchTable::Row(const BenchRow& row) const {
   std::fflush(stdout);
 }
 
-// nccl-tests' last lines.
+// Prints the lines with which nccl-tests ends: wrong elements and average bandwidth.
 void BenchTable::Footer(const std::vector<BenchRow>& rows) const {
   double bus = 0;
   for (const BenchRow& row : rows) bus += row.out_of_place.bus_gbps + row.in_place.bus_gbps;

@@ -43,7 +43,7 @@ class BenchTable {
 std::string FitNumber(double value, int width);
 // Sum over all rows; 0 where nothing was checked.
 uint64_t WrongElements(const std::vector<BenchRow>& rows);
-// Schema 2.
+// The benchmark's result as JSON, schema 2.
 Json BenchJson(const BenchSession& session, const BenchOptions& options, const std::vector<BenchRow>& rows);
 
 }  // namespace dynamiccl

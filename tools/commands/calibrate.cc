@@ -35,7 +35,7 @@ Json ErrorsJson(const System& system) {
   return rows;
 }
 
-// Fits the only system of `systems`, judges it and writes it.
+// Fits the only system in `systems`, computes the errors of the fit, and writes the fitted system.
 Result<int> Calibrate(const std::vector<TimedSystem>& systems, const CalibrateOptions& options) {
   if (systems.size() != 1) {
     std::string names;

@@ -30,7 +30,7 @@ namespace {
 
 // The options of all three actions.
 struct CtlOptions {
-  // The policy to take up: a file, or the word starter. Empty: roll back.
+  // The policy to change to: a file, or the word starter. Empty: roll back.
   std::string fresh;
   std::string policy;
   int process_id = 0;
@@ -86,7 +86,7 @@ std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const 
                       : "not known yet: " + path + " is written every 10 s";
 }
 
-// The mode by the metrics, which know the job's own default, else by its setting.
+// The mode from the process's metrics, which also know a default mode, else from its setting.
 std::string ModeOf(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
   for (const MetricLine& metric : metrics) {
     const auto mode = metric.labels.find("mode");

@@ -12,7 +12,7 @@ namespace dynamiccl {
 
 // The options of the comparison.
 struct CompareNcclOptions {
-  // At least two; each is compared with the next.
+  // Names of at least two releases; each is compared with the next.
   std::vector<std::string> releases;
   // Machine of the data set; empty: all machines.
   std::string machine;

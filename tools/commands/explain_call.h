@@ -12,7 +12,7 @@ namespace dynamiccl {
 
 struct ExplainCallOptions {
   std::string rules;
-  std::string measurements;  // for the fabric; empty: one is assumed
+  std::string measurements;  // file from which the fabric is taken; empty: a fabric is assumed
   std::string topology;
   std::string collective = "all_reduce";
   std::string bytes = "4M";
@@ -22,9 +22,9 @@ struct ExplainCallOptions {
   bool json = false;
 };
 
-// All but --measurements and --json, which the command has for other ends too.
+// Registers all options except --measurements and --json, which the command also uses for other purposes.
 void RegisterExplainCall(CLI::App& app, ExplainCallOptions& options);
-// Whether any of them was given.
+// Whether the user gave any of these options.
 bool AsksAboutCall(const CLI::App& app);
 
 Result<int> ExplainCall(const Policy& policy, const ExplainCallOptions& options);

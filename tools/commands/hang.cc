@@ -26,10 +26,9 @@ namespace {
 // Bytes that tell whether a file is a trace of ours.
 constexpr size_t kHeadOfOurs = 256;
 
-// The command's options.
 struct HangOptions {
   std::vector<std::string> inputs;
-  // Records of each thread that are read, from the last one back.
+  // Number of the newest records of each thread that are read.
   uint64_t newest = 2048;
   bool json = false;
 };

@@ -24,7 +24,7 @@ namespace {
 
 struct InspectOptions {
   std::string policy;
-  std::string measurements;  // for the fabrics that were measured
+  std::string measurements;  // file with the fabrics that were measured
   bool json = false;
   ExplainCallOptions call;
 };
@@ -68,7 +68,7 @@ void PrintAsText(const Policy& policy, const std::vector<PolicyChoice>& choices)
   }
 }
 
-// By the first bytes of the file.
+// Decides by the first bytes of the file.
 bool IsSiteStore(const std::string& path) {
   const auto file = ReadWholeFile(path, sizeof(kSiteStoreMagic));
   return file && file->bytes.size() >= sizeof(kSiteStoreMagic) &&

@@ -39,7 +39,7 @@ Result<std::vector<pid_t>> JobsOf(const LinkOptions& given) {
                   "name one with --job, or say --all-jobs");
 }
 
-// The columns of a link's shape.
+// Formats the columns from latency to health, which show the shape of a link.
 std::string ShapeText(const LinkShape& shape) {
   std::string text = fmt::format("{:>9.6g} {:>9.6g}", shape.latency_us, shape.bandwidth_gbps);
   text += fmt::format(" {:>8.4g} {:>6.3g} {:>8}", shape.jitter_us, shape.load,

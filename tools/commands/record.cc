@@ -32,7 +32,7 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
           {"seconds", static_cast<double>(launch.outcome.wall_ns) * 1e-9}};
 }
 
-// At most five lines on standard error about the recording.
+// Prints at most five lines about the recording on standard error.
 void Summarize(const RecordedLaunch& launch, const std::string& output) {
   spdlog::info("{}", Describe(launch.outcome));
   const std::string coverage = Describe(launch.coverage);
@@ -53,7 +53,8 @@ Result<int> RecordCommand(CommandLine& line) {
   line.app().add_option("-o,--output", output, "Trace to write (.ctrace)")->required();
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
-  // With a policy or rules the choices are ours, and the trace says so; without them nothing is changed.
+  // With a policy or rules DynamICCL chooses configs, and the trace shows it. Without them the mode is
+  // observe, which changes nothing.
   const bool decides = !options.runtime.policy.empty() || !options.runtime.rules.empty();
   if (options.runtime.mode.empty() && !decides) options.runtime.mode = "observe";
   options.runtime.trace = PartPattern(output);

@@ -70,12 +70,12 @@ void ShowReplay(const ReplayReport& report, const ReplayCommandOptions& given) {
     Print(report);
 }
 
-// Runs one rank; rank 0 prints.
+// Runs one rank of a replay; rank 0 prints the result.
 Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_TRY(const RankPlace place, RankPlaceFromEnvironment());
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
-  // Planned before ranks meet: what is wrong with the trace is said at once, by every rank alike.
+  // The replay is planned before the ranks meet, so that every rank reports an error of the trace at once.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, place.rank, place.n_ranks, given.window));
   DYNAMICCL_TRY(const auto session, ReplaySession::Open());
   DYNAMICCL_TRY(const ReplayResult result, session->Run(plan, given.options));
@@ -178,7 +178,7 @@ void RegisterReplayOptions(CLI::App& app, ReplayCommandOptions& given) {
   app.add_flag("--json", given.json, "Write JSON instead of the table");
 }
 
-// Fills what depends on several options.
+// Fills the options whose value depends on several others.
 void FillRest(CLI::App& app, ReplayCommandOptions& given) {
   if (given.compare && app.count("--passes") == 0) given.options.passes = kComparedPasses;
   if (!given.steps.empty()) {

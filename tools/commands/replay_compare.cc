@@ -43,8 +43,8 @@ std::string TextOf(const std::string& path) {
   return text ? *text : "";
 }
 
-// Runs an arm as a launch: who chooses is fixed when a process loads NCCL. The arguments of the constructor
-// must outlive it.
+// Runs each arm as a launch of its own, because a process decides who chooses when it loads NCCL. The
+// constructor's arguments must outlive the object.
 class LaunchedArms {
  public:
   LaunchedArms(const CommandLine& line, const ReplayCommandOptions& given, const TemporaryFolder& folder)

@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// Runs the comparison and returns the exit code.
+// Runs the comparison and returns the command's exit code.
 Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given);
 
 // Writes what one arm's rank 0 measured, for the comparison that started it.

@@ -14,19 +14,19 @@ namespace dynamiccl {
 struct ReplayCommandOptions {
   std::vector<std::string> inputs;
   ReplayWindow window;
-  // First and last step.
+  // First and last step to replay, both included; empty: all.
   std::vector<int64_t> steps;
-  // Begin and end.
+  // Begin and end of the replayed part, in seconds since the first call; empty: all.
   std::vector<double> seconds;
   std::string measurements;
-  // Topology of the measurements.
+  // Topology of `measurements` to compare with.
   std::string topology;
   // System to simulate; empty: over a library.
   std::string system;
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
-  // Where the rules of the best are written; empty: nowhere.
+  // File to which the rules of the best arm are written; empty: none.
   std::string best_rules;
   // Set for one arm of a comparison: where rank 0 writes what it measured.
   std::string arm_report;

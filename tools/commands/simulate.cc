@@ -25,7 +25,8 @@
 namespace dynamiccl {
 namespace {
 
-// Subject::computing of a trace without times for which nobody states it.
+// Value of Subject::computing for a trace without times when the user does not state the computing time
+// either.
 constexpr char kUnknownComputing[] = "unknown";
 
 struct SimulateOptions {
@@ -46,11 +47,11 @@ struct SimulateOptions {
 struct Subject {
   SimulatedJob job;
   std::vector<CollectiveLabel> labels;
-  // Plans by rank, for a trace.
+  // The replay plans by rank when a trace is simulated.
   std::vector<ReplayPlan> plans;
-  // Where the computing comes from: "modelled", "measured", "stated" or "unknown".
+  // Origin of the computing times: "modelled", "measured", "stated" or "unknown".
   std::string computing = "modelled";
-  // How far the system's times are off, for people; empty: its file does not state it.
+  // Text about the error of the system's times; empty where the system's file does not state it.
   std::string error;
 };
 

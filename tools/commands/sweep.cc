@@ -47,7 +47,7 @@ struct SweepCommandOptions {
   double budget_s = 60;
   std::string order = "rounds";
   uint64_t seed = 1;
-  std::string rehearse;  // a record instead of a library
+  std::string rehearse;  // path of a recorded sweep to use instead of a library
   std::string output;
   std::string worker;  // set for ranks only
   std::string label;   // name of the topology in the file, for ranks
@@ -165,7 +165,7 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {
-    // A file stands under its name alone; with several numbers of ranks the name says which.
+    // A part is labelled with the file's name alone; with several numbers of ranks their number is appended.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : given.rank_counts) {
       const Status places = RequirePlaces(topology, n_ranks);
@@ -246,7 +246,7 @@ Status RequireWritable(const std::string& path) {
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-// Measures into `all`, which also holds what was measured before a failure.
+// Measures into `all`. After a failure `all` still holds what was measured before.
 Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
@@ -265,7 +265,8 @@ Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   return {};
 }
 
-// A journal is continued only if it has this text. The budget is no part of it.
+// Text that identifies the plan: a journal with another text is not continued. The budget is not part of it,
+// so a sweep may be continued with a larger one.
 std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& parts) {
   std::string text = fmt::format("{} seed {} repeats {} {} {}", given.order, given.seed, given.repeats,
                                  given.collectives, given.sizes);
@@ -273,7 +274,7 @@ std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& 
   return text;
 }
 
-// Measures within the budget, from the journal on if there is one.
+// Measures within the budget. Continues from the journal if there is one.
 Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
   VisitedSweep sweep{.journal = JournalOf(given),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl top`: what running jobs are doing, from the traces that they are writing. Nothing in a job is
-// asked or stopped. All jobs of the user have a line each rank; below stand the collectives of the first
+// `dynamiccl top`: shows what running jobs are doing, from the traces that they are writing. No job is
+// contacted or stopped. Each rank of the user's jobs has one line; below follow the collectives of the first
 // rank:
 //
 //    RANK      PID   CALLS/S     GB/S STEPS/S  STAGE, PHASE      DECIDED BY                       NOW
@@ -33,7 +33,6 @@
 namespace dynamiccl {
 namespace {
 
-// The command's options.
 struct TopOptions {
   std::vector<std::string> traces;
   double seconds = 2;
@@ -42,10 +41,10 @@ struct TopOptions {
   bool json = false;
 };
 
-// Records of each thread that are read. The rates of a fast job, whose window has more, are those of the part
-// that was read.
+// Number of the newest records of each thread that are read. For a job with more records in its window, the
+// rates are computed over the records that were read.
 constexpr uint64_t kNewest = 16384;
-// Seconds in one call from which on the call is shown.
+// Seconds: a call that has lasted longer is shown.
 constexpr double kLongInside = 1;
 
 // The named traces, or those of this user's running processes.
@@ -102,7 +101,7 @@ std::string DecidersText(const LiveProcess& process) {
   return text.empty() ? "nothing was asked" : text;
 }
 
-// Describes a process that is not simply issuing calls: inside a long call, idle, or without a call yet.
+// Describes a process that is inside a long call, idle, or has not issued a call yet.
 std::string NowText(const LiveProcess& process) {
   if (process.inside_seconds > kLongInside)
     return fmt::format("in {} for {:.0f} s", process.inside, process.inside_seconds);

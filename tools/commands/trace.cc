@@ -42,7 +42,7 @@ struct TraceOptions {
 
 // ---- import ----
 
-// Tells what the imported file did not contain and what stands there instead.
+// Lists the fields that the imported file did not contain, and the values that were filled in.
 void SayWhatIsMissing(const std::string& path, const Imported& imported) {
   for (const UnfilledField& field : imported.unfilled) {
     spdlog::info("{}: {} not in the file ({} times; {} stands there)", path, field.field, field.count,
@@ -182,7 +182,7 @@ Json WrittenJson(const std::string& path, uint64_t records) {
   return {{"schema", 1}, {"output", path}, {"bytes", std::filesystem::file_size(path)}, {"records", records}};
 }
 
-// Records of all processes that are whole, and that are lost.
+// Counts over all processes: records that are complete, and records that were lost.
 struct RecordCounts {
   uint64_t whole = 0;
   uint64_t lost = 0;
@@ -243,7 +243,7 @@ Result<int> Unarchive(const TraceOptions& options) {
 
 // ---- options ----
 
-// All importers, for the help.
+// Lists the importers for the help.
 std::string Formats() {
   std::string text;
   for (const TraceImporter* importer : AllImporters()) {

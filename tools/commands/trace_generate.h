@@ -20,9 +20,9 @@ struct TraceGenerateOptions {
   std::string output;
   WorldShape world;
   int steps = 3;
-  // 0: all ranks on one node.
+  // Number of ranks on a node; 0: all ranks are on one node.
   int ranks_per_node = 0;
-  // Print settings and write nothing.
+  // True: print the settings and write no trace.
   bool explain = false;
   bool json = false;
 };

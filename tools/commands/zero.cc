@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 namespace {
 
-// `zero estimate`: its ranks are those of a job that need not exist.
+// Runs `zero estimate`. No ranks are started: the estimate is about a job that need not exist.
 Result<int> Estimate(CommandLine& line) {
   zero::EstimateCommand command;
   command.Register(*line.app().add_subcommand("estimate", "What each rank's memory must hold, by stage"));

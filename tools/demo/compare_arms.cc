@@ -22,7 +22,7 @@ struct Arm {
   RuntimeOptions runtime;
 };
 
-// By stage and arm.
+// Runs by stage and arm.
 using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;
 
 // One sample for each run, the median of its steps. Steps of one run share the state of the machine; pooling
@@ -92,8 +92,8 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
   RunsOfArms runs;
   const double begin = session.Elapsed();
   const double budget = session.plan().budget.compare_s;
-  // Seconds of the longest round. Rounds that an earlier process finished take none, and say nothing of the
-  // next one.
+  // Seconds of the longest round in this process. Rounds that an earlier process finished take no time, so
+  // they do not predict the duration of the next one.
   double longest = 0;
   for (int round = 0; round < session.plan().largest_rounds; ++round) {
     const double round_began = session.Elapsed();

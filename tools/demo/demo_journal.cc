@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 // First word of the header line, which tells a journal from other files of hashed lines.
 constexpr const char* kJournalMagic = "dynamiccl-demo-journal";
-// Version of the grammar. Another one is taken for no journal, so the demo begins anew.
+// Version of the grammar. A file with another version is not read as a journal, so the demo begins anew.
 constexpr int kJournalVersion = 1;
 
 // The plan is part of the header: the journal of a quick demo says nothing about a whole one.

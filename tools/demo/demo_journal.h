@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records which runs of a demo have finished, so that a demo that was killed goes on where it was.
+// Records which runs of a demo have finished, so that a demo that was killed can continue.
 // docs/formats/demo_journal.md has the grammar.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace dynamiccl {
 
-// The runs of a demo in their order. A run is recognised by its key, which stands for everything that the run
-// depends on. The first run whose key differs, or whose output is gone, begins anew, and so do all that
+// The runs of a demo in their order. A run is recognised by its key, a hash of everything that the run
+// depends on. The first run whose key differs, or whose output is missing, is run again, and so are all that
 // follow it.
 //
 // DemoSession owns it and uses it on one thread. A line that Finish wrote survives the death of this process,
@@ -20,8 +20,8 @@ namespace dynamiccl {
 // replaced.
 class DemoJournal {
  public:
-  // Goes on with the journal at `path` when it is of the same plan and undamaged; otherwise begins a new one
-  // in its place.
+  // Continues the journal at `path` if it belongs to the same plan and is undamaged; otherwise begins a new
+  // one in its place.
   static Result<DemoJournal> Open(const std::string& path, const std::string& plan);
 
   // Returns whether the next run has finished in an earlier process: it must have this key, and all its
@@ -42,11 +42,12 @@ class DemoJournal {
 
   std::string path_;
   std::string plan_;
-  // Keys found in the file, in the demo's order. The first "no" cuts those off that are not to be skipped.
+  // Keys of the finished runs that the file had, in the demo's order. The first run that cannot be skipped
+  // removes its key and all that follow.
   std::vector<std::string> finished_;
-  // Index in finished_ of the run that asks next.
+  // Index in finished_ of the next run that calls SkipFinished.
   size_t next_ = 0;
-  // Empty while the runs of an earlier process are skipped: the file is right as it is.
+  // Empty as long as runs of an earlier process are skipped, because the file is then already correct.
   std::optional<HashedLineWriter> lines_;
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of both demos.
+// The numbers of the whole demo and of the shorter one (--quick).
 #include "tools/demo/demo_plan.h"
 
 namespace dynamiccl {
 namespace {
 
-// Widths and buckets on both sides of the held-out shape's, so that its sizes lie within what was trained on.
+// The widths and bucket sizes enclose those of the held-out shape, so that its sizes lie within the range
+// that was trained on.
 std::vector<TrainingShape> TrainingShapes(bool quick) {
   std::vector<TrainingShape> shapes{
       {.layers = 2, .hidden = 96, .heads = 4, .bucket_bytes = 256 << 10, .seed = 11},
@@ -22,7 +23,7 @@ std::vector<TrainingShape> TrainingShapes(bool quick) {
 DemoPlan MakeDemoPlan(bool quick) {
   DemoPlan plan;
   plan.quick = quick;
-  // The held-out fabric lies between the two that the agents see, so they interpolate.
+  // The held-out fabric lies between the two that the agents see, so the agents interpolate.
   plan.topology = "two-nodes-slow";
   plan.other_topologies = {"two-nodes-infiniband"};
   plan.held_out_topology = "two-nodes-ethernet";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a demo does and how long each part may take: all of its numbers in one place.
+// All numbers of a demo in one place: what it does and how long each part may take.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +51,13 @@ struct DemoPlan {
   int recorded_steps = 0;
   // Steps of one run; the first kWarmUpSteps of them are not timed.
   int compared_steps = 0;
-  // At most so many rounds of default, ours and best of sweep.
+  // Largest number of rounds, each of which runs default, ours and best of sweep once.
   int largest_rounds = 0;
   int sweep_repeats = 0;
-  // Steps of a whole run in mode adaptive, and fabrics on which there are such runs.
+  // Number of steps of a whole run in mode adaptive, and number of fabrics with such runs.
   int whole_steps = 0;
   int whole_fabrics = 0;
-  // At most so many size classes of a collective are swept.
+  // Largest number of size classes that are swept for a collective.
   size_t sizes_a_collective = 0;
   // Training steps of the two agents.
   int structure_iterations = 0;
@@ -66,7 +66,7 @@ struct DemoPlan {
 };
 
 inline constexpr int kZeroStageCount = 4;
-// In the first steps memory is touched and connections are made.
+// Number of steps left out at the start of a run, in which memory is touched and connections are made.
 inline constexpr int kWarmUpSteps = 2;
 
 // The plan of the whole demo, or of the shorter one.

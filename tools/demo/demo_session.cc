@@ -106,8 +106,8 @@ double DemoSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - started_ns_) * 1e-9;
 }
 
-// Hashes what earlier runs did, what is started and how, and the build, whose files stand for themselves by
-// size and time of change.
+// Hashes the keys of the runs before it, the command that is started and its environment, and the build. A
+// file of the build is represented by its size and modification time.
 std::string DemoSession::KeyOf(const DemoRun& run) {
   std::string facts =
       fmt::format("{}\n{}\n{}\n{}\n", key_, run.label, run.plan.n_ranks, ShellQuote(run.plan.command));

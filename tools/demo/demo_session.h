@@ -25,24 +25,24 @@ struct DemoOptions {
   std::string home;
 };
 
-// One program of the demo, or one job of several ranks. A step makes it and hands it to DemoSession::Run,
+// One program of the demo, or one job of several ranks. A step creates it and passes it to DemoSession::Run,
 // which fills in log file and time limit.
 struct DemoRun {
   // Unique in the demo, such as "compare-stage2-ours-1".
   std::string label;
   LaunchPlan plan;
-  // Where the calls of its processes are put together; empty: they are not recorded.
+  // Path of the merged trace of the run's processes; empty: their calls are not recorded.
   std::string trace;
-  // Further files that it leaves. A run whose file is gone is not skipped.
+  // Other files that the run writes. A finished run is started again when one of its files is missing.
   std::vector<std::string> outputs;
 };
 
 // The steps share one session and run one after the other, on one thread. The folder belongs to one session
 // at a time.
 //
-// A demo starts some 250 jobs. One that fails is started once more; when it fails again the demo goes on
-// without it where it can, and says so in its result. What has finished is written down, so that a demo that
-// was killed goes on.
+// A demo starts about 250 jobs. A job that fails is started once more. If it fails again, the demo continues
+// without it where it can, and the result names the job. Finished runs are recorded in a journal, so that a
+// demo that was killed can continue.
 class DemoSession {
  public:
   // Creates the folder and finds the parts and the text. An error says what is missing and how to get it: a
@@ -57,7 +57,7 @@ class DemoSession {
   std::string Output(const std::string& file) const { return options_.output_dir + "/" + file; }
   const std::string& output_dir() const { return options_.output_dir; }
 
-  // Announces the step on standard error, with about how many seconds all that is left may take.
+  // Announces the step on standard error, with an estimate of the seconds that this and all later steps take.
   void BeginStep(const std::string& name, const std::string& sentence, double remaining_s);
   // Prints a line about progress within the step.
   void Say(const std::string& line) const;
@@ -68,7 +68,7 @@ class DemoSession {
   // nothing when an earlier process has finished the run. An error names step, log file and command; an
   // interrupt is kept for interrupted_by().
   Status Run(DemoRun run);
-  // Goes on without a run that the demo can do without: notes in the result that it is missing. After an
+  // Continues without a run that is not essential and notes in the result that it is missing. After an
   // interrupt it returns `error`, which ends the demo.
   Status GoOnWithout(const std::string& label, const Error& error);
   // Returns whether the run has finished, in this process or an earlier one.
@@ -94,7 +94,8 @@ class DemoSession {
   Installation installation_;
   std::string text_;
   DemoResult result_;
-  // Held as long as the session lives: another demo finds the folder taken.
+  // The lock of the output folder, held for the session's lifetime. Another demo that tries to use the folder
+  // fails.
   OwnFile lock_;
   std::optional<DemoJournal> journal_;
   // The key of the latest run.

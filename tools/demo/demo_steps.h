@@ -19,23 +19,22 @@
 
 namespace dynamiccl {
 
-// Which sizes the demo sweeps: those that the training runs really used, one for each size class.
-
-// Size class -> bytes that stand for it.
+// The sizes that the demo sweeps: those that occurred in the training runs, one in bytes for each size class.
 using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 
-// Reads the traces in the given order; the first size seen in a class stands for it. At most `limit` classes
+// Reads the traces in the given order; the first size seen in a class represents it. At most `limit` classes
 // of a collective are kept: those that carry the most bytes, and always the smallest and largest.
 Result<ObservedSizes> ObserveSizes(const std::vector<std::string>& traces, size_t limit);
 
-// Every third class of each collective, never the smallest or the largest: between sizes that the agents saw.
+// Selects every third class of each collective, but never the smallest or the largest: held-out sizes lie
+// between sizes that the agents saw.
 std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& sizes);
 
 // Paths of traces of stages 0 to 3: of the training shapes, for the agents, and of the held-out shape, for
 // the sizes to sweep.
 struct RecordedRuns {
   std::vector<std::string> training;
-  // By stage.
+  // Paths of traces by stage.
   std::vector<std::string> held_out;
 };
 // Trains every shape and stage and records the calls.
@@ -45,7 +44,7 @@ Result<RecordedRuns> RecordRuns(DemoSession& session);
 struct SweptConfigs {
   ObservedSizes sizes;
   std::map<Collective, std::set<SizeClass>> held_out_classes;
-  // Every topology and size.
+  // The measurements of every topology and size.
   MeasurementFile all;
   // File without the held-out classes and the held-out topology.
   std::string seen_path;
@@ -67,8 +66,8 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
 // Fills choices, decisions, fingerprints and recognition from the traces of CompareArms.
 Status JudgeChoices(DemoSession& session, const std::string& policy, const SweptConfigs& swept);
 
-// Runs the trainer for hundreds of steps in mode adaptive and beside it by default, on fabrics that NCCL's
-// cost model does and does not know. Fills whole_runs.
+// Runs the trainer for hundreds of steps in mode adaptive and, for comparison, by default, on fabrics that
+// NCCL's cost model does and does not know. Fills whole_runs.
 Status RunWhole(DemoSession& session);
 
 // Label of a compared run: "compare-stage2-ours-1".
@@ -78,9 +77,8 @@ inline constexpr const char* kDefaultArm = "default";
 inline constexpr const char* kOurArm = "ours";
 inline constexpr const char* kBestArm = "best of sweep";
 
-// The public trace of another job that the report shows beside the demo's own.
-
-// Fills result().imported from the first sample in traces/samples; nothing where the installation has none.
+// Fills result().imported, the public trace of another job that the report shows beside the demo's own, from
+// the first sample in traces/samples. Changes nothing where the installation has no samples.
 Status AddImportedSample(DemoSession& session);
 
 // Counts the calls of a recorded run by the stage that the structure agent recognised after each: index 0 to

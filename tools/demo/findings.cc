@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Null where the arm did not run.
+// The arm's step time in the stage; null where the arm did not run.
 const Timing* StepTime(const DemoResult& result, int stage, const std::string& arm) {
   for (const StepTimeRow& row : result.step_times) {
     if (row.stage == stage && row.arm == arm) return &row.milliseconds;
@@ -40,7 +40,7 @@ void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) 
   }
 }
 
-// Null where the run is missing.
+// The arm's whole run on the fabric; null where it is missing.
 const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric, const std::string& arm) {
   for (const WholeRunRow& row : result.whole_runs) {
     if (row.fabric == fabric && row.arm == arm) return &row;
@@ -48,7 +48,8 @@ const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric,
   return nullptr;
 }
 
-// One sentence for each fabric: the whole run and its end, beside what the defaults differ by.
+// Adds one sentence for each fabric: how mode adaptive compares with the default over the whole run and in
+// its last fifth, and how far two default runs differ.
 void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) {
   for (const WholeRunRow& usual : result.whole_runs) {
     if (usual.arm != kDefaultArm) continue;

@@ -19,7 +19,7 @@ namespace {
 struct KeyUse {
   uint64_t bytes = 0;
   int64_t calls = 0;
-  // By name: config and number of calls.
+  // Config and number of calls, by the config's name.
   std::map<std::string, std::pair<CollectiveConfig, int64_t>> choices;
 };
 using KeyUses = std::map<std::pair<Collective, SizeClass>, KeyUse>;

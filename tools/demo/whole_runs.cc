@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of the trainer in mode adaptive, beside NCCL's choice, on a fabric that is as NCCL's cost model
-// has it, on one that it cannot see, and on one that becomes so while the job runs.
+// Whole runs of the trainer in mode adaptive, compared with NCCL's own choice. They run on three kinds of
+// fabric: one that NCCL's cost model describes correctly, one that it does not, and one that changes from the
+// first kind to the second while the job runs.
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -15,9 +16,10 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kStage = 3;
-// Steps of a run that one point of its curve stands for.
+// Number of steps that one point of a curve summarises.
 constexpr size_t kStepsOfPoint = 10;
-// Steps at the begin of a run that count for nothing: processes start, memory is touched.
+// Steps at the beginning of a run that are left out, because processes start and touch memory for the first
+// time.
 constexpr size_t kStart = 5;
 // A small model, so that a run has hundreds of steps in seconds, of which communication is the larger part.
 constexpr TrainingShape kShape{.layers = 4,
@@ -94,8 +96,8 @@ Status RunFabric(DemoSession& session, const NamedFabric& fabric, const std::str
                                    {"adaptive again", adaptive},
                                    {"one channel", {.mode = "frozen", .rules = rules}},
                                    {"default again", {.mode = "observe"}}};
-  // A store of an earlier demo in this folder would give the first run what it is to find. A run whose store
-  // is gone is made again, so a demo that was killed loses one run by this.
+  // A site store that an earlier demo left in this folder would give the first run the result that it is to
+  // find itself. A run whose store was removed is repeated, so a demo that was killed loses one run.
   std::error_code ignored;
   std::filesystem::remove(store, ignored);
   for (size_t i = 0; i < arms.size(); ++i)

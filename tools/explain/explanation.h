@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a policy, or a rule over it, makes its choice for one call on one fabric: every config with what NCCL's
-// model and the policy's parts predict for it. `dynamiccl explain` prints it.
+// Explains why a policy, or a rule over it, makes its choice for one call on one fabric: lists every config
+// with the predictions of NCCL's model and of the policy's parts for it. `dynamiccl inspect` prints it.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@ namespace dynamiccl {
 // One config. Times are microseconds.
 struct ExplainedConfig {
   CollectiveConfig config;
-  // NCCL's cost model.
-  double estimate_us = 0;  // NCCL's cost model
-  // The policy's prediction.
+  // The estimate of NCCL's cost model.
+  double estimate_us = 0;
+  // The policy's predicted time.
   double predicted_us = 0;
   // Prediction of each network; their spread is the policy's uncertainty.
-  std::array<double, kEnsemble> networks_us{};  // each network's word; their spread is the policy's doubt
+  std::array<double, kEnsemble> networks_us{};
   // Prediction of the trees, in a policy that has them.
   std::optional<double> trees_us;
-  bool promised = false;  // every network and the trees promise the gate's gain
+  bool promised = false;  // every network and the trees predict at least the gate's gain
   // The input that lies outside of what training saw; empty: none.
   std::string outside;
 };
@@ -35,13 +35,13 @@ struct Explanation {
   // The config that NCCL would use.
   CollectiveConfig default_config;
   // The policy's choice.
-  ConfigChoice choice;  // the policy's
+  ConfigChoice choice;
   // Gain in percent that must be predicted before the policy leaves the default.
   double gate_percent = 0;
   // The input of the call or the fabric that lies outside of what training saw.
   std::string outside;
   // The rule that decides instead of the policy, if one matches.
-  std::optional<OverrideRule> rule;  // that decides in the policy's place
+  std::optional<OverrideRule> rule;
   // Least predicted time first; the default is among them.
   std::vector<ExplainedConfig> configs;
 };
@@ -50,9 +50,8 @@ struct Explanation {
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 
-// The fabric that policies are shown on where no measured one is named.
-
-// NVLink inside nodes and InfiniBand between them, with NCCL's constants for Hopper.
+// The fabric on which policies are shown where no measured one is named: NVLink inside nodes and InfiniBand
+// between them, with NCCL's constants for Hopper.
 MeasurementContext AssumedFabric(int n_ranks = 16, int n_nodes = 2);
 
 }  // namespace dynamiccl

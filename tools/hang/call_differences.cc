@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups the ranks by what they issued at each place (call number, index in the group). At the first place
-// with two groups, the calls that follow tell what went wrong: a call left out, an extra one, two swapped, or
-// simply another call.
+// Groups the ranks by the call that they issued at each place (call number, index in the group). At the first
+// place with two groups, the following calls show what went wrong: one rank left a call out, issued an extra
+// one, swapped two, or issued a different call.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// Calls after a difference that are compared, to distinguish a missing call from another call.
+// Number of calls after a difference that are compared to tell a missing call from a different one.
 constexpr size_t kLookahead = 8;
 
 using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
@@ -48,8 +48,8 @@ bool Alike(const JobCall& a, const JobCall& b) {
 
 using Alikeness = bool (*)(const JobCall&, const JobCall&);
 
-// Parties at `place` among the calls that `counts` accepts, largest first. The largest is taken to be right;
-// of two equal ones, that with the lower rank.
+// Groups the ranks by their call at `place`, among the calls that `counts` accepts, largest group first. The
+// largest group is taken to be right; of two equally large ones, the group with the lowest rank.
 std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
                              Alikeness alike) {
   std::vector<Party> parties;
@@ -156,7 +156,7 @@ HangFinding FindingOf(uint64_t id, const JobCommunicator& communicator, Place pl
   return finding;
 }
 
-// All places that some rank has, in program order, with the number of ranks.
+// All places at which some rank issued a call, in program order, and how many ranks did.
 std::map<Place, int> PlacesOf(const JobCommunicator& communicator) {
   std::map<Place, int> places;
   for (const auto& [rank, member] : communicator.members) {

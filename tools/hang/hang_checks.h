@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks of one communicator issued unlike calls.
+// Finds calls in which the ranks of one communicator differ.
 #pragma once
 
 #include <cstdint>
@@ -14,45 +14,40 @@ namespace dynamiccl {
 // "AllReduce of 4 MiB, Float32, Sum".
 std::string Describe(const JobCall& call);
 
-// The first call, in program order, that is not the same on all ranks that issued it: a finding of the kinds
-// Mismatch, SkippedCall, ExtraCall and SwappedCalls. Adds to `compared` the calls that at least two ranks
-// know.
+// Finds the first call, in program order, that is not the same on all ranks that issued it. The finding is a
+// Mismatch, SkippedCall, ExtraCall or SwappedCalls. Adds to `compared` the number of calls that at least two
+// ranks issued.
 std::optional<HangFinding> FirstUnlikeCall(uint64_t id, const JobCommunicator& communicator,
                                            uint64_t& compared);
-// The first call for which tuners of two ranks answered unlike. Adds to `compared` those that two answered.
+// Finds the first call for which the tuners of two ranks gave different answers. Adds to `compared` the
+// number of calls that at least two tuners answered.
 std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicator& communicator,
                                                uint64_t& compared);
 
-// Ranks that did not issue what others issued, and which of them the others wait for in the end.
-
-// Ranks that came to make a communicator with unlike ideas of its size.
+// Finds ranks that create one communicator with different numbers of ranks.
 std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator);
 
-// Who is waited for and waits for nobody: findings of the kinds AbsentFromBirth, Absent and Behind; where all
-// that are waited for wait themselves, a Cycle.
+// Finds ranks for which others wait while they wait for nobody: findings of the kinds AbsentFromBirth, Absent
+// and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
 std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 
-// For each communicator whose ranks are all in the same call, or have all returned from it while none of them
-// has ended: a finding of kind InsideLibrary for those in which at least one rank has not returned.
+// Looks at communicators whose ranks are all in the same call, or have returned from it without ending. Adds
+// a finding of kind InsideLibrary for each of them in which at least one rank has not returned.
 std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
-// Whether ranks issued their calls on two communicators in the same order.
-
-// Looks at the newest calls of processes that share two communicators. Returns the first two communicators on
-// which two processes issued the same two calls, one on each, in opposite orders. That is legal where the
-// calls can run side by side. On one stream, or where the device has no room for both, the ranks wait for
-// each other without end.
+// Compares the order in which ranks issued their newest calls on two communicators. Returns the first two
+// communicators on which two processes issued the same two calls, one on each, in opposite orders. This is
+// legal where the calls can run side by side. On one stream, or where the device has no room for both, the
+// ranks wait for each other forever.
 std::optional<HangFinding> UnlikeOrder(const JobCalls& job);
 
-// Sends without their receives, and the reverse.
-
-// NCCL pairs the n-th send from one rank to another with the n-th receive there. Only pairs of ranks whose
-// traces lost nothing are looked at: where a count begins is not known of the others.
+// Finds sends without their receives, and receives without their sends. NCCL pairs the n-th send from one
+// rank to another with the n-th receive there. Only pairs of ranks whose traces lost nothing are compared:
+// after a loss the count of earlier calls is unknown.
 std::optional<HangFinding> FirstUnmatchedTransfer(uint64_t id, const JobCommunicator& communicator);
 
-// Ranks as a reader wants them: "rank 3", "ranks 0 to 2, 5 and 7".
-
-// In any order; each is named once. "no rank" for none.
+// Formats ranks for a reader: "rank 3", "ranks 0 to 2, 5 and 7". Accepts the ranks in any order and names
+// each of them once; an empty list gives "no rank".
 std::string RankList(std::span<const int32_t> ranks);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a job stands still: what its ranks did differently, or which of them did not come.
+// Explains why a job stands still: where its ranks issued different calls, or which of them did not arrive at
+// a call.
 #pragma once
 
 #include <cstdint>
@@ -39,11 +40,12 @@ std::string_view Name(HangKind kind);
 struct HangFinding {
   HangKind kind = HangKind::kBehind;
   uint64_t communicator = 0;
-  // The first call concerned.
+  // Number of the first call that the finding is about.
   uint64_t call_number = 0;
-  // Responsible ranks, by their number in the communicator. Where ranks differ, these are the smaller part.
+  // Responsible ranks, by their number in the communicator. Where two groups of ranks differ, the smaller
+  // group is responsible.
   std::vector<int32_t> ranks;
-  // A sentence, then its details, one a line.
+  // A sentence, followed by its details, each on a line of its own.
   std::vector<std::string> text;
 };
 

@@ -67,7 +67,7 @@ class SectionTaker {
     (transfer ? member.transfers : member.collectives).push_back(CallOf(issued, clock_, order));
   }
 
-  // Adds a call, or a creation, that had not returned when the trace was read.
+  // Adds a call, or the creation of a communicator, that had not returned when the trace was read.
   void AddInside(const InsideView& inside) {
     if (inside.birth) {
       AddBirth(inside);
@@ -90,8 +90,8 @@ class SectionTaker {
     (IsTransfer(call.call.collective) ? member.transfers : member.collectives).push_back(call);
   }
 
-  // Finds the tuner's answer for a call that is not recorded yet: NCCL asks inside the library, before the
-  // call returns.
+  // Finds the tuner's answer for a call that is not recorded yet: NCCL asks the tuner inside the library,
+  // before the call returns and is recorded.
   void AddDecision(uint32_t communicator, JobCall& call) const {
     for (auto record = section_.records.rbegin(); record != section_.records.rend(); ++record) {
       if (record->kind != static_cast<uint16_t>(RecordKind::kDecision) ||
@@ -119,8 +119,8 @@ class SectionTaker {
     if (found != members_.end()) found->second->ended = true;
   }
 
-  // Sorts the calls: threads of one process may have recorded calls in another order than they were numbered
-  // in.
+  // Sorts the calls by number: threads of one process may record their calls in another order than NCCL
+  // numbered them.
   static void Settle(JobMember& member) {
     std::vector<JobCall>& calls = member.collectives;
     std::stable_sort(calls.begin(), calls.end(),
@@ -133,7 +133,7 @@ class SectionTaker {
   SectionCalls calls_;
   JobCalls& job_;
   size_t process_ = 0;
-  // By the section's own number of the communicator.
+  // Members by the number that this section gives to the communicator.
   std::map<uint32_t, JobMember*> members_;
 };
 

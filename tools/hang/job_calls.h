@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a job had issued on each communicator when their traces were read, side by side.
+// The calls that the processes of a job had issued on each communicator when their traces were read.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace dynamiccl {
 struct JobCall {
   CollectiveCall call;
   int32_t root_or_peer = -1;
-  // Real time in nanoseconds.
+  // Time of issue in nanoseconds of real time.
   int64_t issued_ns = 0;
   // Position among the calls of its process.
   uint64_t order = 0;
@@ -33,16 +33,17 @@ struct JobCall {
 struct JobMember {
   // Index into JobCalls::processes.
   size_t process = 0;
-  // The communicator was destroyed or aborted.
+  // True: the communicator was destroyed or aborted.
   bool ended = false;
-  // Ordered by (call number, index in group), without gaps as far back as the process remembers.
+  // Ordered by (call number, index in group). Old calls may be missing at the beginning, but there are no
+  // gaps after that.
   std::vector<JobCall> collectives;
   // Sends and receives in order of issue.
   std::vector<JobCall> transfers;
 
   // Number of the call after the last one issued.
   uint64_t next = 0;
-  // No record was lost.
+  // Whether the trace lost no record of the process.
   bool complete = true;
 
   // Whether the trace tells how far the rank has come.
@@ -58,14 +59,14 @@ struct JobBirth {
   size_t process = 0;
   int32_t rank = -1;
   int32_t n_ranks = 0;
-  // Real time in nanoseconds.
+  // Time of entry in nanoseconds of real time.
   int64_t since_ns = 0;
 };
 
 // A communicator as all traces together show it.
 struct JobCommunicator {
   int32_t n_ranks = 0;
-  // By rank in the communicator.
+  // Members by rank in the communicator.
   std::map<int32_t, JobMember> members;
   std::vector<JobBirth> births;
 };
@@ -76,22 +77,22 @@ struct JobProcess {
   int32_t rank = -1;
   int64_t process_id = 0;
   std::string host;
-  // The process ended in order.
+  // Whether the process ended in order.
   bool closed = false;
-  // Real time of its last record.
+  // Time of the process's last record in nanoseconds of real time.
   int64_t last_seen_ns = 0;
-  // Id of the communicator of the call, or creation, that had not returned; of the last thread that entered
-  // the library.
+  // Id of the communicator on which the process has an unfinished call or creation. When several threads are
+  // inside the library, it is that of the thread which entered last.
   std::optional<uint64_t> inside;
   bool inside_birth = false;
 };
 
-// All processes and communicators of a job. Fill it with Add, then hand it to DiagnoseHang.
+// All processes and communicators of a job. Fill it with Add, then pass it to DiagnoseHang.
 struct JobCalls {
   // Number of processes in the job; 0: unknown.
   int32_t world = 0;
   std::vector<JobProcess> processes;
-  // By id.
+  // Communicators by id.
   std::map<uint64_t, JobCommunicator> communicators;
 
   // Adds the section as a further process.

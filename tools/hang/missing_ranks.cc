@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares how far the ranks of each communicator have come. Whoever is ahead waits for whoever is behind; a
-// rank that is behind but waits elsewhere is not to blame.
+// Compares how far the ranks of each communicator have come. Ranks that are ahead wait for those that are
+// behind. A rank that is behind because it waits on another communicator is not to blame.
 #include "tools/hang/hang_checks.h"
 
 #include <fmt/format.h>
@@ -13,16 +13,16 @@
 namespace dynamiccl {
 namespace {
 
-// How far one communicator's ranks have come.
+// How far the ranks of one communicator have come.
 struct Standing {
   uint64_t id = 0;
   // One past the last call that any rank issued.
   uint64_t furthest = 0;
   // Ranks that issued the last call.
   std::vector<int32_t> ahead;
-  // Ranks that did not, furthest behind first.
+  // Ranks that did not issue the last call, furthest behind first.
   std::vector<int32_t> behind;
-  // The call that the ranks furthest behind did not issue; everybody who issued it waits for them.
+  // The first call that the ranks furthest behind did not issue. Every rank that issued it waits for them.
   uint64_t missing = 0;
   // Ranks without a trace.
   std::vector<int32_t> absent;
@@ -60,8 +60,8 @@ std::string ProcessText(const JobProcess& process) {
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
-// Says what a rank that is behind does instead, after "; "; empty for a file of another tool, which does not
-// tell where the process was.
+// Describes what a rank that is behind does instead, after "; ". Empty for a file of another tool, which does
+// not show where the process was.
 std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
   const JobProcess& process = job.processes[member.process];
   if (process.process_id == 0) return "";
@@ -83,7 +83,7 @@ int64_t NewestCall(const JobCommunicator& communicator) {
   return newest;
 }
 
-// One line about a rank that is behind: how far it came, when it was last seen, and where it is.
+// Describes a rank that is behind in one line: how far it came, when it was last seen, and where it is.
 std::string BehindText(const JobCalls& job, uint64_t id, const JobCommunicator& communicator, int32_t rank) {
   const JobMember& member = communicator.members.at(rank);
   std::string text = fmt::format("rank {}{}", rank, ProcessText(job.processes[member.process]));
@@ -124,7 +124,8 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   return finding;
 }
 
-// Processes that wait for another one: each issued a call that a rank of the communicator did not.
+// Processes that wait for another one: they issued a call on some communicator that another of its ranks has
+// not issued.
 std::set<size_t> Waiting(const JobCalls& job, const std::vector<Standing>& standings) {
   std::set<size_t> waiting;
   for (const Standing& standing : standings) {
@@ -209,7 +210,7 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
     Standing standing = StandingOf(id, communicator);
     if (!standing.behind.empty() || !standing.absent.empty()) standings.push_back(std::move(standing));
   }
-  // A process that waits in the creation of a communicator is behind elsewhere for that reason.
+  // A process that waits in the creation of a communicator has a reason to be behind on other communicators.
   std::set<size_t> waiting = Waiting(job, standings);
   for (size_t i = 0; i < job.processes.size(); ++i) {
     if (job.processes[i].inside_birth) waiting.insert(i);

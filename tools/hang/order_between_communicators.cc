@@ -9,13 +9,13 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of each rank on each communicator that are compared; the comparison is quadratic in it.
+// Number of the newest calls of each rank and communicator that are compared. The cost grows with its square.
 constexpr uint64_t kNewestCalls = 16;
 
 // A process's view of two communicators to which it belongs. `rank` is its rank in the first.
 struct OnBoth {
   size_t process = 0;
-  int32_t rank = 0;  // in the first
+  int32_t rank = 0;  // in the first communicator
   const JobMember* first = nullptr;
   const JobMember* second = nullptr;
 };

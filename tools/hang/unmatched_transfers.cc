@@ -17,7 +17,7 @@ struct Transfers {
   std::vector<const JobCall*> receives;
 };
 
-// By (from, to).
+// Transfers by (sender, receiver).
 std::map<std::pair<int32_t, int32_t>, Transfers> TransfersOf(const JobCommunicator& communicator) {
   std::map<std::pair<int32_t, int32_t>, Transfers> pairs;
   for (const auto& [rank, member] : communicator.members) {

@@ -46,9 +46,8 @@ Result<std::string> PolicyFileOf(const Installation& installation, const std::st
 // The shipped policy of the installation that this program belongs to; empty without one.
 std::string ShippedPolicy();
 
-// Where the scripts of tools/setup keep what they fetched for this user.
-
-// dynamiccl in $XDG_CACHE_HOME, or in ~/.cache where that is not set. Need not exist.
+// Folder in which the scripts of tools/setup keep the files that they fetched for this user:
+// $XDG_CACHE_HOME/dynamiccl, or ~/.cache/dynamiccl where the variable is not set. It need not exist.
 std::filesystem::path CacheFolder();
 
 }  // namespace dynamiccl

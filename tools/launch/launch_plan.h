@@ -23,7 +23,7 @@ struct LaunchPlan {
   // Number of ranks to start with torchrun's variables. 0 starts the command once with the environment as it
   // stands: the command is then a launcher of its own, such as torchrun or mpirun.
   int n_ranks = 0;
-  // Variables for every process, set over those of this process.
+  // Variables for every process; they override those of this process.
   EnvironmentChanges environment;
   // File to which all ranks append standard output and error. Empty: they inherit ours.
   std::string output_path;
@@ -33,8 +33,8 @@ struct LaunchPlan {
   std::chrono::milliseconds time_limit{0};
 };
 
-// How DynamICCL is loaded into the processes of a plan. An empty text leaves the variable of that setting as
-// the user's environment has it.
+// How DynamICCL is loaded into the processes of a plan. An empty text keeps the value of the setting's
+// variable in the user's environment.
 struct RuntimeOptions {
   // Value of DYNAMICCL_MODE: off, observe, frozen or adaptive.
   std::string mode;

@@ -113,7 +113,7 @@ void Job::Reap() {
   }
 }
 
-// Records how a child ended. The first failure that the launcher did not cause ends the job.
+// Records how a child ended. The first failure that was not caused by the launcher ends the job.
 void Job::Ended(Child& child, int wait_status) {
   child.running = false;
   child.outcome.ended_by_us = ending_;
@@ -160,7 +160,8 @@ int64_t Job::NextDeadline() const {
   return limit_ns == 0 || ending_ ? 0 : started_ns_ + limit_ns;
 }
 
-// Acts on a deadline that has passed: SIGKILL after the grace period, else the start of the end at the limit.
+// Acts on a deadline that has passed: sends SIGKILL after the grace period, or begins to end the job at the
+// time limit.
 void Job::CheckDeadlines(int64_t now) {
   const int64_t deadline = NextDeadline();
   if (deadline == 0 || now < deadline || !AnyRunning()) return;

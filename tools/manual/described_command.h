@@ -14,7 +14,7 @@ namespace dynamiccl {
 struct DescribedOption {
   std::vector<std::string> names;  // "-o", "--output"; a positional argument's one name is without dashes
   // Placeholder such as "PATH"; empty for a flag.
-  std::string value;  // "PATH"; empty for a flag
+  std::string value;
   // All values, where the option lists them.
   std::vector<std::string> choices;
   std::string sentence;
@@ -26,13 +26,13 @@ struct DescribedOption {
 
 // A command or one of its actions.
 struct DescribedCommand {
-  // For example "trace import".
-  std::string name;  // "trace import"
+  // Full name of the command, for example "trace import".
+  std::string name;
   std::string sentence;
   std::vector<std::string> examples;
   std::vector<DescribedOption> options;
   // Subcommands: "trace import" is one of "trace".
-  std::vector<DescribedCommand> actions;  // "trace import" of "trace"
+  std::vector<DescribedCommand> actions;
   std::string footer;
 };
 
@@ -44,12 +44,12 @@ std::vector<DescribedCommand> DescribeCommands();
 // dynamiccl.1: what the program is, every command, exit codes, environment, files.
 std::string ManPageOfProgram(const std::vector<DescribedCommand>& commands);
 
-// dynamiccl-NAME.1
+// The page dynamiccl-NAME.1 of one command.
 std::string ManPageOf(const DescribedCommand& command);
 
-// What makes a shell complete `dynamiccl`: commands, actions, options, listed values, else files.
-
-// `shell`: bash, zsh or fish; another name is an error that lists these.
+// The completion script for `shell`, which is bash, zsh or fish; for any other name the error lists these
+// three. The script offers commands, actions and options. After an option it offers the option's listed
+// values, or else file names.
 Result<std::string> CompletionScript(const std::string& shell, const std::vector<DescribedCommand>& commands);
 
 }  // namespace dynamiccl

@@ -45,7 +45,7 @@ std::string TimeText(const Timing& timing) {
   return fmt::format("{:.2f} ms ({:.2f} to {:.2f})", timing.median, timing.low, timing.high);
 }
 
-// Writes the sentence that a reader takes away. A negative percentage means that ours takes less time.
+// Writes the main sentence of the result. A negative percentage means that ours takes less time.
 std::string VerdictText(const PilotResult& result) {
   const Timing by_default = result.DefaultTiming(), ours = result.OursTiming();
   if (result.rounds.empty() && !result.headroom_missing.empty())
@@ -63,7 +63,8 @@ std::string VerdictText(const PilotResult& result) {
   return fmt::format("With ours it is {} ({:+.1f} %); {}.", Name(result.Verdict()), percent, noise);
 }
 
-// Returns the lines that text and HTML have in common. The coverage's is empty where no call was recorded.
+// Returns the lines that text and HTML have in common. The line about coverage is empty when no call was
+// recorded.
 std::vector<std::string> Lines(const PilotResult& result) {
   std::vector<std::string> lines = {Describe(result.observed.coverage)};
   const char* const what = result.steps_marked ? "a marked step" : "the run, from its first call to its last";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot found: as text, as JSON, and as one HTML file to keep or send. docs/pilot.md describes pilots.
+// The result of a pilot: as text, as JSON, and as one HTML file to keep or send. docs/pilot.md describes
+// pilots.
 #pragma once
 
 #include <string>
@@ -38,10 +39,10 @@ struct PilotResult {
   std::vector<PilotRound> rounds;
   // Output of `dynamiccl replay --compare --json`; null without it.
   Json headroom;
-  // Why there is no headroom.
+  // Why `headroom` is null; empty where it is not.
   std::string headroom_missing;
 
-  // Both default runs of each round.
+  // Times of both default runs of each round.
   Timing DefaultTiming() const;
   Timing OursTiming() const;
   // |first default / second default - 1|, of the medians.
@@ -52,7 +53,7 @@ struct PilotResult {
 
 // The result for people, a few lines.
 std::string Describe(const PilotResult& result);
-// Schema 1.
+// Writes the result as JSON, schema 1.
 Json ToJson(const PilotResult& result);
 // One HTML file; `trace` is the trace of the observed run.
 std::string RenderPilot(const PilotResult& result, const NamedTrace& trace);

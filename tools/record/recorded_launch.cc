@@ -80,7 +80,8 @@ Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string&
   const Result<Trace> merged = MergeParts(output, launch.warning);
   if (!merged) {
     RemoveParts(output);
-    // A job that failed before its first call leaves nothing to merge: its own failure is what counts.
+    // A job that failed before its first call leaves nothing to merge; the job's own failure is reported
+    // instead.
     if (!launch.outcome.ok()) return launch;
     return tl::unexpected<Error>(merged.error());
   }

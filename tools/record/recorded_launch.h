@@ -21,7 +21,7 @@ struct RecordedLaunch {
   uint64_t lost = 0;
   // Size of the merged file.
   uint64_t bytes = 0;
-  // Which calls of the first process a policy can choose for (tools/report/coverage_ledger.h).
+  // Which of the first process's calls a policy can choose for (tools/report/coverage_ledger.h).
   CoverageLedger coverage;
   // One line when a part could not be read or the ranks' records contradict each other; else empty.
   std::string warning;

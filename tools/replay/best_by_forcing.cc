@@ -15,7 +15,7 @@ namespace {
 // Share by which a config must be faster than the default.
 constexpr double kLeastGain = 0.03;
 
-// CollNet algorithms run on switches that sum.
+// CollNet algorithms need switches that reduce data.
 bool NeedsSwitches(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }

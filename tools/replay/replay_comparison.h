@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same replay under several choosers in turns: default, ours, best. A disturbance of the machine hits all
-// of them, and each round begins with another one.
+// Compares replays of the same trace under several choosers: default, ours, best. The choosers take turns and
+// each round begins with another one, so that a disturbance of the machine affects all of them.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,19 @@
 
 namespace dynamiccl {
 
-// One chooser. With all texts empty NCCL chooses by itself, and nothing of DynamICCL is loaded.
+// Who chooses the configs in a replay. With all texts empty NCCL chooses by itself, and DynamICCL is not
+// loaded.
 struct ReplayArm {
   std::string name;
   std::string policy;
   std::string rules;
   std::string mode;
-  // In the simulator: take the cheapest path, whatever rules and policy say.
+  // In the simulator: choose the cheapest path, whatever rules and policy say.
   bool cheapest = false;
 };
 
-// Name of an arm that is the default once more. How far it lies from the default is the noise: no other arm's
-// difference counts that is smaller.
+// Name of a second arm with the default settings. Its difference from the default is the noise: a difference
+// of another arm counts only if it is larger.
 inline constexpr const char* kDefaultAgain = "again";
 
 // One replay of the whole plan.
@@ -33,28 +34,29 @@ struct ArmRun {
   // OperationText of what rank 0 issued.
   std::string operations;
   double wall_us = 0;
-  // By group of the plan.
+  // Microseconds by group of the plan.
   std::vector<double> group_us;
-  // Elements checked.
+  // Number of elements that were checked.
   uint64_t checked = 0;
   uint64_t wrong = 0;
-  // By call of the plan; only the simulator knows them.
+  // Configs by call of the plan; only the simulator knows them.
   std::vector<CollectiveConfig> configs;
 };
 using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
 
 // Time of one row under one arm.
 struct ComparedTime {
-  // Over the rounds.
+  // Time of one call, over the rounds.
   Timing us_per_call;
-  std::string config;  // of the row's calls, as choice_comparison.h names it, empty where nobody says
+  // Config of the row's calls, as choice_comparison.h names it; empty where it is not known.
+  std::string config;
 };
 
 // One key of the trace under all arms.
 struct ComparedRow {
-  // Key, calls, bytes and recorded times. The replayed times in it are those of one run and not used.
+  // Key, calls, bytes and recorded times. The replayed times in it come from one run and are not used.
   ReplayRow what;
-  // By arm.
+  // Times by arm.
   std::vector<ComparedTime> times;
 };
 
@@ -78,23 +80,24 @@ struct ReplayComparison {
 Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vector<ReplayArm>& arms,
                                         int rounds, const RunArm& run);
 
-// Schema 1; docs/replay.md has the fields.
+// Writes the comparison as JSON, schema 1 (docs/replay.md describes the fields).
 Json ToJson(const ReplayComparison& comparison);
-// A table for people: the times of all arms, and each arm's difference from the first in percent; "~" where
-// the quartiles of the rounds overlap, the arm leaves the row to NCCL, or kDefaultAgain differs by as much.
+// A table for people: the times of all arms, and each arm's difference from the first in percent. The
+// difference is "~" where the quartiles of the rounds overlap, where the arm leaves the row to NCCL, or where
+// kDefaultAgain differs from the default by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
-// The best config of each (collective, size class) of a trace, found by replaying it under each of them.
-
-// What is forced in turn: every (algorithm, protocol) that NCCL has for a collective of the plan, with NCCL's
-// channels. CollNet is left out: it needs switches that sum.
+// The configs to force, one after the other: every (algorithm, protocol) that NCCL has for a collective of
+// the plan, with NCCL's number of channels. CollNet is left out: it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 
-// The config as rules (docs/formats/override_rules.md) for every size of every collective that has it.
+// Rules (docs/formats/override_rules.md) that force the config for every size of every collective that has
+// it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// Rules for the best. `comparison`'s arms are the default, then `forced`. A config must be 3 % faster than
-// the default, or NCCL is left alone: the fastest of many noisy times is always faster than the first.
+// Rules with the fastest config of each key. The arms of `comparison` are the default, then those of `forced`
+// in order. A config must be 3 % faster than the default, else NCCL keeps the choice: the smallest of many
+// noisy times is always smaller than the first.
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
 
 }  // namespace dynamiccl

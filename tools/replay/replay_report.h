@@ -20,7 +20,7 @@ struct ReplayReport {
   // OperationHash by rank, rank 0's first. Over a library only rank 0's is known.
   std::vector<std::string> operations;
   double wall_us = 0;
-  // Elements checked.
+  // Number of elements that were checked.
   uint64_t checked = 0;
   uint64_t wrong = 0;
   std::vector<std::string> notes;

@@ -16,8 +16,9 @@ namespace dynamiccl {
 struct ReplayOptions {
   // True: issue at the recorded times, counted from the first call. False: as fast as possible.
   bool paced = false;
-  // How often the whole plan runs; each pass waits for the one before. The first of several passes is not
-  // timed: it touches buffers for the first time, and NCCL's offers are not yet exchanged between ranks.
+  // Number of times that the whole plan runs; each pass waits for the one before. With several passes the
+  // first is not timed: it touches the buffers for the first time, and the ranks have not exchanged NCCL's
+  // offers yet.
   int passes = 1;
   // Fill and verify the data of every collective. Calls then run one group at a time.
   bool check = false;
@@ -25,9 +26,9 @@ struct ReplayOptions {
 
 // Times of this rank, in microseconds.
 struct ReplayResult {
-  // By group of the plan: time in the stream, median of the passes.
+  // For each group of the plan its time in the stream, as the median of the passes.
   std::vector<double> group_us;
-  // Elements verified.
+  // Number of elements that were verified.
   uint64_t checked = 0;
   uint64_t wrong = 0;
   // Median time of a pass.
@@ -46,8 +47,8 @@ class ReplaySession {
 
   const RankPlace& place() const { return place_; }
   const NcclLibrary& library() const { return library_; }
-  // Runs the plan; call it once. The job's communicator carries no call itself, so that a recording of the
-  // replay has only the trace's calls.
+  // Runs the plan; call it once. The communicator of the whole job carries no call itself, so that a
+  // recording of the replay has only the trace's calls.
   Result<ReplayResult> Run(const ReplayPlan& plan, const ReplayOptions& options);
 
  private:

@@ -25,7 +25,7 @@ struct SimulatedReplay {
   ReplayPlan plan;
   // Configs of its calls, in the plan's order.
   std::vector<CollectiveConfig> configs;
-  // By group of the plan: time in the stream.
+  // For each group of the plan its time in the stream.
   std::vector<double> group_us;
   // OperationHash of what each rank issued.
   std::vector<uint64_t> operations;
@@ -33,7 +33,8 @@ struct SimulatedReplay {
   double wall_us = 0;
 };
 
-// Errors of PlanReplay, and kUnsupported for a call for which the system has no path.
+// Replays the trace in the simulator. Returns errors of PlanReplay, and kUnsupported for a call for which the
+// system has no path.
 Result<SimulatedReplay> ReplayInSimulator(const Trace& trace, const NamedSystem& system,
                                           const TraceJobOptions& options);
 

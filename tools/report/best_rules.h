@@ -19,9 +19,8 @@ std::string RuleLine(Collective collective, uint64_t from, uint64_t to, const Co
 // One rule for all sizes of one size class.
 std::string RuleLine(Collective collective, SizeClass size_class, const CollectiveConfig& config);
 
-// A rules file with one line for each cell of `topology`, which forces the cell's fastest row (BestOf). Where
-// that row is the library's default, the line forces the config that the library used; a cell without a known
-// config gets no line.
+// A rules file with one line for each cell of `topology`. The line forces the config of the cell's fastest
+// row (BestOf), also where that row is the library's default. A cell without a known config gets no line.
 std::string BestRulesOf(std::span<const SweepCell> cells, const std::string& topology);
 
 }  // namespace dynamiccl

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Which repeats count.
+// Which half of the repeats is used.
 enum class Half { kPicking, kTiming };
 
 // Summary of one half: even repeats pick, odd repeats time. A single repeat serves both.
@@ -29,7 +29,7 @@ TimedConfig Timed(const Measurement& row) {
   return {row.config, TimingOf(row, Half::kTiming)};
 }
 
-// The row that the library chose by itself, or null.
+// The row with the library's own choice; null if the sweep did not measure it.
 const Measurement* DefaultRow(const SweepCell& cell) {
   const auto row =
       std::find_if(cell.rows.begin(), cell.rows.end(), [](const Measurement* m) { return m->is_default; });

@@ -22,7 +22,7 @@ struct SweepCell {
   std::string topology;
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
-  std::vector<const Measurement*> rows;  // into the file that CellsOf was given
+  std::vector<const Measurement*> rows;  // pointers into the file that CellsOf was given
 };
 
 // The cells of `file` in the order of first appearance. `file` must outlive them.
@@ -50,10 +50,9 @@ std::string Name(const CollectiveConfig& config);
 // Default and best of every cell (docs/formats/report.md, `measurements`).
 Json CellsJson(const MeasurementFile& file);
 
-// Which topology of a measurement file counts where only one can.
-
-// `wanted`, or where that is empty the only topology of the cells. kInvalidArgument: there is none of that
-// name, or no only one; `source` stands in the message.
+// Selects the topology for functions that need exactly one. Returns `wanted`; where that is empty, the only
+// topology of the cells. kInvalidArgument when no cell has that topology, or when `wanted` is empty and the
+// cells have several; the message names `source`.
 Result<std::string> OneTopology(const std::vector<SweepCell>& cells, const std::string& wanted,
                                 const std::string& source);
 

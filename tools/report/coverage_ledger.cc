@@ -15,10 +15,10 @@
 namespace dynamiccl {
 namespace {
 
-// From this share on a whole per cent prints as 100.
+// From this share on a whole percentage would print as 100.
 constexpr double kPrintsAsAll = 0.995;
 
-// Calls of one kind take alike.
+// Calls that are expected to take equally long: those of one communicator, collective and size.
 struct CallKind {
   uint32_t communicator = 0;
   Collective collective = Collective::kAllReduce;
@@ -71,7 +71,7 @@ const char* UnitOf(const CoverageLedger& ledger) {
 struct ShareKey {
   uint32_t communicator = 0;
   Collective collective = Collective::kAllReduce;
-  uint64_t least_bytes = 0;  // of the size class
+  uint64_t least_bytes = 0;  // smallest size of the size class
   friend auto operator<=>(const ShareKey&, const ShareKey&) = default;
 };
 
@@ -87,8 +87,7 @@ std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
 
 void AddExposed(const TraceCall& call, double ns, const std::map<ShareKey, double>& shares,
                 ExposedTime& exposed) {
-  // NCCL asks one question for several calls of a group, so the keys of its shares are not those of the
-  // calls.
+  // NCCL asks one question about several calls of a group, so the guard's keys do not match such calls.
   if (call.issued.coverage != Coverage::kTunable || ns <= 0 || call.issued.call.group_size > 1) return;
   const CollectiveCall& issued = call.issued.call;
   const auto share =

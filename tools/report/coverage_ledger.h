@@ -22,7 +22,8 @@ struct CoveredCalls {
   double ns = 0;
 };
 
-// How much of the communication time that a tuner could change is exposed: the program waits for it.
+// The communication time that a tuner could change, and the part of it that is exposed: the program waits for
+// these calls.
 struct ExposedTime {
   // Time of calls whose key has a measured share of exposed time.
   double known_ns = 0;
@@ -41,8 +42,8 @@ struct CoverageLedger {
 };
 
 // The ledger of one process. A call that was not timed gets the mean of the timed calls of its communicator,
-// collective and bytes; when there are none it counts with no time. A key that was recognised in several
-// roles has the mean of their shares.
+// collective and bytes; when there are none it counts without time. A key that was recognised in several
+// roles gets the mean of their shares.
 CoverageLedger LedgerOf(const SectionCalls& section);
 
 // One line such as "tunable 96.0 % of the communication time; pinned 3.0 %, point_to_point 1.0 %", largest

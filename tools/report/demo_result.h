@@ -41,7 +41,7 @@ struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  // Median step of each run.
+  // The median step time of each run.
   std::vector<double> samples_ms;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms)
@@ -65,14 +65,15 @@ struct LossRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
-// A whole run of the trainer on one fabric: "default", "adaptive" from nothing, "adaptive again" with what
-// the first one left, "one channel" for all calls, and "default again".
+// A whole run of the trainer on one fabric. The arms are "default", "adaptive" without prior knowledge,
+// "adaptive again" with the site store that "adaptive" left, "one channel" for all calls, and "default
+// again".
 struct WholeRunRow {
   std::string fabric;
   std::string arm;
   int steps = 0;
-  double mean_ms = 0;  // of a step, the first five left out
-  double end_ms = 0;   // median of the last fifth
+  double mean_ms = 0;  // mean time of a step; the first five are left out
+  double end_ms = 0;   // median of the last fifth of the steps
   // Medians of ten steps each, from the first one on.
   std::vector<double> curve_ms;
 };
@@ -125,7 +126,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NamedText, name, text)
 // reads it.
 struct DemoResult {
   int schema = 1;
-  // ISO 8601, UTC.
+  // Time of creation in ISO 8601, UTC.
   std::string created;
   bool quick = false;
   // Sentences for the reader, wins and losses alike.
@@ -151,7 +152,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, qui
 
 // Reads demo.json. A file that is not JSON or not of schema 1 is an error (kCorrupt).
 Result<DemoResult> ReadDemoResult(const std::string& path);
-// Replaces the file in one step.
+// Writes demo.json. The file is replaced in one step.
 Status WriteDemoResult(const std::string& path, const DemoResult& result);
 
 }  // namespace dynamiccl

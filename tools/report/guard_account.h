@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guard of a run did and what that cost, from the metrics that its processes left
-// (docs/telemetry.md). The reason of each table version comes from the job's log.
+// Actions and costs of a run's guard, from the metrics that the run's processes left (docs/telemetry.md). The
+// reason of each table version comes from the job's log.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct GuardAccount {
   std::map<std::string, double> versions;
   // Proposed versions to which the ranks did not agree.
   double failed_versions = 0;
-  // Calls that came faster than the guard reads its feed, so that it never saw them.
+  // Calls that the guard never saw, because they came faster than it reads its feed.
   double calls_lost = 0;
   // Estimated cost of trials and of timing calls.
   double probing_s = 0;
   // Time of guarded calls by criticality.
   std::map<std::string, double> guarded_s;
-  // Host time spent on taking times.
+  // Host time that the measuring of call times took.
   double timing_s = 0;
   // Records that the traces lost.
   double records_lost = 0;

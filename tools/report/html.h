@@ -14,7 +14,7 @@ std::string EscapeHtml(std::string_view text);
 
 struct HtmlColumn {
   std::string title;
-  // Numbers are right-aligned.
+  // Whether the column holds numbers, which are right-aligned.
   bool is_number = false;
 };
 

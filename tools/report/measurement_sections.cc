@@ -52,7 +52,7 @@ std::string Chart(const std::string& collective, Curves& curves) {
   return SizeTimeChart(collective, series);
 }
 
-// The table's row for one cell.
+// The texts of one cell's row in the table.
 std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_default,
                                const TimedConfig& best) {
   const double saved = by_default.microseconds.median > 0

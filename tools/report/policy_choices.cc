@@ -12,7 +12,7 @@ namespace {
 // Range of the sizes, in bytes.
 constexpr uint64_t kSmallest = 1 << 10;
 constexpr uint64_t kLargest = 64 << 20;
-// GPUs of one HGX node.
+// Number of GPUs in one HGX node.
 constexpr int kRanksOfNode = 8;
 constexpr int kMaxRanks = 1024;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy would choose over sizes, on fabrics that were measured or that model a cluster.
+// The choices of a policy for a range of sizes, on fabrics that were measured or that model a cluster.
 #pragma once
 
 #include <string>
@@ -22,10 +22,11 @@ struct PolicyChoice {
   ConfigChoice choice;
 };
 
-// The answers on `fabric` for every tunable collective and for 1 KiB to 64 MiB in octaves.
+// The policy's answers on `fabric` for every tunable collective and for sizes from 1 KiB to 64 MiB in
+// octaves.
 std::vector<PolicyChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric);
 
-// The reason in words, for example "outside of what training saw".
+// The reason as text, for example "outside of what training saw".
 const char* ReasonText(ChoiceReason reason);
 
 // Two nodes of eight ranks with NCCL's constants for Hopper. It serves where no measured fabric is named.

@@ -26,8 +26,8 @@ Status ReadMetrics(const std::string& path, ReportInputs& inputs) {
 Status ReadLog(const std::string& path, ReportInputs& inputs) {
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
   for (const auto& [version, reason] : VersionReasons(text))
-    // Traces hold the low 8 bits of a version.
-    inputs.version_reasons.try_emplace(version & 0xff, reason);  // as traces hold versions
+    // Traces hold only the low 8 bits of a version.
+    inputs.version_reasons.try_emplace(version & 0xff, reason);
   return {};
 }
 

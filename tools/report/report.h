@@ -24,7 +24,8 @@ namespace dynamiccl {
 struct NamedTrace {
   std::string path;
   Trace trace;
-  // The policy whose LSTM says what the calls are for; empty: the program does (recognised_labels.h).
+  // The policy whose LSTM recognised the calls' purposes; empty: the program labelled them
+  // (recognised_labels.h).
   std::string recognised_by;
 };
 // A measurement file and its path.
@@ -46,7 +47,8 @@ struct ReportInputs {
   std::vector<NamedMeasurements> measurements;
   // Metrics of all processes of the job.
   std::vector<MetricLine> metrics;
-  // Reasons of table versions from the job's log, by the version's low 8 bits: traces hold no more of it.
+  // Reasons of table versions from the job's log, by the version's low 8 bits, because traces hold only
+  // these.
   std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
   // Topology of the sweeps that is the runs' fabric. Empty: every topology with the run's ranks and nodes.
@@ -57,7 +59,7 @@ struct ReportInputs {
 // .measurements, .prom, .log or .dcpolicy. Any other name, and a file that cannot be read, is an error.
 Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
 
-// The HTML file.
+// Renders the report as one HTML file.
 std::string RenderReport(const ReportInputs& inputs);
 // The same numbers as JSON (docs/formats/report.md).
 Json ReportJson(const ReportInputs& inputs);

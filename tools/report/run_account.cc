@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// The key of a call. A communicator that the trace does not describe counts as one node.
+// The key of a call. A communicator without a record in the trace is assumed to span one node.
 RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   const CollectiveCall& issued = call.issued.call;
   const auto info = section.communicators.find(call.communicator);
@@ -45,8 +45,8 @@ void CountDecision(const DecisionView& decision, RunKeyAccount& account) {
   if (!OnlyTried(decision.decided_by)) account.choice = decision.config;
 }
 
-// Files a timed call under the default or under ours. Without a tuner every call is NCCL's own; the time of a
-// trial belongs to neither.
+// Adds a timed call to the default's times or to ours. Without a tuner every call is NCCL's own choice. The
+// time of a trial belongs to neither.
 void CountTime(const TraceCall& call, KeyTimes& key) {
   if (call.issued.duration_ns < 0) return;
   const double microseconds = static_cast<double>(call.issued.duration_ns) * 1e-3;
@@ -56,15 +56,15 @@ void CountTime(const TraceCall& call, KeyTimes& key) {
     key.ours_us.push_back(microseconds);
 }
 
-// Finds the changes of table versions. VersionsOf owns one on its stack and gives it the calls in order.
+// Finds the changes of table versions. VersionsOf creates one on its stack and passes it the calls in order.
 class VersionList {
  public:
   explicit VersionList(const SectionCalls& section) : section_(section) {
     if (!section.calls.empty()) begin_ns_ = section.calls.front().issued.issued_ns;
   }
 
-  // Notes a new version when the call's communicator has another than before. A config that the user pinned
-  // is not from a table.
+  // Records a new version when the version of the call's communicator differs from the one before. A call
+  // whose config the user pinned has no version.
   void Take(const TraceCall& call) {
     if (!call.decision || call.decision->decided_by == DecidedBy::kUserPin) return;
     const uint8_t version = call.decision->table_version;
@@ -97,7 +97,7 @@ class VersionList {
 
   const SectionCalls& section_;
   int64_t begin_ns_ = 0;
-  // Version by communicator.
+  // Current version of each communicator.
   std::map<uint32_t, uint8_t> current_;
   // Index into versions_ of the communicator's latest change.
   std::map<uint32_t, size_t> latest_;

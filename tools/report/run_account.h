@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorded run did, in the numbers that its report shows: by key, by ZeRO stage and by table version.
-// All functions read the first process of a trace, since all ranks issue the same collectives and decide
-// alike.
+// The numbers of a recorded run that its report shows: by key, by ZeRO stage and by table version. All
+// functions read the first process of a trace, since all ranks issue the same collectives and make the same
+// decisions.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct RunKey {
   int n_ranks = 0;
   int n_nodes = 0;
   Collective collective = Collective::kAllReduce;
-  // NCCL's total.
+  // NCCL's total bytes of one call.
   uint64_t bytes = 0;
 
   friend auto operator<=>(const RunKey&, const RunKey&) = default;
@@ -41,9 +41,9 @@ struct RunKeyAccount {
   std::vector<std::pair<CollectiveConfig, int64_t>> configs;
   // The last answer that was neither a trial nor a sample.
   CollectiveConfig choice;
-  // Timed calls that were left to NCCL, samples among them; microseconds.
+  // Times of calls that were left to NCCL, samples included; microseconds.
   Timing default_us;
-  // Timed calls at a choice that was not a trial; microseconds.
+  // Times of calls with a choice of ours, trials not included; microseconds.
   Timing ours_us;
 
   // Whether NCCL asked a tuner about any of these calls.

@@ -31,7 +31,8 @@ const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::str
   return near ? nearest : nullptr;
 }
 
-// All answers and their numbers of calls. Calls for which NCCL asked no tuner are its own choices.
+// All answers and the number of calls that got each. Calls for which NCCL asked no tuner count as NCCL's own
+// choice.
 std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount& account) {
   auto configs = account.configs;
   int64_t asked = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run's choices cost compared with the best that a sweep of the same fabric measured, and what the
-// library's own choices would have cost. All times are the sweep's: the best is picked on one half of the
-// repeats and timed on the other (choice_comparison.h).
+// The cost of a run's choices, compared with the best that a sweep of the same fabric measured, and the cost
+// that the library's own choices would have had. All times come from the sweep: the best is picked on one
+// half of the repeats and timed on the other (choice_comparison.h).
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Regret {
   std::vector<RegretRow> rows;
   // Calls of the run on communicators of this shape.
   int64_t calls = 0;
-  // Calls of all rows.
+  // Number of calls in all rows.
   int64_t counted_calls = 0;
   // Time with the library's own choices.
   double default_s = 0;
@@ -43,7 +43,7 @@ struct Regret {
   // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.
   double RegretShare() const {
     return best_s > 0 ? chosen_s / best_s - 1 : 0;
-  }  // 0.1: 10 % more than the best
+  }  // 0.1: 10 % more time than the best
   // The regret of the library's own choices.
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };

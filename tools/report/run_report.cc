@@ -95,7 +95,7 @@ int64_t RunReport::CallsDecidedBy(DecidedBy by) const {
   return calls;
 }
 
-// What depends on when the calls were issued.
+// Fills the results that depend on when the calls were issued.
 void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
   run.over_time = BytesOverTimeOf(first);
   run.step = StepWindowOf(trace, first);

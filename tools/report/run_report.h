@@ -25,7 +25,7 @@ struct RunReport {
   TraceSummary summary;
   std::vector<RunKeyAccount> keys;
   StageAccount stages;
-  // The policy that recognised stages and roles; empty: the program said them.
+  // The policy that recognised stages and roles; empty: the program labelled them.
   std::string recognised_by;
   std::vector<TableVersion> versions;
   std::vector<WaitedShareView> waited_shares;
@@ -47,8 +47,8 @@ struct RunReport {
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
                       const std::string& topology);
 
-// The parts of the page, in the order in which a reader asks. A part whose question the inputs cannot answer
-// says so, and says how to get the missing input.
+// The parts of the page, in the order in which a reader asks. If the inputs cannot answer a part's question,
+// the part says how to get the missing input.
 HtmlSection RunsSideBySide(const std::vector<RunReport>& runs);
 HtmlSection StageFingerprints(const std::vector<RunReport>& runs);
 HtmlSection RunOverview(const RunReport& run);

@@ -15,8 +15,8 @@
 namespace dynamiccl {
 namespace {
 
-// The first steps of a job are slower: memory is allocated and connections are made. step_pace.cc skips as
-// many.
+// Number of marked steps left out at the start of a job. They are slower: memory is allocated and connections
+// are made.
 constexpr size_t kWarmUpSteps = 2;
 // Calls in the window of a run without marked steps.
 constexpr size_t kWindowCalls = 60;
@@ -29,7 +29,7 @@ double Milliseconds(int64_t nanoseconds) {
 
 // A stretch of time.
 struct Span {
-  int64_t begin_ns = 0;  // of the first section's clock
+  int64_t begin_ns = 0;  // on the first section's clock
   int64_t end_ns = 0;
   std::string what;
 };
@@ -41,7 +41,8 @@ struct MarkedStep {
   int64_t end_ns = 0;
 };
 
-// Without the steps that warm up. Programs mark every phase of a step: its first mark begins it.
+// The marked steps, without those that warm up. Programs mark every phase of a step, so a step begins with
+// the first of its marks.
 std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
   std::map<uint64_t, int64_t> first;
   for (const StepView& mark : calls.steps) first.emplace(mark.step, mark.marked_ns);
@@ -50,7 +51,7 @@ std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
     if (!steps.empty()) steps.back().end_ns = marked_ns;
     steps.push_back({step, marked_ns, marked_ns});
   }
-  if (!steps.empty()) steps.pop_back();  // nobody knows where the last one ended
+  if (!steps.empty()) steps.pop_back();  // the end of the last step is not known
   steps.erase(steps.begin(),
               steps.begin() + static_cast<std::ptrdiff_t>(std::min(kWarmUpSteps, steps.size())));
   return steps;

@@ -39,7 +39,7 @@ struct StepWindow {
   std::string what;  // "Calls of step 12, of median length", or "60 calls from the middle of the run"
   double length_ms = 0;
   // Names of the lanes: "rank 0".
-  std::vector<std::string> lanes;  // "rank 0"
+  std::vector<std::string> lanes;
   std::vector<CallSlice> slices;
   // Ranks that are not shown, beyond kShownLanes.
   size_t hidden_lanes = 0;
@@ -47,22 +47,24 @@ struct StepWindow {
 // Ranks that are drawn; StepWindow::hidden_lanes counts the others.
 inline constexpr size_t kShownLanes = 8;
 
-// How fast a run went, start and end left out.
+// How fast a run went.
 struct StepPace {
   double milliseconds = 0;
-  bool marked = false;  // of a step that the program marked; else from the first call of the run to its last
+  // True: milliseconds of a marked step; false: milliseconds from the first call of the run to the last.
+  bool marked = false;
 };
 
-// With marks the median of the steps after the first two; an error without two calls.
+// Returns the median of the marked steps after the first two; without marks, the time from the first call to
+// the last. It is an error when there are fewer than two calls.
 Result<StepPace> PaceOfSection(const SectionCalls& calls);
-// Of the first section.
+// The pace of the first section.
 Result<StepPace> PaceOf(const Trace& trace);
 
 // Sums the bytes of the first process by time and collective.
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
-// The step of median length that the program marked, after two that warm up; without marks the calls in the
-// middle. Ranks are put on one axis as far as their clocks allow (traces/format/section_clock.h). No lanes
-// without calls. `first`: the calls of the first section.
+// The marked step of median length, after two steps that warm up; without marks, the calls in the middle of
+// the run. The ranks' times are put on one axis as far as their clocks allow (traces/format/section_clock.h).
+// Without calls there are no lanes. `first` holds the calls of the first section.
 StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first);
 
 }  // namespace dynamiccl

@@ -50,7 +50,7 @@ double LeftOf(const std::vector<Bar>& bars) {
   return left;
 }
 
-// Where a bar starts, and its scale.
+// Position of a bar, and the scale of its values.
 struct BarPlace {
   double left = 0;
   double y = 0;

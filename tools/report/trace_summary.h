@@ -34,10 +34,10 @@ struct TraceSummary {
   bool order_only = false;
   // Steps that the program marked.
   int64_t steps = 0;
-  // Least free memory of the device, where the program reported its memory.
+  // Smallest amount of free memory on the device, where the program reported its memory.
   uint64_t least_free_bytes = 0;
   // The device's memory; 0: the program did not report it.
-  uint64_t memory_bytes = 0;  // the device's; 0: it did not
+  uint64_t memory_bytes = 0;
   // Labelled ZeRO stage; -1 when no stage or several were labelled.
   int stage = -1;
   CoverageLedger coverage;

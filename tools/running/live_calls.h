@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process issued in the last moments, from the trace that it is writing (`dynamiccl top`).
+// The latest calls of a process, from the trace that it is writing (`dynamiccl top`).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LiveKey {
   uint64_t bytes = 0;
   uint64_t calls = 0;
   uint64_t all_bytes = 0;
-  Role role = Role::kUnknown;  // of the last call
+  Role role = Role::kUnknown;  // role of the last call
   // Median of the calls that were timed; not set without any.
   std::optional<double> median_us;
   // The tuner's last answer.
@@ -43,7 +43,7 @@ struct LiveProcess {
   // Steps that the program marked.
   uint64_t steps = 0;
   std::map<DecidedBy, uint64_t> decisions;
-  // Of the last call that has them.
+  // Labels of the last call that has any.
   ZeroStage stage = ZeroStage::kUnknown;
   Phase phase = Phase::kUnknown;
   // Most bytes first.

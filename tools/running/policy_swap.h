@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// The file beside the policy that keeps the policy before the last change.
+// The file that keeps the policy before the last change, in the policy's folder.
 std::string PreviousOf(const std::string& policy_path);
 
 // Digests of the policy file before and after the change.

@@ -16,7 +16,7 @@ struct RunningProcess {
   pid_t id = 0;
   // Rank by its launcher's variables; -1: they do not tell.
   int rank = -1;
-  // Its command line.
+  // Command line of the process.
   std::string program;
   // Our variables, as the process was started with them.
   std::map<std::string, std::string> settings;
@@ -25,7 +25,7 @@ struct RunningProcess {
 
   // Value of a setting as an absolute path, with %h, %p and %r replaced; empty where it is not set.
   std::string PathSetting(const char* name) const;
-  // Its working directory.
+  // Working directory of the process.
   std::string folder;
 };
 

@@ -10,12 +10,12 @@ namespace {
 
 // Side of a tile of a matrix product, in elements.
 constexpr double kTile = 128;
-// 16-bit numbers.
+// Bytes of an element: numbers have 16 bits.
 constexpr double kElementBytes = 2;
 
-// matrix_flops is solved from one published run for each GPU, so that this file gives that run's figure back
-// (tests/tools/simulate/accelerator_test.cc). The runs are of one GPU, or of computing with little
-// communication.
+// matrix_flops is computed from one published run for each GPU, such that this file reproduces the throughput
+// of that run (tests/tools/simulate/accelerator_test.cc). The runs used one GPU, or had little communication
+// compared with computing.
 constexpr std::array kAccelerators = {
     Accelerator{"v100", 56.2e12, 80, 900, 34.09e9, 12, 8.5,
                 "39 TFLOP/s of a 1.2B model on one V100 (Megatron-LM, arXiv 1909.08053, section 1)"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a GPU computes on a transformer block: a roofline of matrix products in whole tiles, and of the
-// memory traffic of everything else. It has few constants, the same for every simulated point.
+// Models how long a GPU computes on a transformer block: a roofline of matrix products in whole tiles, and of
+// the memory traffic of everything else. It has few constants, the same for every simulated point.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ struct Accelerator {
   double matrix_flops = 0;
   // Multiprocessors, which work on tiles at the same time.
   int multiprocessors = 0;
-  // GB/s of its own memory.
+  // Bandwidth of the GPU's own memory in GB/s.
   double memory_gbps = 0;
   double memory_bytes = 0;
-  double host_gbps = 0;     // to the host's memory, one direction
-  double score_passes = 0;  // over the attention's scores: 8.5 unfused, 4 with a fused softmax, 0 where they
+  double host_gbps = 0;  // GB/s to the host's memory, in one direction
+  // Times that the attention's scores cross memory: 8.5 unfused, 4 with a fused softmax, 0 when kept on chip.
+  double score_passes = 0;
   // Source of matrix_flops; the other values are from the data sheet.
   std::string_view source;
 };
@@ -29,7 +30,7 @@ const Accelerator* FindAccelerator(std::string_view name);
 
 // A GPT-2-like block on one rank, in 16-bit numbers.
 struct BlockWork {
-  // Sequences of this rank.
+  // Number of sequences that this rank computes.
   int64_t sequences = 1;
   int64_t sequence = 1024;
   int64_t hidden = 0;

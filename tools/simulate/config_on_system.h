@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which config a call runs with on a simulated system: forced by a rule, chosen by a policy, or what NCCL
-// would pick there. What the config then costs is answered separately by the system's measured times.
+// Decides with which config a call runs on a simulated system: one forced by a rule, one chosen by a policy,
+// or the one that NCCL would pick there. The cost of the config is a separate question, which the system's
+// measured times answer.
 #pragma once
 
 #include <functional>

@@ -18,13 +18,13 @@ struct DescribedSystem {
   double intra_gbps = 0;
   // Bandwidth that one communicator gets between nodes.
   double inter_gbps = 0;
-  // Bandwidth of all links of a node together.
+  // Bandwidth of all links between a node and the network together.
   double network_gbps = 0;
   std::string_view source;
 };
 
 std::span<const DescribedSystem> DescribedSystems();
-// Null for an unknown name.
+// The described system with this name; null for an unknown name.
 const DescribedSystem* FindDescribedSystem(std::string_view name);
 // "dgx2, dgx2-all-links, ...", for help and messages.
 std::string DescribedSystemNames();

@@ -15,7 +15,7 @@ struct FrameworkStep {
   ModelShape model;
   WorldShape world;
   SettingTexts settings;
-  // Sequences of a rank in each pass.
+  // Number of sequences that a rank computes in each pass.
   int64_t sequences = 1;
   // The backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
   bool recomputes = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much communication of a step stays exposed as the data-parallel degree grows, by algorithm and by how
-// far the model is sharded.
+// Computes how much communication of a step stays exposed as the data-parallel degree grows, by algorithm and
+// by how far the model is sharded.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct ScalingPoint {
   int64_t exposed_ns = 0;
 };
 
-// Simulates data-parallel degrees 8, 16 ... 4096: sharded over all ranks, over one node, and over eight nodes
-// with an AllReduce between the copies. A collective without the arrangement's algorithm takes the cheapest
-// path.
+// Simulates data-parallel degrees 8, 16 ... 4096, with the model sharded over all ranks, over one node, and
+// over eight nodes with an AllReduce between the copies. A collective that has no path with the arrangement's
+// algorithm takes the cheapest path.
 Result<std::vector<ScalingPoint>> ScaleOut(FrameworkStep step, const System& system);
 std::string FormatScaling(const std::vector<ScalingPoint>& points);
 

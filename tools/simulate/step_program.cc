@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is divided into passes: runs of calls of one phase. In each pass some calls drive. The share of the
-// pass's computing that stands before a driver is the driver's share of the weights of all drivers.
+// A step is divided into passes: runs of calls of one phase. In each pass some calls are drivers, to which
+// the pass's computing is tied. Before each driver the rank computes the part of the pass that corresponds to
+// the driver's share of the weights of all drivers.
 #include "tools/simulate/step_program.h"
 
 #include <algorithm>
@@ -19,8 +20,8 @@ int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   return static_cast<int>(nodes.size());
 }
 
-// Whether the call reduces gradients in their part of the backward pass. The sum between copies follows a
-// ReduceScatter of the same gradients and does not count.
+// Whether the call reduces gradients during the backward pass. A sum between copies of a shard group does not
+// count: it follows a ReduceScatter of the same gradients.
 bool CarriesGradients(const WireOperation& operation) {
   return operation.role == Role::kGradientReduce && operation.axis != Axis::kReplicate;
 }
@@ -28,8 +29,8 @@ bool GathersParameters(const WireOperation& operation) {
   return operation.role == Role::kParameterGather;
 }
 
-// Emits the actions of one rank. ProgramOf owns it on its stack. The members after the actions are the state
-// of the current pass, which all rules share; therefore it is one class.
+// Emits the actions of one rank. ProgramOf creates one on its stack. The members after the actions are the
+// state of the current pass; all rules share it, so they are methods of one class.
 class Writer {
  public:
   Writer(const std::vector<WireOperation>& operations, const StepCompute& compute)
@@ -64,8 +65,8 @@ class Writer {
   // Waits for gathers until the parameters of the next `elements` gradients are there.
   void AwaitGathersFor(double elements);
   void AwaitNextGather();
-  // Issues the gather at `i`, unless it was issued, and the next one where it follows directly: it then runs
-  // beside what is computed now.
+  // Issues the gather at `i`, unless it was already issued, and the next one where it follows directly. The
+  // next one then runs beside the computing of this one's unit.
   void IssueGathersFrom(size_t i);
 
   const std::vector<WireOperation>& operations_;
@@ -143,8 +144,7 @@ bool Writer::Drives(size_t i) const {
   }
 }
 
-// The gather at `i`, if it is not out yet, and the next one where it follows at once: it runs beside what is
-// computed now.
+// Issues the gather at `i` and the next one where it follows directly, unless they were already issued.
 void Writer::IssueGathersFrom(size_t i) {
   for (const size_t last = std::min(i + 2, end_); i < last && GathersParameters(operations_[i]); ++i)
     if (issued_.insert(i).second) Issue(i);
@@ -169,7 +169,8 @@ void Writer::Driving(size_t i) {
 
 void Writer::Other(size_t i) {
   const WireOperation& operation = operations_[i];
-  // Within the forward a gather of updated parameters is waited for when the next one goes out.
+  // In the forward pass the previous gather of updated parameters is waited for before the next one is
+  // issued.
   if (operation.role == Role::kPostStepGather && operation.phase == Phase::kForward) WaitAll(post_step_);
   Issue(i);
   if (GathersParameters(operation))

@@ -17,15 +17,15 @@ struct StepCompute {
   double forward_ns = 0;
   // One pass, with recomputation if there is any.
   double backward_ns = 0;
-  // After the gradients have arrived.
+  // Time of the optimizer, which starts after the gradients have arrived.
   double optimizer_ns = 0;
 };
 
-// Where ranks are, and what their calls are to run with.
+// Where the ranks are, and which config their calls use.
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;
-  // For every call that has this config.
+  // The config of every call. A collective that does not have its algorithm takes the cheapest path.
   CollectiveConfig config = kLeaveNcclAlone;
 };
 

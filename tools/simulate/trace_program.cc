@@ -17,7 +17,7 @@ bool BetweenTwo(Collective collective) {
   return static_cast<int>(collective) >= kTunableCollectives;
 }
 
-// Recorded end of a call; calls without a duration end never.
+// Recorded end of a call. A call without a duration never ends.
 int64_t EndOf(const TraceCall& call) {
   return call.issued.duration_ns < 0 ? INT64_MAX : call.issued.issued_ns + call.issued.duration_ns;
 }
@@ -39,7 +39,8 @@ class RankWriter {
 
  private:
   Status Add(size_t communicator, const TraceCall& call, bool first);
-  // Moves the recording's time to `issued`: what had ended by then was waited for, then the rank computed.
+  // Advances the recording's time to `issued`: the rank waits for the calls that had ended by then, and
+  // computes for the rest of the time.
   void Reach(int64_t issued);
   void Compute(int64_t ns) {
     if (ns > 0) program.actions.push_back({ActionKind::kCompute, ns});

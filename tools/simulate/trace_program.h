@@ -13,13 +13,13 @@ namespace dynamiccl {
 // The job and what is needed to read its result.
 struct TraceJob {
   SimulatedJob job;
-  // By rank: what is issued. A mirrored trace has one plan for all ranks.
+  // The calls that each rank issues, by rank. A mirrored trace has one plan for all ranks.
   std::vector<ReplayPlan> plans;
-  // By program.
+  // Labels of the collectives, by program.
   std::vector<std::vector<CollectiveLabel>> labels;
   // By program and call: the config that was asked for.
   std::vector<std::vector<CollectiveConfig>> configs;
-  // Calls without a recorded duration. The job assumes that nobody waited for them before the end.
+  // Calls without a recorded duration. The job assumes that the rank waits for them only at the end.
   uint64_t untimed = 0;
   // The times of issue were not measured, so that the trace does not tell what was computed between calls.
   bool order_only = false;
@@ -27,7 +27,7 @@ struct TraceJob {
   const ReplayPlan& PlanOf(size_t rank) const { return plans[plans.size() == 1 ? 0 : rank]; }
 };
 
-// How a trace becomes a job.
+// Options for converting a trace into a job.
 struct TraceJobOptions {
   // Number of ranks; 0: RecordedRanks.
   int32_t ranks = 0;
@@ -35,10 +35,11 @@ struct TraceJobOptions {
   // True: a call issued after an earlier one had ended is taken to have waited for it, and the rest of the
   // gap between two calls is computing. False: every rank issues its calls one after the other at once.
   bool paced = true;
-  // For a trace whose times of issue were not measured: what a rank computes in all, nanoseconds, in equal
-  // parts before its groups of calls. Other traces tell that themselves.
+  // Nanoseconds that a rank computes in total, for traces whose times of issue were not measured. The time is
+  // spread evenly over the gaps before the groups of calls. It is ignored for other traces, which show the
+  // computing themselves.
   int64_t compute_ns = 0;
-  // Empty: the cheapest path.
+  // Decides the config of each call; empty: the cheapest path.
   ConfigOnSystem config;
 };
 

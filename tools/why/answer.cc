@@ -29,7 +29,7 @@ std::string Wrapped(const std::string& line) {
   return text + row + "\n";
 }
 
-// Words between backquotes are commands.
+// Puts words between backquotes, which are commands, into <code> elements.
 std::string WithCode(std::string html) {
   bool opens = true;
   for (size_t at; (at = html.find('`')) != std::string::npos; opens = !opens)

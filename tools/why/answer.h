@@ -16,13 +16,13 @@ struct WhyPart {
   // "job", "time", "choices", "trouble", "changes", "missing" or "next".
   std::string id;
   std::string title;
-  // Sentences; at least one.
+  // The sentences of the part; at least one.
   std::vector<std::string> lines;
 };
 
-// All parts that have something to say, in the order above. `policy` recognises the stage of jobs that say
-// nothing of it; null: none does. It states nothing that the files do not show:
-// what was assumed or predicted is called so.
+// All parts that have something to say, in the order above. `policy` recognises the stage of a job that does
+// not label it; null: the stage stays unknown. The answer states only what the files show, and names
+// assumptions and predictions as such.
 std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy);
 
 // One screen of text, at most 100 columns wide but for names and commands.

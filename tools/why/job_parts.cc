@@ -16,20 +16,20 @@
 namespace dynamiccl {
 namespace {
 
-// A sequence of calls that nobody marked counts as a step when it was seen so often, and when it is so much
-// of all calls: benchmarks repeat calls too, some with each size.
+// A repeated sequence of calls without marks counts as a step when it occurs at least kLeastSteps times and
+// makes up at least this share of all calls. Benchmarks repeat calls too, but with many sizes.
 constexpr size_t kLeastSteps = 3;
 constexpr double kLeastShareOfCalls = 0.5;
-// A policy's stage is named when so many of the calls have it.
+// A stage that the policy recognised is named when at least this share of the calls has it.
 constexpr double kSureStage = 0.75;
-// Fewer steps have no tenths.
+// With fewer steps than this, the spread (10th to 90th percentile) of the step times is not shown.
 constexpr size_t kFewSteps = 10;
 constexpr size_t kMaxKinds = 3;
 constexpr size_t kMaxBandwidths = 6;
-// A rank that is last in more than its even share of the calls times this is named.
+// A rank is named when it is last more often than its even share of the calls, by at least this factor.
 constexpr double kOftenLast = 1.5;
 constexpr double kLeastWait = 0.02;
-// Below this a call's time is latency, and its bandwidth says nothing.
+// A call with fewer bytes mostly shows latency, so its bandwidth means nothing.
 constexpr uint64_t kLeastBandwidthBytes = 64 << 10;
 
 std::string Count(size_t count, std::string_view what) {
@@ -143,7 +143,7 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
     lines.push_back(fmt::format("{} more; `dynamiccl report` shows all.", shown - kMaxBandwidths));
 }
 
-// Whether the sequence is a training step, and not what happens to repeat.
+// Whether the repeated sequence is a training step, and not merely a loop of equal calls.
 bool IsStep(const RecordedStep& step, const Trace& trace) {
   if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
   const size_t calls = CallsOf(trace.sections.front()).calls.size() - step.between_two;

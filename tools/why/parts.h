@@ -20,12 +20,12 @@ struct WhyFacts {
   // The step that the trace repeats; nothing where no step is known to repeat.
   std::optional<RecordedStep> step;
   TimeAccount times;
-  // The stage that a policy's LSTM takes the unlabelled job for, and in which share of the first rank's
-  // calls; kUnknown where no stage has most of them.
+  // The stage that a policy's LSTM recognised in a job without labels, and the share of the first rank's
+  // calls for which it did. kUnknown where no stage has most of the calls.
   ZeroStage recognised = ZeroStage::kUnknown;
   double recognised_share = 0;
 };
-// `policy` may be null: nothing is recognised then.
+// With a null `policy` nothing is recognised.
 WhyFacts FactsOf(const WhyInput& input, const Policy* policy);
 
 // These say what kind of job it is, how many ranks it has, and what a step consists of.

@@ -12,7 +12,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kMeasurements = R"("magic":"dynamiccl-measurements")";
-// By the end of the name: files of ours that describe no job, and the command that reads them.
+// Kinds of our files that describe no job, by the ending of their name, and the command that reads them.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {".dcpolicy", "dynamiccl inspect"},
     {".dcsite", "dynamiccl inspect"},

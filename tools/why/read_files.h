@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people have lying about (traces, logs, dumps, sweeps) as the parts that `dynamiccl why` looks at.
+// Reads files that a user has at hand (traces, logs, dumps, sweeps) and sorts them into the parts that
+// `dynamiccl why` examines.
 #pragma once
 
 #include <optional>
@@ -18,24 +19,25 @@ struct WhyFile {
   std::string path;
   // "a trace of DynamICCL", or "kineto: PyTorch profiler trace (Chrome JSON, plain or gzipped)".
   std::string kind;
-  // What the file does not tell, and what was left out of it.
+  // Fields that the file does not contain, and notes on what was left out of it.
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;
 };
 
-// All files of one question. The traces are those of one job and are merged; sweeps stay apart.
+// All files of one question. The traces must be of one job and are merged; sweeps are kept separately.
 struct WhyInput {
   std::vector<WhyFile> files;
   std::optional<Trace> trace;
   std::vector<MeasurementFile> measurements;
-  // By file that shows it.
+  // Device times, by the file that shows them.
   std::vector<DeviceTime> devices;
   // Some file is another tool's, so that commands which take traces need it imported first.
   bool imported = false;
 };
 
-// Reads all files: traces of ours in any form, .measurements, and everything that an importer recognises.
-// Each kind is told by content. An error names the file; a trace of a second job beside the first is one too.
+// Reads all files: traces of ours in any form, .measurements, and everything that an importer recognises. The
+// kind of a file follows from its content. An error names the file. It is also an error when the traces are
+// of two jobs.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Fewer timed calls than this share say too little about the time in collectives.
+// When fewer calls than this share are timed, no statement is made about the time in collectives.
 constexpr double kLeastTimed = 0.9;
 constexpr size_t kLeastMatched = 16;
 constexpr double kMsOfNs = 1e-6;
@@ -55,8 +55,8 @@ int64_t SpanOf(const std::vector<CallInterval>& intervals) {
   return std::max<int64_t>(0, intervals.empty() ? 0 : end - begin);
 }
 
-// Sums of each rank's waits. The shortest time of a call on any rank is that of the rank that came last: the
-// others' begins before it came.
+// Adds up the time that each rank waits inside its calls. The rank that came last has the shortest time of a
+// call; the other ranks' times begin before it arrived, and the difference is their wait.
 class WaitSums {
  public:
   explicit WaitSums(const std::vector<SectionCalls>& sections)

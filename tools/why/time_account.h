@@ -26,7 +26,8 @@ struct CallKind {
 
 // How ranks waited inside collectives for the rank that came last.
 struct RankWaits {
-  // Rank in the job for which the others waited most often, and in which share of the calls.
+  // The rank for which the others waited most often (its number in the job), and the share of the calls in
+  // which they did.
   int32_t late_rank = 0;
   double late_share = 0;
   // Mean over the ranks: share of the time between their first and last call in which they waited.
@@ -36,13 +37,13 @@ struct RankWaits {
 
 // Times of one trace. Shares are of the time from the first rank's first call to the end of its last one.
 struct TimeAccount {
-  // Share in which a collective ran; nothing where fewer than 9 of 10 calls were timed, or the times of issue
-  // only order the calls.
+  // Share of the time in which a collective ran. Not set where fewer than 9 of 10 calls were timed, or where
+  // the times of issue only give an order.
   std::optional<double> busy_share;
   double span_ms = 0;
   // Kinds with times, by total_ms, longest first.
   std::vector<CallKind> kinds;
-  // Nothing with fewer than two ranks, or fewer than 16 calls that all of them timed.
+  // Not set with fewer than two ranks, or with fewer than 16 calls that all ranks timed.
   std::optional<RankWaits> waits;
 };
 

@@ -17,21 +17,21 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kMaxRows = 3;
-// A choice within this of the best, in time, is near enough.
+// A choice counts as good when its time is at most this factor above the best.
 constexpr double kNearBest = 1.02;
-// A predicted change below this is not worth a line.
+// A change whose predicted gain is smaller gets no line.
 constexpr double kLeastGain = 0.01;
 
-// A cell in which the default was surely slower than another config.
+// A cell in which the default was clearly slower than another config.
 struct SlowerDefault {
   SweepCell cell;
   TimedConfig by_default, best;
   double ratio = 1;  // time of the default over that of the best
 };
 
-// What a sweep says of the library's own choices.
+// What a sweep tells about the library's own choices.
 struct DefaultsOfSweep {
-  size_t cells = 0;  // with a default and something to compare it with
+  size_t cells = 0;  // cells that have a default and another config to compare it with
   std::vector<SlowerDefault> slower;
 };
 
@@ -87,7 +87,8 @@ void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) 
         fmt::format("Used: {}{}.", fmt::join(texts, ", "), counted.size() > kMaxRows ? ", and others" : ""));
 }
 
-// The first finding about a job that may have stood still; a rank without a file says nothing here.
+// The first finding about a job that may have stood still. Ranks without a file are no finding here, because
+// the user may not have passed their files.
 std::optional<HangFinding> Standing(const Trace& trace) {
   JobCalls job;
   for (const TraceSection& section : trace.sections) job.Add(section);

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The first steps of a run touch memory for the first time.
+// Steps left out at the start of a run, because they touch memory for the first time.
 constexpr size_t kWarmUpSteps = 2;
 
 double StepMilliseconds(const TrainerReport& report) {

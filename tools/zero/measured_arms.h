@@ -12,21 +12,21 @@ namespace dynamiccl {
 
 struct TrainerArm {
   std::string name;
-  std::vector<std::string> options;  // beside those of all arms
+  std::vector<std::string> options;  // in addition to the options of all arms
 };
 
 struct MeasuredArm {
   TrainerArm arm;
-  std::vector<double> step_ms;  // a round each: the median of its steps
-  TrainerReport report;         // of the last round; bytes are the same in all
+  std::vector<double> step_ms;  // one value for each round: the median of its steps
+  TrainerReport report;         // report of the last round; byte counts are equal in all rounds
 
   double Median() const;
   double Least() const;
   double Most() const;
 };
 
-// Runs every arm once a round, each with `options` before its own, in an order that turns from round to
-// round.
+// Runs every arm once in each round. An arm's own options follow `options`. The order of the arms rotates
+// from round to round.
 Status MeasureArms(TrainerRuns& runs, const std::vector<std::string>& options, int rounds,
                    std::vector<MeasuredArm>& arms, const std::function<void(const std::string&)>& say);
 

@@ -32,7 +32,8 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-// The trainer's exit code for a lack of memory is that of every other lack of the machine.
+// The trainer's exit code for a lack of memory is the one for every other lack of the machine, so the log
+// decides.
 bool RanOutOfMemory(const LaunchOutcome& outcome, const std::string& log) {
   if (!outcome.first_failed || outcome.first_failed->exit_code != kExitEnvironment) return false;
   const auto text = ReadTextFile(log);

@@ -15,7 +15,7 @@ namespace dynamiccl {
 // The report of rank 0.
 struct TrainerReport {
   std::vector<double> step_ms;
-  // 0: not evaluated.
+  // Bits per byte on the held-out text; 0: not evaluated.
   double held_out_bits_per_byte = 0.0;
   // By category, "total" and "activations_kept" among them.
   std::map<std::string, int64_t> peak_bytes;
@@ -51,9 +51,8 @@ class TrainerRuns {
   bool keep_ = false;
 };
 
-// Which text a command trains on that the user need not name.
-
-// `named`, a file or a folder, made absolute; where it is empty, the Shakespeare that
+// The text to train on, for commands that do not require the user to name one. Returns the absolute path of
+// `named`, a file or folder. Where `named` is empty, returns the Shakespeare text that
 // tools/setup/fetch_shakespeare.sh puts into the user's cache.
 Result<std::string> FindTrainingText(const std::string& named);
 

@@ -53,9 +53,9 @@ std::string String(std::string_view name, std::string_view value) {
   return Attribute(name).Text(29, value).bytes();
 }
 
-// Writes the nodes of one rank: calls in their order, each after the one before it on its communicator, and
-// between two calls a computation as long as the time from issue to issue. ExportChakra makes one for each
-// rank and takes its text at the end.
+// Writes the nodes of one rank: its calls in order, each dependent on the call before it on the same
+// communicator. Between two calls it writes a computation that lasts as long as the time between their
+// issues. ExportChakra creates one for each rank and takes its text at the end.
 class RankWriter {
  public:
   explicit RankWriter(const TraceSection& section)
@@ -121,13 +121,14 @@ class RankWriter {
     Append(node.Text(10, Int32("pg_size", c.n_ranks)));
   }
 
-  // For an AllGather Chakra has what one rank contributes, for all others the total.
+  // Chakra's comm_size: for an AllGather the bytes that one rank contributes, for all other collectives the
+  // total.
   static int64_t CommSize(const CollectiveCall& call) {
     const bool gathers = call.collective == Collective::kAllGather && call.n_ranks > 0;
     return static_cast<int64_t>(gathers ? call.bytes / static_cast<uint64_t>(call.n_ranks) : call.bytes);
   }
 
-  // Source, destination and, as tag, the number of the call.
+  // Writes source and destination, and the call number as the tag.
   static void AddPeers(ProtobufMessage& node, const TraceCall& call, bool send) {
     const int32_t own = call.issued.rank;
     const int32_t peer = call.issued.root_or_peer;
@@ -137,11 +138,11 @@ class RankWriter {
 
   SectionClock clock_;
   int64_t start_;
-  bool timed_;  // the times of issue were measured
+  bool timed_;  // whether the times of issue were measured
   std::string text_;
   int64_t last_ns_ = -1;
   uint64_t next_id_ = 1;
-  uint64_t computation_ = 0;              // id of the last one
+  uint64_t computation_ = 0;              // id of the last computation
   std::map<uint64_t, uint64_t> last_on_;  // communicator -> its last node
 };
 

@@ -54,7 +54,7 @@ class Timeline {
     }
   }
 
-  // Texts of other tools may be no UTF-8; bad bytes are replaced.
+  // Strings from other tools may contain invalid UTF-8; the invalid bytes are replaced.
   void Add(const Json& event) {
     events_ += (events_.empty() ? "\n" : ",\n") + event.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
@@ -108,7 +108,7 @@ class Timeline {
     }
   }
 
-  // What a viewer shows beside a selected call.
+  // The details that a viewer shows for a selected call.
   static Json Arguments(const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json arguments = {{"bytes", c.bytes},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: Common Trace Format 1.8, with its metadata in TSDL. The stream is a finished section as it is: one
-// packet whose context is everything before the records, then an event for each record. So no record is
-// converted, and the order of fields in the metadata is that of TraceRecord.
+// Format: Common Trace Format 1.8, with its metadata in TSDL. The stream file is an unchanged finished
+// section: one packet whose context is everything before the records, then one event for each record. No
+// record is converted, so the metadata lists the fields in the order of TraceRecord.
 #include <fmt/format.h>
 
 #include "src/collective/collective.h"

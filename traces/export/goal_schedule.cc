@@ -54,7 +54,7 @@ Result<MembersById> MembersOf(const std::vector<SectionCalls>& sections) {
 // The operations of one rank.
 class RankSchedule {
  public:
-  // `timed`: the times of issue were measured.
+  // `timed`: whether the times of issue were measured.
   RankSchedule(const MembersById& members, bool timed) : members_(members), timed_(timed) {}
 
   // Adds a call as sends and receives.
@@ -100,8 +100,8 @@ class RankSchedule {
     last_issue_ns_ = issued_ns;
   }
 
-  // Sets what the first operations of the next call wait for. Sends and receives between two collectives run
-  // at once, as in a group: one after the other they would wait for each other.
+  // Sets the operations for which the first operations of the next call wait. Sends and receives between two
+  // collectives run at the same time, as in a group. One after the other they would wait for each other.
   void Begin(const CollectiveCall& call) {
     lane_ = &lanes_[call.communicator];
     const bool one_sided = call.collective > Collective::kSendRecv;
@@ -119,12 +119,14 @@ class RankSchedule {
     return (bytes + static_cast<uint64_t>(of_) - 1) / static_cast<uint64_t>(of_);
   }
 
-  // Each step passes a share on and receives one. A step's send needs what the step before received.
+  // In each step a rank sends a share to the next rank and receives one from the rank before. The send of a
+  // step waits for the receive of the step before.
   void Ring(uint64_t bytes, int32_t steps) {
     for (int32_t step = 0; step < steps; ++step) Next({Send(bytes, own_ + 1), Receive(bytes, own_ - 1)});
   }
 
-  // From the rank at place 0 to the one at the last place: Broadcast begins at the root, Reduce ends there.
+  // Passes the data from the rank at place 0 to the one at the last place. A Broadcast begins at the root, a
+  // Reduce ends there.
   void Chain(uint64_t bytes, int32_t place) {
     if (place > 0) Next({Receive(bytes, own_ - 1)});
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});
@@ -182,9 +184,9 @@ class RankSchedule {
   uint64_t labels_ = 0;
   uint64_t issues_ = 0;
   int64_t last_issue_ns_ = 0;
-  std::string calculation_;  // label of the last one
+  std::string calculation_;  // label of the last calculation
   std::map<uint64_t, Lane> lanes_;
-  // About the call that is being added: own rank, number of ranks, communicator and its lane.
+  // The call that is being added: this rank, the number of ranks, the communicator and its lane.
   int32_t own_ = 0;
   int32_t of_ = 1;
   const Members* communicator_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: what nccl-tests 2.19 writes with -J, as far as a trace has it. Times are microseconds. A file is
-// one run: a collective on a number of ranks; a row is one size, type, operator and root.
+// Format: what nccl-tests 2.19 writes with -J, as far as a trace has the information. Times are microseconds.
+// A file is one run: a collective on a number of ranks. A row is one size, type, operator and root.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,8 +48,7 @@ const char* ProgramOf(Collective collective) {
   }
 }
 
-// The rank that came last has waited for no other, so its time is the collective's: the least of the
-// durations.
+// The time of a collective is the shortest of its durations: the rank that came last waited for no other.
 double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections) {
   int64_t least = -1;
   for (const CallPlace& place : matched.ranks) {
@@ -99,7 +98,7 @@ Json VersionCode(const std::string& library) {
   return major * 10000 + minor * 100 + patch;
 }
 
-// The document of one run.
+// Builds the JSON document of one run.
 Json FileOf(const RunKey& key, const Run& run, const TraceSection& section) {
   Json results = Json::array();
   Json devices = Json::array();

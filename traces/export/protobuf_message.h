@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// One message in the making. Functions return the message, so calls can be chained:
+// A message that is being built. Functions return the message, so calls can be chained:
 // ProtobufMessage().Number(1, 7).Text(2, "a").
 class ProtobufMessage {
  public:

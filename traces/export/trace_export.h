@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces for other tools: one function a format. What each writes and leaves out: docs/exports.md.
+// Exports traces to the formats of other tools, with one function for each format. docs/exports.md says what
+// each format contains and leaves out.
 #pragma once
 
 #include <span>
@@ -22,18 +23,18 @@ struct ExportedFile {
 // The result of an export. The caller writes the files.
 struct Exported {
   std::vector<ExportedFile> files;
-  std::vector<std::string> notes;  // what is left out, and why
+  std::vector<std::string> notes;  // what was left out, and why
 };
 
 // The note about a trace whose times of issue were not measured (TraceSection::order_only).
 inline constexpr char kNoComputing[] =
     "no computing between calls: the trace has no measured times of issue, they only order the calls";
 
-// One format.
+// One export format.
 struct TraceExporter {
   std::string_view name;      // as `dynamiccl trace export --to` spells it
   std::string_view sentence;  // one line for the help
-  bool folder;                // the format has several files
+  bool folder;                // whether the format consists of several files
   Result<Exported> (*run)(const Trace& trace);
 };
 
@@ -41,7 +42,7 @@ std::span<const TraceExporter> AllExporters();
 // Exports to the format of that name; an unknown name is kInvalidArgument.
 Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 
-// The rows of AllExporters.
+// The functions that AllExporters lists.
 
 // Chrome trace JSON: a process for each rank, a thread for each communicator, a slice for each call (an
 // instant where no duration is known), arrows between the ranks of the same collective, a marker for each

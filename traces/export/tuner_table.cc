@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: the CSV of NVIDIA's example tuner, docs/formats/override_rules.md. Sizes that were answered alike
-// become one rule; where a size was answered several times, the last answer counts.
+// Format: the CSV of NVIDIA's example tuner, docs/formats/override_rules.md. Neighbouring sizes with the same
+// answer become one rule. When a size was answered several times, the last answer counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// What rules of one group have in common.
+// The fields that the rules of one group share.
 struct Key {
   Collective collective;
   int32_t nodes;
@@ -21,7 +21,7 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// The last answer at a size.
+// The tuner's last answer for a size.
 struct Choice {
   int64_t asked_ns;
   CollectiveConfig config;
@@ -66,7 +66,7 @@ bool IsRule(const TraceCall& call) {
   return !SpellingOf(config.algorithm).empty() && protocol >= 0 && protocol < kProtocols;
 }
 
-// -1 means any.
+// Returns `number`, or -1 ("any") if it is not known.
 int32_t KnownOrAny(int32_t number) {
   return number >= 1 ? number : -1;
 }

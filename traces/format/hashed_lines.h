@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Journals: files of lines "HEX16 TEXT", where HEX16 is the XXH3 hash (64 bits, seed 0) of the text. A
-// process appends a line when it has finished something, so that another can go on after it was killed.
+// process appends a line when it has finished a piece of work. If the process is killed, a later one
+// continues after the last complete line.
 #pragma once
 
 #include <string>
@@ -14,21 +15,22 @@ namespace dynamiccl {
 
 struct HashedLines {
   std::vector<std::string> texts;  // at least one
-  size_t whole_bytes = 0;          // without the last line where that is torn
+  size_t whole_bytes = 0;          // length without a torn last line
   bool torn = false;
 };
 
-// A last line that is cut or damaged is left out, since a write may be cut at any byte; damage before it, and
-// an empty file, are kCorrupt and name the line. kNotFound without a file.
+// Reads a journal. A last line that is cut or damaged is left out, since a write may be cut at any byte.
+// Damage before the last line, and an empty file, are kCorrupt with the line's number. A missing file is
+// kNotFound.
 Result<HashedLines> ReadHashedLines(const std::string& path);
 
-// Appends lines. One process at a time; each line is one write, so that the death of the process tears at
-// most the last. The machine's own death may lose more: nothing is synced.
+// Appends lines to a journal, from one process at a time. Each line is one write, so the death of the process
+// can tear only the last line. A crash of the machine may lose more, because nothing is synced to disk.
 class HashedLineWriter {
  public:
-  // Begins a file, over what was there.
+  // Creates the file, or overwrites an existing one.
   static Result<HashedLineWriter> Create(const std::string& path);
-  // Goes on after the first `whole_bytes`; what follows them is cut off.
+  // Opens the file, cuts it after the first `whole_bytes` and appends there.
   static Result<HashedLineWriter> Continue(const std::string& path, size_t whole_bytes);
 
   Status Write(std::string_view text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing stops at the first value that JSON cannot hold. Reading goes line by line; a text that does not end
-// in a newline is refused after its header already, so that a long file is not read for nothing.
+// Writing stops at the first value that JSON cannot represent. Reading goes line by line. A text without a
+// final newline is refused directly after its header, so that a long incomplete file is not read in vain.
 #include "traces/format/json_lines.h"
 
 #define XXH_INLINE_ALL
@@ -39,7 +39,7 @@ void CheckEndLine(const Json& json, std::string_view before, const JsonLineCallb
     throw LineError{fmt::format("damaged: hash is {}, the end line says {}", hash, wanted_hash)};
 }
 
-// Hands a line to its callback. True for the end line.
+// Passes a line to its callback. Returns true for the end line.
 bool TakeLine(std::string_view line, std::string_view before, const JsonLineCallbacks& callbacks) {
   const Json json = Json::parse(line);
   if (!json.is_object()) throw LineError{"not a JSON object"};
@@ -61,7 +61,7 @@ Status AppendJsonLine(std::string& text, const Json& json) {
     return MakeError(ErrorKind::kInvalidArgument, "not a finite number in {}", json.dump());
   try {
     text += json.dump();
-  } catch (const Json::exception& error) {  // a text that is no UTF-8 has no JSON form
+  } catch (const Json::exception& error) {  // text that is not UTF-8 cannot be written as JSON
     return MakeError(ErrorKind::kInvalidArgument, "cannot be written as JSON: {}", error.what());
   }
   text += '\n';

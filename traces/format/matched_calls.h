@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// Where a call is.
+// The place of a call.
 struct CallPlace {
   size_t section = 0;  // index into the sections given
   size_t call = 0;     // index into SectionCalls::calls

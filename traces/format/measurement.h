@@ -12,13 +12,13 @@
 
 namespace dynamiccl {
 
-// One cell: a collective of a size under one config. Every repeat is kept, so that readers choose their own
-// statistic and can split the repeats into halves, to pick on one and value on the other.
+// One cell of a sweep: a collective and size under one config. Every repeat is kept, so that readers can
+// choose their own statistic and can pick a config on one half of the repeats and time it on the other.
 struct Measurement {
   std::string topology;  // name, key into MeasurementFile::contexts
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;               // NCCL's total
-  CollectiveConfig config;          // algorithm, protocol and channels that were really used
+  CollectiveConfig config;          // the algorithm, protocol and channels that NCCL used
   bool is_default = false;          // chosen by the library itself, with nothing forced
   std::vector<float> microseconds;  // one for each repeat: the maximum over ranks
 
@@ -40,8 +40,8 @@ struct MeasurementFile {
   std::string command;  // the command line that made it
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
-  // Names of the hosts, every number in them replaced by '#' ("nid#"), separated by commas; empty: not known.
-  // Machines with equal processors are told apart by them.
+  // Names of the hosts, separated by commas, with every number in them replaced by '#' ("nid#"); empty: not
+  // known. They distinguish machines with equal processors.
   std::string hosts;
 
   friend bool operator==(const MeasurementFile&, const MeasurementFile&) = default;

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-measurements";
 constexpr int kVersion = 1;
 
-// Each row has a context, and no topology has two.
+// Checks that each row has a context and that no topology has two.
 Status CheckKnownTopologies(const MeasurementFile& file) {
   std::set<std::string> topologies;
   for (const MeasurementContext& context : file.contexts) {
@@ -29,7 +29,7 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
   return {};
 }
 
-// Reads line by line; the lines before decide what a line may be. ReadJsonLines drives it and turns a
+// Reads line by line; which lines are allowed depends on the lines before. ReadJsonLines calls it and turns a
 // LineError into an error with the line's number.
 class Parser {
  public:

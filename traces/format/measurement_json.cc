@@ -13,7 +13,7 @@ Json LinkToJson(const LinkParameters& link) {
   return {{"latency_us", link.latency_us}, {"bandwidth_gbps", link.bandwidth_gbps}};
 }
 
-// One array for each algorithm.
+// Writes a table as one array for each algorithm.
 Json TableToJson(const double (&table)[kAlgorithms][kProtocols]) {
   Json rows = Json::array();
   for (const auto& row : table) rows.push_back(Json(std::vector<double>(std::begin(row), std::end(row))));
@@ -92,7 +92,7 @@ Json RowToJson(const Measurement& row) {
   return json;
 }
 
-// Ranges are checked here, so that later code may use the values without care.
+// All ranges are checked here, so that later code may use the values without checks.
 MeasurementContext ContextFromJson(const Json& json) {
   MeasurementContext context;
   context.topology = json.at("topology").get<std::string>();
@@ -110,7 +110,7 @@ MeasurementContext ContextFromJson(const Json& json) {
   constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
   constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
   constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
-  // Files from before this key hold models with the corrections.
+  // Files written before this key existed hold models with the corrections.
   context.model.gpu_corrections = json.value("gpu_corrections", true);
   return context;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices that releases of NVIDIA's NCCL make by themselves on described machines, with what they follow
-// from: the graphs that NCCL's search found and its cost tables. tests/real_nccl makes them without a GPU.
-// The cost model is checked against them.
+// The configs that releases of NVIDIA's NCCL choose on described machines, and the data from which the
+// choices follow: the graphs that NCCL's search found and its cost tables. tests/real_nccl produces them
+// without a GPU. The cost model is checked against them.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace dynamiccl {
 // An algorithm with a protocol.
 using NcclPair = std::pair<Algorithm, Protocol>;
 
-// One collective at one size.
+// NCCL's choice for one collective at one size.
 struct NcclCall {
   uint64_t bytes = 0;       // NCCL's total
-  CollectiveConfig choice;  // NCCL's own
+  CollectiveConfig choice;  // NCCL's own choice
   int threads = 0;          // threads of a channel, as launched
   // NCCL's predicted time for each of NcclCalls::pairs. NaN where NCCL does not offer the pair or gives no
   // cost.
@@ -42,7 +42,7 @@ struct NcclCalls {
 // Equal also where both costs are NaN.
 bool operator==(const NcclCalls& a, const NcclCalls& b);
 
-// A described machine, and how many of it make up a job.
+// A described machine, and how many of its nodes a job uses.
 struct NcclWorld {
   std::string machine;  // "dgx_h100"
   int nodes = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of the lines: machines, releases, communicators, choices, costs. The last three kinds carry "of", a
-// list of the releases (and collectives) that share the line: most releases choose alike, so the file is a
-// fraction of what it would be otherwise. A reader refuses a line about something that has no line before it.
+// Order of the lines: machines, releases, communicators, choices, costs. Lines of the last three kinds have a
+// list "of" of the releases (and collectives) that share the line. Most releases make the same choices, so
+// this keeps the file small. A reader refuses a line that refers to something not defined by an earlier line.
 #include "traces/format/nccl_choices_file.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kMagic = "dynamiccl-nccl-choices";
 constexpr int kVersion = 1;
-// Threads of a channel at most: a CUDA block has no more.
+// Maximum number of threads of a channel: a CUDA block has no more.
 constexpr int kMaxThreads = 1024;
 
 // ---- writing ----
@@ -49,7 +49,7 @@ Json CommunicatorToJson(const NcclCommunicator& communicator) {
           {"graphs", graphs}};
 }
 
-// A pair is "Ring/LL128".
+// Names a pair: "Ring/LL128".
 std::string PairName(NcclPair pair) {
   return fmt::format("{}/{}", Name(pair.first), Name(pair.second));
 }
@@ -85,8 +85,8 @@ Json CostsToJson(const NcclCalls& calls) {
   return {{"kind", "costs"}, {"pairs", PairsToJson(calls.pairs)}, {"rows", rows}};
 }
 
-// Collects lines. Lines that are equal but for the release and the collective become one, in the order of
-// their first.
+// Collects lines and merges those that differ only in release and collective. A merged line stands where the
+// first of them was added.
 class SharedLines {
  public:
   // `whose` is a release, or a release and a collective.
@@ -97,7 +97,7 @@ class SharedLines {
     lines_[place->second].second.push_back(std::move(whose));
   }
 
-  // Writes the lines, each with the list of those that share it as "of".
+  // Writes the lines, each with its owners as the list "of".
   Status AppendTo(std::string& text) {
     for (auto& [line, owners] : lines_) {
       line["of"] = owners;
@@ -206,7 +206,7 @@ NcclCall CallFromJson(const Json& row, const std::vector<NcclPair>& pairs) {
   return call;
 }
 
-// Sizes must ascend strictly.
+// Reads the choices of one collective. Sizes must ascend strictly.
 std::vector<NcclCall> ChoicesFromJson(const Json& json) {
   const std::vector<NcclPair> pairs = PairsOf(json);
   std::vector<NcclCall> calls;
@@ -284,7 +284,7 @@ class Parser {
     place->second.constants = json.at("constants").get<std::vector<double>>();
   }
 
-  // The world of a line; its machine must have a line before.
+  // The world of a line; an earlier line must define its machine.
   NcclWorld WorldOf(const Json& json) const {
     const Json& world = json.at("world");
     if (world.size() != 3) throw LineError{"'world' is not [machine, nodes, ranks per node]"};
@@ -295,7 +295,7 @@ class Parser {
     return read;
   }
 
-  // The release of that name; it must have a line before.
+  // The release of that name, which an earlier line must define.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())
@@ -312,7 +312,7 @@ class Parser {
     }
   }
 
-  // `owner` is [release, collective].
+  // The calls that a line's owner refers to; `owner` is [release, collective].
   NcclCalls& CallsOf(const NcclWorld& world, const Json& owner) {
     const auto collective = ParseCollective(owner.at(1).get<std::string>());
     if (!collective || static_cast<int>(*collective) >= kTunableCollectives)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of neighbouring records are alike, so records are stored field by field. A field that grows steadily
+// Neighbouring records have similar fields, so records are stored field by field. A field that grows steadily
 // is stored as zigzag differences: 0, -1, 1, -2 become 0, 1, 2, 3. The numbers of a field are split into byte
-// planes, so that their high bytes, mostly equal, lie together for zstd.
+// planes. Their high bytes, which are mostly equal, are then adjacent, which helps zstd.
 #include "traces/format/record_columns.h"
 
 #include <zstd.h>
@@ -17,11 +17,11 @@ namespace {
 // Archives are written once and read often. Higher levels gain less than a percent on recorded traces.
 constexpr int kZstdLevel = 9;
 
-// A field of the record.
+// How a field of the record is stored.
 struct Column {
   size_t offset;
   size_t width;
-  // True: stored as the zigzag difference to the record before it, for times and counts.
+  // True for times and counts: stored as the zigzag difference from the record before.
   bool delta;
 };
 
@@ -42,7 +42,7 @@ constexpr Column kColumns[] = {
 };
 #undef DYNAMICCL_COLUMN
 
-// Bytes of a record in all columns.
+// Bytes that a record takes in all columns together.
 constexpr size_t kPackedBytes = [] {
   size_t bytes = 0;
   for (const Column& column : kColumns) bytes += column.width;
@@ -57,7 +57,7 @@ uint64_t Load(const TraceRecord& record, const Column& column) {
   return value;
 }
 
-// The reverse of Load.
+// Stores a number into a field; the reverse of Load.
 void Store(TraceRecord& record, const Column& column, uint64_t value) {
   std::memcpy(reinterpret_cast<char*>(&record) + column.offset, &value, column.width);
 }
@@ -82,7 +82,7 @@ void PutColumn(std::span<const TraceRecord> records, const Column& column, std::
   }
 }
 
-// The reverse of PutColumn.
+// Reads a column back; the reverse of PutColumn.
 void TakeColumn(const std::byte* planes, const Column& column, std::span<TraceRecord> records) {
   uint64_t before = 0;
   for (size_t i = 0; i < records.size(); ++i) {

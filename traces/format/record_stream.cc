@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader and writer of .ctrace sections that keep one block in memory. The content hash covers bytes before
-// and behind itself, so it is computed while bytes pass and written, or compared, at the end of the section.
+// Reads and writes .ctrace sections with only one block in memory. The content hash covers bytes both before
+// and after its own place. So it is updated while the bytes pass, and written or compared at the end of the
+// section.
 #include "traces/format/record_stream.h"
 
 #define XXH_INLINE_ALL
@@ -39,7 +40,7 @@ class RunningHash {
   XXH3_state_t state_;
 };
 
-// A section's header as it lies on disk, filled up with zeros.
+// A section's header as it is stored on disk, padded with zeros.
 std::vector<std::byte> PaddedHeader(const TraceHeader& header) {
   std::vector<std::byte> bytes(kTraceHeaderBytes);
   std::memcpy(bytes.data(), &header, sizeof(header));
@@ -52,7 +53,7 @@ class TraceFile final : public RecordWriter {
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The hash stands before the bytes that it covers, so it is written when the section ends.
+  // The place of the hash precedes the bytes that it covers, so the hash is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));
@@ -93,7 +94,7 @@ class TraceFile final : public RecordWriter {
 
   std::string path_;
   std::ofstream stream_;
-  // Offset of the section.
+  // Position of the section in the file.
   std::streampos start_;
   RunningHash hash_;
 };
@@ -174,7 +175,7 @@ class SectionStream {
 
   ByteSource& bytes_;
   RecordSink& sink_;
-  // Offset of the section.
+  // Position of the section in the file.
   size_t offset_ = 0;
   RunningHash hash_;
   std::vector<TraceRecord> records_;

@@ -18,20 +18,20 @@ namespace dynamiccl {
 // zstd's tables.
 inline constexpr size_t kStreamMemory = size_t{48} << 20;
 
-// Receives a trace piece by piece: BeginSection, Take any number of times, EndSection, and so on for each
-// section. An error ends the stream; what came before it is no trace. One thread.
+// Receives a trace piece by piece on one thread: BeginSection, any number of Take, EndSection, and the same
+// for each further section. An error ends the stream, and what was received before is not a complete trace.
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
   // `description` is the section without records; `records` is the number of records that will follow.
   virtual Status BeginSection(const TraceSection& description, uint64_t records) = 0;
-  // At most kArchiveBlockRecords at a time, and only complete records (IsWhole).
+  // Receives at most kArchiveBlockRecords records, all of them complete (IsWhole).
   virtual Status Take(std::span<const TraceRecord> records) = 0;
-  // `missing` of the announced records did not come; it is above 0 only in salvage.
+  // `missing` is the number of announced records that did not come. It is above 0 only in salvage.
   virtual Status EndSection(uint64_t missing) = 0;
 };
 
-// A sink that writes a file, which the caller owns. A file without Finish has no end and is no trace.
+// A sink that writes a file. Without a call of Finish the file has no end and cannot be read as a trace.
 class RecordWriter : public RecordSink {
  public:
   // Completes the file.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of a trace's records, as values of the vocabulary in src/collective, with the conversion both
-// ways. Each XRecord function makes a record of kind X, and XOf takes one apart. Header-only: the recorder's
-// user in a job builds records with it, readers and importers take them apart. Records are made without
-// allocation. They are not sealed: whoever keeps a record calls Seal.
+// Converts a trace's records to values of the vocabulary in src/collective and back. Each XRecord function
+// creates a record of kind X, and each XOf function decodes one. The file is header-only, so that code inside
+// a job and readers and importers outside share it. Creating a record allocates nothing. The records are not
+// sealed: the code that stores a record calls Seal.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace dynamiccl {
 
-// A tuner was asked about the call with this communicator, call number and index in group.
+// A tuner's answer to NCCL's question about the call with this communicator, call number and index in group.
 struct DecisionView {
   int64_t asked_ns = 0;
   CollectiveConfig config;  // the tuner's answer
@@ -51,20 +51,20 @@ struct MemoryView {
   friend bool operator==(const MemoryView&, const MemoryView&) = default;
 };
 
-// The guard of a communicator measured how much of a key's transfers the program waits for
+// The part of a key's transfer time that the program waits for, as measured by the communicator's guard
 // (src/decision/guard/waited_shares.h).
 struct WaitedShareView {
   int64_t found_ns = 0;
-  uint32_t communicator = 0;  // the section's own number of it
+  uint32_t communicator = 0;  // the section's own number of the communicator
   Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;  // lower end of the size class
+  uint64_t bytes = 0;  // smallest size of the size class
   Role role = Role::kUnknown;
-  double share = 0;  // 0: hidden behind computation, 1: the program waits for all of it
+  double share = 0;  // 0: hidden behind computation, 1: fully exposed
 
   friend bool operator==(const WaitedShareView&, const WaitedShareView&) = default;
 };
 
-// A call, or the making of a communicator, that had not returned when the trace was read.
+// A call, or the creation of a communicator, that had not returned when the trace was read.
 struct InsideView {
   int64_t since_ns = 0;
   bool birth = false;
@@ -120,18 +120,18 @@ inline CommunicatorInfo CommunicatorOf(const TraceRecord& record) {
   return {record.bytes, record.root_or_peer, record.group_size, record.index_in_group};
 }
 
-// Builds a record in 64-bit words that stay in registers. A recorder copies the record at once, and bytes
-// that were stored one by one could not be read together before they have reached the cache.
+// Builds a record in 64-bit words that stay in registers. A recorder copies the record immediately. If its
+// bytes were stored one by one, reading them together would have to wait until they have reached the cache.
 class RecordWords {
  public:
-  // Sets a field; each at most once, and none may cross a word.
+  // Sets a field. Set each field at most once; a field must not cross a word boundary.
   template <typename T>
   constexpr RecordWords& Put(size_t offset, T value) {
     const auto bits = static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(value));
     words_[offset / 8] |= bits << (offset % 8 * 8);
     return *this;
   }
-  // Stores the record word by word, as it will be read.
+  // Stores the record word by word, in the same units in which it is read.
   TraceRecord record() const {
     TraceRecord record;
     for (size_t i = 0; i < words_.size(); ++i)
@@ -144,7 +144,7 @@ class RecordWords {
   std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
 };
 
-// A mark in words, for the same reason. `what` is in the last word, which is stored last.
+// An InsideMark in 64-bit words, for the same reason. `what` is in the last word, which is stored last.
 using InsideWords = std::array<uint64_t, sizeof(InsideMark) / 8>;
 inline InsideWords WordsOf(const InsideMark& mark) {
   const auto wide = [](auto value) {
@@ -275,7 +275,7 @@ inline WaitedShareView WaitedShareOf(const TraceRecord& record) {
           record.bytes,     LabelledRole(record), record.root_or_peer / 1000.0};
 }
 
-// `mark` must show something.
+// Converts a mark to a record. The mark must not be empty (InsideOf::kNothing).
 inline TraceRecord InsideRecord(const InsideMark& mark) {
   const bool birth = mark.what == static_cast<uint8_t>(InsideOf::kBirth);
   TraceRecord record = EmptyRecord(birth ? RecordKind::kInsideBirth : RecordKind::kInside, mark.since_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// drift = (real time between the anchors) / (monotonic time between them) - 1; a time is the first anchor
-// plus (1 + drift) times what has passed since.
+// drift = (real time between the anchors) / (monotonic time between them) - 1. A monotonic time is converted
+// by adding (1 + drift) times its distance from the first anchor to that anchor's real time.
 #include "traces/format/section_clock.h"
 
 #include <cmath>
@@ -10,12 +10,12 @@ namespace {
 
 // The Linux kernel slews a clock by 500 ppm at most, so a larger drift means that the clock was set.
 constexpr double kMaxDrift = 500e-6;
-// Nanoseconds allowed beside it, for reading two clocks one after the other.
+// Nanoseconds tolerated in addition, for reading two clocks one after the other.
 constexpr double kReadingNs = 20'000;
 
 }  // namespace
 
-// Without a second anchor, or with one that cannot be right, the drift stays 0.
+// Without a second anchor, or with an implausible one, the drift stays 0.
 SectionClock::SectionClock(const TraceSection& section) : opened_(section.opened) {
   const double monotonic =
       static_cast<double>(TimeBetween(section.closed_at.monotonic_ns, opened_.monotonic_ns));

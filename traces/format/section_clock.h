@@ -8,10 +8,10 @@
 
 namespace dynamiccl {
 
-// The clock of one section. It is linear between the section's two anchors (opened, closed_at), which takes
-// away skew and drift of the process' own clock. Two errors remain: how far the real-time clocks of the hosts
-// are apart, and the reading of an anchor, which is two clock reads (below 1 us). With one anchor, from a
-// killed process, no drift is known and none is corrected.
+// Converts the times of one section. The conversion is linear between the section's two anchors (opened,
+// closed_at), which removes offset and drift of the process's own clock. Two errors remain: the difference
+// between the real-time clocks of the hosts, and the reading of an anchor, which takes two clock reads (below
+// 1 us). A killed process leaves one anchor; its drift is unknown and not corrected.
 class SectionClock {
  public:
   explicit SectionClock(const TraceSection& section);
@@ -20,8 +20,8 @@ class SectionClock {
   int64_t RealTime(int64_t monotonic_ns) const;
   // Drift of real time against the section's clock: 1e-5 is 10 us a second.
   double drift() const { return drift_; }
-  // True if real time was set while the process ran: the anchors are further apart than any clock drifts.
-  // Then only the first anchor is used.
+  // True if the real-time clock was set while the process ran: the anchors differ by more than any drift
+  // explains. In this case only the first anchor is used.
   bool was_set() const { return was_set_; }
 
  private:
@@ -30,7 +30,8 @@ class SectionClock {
   bool was_set_ = false;
 };
 
-// a - b and a + by, modulo 2^64: times of a damaged or foreign file may be anything, and must not overflow.
+// a - b and a + by, modulo 2^64. The times of a damaged or foreign file may have any value and must not
+// overflow.
 inline int64_t TimeBetween(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }

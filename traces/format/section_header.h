@@ -7,7 +7,7 @@
 
 namespace dynamiccl {
 
-// What to do with a file that is no trace of ours; the hint of errors that say so.
+// Hint for errors about a file that is not one of our traces.
 inline constexpr const char* kHintForOtherFiles =
     "a file of another tool: `dynamiccl why FILE` shows it, `dynamiccl trace import FILE -o job.ctrace` "
     "makes "

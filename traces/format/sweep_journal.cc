@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records are checked by hash before they are parsed: a wrong hash on the last line is a torn write, anywhere
-// else it is damage, and a right hash with wrong content is an error of the writer.
+// The hash of a record is checked before the record is parsed. A wrong hash on the last line means a torn
+// write, on any other line damage. A right hash with wrong content is an error of the writer.
 #include "traces/format/sweep_journal.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-sweep-journal";
 constexpr int kVersion = 1;
 
-// Reads record by record; the records before decide what a record may be.
+// Reads record by record; which records are allowed depends on the records before.
 class Reader {
  public:
   void Read(const Json& json, bool first) {
@@ -34,14 +34,14 @@ class Reader {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
   }
 
-  // The content so far; visits of a slice that did not end count with their own seconds.
+  // Returns the content so far. The visits of an unfinished slice count with their own seconds.
   SweepJournal Journal() && {
     journal_.seconds += visits_s_;
     return std::move(journal_);
   }
 
  private:
-  // Each slice gives its topology's context again; the last one counts.
+  // Each slice repeats its topology's context; the last one counts.
   void ReadContext(const Json& json) {
     journal_.measured.library = json.at("library").get<std::string>();
     journal_.measured.machine = json.at("machine").get<std::string>();
@@ -82,10 +82,10 @@ class Reader {
   }
 
   SweepJournal journal_;
-  double visits_s_ = 0;  // seconds of a slice that has not ended
+  double visits_s_ = 0;  // seconds of the visits of an unfinished slice
 };
 
-// A sweep wrote the lines whose hash is right, but their content may still be wrong.
+// Parses a line whose hash is right. Its content may still be wrong.
 Status ReadLine(Reader& reader, std::string_view text, bool first, const std::string& place) {
   try {
     reader.Read(Json::parse(text), first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep has measured so far, written visit by visit, so that a sweep that was killed can go on.
+// The results of a sweep so far, appended after each visit, so that a sweep that was killed can continue.
 // Grammar: docs/formats/sweep_journal.md. Each line is "<hash> <JSON>\n".
 #pragma once
 
@@ -14,22 +14,22 @@ namespace dynamiccl {
 
 // The content of a journal.
 struct SweepJournal {
-  // The swept set in words: a sweep goes on only with its own plan.
+  // Text that describes what is swept: a sweep continues only a journal with its own plan.
   std::string plan;
-  // All repeats of a cell in one row; no command.
+  // All repeats of a cell are in one row. The field `command` is empty.
   MeasurementFile measured;
   // By topology, the promise at the end of its last slice.
   std::map<std::string, double> promises;
-  // By topology: true when its cells have all repeats.
+  // By topology: whether all its cells have all repeats.
   std::map<std::string, bool> complete;
   double seconds = 0;  // time spent so far
-  // Length of the journal without a last record that is torn.
+  // Length of the journal in bytes without a torn last record.
   size_t whole_bytes = 0;
   bool torn = false;
 };
 
-// A last record that is cut or damaged is left out, because a write may be cut at any byte. Damage before it
-// is kCorrupt; no file is kNotFound.
+// Reads a journal. A last record that is cut or damaged is left out, because a write may be cut at any byte.
+// Damage before the last record is kCorrupt; a missing file is kNotFound.
 Result<SweepJournal> ReadSweepJournal(const std::string& path);
 
 // Appends records to a journal, as HashedLineWriter does.
@@ -37,7 +37,7 @@ class SweepJournalWriter {
  public:
   // Begins a journal and overwrites what was there.
   static Result<SweepJournalWriter> Create(const std::string& path, const std::string& plan);
-  // Goes on after `journal.whole_bytes`; a torn record is cut off.
+  // Continues the journal after `journal.whole_bytes`; a torn record is cut off.
   static Result<SweepJournalWriter> Continue(const std::string& path, const SweepJournal& journal);
 
   // Writes the fabric of a topology, at the start of each of its slices.

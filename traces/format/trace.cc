@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums of records and sections, and equality. The content hash leaves out the fields that are written
-// before the hash is known: the hash itself, and the header up to its own checksum.
+// Checksums of records and sections, and equality. The content hash leaves out the first part of the header,
+// which has a checksum of its own, and the hash itself.
 #include "traces/format/trace.h"
 
 #define XXH_INLINE_ALL

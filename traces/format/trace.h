@@ -14,7 +14,8 @@
 
 namespace dynamiccl {
 
-// What one process recorded. The records' `commit` and `checksum` are in order (see Seal).
+// The records of one process and their description. `commit` and `checksum` of the records are set (see
+// Seal).
 struct TraceSection {
   int32_t rank = -1;  // rank of the process in its job; -1: unknown
   int32_t world = 0;  // processes in the job; 0: unknown
@@ -26,12 +27,12 @@ struct TraceSection {
   ClockAnchor opened;
   ClockAnchor closed_at;
   bool closed = false;  // the process ended in order
-  // Records that are not here: overwritten, without a ring, torn or damaged.
+  // Records that are missing here: overwritten, issued without a ring, torn or damaged.
   uint64_t lost = 0;
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
-  // Whether times of issue only order the records.
+  // Whether the times of issue only give the order of the records.
   bool order_only() const { return (flags & kTraceOrderOnly) != 0; }
 };
 

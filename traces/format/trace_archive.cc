@@ -20,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of a block's payload at most: twice the longest block uncompressed.
+// Maximum bytes of a block's payload: twice the longest block without compression.
 constexpr size_t kMaxPayload = 8u << 20;
 
 // A header's checksum covers everything before it.
@@ -87,7 +87,7 @@ class BlockWriter {
       if (pending_.size() == kArchiveBlockRecords) EndSection();
     }
   }
-  // Writes the rest of the section's records.
+  // Writes the collected records, even if they do not fill a block.
   void EndSection() {
     if (pending_.empty()) return;
     PutBlock(stream_, BlockOf(ArchiveBlockKind::kRecords, sections_ - 1, pending_.size(), first_),
@@ -106,7 +106,7 @@ class BlockWriter {
   uint64_t records_ = 0;  // number in all sections
 };
 
-// A BlockWriter to a file.
+// Writes an archive to a file.
 class ArchiveFile final : public RecordWriter {
  public:
   explicit ArchiveFile(const std::string& path)
@@ -170,7 +170,7 @@ class ArchiveParser {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
 
-  // A damaged header is no reason to stop a salvage; another version is.
+  // In salvage a damaged header does not stop reading, but another version does.
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");
@@ -183,7 +183,7 @@ class ArchiveParser {
     return {};
   }
 
-  // Reads the block at offset_, and moves offset_ behind it when all of it is right.
+  // Reads the block at offset_. If all of it is right, moves offset_ past it.
   Status ReadBlock() {
     DYNAMICCL_TRY(const ArchiveBlockHeader header, BlockHeaderAt(offset_));
     DYNAMICCL_TRY(const auto payload, bytes_.Read(offset_ + sizeof(header), header.payload_bytes));
@@ -241,8 +241,8 @@ class ArchiveParser {
     return BeginSection(header.section, SectionOf(description), description.records_per_segment);
   }
 
-  // Passes the records of a block. In salvage, records without their section's description begin a section of
-  // unknown rank.
+  // Passes the records of a block to the sink. In salvage, records whose section has no description start a
+  // section with unknown rank.
   Status TakeRecords(const ArchiveBlockHeader& header, std::span<const std::byte> payload) {
     const bool of_this_section = next_section_ > 0 && header.section + 1 == next_section_;
     if (strict_ && (!of_this_section || header.first_record != taken_records_))
@@ -288,7 +288,7 @@ class ArchiveParser {
   bool ended_ = false;
   uint32_t next_section_ = 0;
   bool open_ = false;            // a section has begun
-  uint64_t wanted_records_ = 0;  // number that its description gives
+  uint64_t wanted_records_ = 0;  // number that its description states
   uint64_t taken_records_ = 0;
 };
 

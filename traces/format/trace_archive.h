@@ -15,7 +15,7 @@ namespace dynamiccl {
 
 inline constexpr char kArchiveMagic[8] = {'D', 'C', 'C', 'L', 'A', 'R', 'C', '\n'};
 inline constexpr uint32_t kArchiveVersion = 1;
-// Records of a block at most. 4 MiB of records are what reading and writing need beside the trace itself.
+// Maximum number of records in a block. Reading and writing need their 4 MiB in addition to the trace itself.
 inline constexpr uint32_t kArchiveBlockRecords = 65536;
 
 enum class ArchiveBlockKind : uint32_t { kSection = 1, kRecords = 2, kEnd = 3 };
@@ -54,9 +54,9 @@ class RecordSink;
 void AppendTraceArchive(std::ostream& stream, const Trace& trace);
 Status WriteTraceArchive(const std::string& path, const Trace& trace);
 
-// Strict: any damage is an error, which reads "<name>: block at byte <offset>: <what>". Salvage: blocks that
-// are damaged or missing cost their records, which count as lost. Records of a section whose description is
-// gone come in a section of rank -1.
+// Strict: any damage is an error, which reads "<name>: block at byte <offset>: <what>". Salvage: the records
+// of damaged or missing blocks count as lost. Records of a section whose description is missing are put into
+// a section of rank -1.
 Result<Trace> ParseTraceArchive(std::span<const std::byte> bytes, const std::string& name,
                                 TraceReading reading);
 // Passes the blocks of an archive to `sink`, one at a time and strictly (record_stream.h).

@@ -26,7 +26,7 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
-// The result in the making.
+// The result while it is being built.
 struct Builder {
   SectionCalls result;
   std::map<CallKey, size_t> position;  // index in result.calls
@@ -39,8 +39,8 @@ struct Builder {
       ++result.without_communicator;
       return;
     }
-    // Sends and receives have no choice, but numbers of their own in a group, which would hide its
-    // collectives.
+    // Sends and receives are numbered separately in a group and have no decision. If they were entered here,
+    // they would hide the group's collectives.
     if (IsKind(record, RecordKind::kCollective)) position[KeyOf(record)] = result.calls.size();
     result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
                             .communicator = record.communicator,
@@ -59,7 +59,7 @@ struct Builder {
       result.calls[found->second].decision = DecisionOf(record);
   }
 
-  // Later calls belong to this step.
+  // All later calls belong to this step, until the next mark.
   void TakeStep(const TraceRecord& record) {
     result.steps.push_back(StepOf(record));
     step = static_cast<int64_t>(record.call_number);
@@ -88,7 +88,7 @@ void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first
 
 SectionCalls CallsOf(const TraceSection& section) {
   Builder builder;
-  // A process never uses a communicator's number twice, so all of them may be known first.
+  // A process never uses a communicator's number twice, so all communicators may be read first.
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCommunicator))
       builder.result.communicators[record.communicator] = CommunicatorOf(record);

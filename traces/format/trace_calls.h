@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of one section: records taken apart, and each call joined with the answer that a tuner gave for
-// it.
+// The calls of one section: its records decoded, and each call joined with the tuner's answer to it.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +12,14 @@
 
 namespace dynamiccl {
 
-// One call.
+// One call of a section.
 struct TraceCall {
   IssuedCall issued;
-  uint32_t communicator = 0;  // the section's own number of it
+  uint32_t communicator = 0;  // the section's own number of the communicator
   uint32_t stream = 0;
   DurationSource duration_source = DurationSource::kNone;
-  // The answer for the same communicator, call number and index in group; the last one, if there are several.
+  // The tuner's answer with the same communicator, call number and index in group; the last one, if there are
+  // several.
   std::optional<DecisionView> decision;
   int64_t step = -1;  // step of the last mark before the call; -1: none
 };
@@ -30,10 +30,11 @@ struct SectionCalls {
   std::vector<TraceCall> calls;  // in order of issue
   std::vector<StepView> steps;
   std::vector<MemoryView> memory;
-  std::vector<InsideView> inside;              // one a thread at most
-  std::vector<WaitedShareView> waited_shares;  // in order; later ones replace earlier ones
-  // Records that could not be used, for messages: calls on a communicator that the section does not describe,
-  // which are left out; decisions without their call; records of later versions.
+  std::vector<InsideView> inside;  // at most one for each thread
+  // In order of time; a later one replaces an earlier one of the same key.
+  std::vector<WaitedShareView> waited_shares;
+  // Counts of records that could not be used, for messages: calls on a communicator that the section does not
+  // describe (they are left out), decisions without their call, and records of later versions.
   uint64_t without_communicator = 0;
   uint64_t without_call = 0;
   uint64_t unknown_kinds = 0;
@@ -51,9 +52,10 @@ struct CallInterval {
 // stream. A call without a duration has an empty interval.
 std::vector<CallInterval> IntervalsOf(const SectionCalls& section);
 
-// XXH3 over what was issued, communicator by communicator in the order of their first calls. Each call counts
-// with its number from the first one on, index, collective, type, op, bytes, and root or peer. The hash is
-// equal for a trace and its faithful replay: ids of communicators, times, decisions and labels do not count.
+// XXH3 hash of what was issued, communicator by communicator in the order of their first calls. It covers
+// each call's number relative to the first one, index, collective, type, operator, bytes, and root or peer.
+// It does not cover communicator ids, times, decisions and labels, so a trace and its faithful replay have
+// the same hash.
 uint64_t OperationHash(const SectionCalls& section);
 
 }  // namespace dynamiccl

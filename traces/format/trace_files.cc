@@ -51,7 +51,7 @@ Result<uint64_t> CopyStreamTo(const std::string& from, const std::string& to, bo
   return sink.count;
 }
 
-// What was at `to` stays until the copy is complete.
+// Copies through a temporary file, so that an existing file at `to` stays until the copy is complete.
 Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool archive) {
   const std::string part = to + ".part";
   const auto copied = CopyStreamTo(from, part, archive);
@@ -64,7 +64,7 @@ Result<uint64_t> CopyStream(const std::string& from, const std::string& to, bool
   return copied;
 }
 
-// True if both paths exist and name the same file: that cannot be streamed into itself.
+// True if both paths exist and name the same file, which cannot be streamed into itself.
 bool SameFile(const std::string& a, const std::string& b) {
   std::error_code none;
   return std::filesystem::equivalent(a, b, none);

@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Reads binary traces, archives or JSON lines, which are told apart by content. Several files are merged (see
-// MergeTraces). One file that cannot be read makes the whole an error.
+// Reads binary traces, archives or JSON lines, which are recognised by their content. Several files are
+// merged (see MergeTraces). If one file cannot be read, the result is its error.
 Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths,
                              TraceReading reading = TraceReading::kStrict);
 

@@ -21,16 +21,17 @@ inline constexpr uint32_t kTraceHeaderBytes = 4096;
 // A segment without this number has not been begun.
 inline constexpr uint32_t kSegmentMagic = 0x67657364;
 
-// The same moment on both clocks of a machine.
+// One moment as read on both clocks of a machine.
 struct ClockAnchor {
   int64_t monotonic_ns = 0;
   int64_t realtime_ns = 0;
 };
 
-// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only, and replay issues it on every rank.
-// kTraceImported: converted from another tool's file, which may not have filled every field. kTraceFinished:
-// compact, with section_bytes and content_hash; a section without it is a recorder's ring file.
-// kTraceOrderOnly: the times of issue were not measured and only order the records; durations may have been.
+// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only; replay issues the calls on every
+// rank. kTraceImported: converted from another tool's file, which may not have filled every field.
+// kTraceFinished: a compact section with section_bytes and content_hash; a section without this flag is a
+// recorder's ring file. kTraceOrderOnly: the times of issue were not measured and only give the order of the
+// records; durations may have been measured.
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
   kTraceImported = 2,
@@ -45,7 +46,7 @@ struct TraceHeader {
   char magic[8];
   uint32_t version;
   uint32_t header_bytes;  // offset of the table of communicators
-  // At least 64. Readers skip what they do not know at the end of a record.
+  // At least 64. A reader ignores the end of a longer record.
   uint32_t record_bytes;
   uint32_t flags;          // TraceFlags
   uint64_t first_segment;  // offset in the section
@@ -66,7 +67,7 @@ struct TraceHeader {
   // Written while recording: the number of segments in use.
   uint32_t segments;
   uint32_t closed;  // 1: the process ended in order
-  uint64_t lost;    // records that found no ring
+  uint64_t lost;    // records for which there was no ring
   ClockAnchor closed_at;
   // 0: the section reaches to the end of the file, because its process still records or was killed.
   uint64_t section_bytes;
@@ -74,19 +75,21 @@ struct TraceHeader {
   uint64_t content_hash;
 };
 
-// What a thread is inside of while the library has not returned. A hang leaves its mark in the file.
+// What a thread was doing inside the library when its mark was read. After a hang the mark is still in the
+// file.
 enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kBirth = 2 };
 
 // The mark of one thread.
 struct InsideMark {
   int64_t since_ns;  // CLOCK_MONOTONIC, as TraceRecord::issued_ns
   // call_number and bytes are those of the call's record, or of the record of the communicator that is being
-  // made.
+  // created.
   uint64_t call_number;
   uint64_t bytes;
   uint32_t communicator;
   int16_t root_or_peer;
-  // Calls of the group, of which the first is shown; for a birth, ranks of the communicator.
+  // Number of calls in the group, of which the first is shown; for a birth, number of ranks of the
+  // communicator.
   uint16_t group_size;
   uint8_t collective;
   uint8_t data_type;
@@ -100,9 +103,9 @@ struct SegmentHeader {
   uint32_t magic;
   uint32_t reserved;
   int64_t thread_id;
-  // Records begun since the start. The ring keeps the last records_per_segment of them.
+  // Number of records begun since the start. The ring keeps the last records_per_segment of them.
   uint64_t head;
-  // Lies in the cache line to which every record writes anyway.
+  // Placed in the cache line to which every record writes anyway.
   InsideMark inside;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A section is a line, and each of its records a line after it. Enumerations are written by name, and as a
-// number where this build knows no name for it, so nothing is lost either way.
+// A section is one line, followed by a line for each of its records. Enumerations are written by name. A
+// value for which this build has no name is written as a number, so no information is lost.
 #include "traces/format/trace_json.h"
 
 #include <iterator>
@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kMagic = "dynamiccl-trace";
 constexpr int kVersion = 1;
 
-// Names by number, from 0.
+// Names of the record kinds by number, from 0.
 constexpr const char* kKindNames[] = {"None",
 #define DYNAMICCL_RECORD_KIND(name, number) #name,
                                       DYNAMICCL_RECORD_KINDS(DYNAMICCL_RECORD_KIND)
@@ -60,7 +60,7 @@ struct Vocabulary {
   NameList duration_sources{{std::begin(kDurationSourceNames), std::end(kDurationSourceNames)}};
 };
 
-// Made once, at the first use.
+// The vocabulary; created at the first use.
 const Vocabulary& Words() {
   static const Vocabulary vocabulary;
   return vocabulary;
@@ -73,7 +73,7 @@ Json NameOrNumber(const NameList& list, int number) {
   return list.names[static_cast<size_t>(index)];
 }
 
-// The number of a name. A number is taken as it is, if the record has room for it.
+// The number that belongs to a name. A number is accepted as it is if it fits the field.
 template <typename T>
 T NumberOf(const NameList& list, const Json& json, const char* field) {
   const Json& value = json.at(field);

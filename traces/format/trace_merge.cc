@@ -16,7 +16,7 @@
 namespace dynamiccl {
 namespace {
 
-// What one rank issued on one communicator, in order.
+// The collectives that one rank issued on one communicator, in order.
 struct RankSequence {
   int32_t rank = 0;
   bool may_end_early = false;   // the process was killed
@@ -70,8 +70,9 @@ std::map<uint64_t, std::vector<RankSequence>> SequencesByCommunicator(const Trac
   return all;
 }
 
-// Numbers each rank's collectives by their order. A rank that issued Send or Recv alone in some group counted
-// a call that others did not, so call numbers cannot be compared.
+// Replaces each rank's call numbers by positions in its order of collectives. A rank that issued Send or Recv
+// alone in some group counted a call number that others did not, so the numbers themselves cannot be
+// compared.
 void NumberByOrder(std::vector<RankSequence>& ranks) {
   for (RankSequence& rank : ranks) {
     for (size_t i = 0; i < rank.collectives.size(); ++i) {
@@ -89,7 +90,7 @@ Status Missing(uint64_t communicator, const RankSequence& rank, const RankSequen
                    call.call.call_number, other.rank, Describe(call), rank.rank);
 }
 
-// Walks both sequences in step.
+// Compares two ranks' collectives by walking both sequences in step.
 Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequence& b) {
   size_t i = 0;
   size_t j = 0;
@@ -118,7 +119,7 @@ Status CompareRanks(uint64_t communicator, const RankSequence& a, const RankSequ
   return {};
 }
 
-// Imports of one rank are marked for mirroring. With all ranks at hand there is nothing to mirror.
+// Imports of one rank are marked for mirroring. When all ranks are present, the mark is cleared.
 void ClearMirroredIfComplete(Trace& trace) {
   const auto sections = static_cast<int32_t>(trace.sections.size());
   const bool complete = std::all_of(
@@ -128,18 +129,18 @@ void ClearMirroredIfComplete(Trace& trace) {
   for (TraceSection& section : trace.sections) section.flags &= ~static_cast<uint32_t>(kTraceMirrored);
 }
 
-// What the sections show about one communicator.
+// The sections' information about one communicator.
 struct Members {
   std::set<std::string> hosts;
   int described = 0;  // number of ranks that have a Communicator record
-  bool told = false;  // NCCL gave a tuner on one of the ranks the number
+  bool told = false;  // a tuner on one of the ranks received the number of nodes from NCCL
 };
 
 bool Is(const TraceRecord& record, RecordKind kind) {
   return record.kind == static_cast<uint16_t>(kind);
 }
 
-// Adds what one section shows.
+// Adds the information of one section.
 void Count(const TraceSection& section, std::map<uint64_t, Members>& communicators) {
   std::map<uint32_t, uint64_t> ids;
   for (const TraceRecord& record : section.records) {
@@ -156,7 +157,7 @@ void Count(const TraceSection& section, std::map<uint64_t, Members>& communicato
   }
 }
 
-// True where the number of hosts may stand for the number of nodes.
+// Whether the number of hosts may be used as the number of nodes.
 bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
   return !members.told && members.described == info.n_ranks && members.hosts.size() > 1 &&
          !members.hosts.contains("");

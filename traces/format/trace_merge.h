@@ -9,22 +9,21 @@
 
 namespace dynamiccl {
 
-// Returns all sections, ordered by rank, then host and process, with nodes counted by host (nodes_by_host.h).
-// Two sections of one known rank are an error.
+// Returns all sections, ordered by rank, then host and process, with nodes counted by host
+// (CountNodesByHost). Two sections of one known rank are an error.
 Result<Trace> MergeTraces(std::vector<Trace> traces);
 
-// On each communicator all ranks must have issued the same collectives in the same order, or the run was
-// broken (NCCL would hang or corrupt data). The error names communicator, call and the two ranks. A rank
-// whose process was killed may have fewer calls at the end, and one that lost records fewer at the start.
-// Send and Recv differ by nature and do not count.
+// Checks that on each communicator all ranks issued the same collectives in the same order. If they did not,
+// the run was broken: NCCL would hang or corrupt data. The error names communicator, call and the two ranks.
+// A rank whose process was killed may lack calls at the end, and one that lost records may lack calls at the
+// start. Send and Recv differ between ranks by nature and are not compared.
 Status CheckRanksAgree(const Trace& trace);
 
-// Counts the nodes of communicators from the hosts of their ranks. Only a tuner is told by NCCL how many
-// nodes a communicator has; a recorder without one writes 1.
-
-// Writes the number of hosts into the Communicator records of those communicators about which no tuner was
-// asked and all of whose ranks are in the trace. NCCL counts nodes alike, by host name and boot. Emulated
-// nodes of one host cannot be seen in this way; they stay 1.
+// Derives the number of nodes of communicators from the hosts of their ranks: NCCL tells that number only to
+// a tuner, and a recorder without a tuner writes 1. Writes the number of hosts into the Communicator records
+// of communicators whose ranks are all in the trace and about which no tuner was asked. NCCL counts nodes in
+// the same way, by host name and boot. Emulated nodes on one host look like one host, so their number stays
+// 1.
 void CountNodesByHost(Trace& trace);
 
 }  // namespace dynamiccl

@@ -15,17 +15,17 @@
 namespace dynamiccl {
 namespace {
 
-// Limits of header fields. Segments: far above the recorder's own limit.
+// Limits for header fields, far above the recorder's own limit on segments.
 constexpr uint32_t kMaxSegments = 4096;
-// A later version may lengthen records, but not without end.
+// Limit on the length of a record. Later versions may lengthen records, but not arbitrarily.
 constexpr uint32_t kMaxRecordBytes = 4096;
-// Bytes of any part at most, so that products and sums of header fields cannot wrap.
+// Limit on the bytes of any part, so that products and sums of header fields cannot wrap.
 constexpr uint64_t kMaxSize = 1ull << 48;
 
 // Reads one section: its header, then its segments.
 class SectionParser {
  public:
-  // Takes the last `newest` records of each ring.
+  // `newest`: number of the newest records of each ring that are read.
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 
@@ -41,16 +41,16 @@ class SectionParser {
     for (uint32_t i = 0; i < header_.segments; ++i) {
       ReadSegment(header_.first_segment + i * header_.segment_bytes, header_.records_per_segment, newest);
     }
-    // The sort is stable: records of one moment keep the order of their ring, and communicators come before
-    // the calls on them.
+    // The sort is stable, so records with the same time keep the order of their ring. Communicators were read
+    // first and therefore stay before the calls on them.
     std::stable_sort(section_.records.begin(), section_.records.end(),
                      [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
     return {};
   }
 
   TraceSection& section() { return section_; }
-  // Bytes up to the next section. A damaged length must not send the reader in circles, so a section is at
-  // least as long as its header.
+  // Number of bytes up to the next section. It is at least the length of the header, so that a damaged length
+  // cannot make the reader loop forever.
   size_t length() const {
     if (!finished()) return bytes_.size();
     return std::clamp<size_t>(header_.section_bytes, std::min<size_t>(kTraceHeaderBytes, bytes_.size()),
@@ -135,7 +135,7 @@ class SectionParser {
     ReadMark(segment.inside);
   }
 
-  // Makes a record of a thread's mark. A finished section has such marks as records already.
+  // Creates a record from a thread's mark. A finished section contains such marks as records already.
   void ReadMark(const InsideMark& mark) {
     if (finished() || mark.what == static_cast<uint8_t>(InsideOf::kNothing) ||
         mark.what > static_cast<uint8_t>(InsideOf::kBirth))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 64-byte record of a .ctrace file: one cache line, written by one thread, readable after SIGKILL.
-// Grammar: docs/formats/trace.md. Which fields a kind of record uses, and how, is in record_views.h.
+// Grammar: docs/formats/trace.md. record_views.h says which fields a kind of record uses, and how.
 //
-// A recorder fills the record with commit 0 and stores kCommitMark last, with release order. A reader takes a
-// record only if the mark is there and the checksum is right, so it never takes one that is being written or
-// that another one half overwrote.
+// A recorder fills the record with commit 0 and stores kCommitMark last, with release order. A reader accepts
+// a record only if the mark is there and the checksum is right. So it never accepts a record that is being
+// written, or one that is half overwritten by another.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ struct TraceRecord {
   uint8_t duration_source;  // DurationSource; written later
   uint8_t coverage;         // Coverage of a call; not checksummed
   uint32_t duration_ns;     // written later; saturates at 4.29 s
-  uint32_t checksum;        // XXH32 of bytes 0 to 49: all but what is written later
+  uint32_t checksum;        // XXH32 of bytes 0 to 49: everything except the fields that are written later
   uint32_t commit;          // kCommitMark, stored last with release order
 };
 

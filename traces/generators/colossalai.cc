@@ -45,8 +45,8 @@ void Send(const GeneratorInput& input, int64_t elements, OperationList& list) {
     list.ReduceScatter(elements, type, ReduceOp::kSum, Role::kGradientReduce);
 }
 
-// A bucket is sent before the parameter that would exceed it. Parameters in the bucket count with padding,
-// the new one without: so the framework counts.
+// A bucket is sent before the parameter that would exceed its size is added. Like the framework, this counts
+// parameters in the bucket with padding and the new parameter without.
 void ReduceGradients(const GeneratorInput& input, OperationList& list) {
   const SettingValues& settings = input.settings;
   std::vector<int64_t> sizes;

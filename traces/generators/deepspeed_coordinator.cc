@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue holds all uses of the pass in order. A module takes its own uses off the front; the prefetcher
-// takes further ones, until prefetch_elements are on their way or live_elements are gathered.
+// The queue holds all uses of the pass in order. A module removes its own uses from the front. The prefetcher
+// removes further ones, until prefetch_elements are being gathered or live_elements are gathered.
 #include "traces/generators/deepspeed_coordinator.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void GatherCoordinator::BeforeUse(const ModuleShape& module) {
   ++step_;
 }
 
-// The uses of this module that no earlier prefetch has taken from the queue leave it now.
+// Removes the uses of this module from the queue, unless an earlier prefetch already did.
 void GatherCoordinator::DropFromQueue(const ModuleShape& module) {
   const auto waiting = std::count_if(module.parameters.begin(), module.parameters.end(),
                                      [&](size_t parameter) { return last_fetched_for_[parameter] < step_; });
@@ -93,7 +93,7 @@ void GatherCoordinator::Prefetch() {
 }
 
 bool GatherCoordinator::IsReusedSoon(size_t parameter) const {
-  // The prefetcher has skipped that use because the parameter was still there.
+  // The prefetcher has already skipped a later use because the parameter was still available.
   if (last_fetched_for_[parameter] > step_) return true;
   int64_t traversed = 0;
   for (auto step = static_cast<size_t>(step_); step < order_.size(); ++step) {
@@ -106,7 +106,7 @@ bool GatherCoordinator::IsReusedSoon(size_t parameter) const {
   return false;
 }
 
-// Releases the module's parameters, but for persistent ones and those that are used again soon.
+// Releases the module's parameters, except persistent ones and those that are used again soon.
 void GatherCoordinator::AfterUse(const ModuleShape& module) {
   for (const size_t parameter : module.parameters) {
     if (!available_[parameter]) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters DeepSpeed's ZeRO stage 3 gathers when: fetch before a module's use, prefetch along the
-// recorded order, release after the use. A model of PartitionedParameterCoordinator
-// (deepspeed/runtime/zero/partitioned_param_coordinator.py, 0.19.8).
+// Decides when DeepSpeed's ZeRO stage 3 gathers and releases which parameters: it fetches before a module's
+// use, prefetches along the recorded order, and releases after the use. A model of
+// PartitionedParameterCoordinator (deepspeed/runtime/zero/partitioned_param_coordinator.py, 0.19.8).
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct CoordinatorLimits {
   int64_t persistent_elements = 0;  // stage3_param_persistence_threshold
 };
 
-// The coordinator in one pass of a rank. A pure state machine; the caller drives it through the modules in
-// the order of their use, and receives each gather through a callback.
+// The coordinator of one rank during one pass. It is a pure state machine: the caller takes it through the
+// modules in the order of their use, and it reports each gather through a callback.
 class GatherCoordinator {
  public:
   // Receives the parameters of one gather, by index.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
-  // `recorded`: a pass before this one has shown the order, so this one prefetches. Without it every module
-  // fetches for itself and releases everything that it used, persistent parameters too. `model` outlives this
-  // object.
+  // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without it every module
+  // fetches only its own parameters and releases everything that it used, even persistent parameters. `model`
+  // must outlive this object.
   GatherCoordinator(const ModelShape& model, const CoordinatorLimits& limits, bool recorded, Gather gather);
 
   GatherCoordinator(const GatherCoordinator&) = delete;
   GatherCoordinator& operator=(const GatherCoordinator&) = delete;
 
-  // Are called in the order in which the framework's hooks run: forward over all modules, then backward in
+  // Call these in the order in which the framework's hooks run: forward over all modules, then backward in
   // reverse.
   void BeforeUse(const ModuleShape& module);
   void AfterUse(const ModuleShape& module);

@@ -105,8 +105,8 @@ class Pass {
   int64_t bucket_padded_ = 0;  // the same, with every parameter padded to the ranks
 };
 
-// One message for all parameters of a gather. hpZ gathers from the second copy, inside the shard group, in
-// the backward.
+// Gathers all these parameters in one message. In the backward pass hpZ gathers from the second copy, inside
+// the shard group.
 void Pass::GatherAll(const std::vector<size_t>& parameters) {
   const bool secondary = in_backward_ && input_.settings.Choice("hybrid") == "hpz";
   const Axis axis = secondary || Mics() ? Axis::kShard : Axis::kData;
@@ -116,7 +116,7 @@ void Pass::GatherAll(const std::vector<size_t>& parameters) {
   list_.AllGather(elements, input_.settings.Type("dtype"), Role::kParameterGather, axis);
 }
 
-// A container is used around its children, as the framework's hooks run.
+// A container is used before and after its children, as the framework's hooks run.
 void Pass::Forward(size_t module) {
   coordinator_.BeforeUse(modules_[module]);
   for (const size_t child : ChildrenOf(modules_, module)) Forward(child);
@@ -127,7 +127,7 @@ void Pass::Backward(size_t module) {
   coordinator_.BeforeUse(modules_[module]);
   const std::vector<size_t> children = ChildrenOf(modules_, module);
   for (auto child = children.rbegin(); child != children.rend(); ++child) Backward(*child);
-  // DeepSpeed's own linear function hands out the weight's gradient before the bias'.
+  // In DeepSpeed's own linear function the weight's gradient is ready before the bias's.
   for (const size_t parameter : modules_[module].parameters) AddGradient(parameter);
   coordinator_.AfterUse(modules_[module]);
 }
@@ -152,9 +152,9 @@ void Pass::Flush() {
   in_bucket_ = bucket_padded_ = 0;
 }
 
-// Once the first pass has been recorded, rank 0's view of it goes out to be compared: the modules, the
-// parameters, and the step of each use. Modules without parameters are not all known here, so the first of
-// the three is a lower bound.
+// After the first pass has been recorded, rank 0 broadcasts its record for comparison: the modules, the
+// parameters, and the step of each use. Modules without parameters are not all known here, so the size of the
+// first broadcast is a lower bound.
 void CompareRecords(const ModelShape& model, OperationList& list) {
   const auto modules = static_cast<int64_t>(ModulesOf(model).size());
   const auto parameters = static_cast<int64_t>(model.parameters.size());
@@ -162,7 +162,7 @@ void CompareRecords(const ModelShape& model, OperationList& list) {
     list.Broadcast(uses, DataType::kInt64, 0, Role::kOther);
 }
 
-// Number of optimizer sub-groups. A sub-group closes once it holds the size, counted in elements of one
+// Number of optimizer sub-groups. A sub-group is closed once it holds at least sub_group_size elements of one
 // rank's parts.
 int64_t SubGroups(const GeneratorInput& input) {
   const int64_t size = input.settings.Integer("sub_group_size");
@@ -192,7 +192,7 @@ void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   }
 }
 
-// The second pass of a training compares records once, before it relies on them.
+// Records are compared once, in the second pass of a training, before the framework relies on them.
 void Stage3::Step(const GeneratorInput& input, int step, OperationList& list) const {
   const int64_t micro_steps = input.settings.Integer("accumulation_steps");
   for (int64_t micro = 0; micro < micro_steps; ++micro) {

@@ -68,7 +68,7 @@ class Stages1And2 : public FrameworkGenerator {
   int stage_;
 };
 
-// nccl_start_alignment_factor: every rank's part begins at a multiple of two elements.
+// nccl_start_alignment_factor is 2: every rank's part begins at a multiple of two elements.
 int64_t FlatElements(const GeneratorInput& input) {
   return RoundUp(input.model.Elements(), 2 * int64_t{input.world.data});
 }
@@ -85,7 +85,7 @@ std::vector<FlatSlice> InOrderOfArrival(const ModelShape& model, bool reverse) {
   return slices;
 }
 
-// One Reduce for each run of the bucket that belongs to one rank.
+// Issues one Reduce for each run of consecutive elements in the bucket that belongs to one rank.
 void ReduceToOwners(const Bucket& bucket, std::span<const FlatSlice> slices, const GeneratorInput& input,
                     OperationList& list) {
   const int64_t part = FlatElements(input) / input.world.data;
@@ -121,7 +121,7 @@ void Stages1And2::ReduceGradients(const GeneratorInput& input, OperationList& li
 void Stages1And2::Step(const GeneratorInput& input, int, OperationList& list) const {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kBackward);
-  // Stage 2 keeps no whole gradients from one micro-step to the next, so each micro-step reduces.
+  // Stage 2 does not keep whole gradients from one micro-step to the next, so each micro-step reduces.
   const int64_t reductions = stage_ == 1 ? 1 : input.settings.Integer("accumulation_steps");
   for (int64_t i = 0; i < reductions; ++i) ReduceGradients(input, list);
   list.SetPhase(Phase::kOptimizer);

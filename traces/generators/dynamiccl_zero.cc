@@ -55,7 +55,7 @@ class DynamicclZero : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Refuses what the trainer refuses.
+// Refuses the same settings as the trainer.
 Status DynamicclZero::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(RefuseTensorParallel(input));
   const ZeroStage stage = Stage(input);

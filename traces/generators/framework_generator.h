@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// What a generator works from. Settings are complete and valid.
+// The input of a generator. Settings are complete and valid.
 struct GeneratorInput {
   const ModelShape& model;
   const WorldShape& world;
@@ -30,20 +30,21 @@ class FrameworkGenerator {
   virtual ~FrameworkGenerator() = default;
   // The name as `dynamiccl trace generate --framework` spells it: "fsdp2".
   virtual std::string_view name() const = 0;
-  // One line for the help.
+  // Description of the framework in one line, for the help.
   virtual std::string_view sentence() const = 0;
   // The file and the release whose behaviour this is.
   virtual std::string_view source() const = 0;
-  // The settings that change the framework's calls; others have none.
+  // The settings that change the framework's calls. Settings that change no call are not listed.
   virtual std::span<const GeneratorSetting> settings() const = 0;
-  // The true label of the run.
+  // The stage with which the run's trace is labelled.
   virtual ZeroStage Stage(const GeneratorInput& input) const = 0;
-  // An error for what the framework cannot do, beyond what its settings' table says. A generator without its
-  // own Check refuses tensor parallelism and hybrid sharding.
+  // Returns an error for combinations that the framework does not support and that the table of settings
+  // cannot express. A generator without its own Check refuses tensor parallelism and hybrid sharding.
   virtual Status Check(const GeneratorInput& input) const;
   // Adds the calls before the first step.
   virtual void Construct(const GeneratorInput&, OperationList&) const {}
-  // Adds the calls of step `step`, from 0. The first steps may differ, where a framework learns from them.
+  // Adds the calls of step `step`, from 0. The first steps may differ from later ones where a framework
+  // adapts to what it saw.
   virtual void Step(const GeneratorInput& input, int step, OperationList& list) const = 0;
 
  protected:
@@ -60,7 +61,7 @@ struct GeneratedRun {
   std::vector<std::vector<WireOperation>> steps;
 };
 
-// Every generator.
+// All generators.
 std::span<const FrameworkGenerator* const> AllFrameworkGenerators();
 
 // Generates the construction and `steps` steps. Errors name the option and say what to do.

@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// `ranks_per_node` gives how many nodes each communicator spans; 0: one node. Times are not those of any run:
-// calls stand one millisecond apart, without durations. Equal input gives equal bytes.
+// `ranks_per_node` determines how many nodes each communicator spans; 0: one node. The times are artificial:
+// calls are one millisecond apart and have no durations. Equal input gives equal bytes.
 Trace TraceOf(const GeneratedRun& run, int ranks_per_node);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass each; the last bucket is whatever remains.
+// Both rules take one pass; the last bucket holds the remaining sizes.
 #include "traces/generators/gradient_buckets.h"
 
 namespace dynamiccl {

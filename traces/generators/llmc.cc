@@ -3,8 +3,7 @@
 //     for each layer one group of twelve ReduceScatters (stage 0: AllReduces), in the last micro-step
 //     AllReduce of the loss
 //     a group of four: word embedding, position embedding, last norm's weight and bias
-//     stage 1: AllReduce of the norm, then AllGather tensor by tensor, in one group for all layers' tensors
-//     of a kind
+//     stage 1: AllReduce of the norm, then AllGathers, with one group for the tensors of a kind in all layers
 #include <array>
 #include <vector>
 
@@ -49,7 +48,7 @@ Tensors TensorsOf(const Transformer& t) {
           {c, c, 3 * c * c, 3 * c, c * c, c, c, c, 4 * c * c, 4 * c, 4 * c * c, c}};
 }
 
-// llm.c trains nothing but GPT-2, and shards only where sizes divide.
+// llm.c trains only GPT-2, and shards only tensors whose size divides by the ranks.
 Status Llmc::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(FrameworkGenerator::Check(input));
   if (input.model.name != "gpt" || !input.model.transformer->tied_head) {
@@ -67,7 +66,7 @@ Status Llmc::Check(const GeneratorInput& input) const {
       "llm.c would print a line and train without sharding: ask for stage=0, or take another hidden");
 }
 
-// Writes one step.
+// Writes the operations of one step.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)

@@ -170,7 +170,7 @@ class StepWriter {
   void Backward(bool reduce);
   void ReduceBucketsUpTo(size_t parameters);
   void GatherNext();
-  // The forward is about to use the first `parameters` registered ones.
+  // Call it before the forward pass uses the first `parameters` parameters in the order of registration.
   void AwaitGathersOf(size_t parameters);
   void OptimizerStep();
   bool Overlapped() const { return input_.settings.Flag("overlap_param_gather"); }
@@ -181,8 +181,8 @@ class StepWriter {
   const std::vector<BufferBucket> buckets_;
   const std::vector<std::vector<size_t>> units_;
   size_t reduced_ = 0;  // buckets of this backward that were sent
-  // Buckets that are not yet gathered, and not yet waited for. The end of the buffer goes first, which is the
-  // order of the forward.
+  // Number of buckets that are not yet gathered, and not yet waited for. Buckets are gathered from the end of
+  // the buffer, which is the order of the forward pass.
   size_t to_gather_ = 0;
   size_t to_await_ = 0;
 };
@@ -194,8 +194,8 @@ void StepWriter::GatherNext() {
   list_.AllGather(buckets_[to_gather_].elements, input_.settings.Type("dtype"), Role::kPostStepGather);
 }
 
-// A bucket's gather is waited for when its first parameter is used, and then the next one is sent: one is
-// always ahead.
+// Waits for a bucket's gather when its first parameter is used, and then issues the gather of the next
+// bucket: one gather is always ahead.
 void StepWriter::AwaitGathersOf(size_t parameters) {
   const size_t all = input_.model.parameters.size();
   while (to_await_ > 0 && all - buckets_[to_await_ - 1].end < parameters) {
@@ -217,11 +217,12 @@ void StepWriter::Forward() {
   }
   AwaitGathersOf(input_.model.parameters.size());
   activations_.HeadForward();
-  // The loss, for the log.
+  // The loss is summed for the log.
   list_.AllReduce(1, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);
 }
 
-// Sends the buckets that are full once the last `parameters` registered ones have their gradients.
+// Sends the buckets that are full once the last `parameters` parameters, in the order of registration, have
+// their gradients.
 void StepWriter::ReduceBucketsUpTo(size_t parameters) {
   const bool scatter = input_.settings.Flag("use_distributed_optimizer");
   const DataType type = input_.settings.Type("gradient_dtype");
@@ -234,7 +235,7 @@ void StepWriter::ReduceBucketsUpTo(size_t parameters) {
   }
 }
 
-// With overlap a bucket goes out as soon as the last of its gradients is there.
+// With overlap a bucket is sent as soon as its last gradient is ready.
 void StepWriter::Backward(bool reduce) {
   const size_t parameters = input_.model.parameters.size();
   const bool early = reduce && input_.settings.Flag("overlap_grad_reduce");
@@ -270,7 +271,7 @@ void StepWriter::Run(int step) {
   const int64_t micro_steps = input_.settings.Integer("accumulation_steps");
   for (int64_t micro = 1; micro <= micro_steps; ++micro) {
     list_.SetPhase(Phase::kForward);
-    // Step 0 runs without the hooks, because no parameter has been updated.
+    // In step 0 no parameter has been updated yet, so no gather is needed.
     if (micro == 1 && step > 0 && Overlapped()) {
       to_gather_ = to_await_ = buckets_.size();
       GatherNext();

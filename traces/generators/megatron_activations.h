@@ -11,7 +11,7 @@ namespace dynamiccl {
 // calls the parts in the order of a step. With one tensor-parallel rank nothing is issued.
 class MegatronActivations {
  public:
-  // Both arguments outlive this object.
+  // Both arguments must outlive this object.
   MegatronActivations(const GeneratorInput& input, OperationList& list);
 
   // The first rank of the group hands the batch to the others.
@@ -24,7 +24,7 @@ class MegatronActivations {
   void HeadForward();
   // The output layer's input gradient is summed over the ranks.
   void HeadBackward();
-  // With recomputation the layer's forward comes again first.
+  // With recomputation the layer's forward pass is issued once more before its backward pass.
   void LayerBackward();
   void EmbeddingBackward();
   // Sequence parallelism: every rank has seen only a part of the tokens, so the gradients of parameters that

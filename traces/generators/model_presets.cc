@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Largest values of settings: far beyond what is trained, and products of them still fit into 64 bits.
+// Largest values of settings: far above models in use, and small enough that products of them fit into 64
+// bits.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
 // A setting that is a size, with its largest value.
@@ -67,8 +68,8 @@ class ShapeList {
   void Weight(const std::string& name, std::vector<int64_t> dims, TensorSplit split = TensorSplit::kNone) {
     model_.parameters.push_back({name + ".weight", std::move(dims), split});
   }
-  // A column-parallel layer splits its bias with the rows; of a row-parallel one every rank has the whole
-  // bias.
+  // Adds a linear layer. A column-parallel layer splits its bias along the rows; in a row-parallel layer
+  // every rank has the whole bias.
   void Linear(const std::string& name, int64_t out, int64_t in, TensorSplit split = TensorSplit::kNone) {
     Weight(name, {out, in}, split);
     model_.parameters.push_back(

@@ -52,7 +52,8 @@ std::vector<int64_t> ParseDims(std::string_view text) {
   }
 }
 
-// Elements of a parameter at most. More is a mistyped dimension, and sums of such parameters would overflow.
+// Maximum number of elements of a parameter. A larger number is a mistyped dimension, and sums of such
+// parameters would overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 44;
 
 // True if the product is above kMaxElements, without computing it.

@@ -19,7 +19,7 @@ namespace dynamiccl {
 // dimension 1.
 enum class TensorSplit : uint8_t { kNone, kRows, kColumns };
 
-// One parameter.
+// One parameter of a model.
 struct ParameterShape {
   std::string name;           // "h.3.attn.c_attn.weight", as PyTorch names it
   std::vector<int64_t> dims;  // at least one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that a generator lets a rank put on the wire, in program order.
+// The operations that a rank of a generated job issues, in program order.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct WireOperation {
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   Axis axis = Axis::kData;
-  // Elements of the whole: what AllGather receives, what ReduceScatter sends.
+  // Elements over all ranks: what AllGather receives, what ReduceScatter sends.
   int64_t elements = 0;
   int root = -1;  // rank in the communicator; -1 where the collective has none
   Role role = Role::kUnknown;
@@ -24,13 +24,13 @@ struct WireOperation {
   uint16_t index_in_group = 0;  // place between ncclGroupStart and ncclGroupEnd
   uint16_t group_size = 1;
 
-  // NCCL's total.
+  // NCCL's total bytes of the operation.
   uint64_t Bytes() const { return static_cast<uint64_t>(elements) * ElementBytes(data_type); }
 
   friend bool operator==(const WireOperation&, const WireOperation&) = default;
 };
 
-// Collects the operations of one step. Calls without elements are left out, as the frameworks leave them out.
+// Collects the operations of one step. Operations without elements are left out, as the frameworks do.
 class OperationList {
  public:
   // Sets the phase of the operations that follow.
@@ -38,13 +38,13 @@ class OperationList {
 
   void AllGather(int64_t elements, DataType type, Role role, Axis axis = Axis::kData);
   void ReduceScatter(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
-  // An AllReduce of at most kTinyBytes is a scalar, whatever role is given: nothing on the wire tells the two
-  // apart.
+  // Adds an AllReduce. With at most kTinyBytes its role becomes scalar whatever `role` is, because the call
+  // alone does not show the difference.
   void AllReduce(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
   void Broadcast(int64_t elements, DataType type, int root, Role role, Axis axis = Axis::kData);
   void Reduce(int64_t elements, DataType type, ReduceOp op, int root, Role role, Axis axis = Axis::kData);
 
-  // Operations that are added between the two go out in one ncclGroup. All of them must be on one
+  // Operations added between BeginGroup and EndGroup are issued in one ncclGroup. All of them must be on one
   // communicator.
   void BeginGroup();
   void EndGroup();

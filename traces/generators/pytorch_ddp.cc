@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's DistributedDataParallel and, on top of it, ZeroRedundancyOptimizer. A step is
 //     Broadcast of the buffers, if the model has any
-//     backward: AllReduce for each bucket, in the order in which gradients arrive (the reverse of
-//     registration) find_unused_parameters: AllReduce of the used-parameter map ZeroRedundancyOptimizer:
-//     Broadcast of each owner's parameters
-// The first backward has one bucket; the second pass begins with Broadcasts that agree on the new buckets.
-// gradient_as_bucket_view and static_graph change memory and checks, but not one call, and are no settings
-// here.
+//     backward: AllReduce for each bucket, in the order in which gradients arrive (reverse of registration)
+//     find_unused_parameters: AllReduce of the used-parameter map
+//     ZeroRedundancyOptimizer: Broadcast of each owner's parameters
+// The first backward pass has one bucket. The second pass begins with Broadcasts by which the ranks agree on
+// new buckets. gradient_as_bucket_view and static_graph change memory and checks but no call, so they are not
+// settings here.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -80,7 +80,8 @@ std::vector<int64_t> BucketBytes(const GeneratorInput& input, bool rebuilt) {
   if (first == 0) first = fmt::format("{}", cap) == kDefaultBucketBytes ? kDefaultFirstBucketBytes : cap;
   std::vector<int64_t> sums;
   if (!rebuilt && !unused) {
-    // Until the order of arrival is known there is one bucket, so that no rank can launch another one first.
+    // Until the order of arrival is known there is one bucket, so that no two ranks can launch buckets in
+    // different orders.
     sums.push_back(std::accumulate(sizes.begin(), sizes.end(), int64_t{0}));
     return sums;
   }
@@ -103,8 +104,8 @@ void BroadcastBuffers(const ModelShape& model, OperationList& list) {
   list.Broadcast(model.integer_buffers, DataType::kInt64, 0, Role::kOther);
 }
 
-// Once the first backward has shown the order of arrival, the ranks agree on buckets: the bucket of each
-// parameter with the number of buckets behind, then the sizes of the buckets.
+// After the first backward pass has shown the order of arrival, rank 0 broadcasts the new buckets: the bucket
+// of each parameter followed by the number of buckets, then the sizes of the buckets.
 void BroadcastNewBuckets(const GeneratorInput& input, OperationList& list) {
   const auto parameters = static_cast<int64_t>(input.model.parameters.size());
   list.Broadcast(parameters + 1, DataType::kInt32, 0, Role::kOther);
@@ -124,7 +125,8 @@ void Ddp::Construct(const GeneratorInput& input, OperationList& list) const {
   BroadcastBuffers(input.model, list);
 }
 
-// One backward that reduces, with what its forward sends. `pass` counts them from the start of the training.
+// Adds a pass whose backward reduces, including the calls of its forward. `pass` counts such passes from the
+// start of the training.
 void Pass(const GeneratorInput& input, int64_t pass, OperationList& list) {
   const SettingValues& settings = input.settings;
   const bool unused = settings.Flag("find_unused_parameters");

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's FSDP2: fully_shard on every unit, then on the root. A pass is
 //     forward   AllGather for each unit, the root first
-//     backward  AllGather for each unit that was freed, one unit ahead; ReduceScatter for each unit, the root
-//     last
-//               (HSDP: then AllReduce of the shard over the replicas)
-// and after the last pass AllReduce of the norms. Each parameter is padded on its first dimension. A shard
+//     backward  AllGather for each unit that was freed, one unit ahead;
+//               ReduceScatter for each unit, the root last (HSDP: then AllReduce of the shard over replicas)
+// and after the last pass AllReduce of the norms. Each parameter is padded along its first dimension. A shard
 // group smaller than the data-parallel group means hybrid sharding (HSDP).
 #include <array>
 
@@ -39,7 +38,7 @@ class Fsdp2 : public FrameworkGenerator {
   std::string_view sentence() const override { return "PyTorch FSDP2 (fully_shard), with HSDP"; }
   std::string_view source() const override { return "PyTorch 2.13: torch/distributed/fsdp/_fully_shard"; }
   std::span<const GeneratorSetting> settings() const override { return kPytorchFsdp2Settings; }
-  // Without a second gather it is the paper's stage 2 on the wire, but for the gather's place.
+  // Without a second gather the calls are those of the paper's stage 2, except for the place of the gather.
   ZeroStage Stage(const GeneratorInput& input) const override {
     return input.settings.Flag("reshard_after_forward") ? ZeroStage::kStage3 : ZeroStage::kStage2;
   }
@@ -97,7 +96,7 @@ void Pass::Gather(size_t unit) {
                   input_.world.ShardAxis());
 }
 
-// Gathers this unit, then the next one, before this one's gradients go out.
+// Gathers this unit, then the next one, before this unit's gradients are sent.
 void Pass::BackwardUnit(size_t unit) {
   Gather(unit);
   if (unit > 1 && input_.settings.Flag("backward_prefetch")) Gather(unit - 1);
@@ -108,7 +107,8 @@ void Pass::BackwardUnit(size_t unit) {
 void Pass::Reduce(size_t unit) {
   if (!reduce_) return;
   const DataType type = input_.settings.Type("reduce_dtype");
-  // The average of half precision would overflow, so PyTorch divides before and after a sum.
+  // The sum over ranks could overflow in half precision, so PyTorch divides before and after it instead of
+  // averaging.
   const ReduceOp op = type == DataType::kFloat16 ? ReduceOp::kSum : ReduceOp::kAvg;
   const int64_t elements = PaddedElements(unit);
   list_.ReduceScatter(elements, type, op, Role::kGradientReduce, input_.world.ShardAxis());

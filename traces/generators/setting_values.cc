@@ -28,7 +28,7 @@ bool IsChoice(std::string_view choices, std::string_view text) {
   return false;
 }
 
-// What a value of the row looks like; empty if `text` is one.
+// Describes a valid value of the row; empty if `text` is valid.
 std::string Expected(const GeneratorSetting& row, std::string_view text) {
   switch (row.kind) {
     case SettingKind::kInteger: {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named settings of a generator or of a model preset. A table says which settings there are, and the user's
-// texts are read against it, strictly.
+// Named settings of a generator or of a model preset. A table lists the settings, and the user's texts are
+// checked against it strictly.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace dynamiccl {
 
-// What a setting's text must be.
+// The kind of value that a setting has.
 enum class SettingKind : uint8_t { kInteger, kFlag, kDataType, kChoice };
 
-// One row of the table.
+// One setting in the table.
 struct GeneratorSetting {
   std::string_view name;
   SettingKind kind;
-  // The value without the user's, which is the framework's own default: an integer, "true" or "false", a data
-  // type (empty: as `dtype`), or a choice.
+  // Default value, which is the framework's own: an integer, "true" or "false", a data type (empty: that of
+  // the setting `dtype`), or a choice.
   std::string_view standard;
   std::string_view sentence;
   // kInteger: the smallest value that makes sense.
@@ -39,9 +39,8 @@ using SettingTexts = std::map<std::string, std::string, std::less<>>;
 // Reads "a=1,b=true" as texts. `where` names the option in errors.
 Result<SettingTexts> ParseSettingTexts(std::string_view text, std::string_view where);
 
-// The values of all rows of a table, each of its kind. Only names of the table may be asked for, except by
-// Has. The rows'
-// texts are copied, so the table may go.
+// The values of all settings in a table, each of its kind. Ask only for names in the table; Has accepts any
+// name. The texts are copied, so the table need not outlive this object.
 class SettingValues {
  public:
   // Reads texts against a table. `where` ("fsdp2", "--model gpt") begins the errors, which are an unknown

@@ -174,14 +174,15 @@ void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& ope
   Issued(open);
 }
 
-// Where the sums of several passes are added up, the replicas are summed once, after the last pass.
+// Waits for the bucket, then sums it over the replicas. When the sums of several passes are accumulated, the
+// replicas are summed once, after the last pass, and not here.
 void TrainerSchedule::Settle(Bucket& bucket) {
   if (bucket.sent.empty()) return;
   WaitFor(bucket.sent);
   if (IsReplicated() && !AddsUpShards()) SumOverReplicas(bucket.elements, reduce_type_, replica_sums_);
 }
 
-// The older bucket first.
+// Settles both buckets, the older one first.
 void TrainerSchedule::SettleAll() {
   Settle(buckets_[current_]);
   Settle(buckets_[1 - current_]);
@@ -190,7 +191,7 @@ void TrainerSchedule::SettleAll() {
 
 void TrainerSchedule::Optimizer() {
   list_.SetPhase(Phase::kOptimizer);
-  // The loss and the squared norm travel together.
+  // The loss and the squared norm are sent in one call.
   list_.AllReduce(2, DataType::kFloat32, ReduceOp::kSum, Role::kScalar);
   Open scalars;
   Issued(scalars);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedule of the project's own trainer (zero_workloads/zero, docs/zero_trainer.md): what a rank issues,
-// computes and waits for, in program order. It is the only description of the trainer's step beside the
-// trainer itself: the generator dynamiccl-zero takes its calls, `dynamiccl advise` also its computing and its
+// computes and waits for, in program order. Apart from the trainer itself this is the only description of its
+// step. The generator dynamiccl-zero uses its calls; `dynamiccl advise` also uses its computing and its
 // waits.
 #pragma once
 
@@ -26,15 +26,14 @@ struct TrainerAction {
   double share = 0;
 };
 
-// The rules:
-// - A block computes its share of a pass, in proportion to its parameters. The root's share is the head's:
-// the last of
-//   a forward pass and the first of a backward pass.
+// Generates the steps of a rank by these rules:
+// - A block computes its share of a pass, in proportion to its parameters. The root's share is the head's,
+//   which computes last in a forward pass and first in a backward pass.
 // - Stage 3 gathers a unit before it is used, and one unit ahead with prefetch.
-// - A block's gradients go to the buckets once they are all there, in stage 1 after the backward pass. There
-// are two
-//   buckets, so a third one waits for the first. Without overlap each bucket is waited for at once.
-// - The end of a backward pass waits for all buckets. Then come the scalars, then the optimizer.
+// - A block's gradients are put into the buckets once all of them are ready; in stage 1 after the backward
+//   pass. There are two buckets, so a third one waits for the first. Without overlap each bucket is waited
+//   for immediately.
+// - The end of a backward pass waits for all buckets. Then the scalars are summed, then the optimizer runs.
 // - Stages 1 and 2 wait for an updated unit when the next step's forward pass needs it.
 class TrainerSchedule {
  public:
@@ -42,17 +41,17 @@ class TrainerSchedule {
   TrainerSchedule(const GeneratorInput& input, OperationList& list);
 
   void Step();
-  // After the last step: what that step left open.
+  // Call it after the last step: waits for the operations that the step left open.
   void WaitForAll();
   const std::vector<TrainerAction>& actions() const { return actions_; }
   double elements() const { return elements_; }
 
  private:
   static constexpr size_t kBuffers = 2;
-  using Open = std::vector<size_t>;  // operations that were issued and not waited for yet
+  using Open = std::vector<size_t>;  // operations that were issued and are not waited for yet
   struct Bucket {
     Open sent;
-    int64_t elements = 0;  // of a rank
+    int64_t elements = 0;  // elements of one rank
   };
 
   bool AllInOneBucket() const;
@@ -61,7 +60,7 @@ class TrainerSchedule {
   size_t BeginOf(size_t block) const { return block == 0 ? 0 : blocks_[block - 1]; }
   double ShareOf(size_t block) const;
   void Compute(TrainerActionKind kind, double share);
-  // Notes what was added to the list since the last call as issued, and open in `open`.
+  // Records the operations that were added to the list since the last call as issued and still open.
   void Issued(Open& open);
   void WaitFor(Open& open);
   void Gather(size_t unit, Role role, Axis axis);
@@ -72,7 +71,7 @@ class TrainerSchedule {
   void Reduce(size_t block);
   void Send(int64_t elements);
   void SumOverReplicas(int64_t elements, DataType type, Open& open);
-  // Waits for the bucket's gradients. Then its replicas are summed.
+  // Waits for the bucket's gradients, then sums them over the replicas.
   void Settle(Bucket& bucket);
   void SettleAll();
   void Optimizer();
@@ -83,8 +82,8 @@ class TrainerSchedule {
   const DataType type_, reduce_type_;
   const int64_t micro_steps_;
   const bool reduces_each_pass_, hpz_, owner_, overlap_, prefetch_;
-  const Axis axis_;                   // over which the model is divided
-  std::vector<size_t> blocks_;        // one past the last unit of each block, the root first
+  const Axis axis_;                   // axis along which the model is divided
+  std::vector<size_t> blocks_;        // for each block the index after its last unit, the root first
   const std::vector<int64_t> flats_;  // elements by unit
   const ZeroArena arena_;
   double elements_ = 0;

@@ -6,7 +6,7 @@
 namespace dynamiccl {
 namespace {
 
-// Ranks of a job at most: a record of a trace keeps a rank in 16 bits (traces/format/trace_record.h).
+// Maximum number of ranks: a record of a trace keeps a rank in 16 bits (traces/format/trace_record.h).
 constexpr int64_t kMaxRanks = 32767;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the project's own trainer lays a model out over ranks (docs/zero_trainer.md, "Layout in memory").
-// Shards and gradient buckets follow from it.
+// The layout that the project's own trainer gives to a model over its ranks (docs/zero_trainer.md, "Layout in
+// memory"). Shards and gradient buckets follow from it.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ struct ZeroArenaSettings {
   bool bucket_per_unit = false;    // a bucket is one unit, whatever its size
 };
 
-// What one unit's gradients do to a bucket.
+// How one unit's gradients fill a bucket.
 struct BucketPart {
-  bool opens = false;  // they are the first in it
+  bool opens = false;  // they are the first in the bucket
   // A rank's elements of the bucket, if these gradients are the last in it; else 0.
   int64_t full = 0;
 };
 
-// Elements of a unit whose parameters have so many each, with padding: each parameter starts on a cache line.
+// Number of elements of a unit with padding: each parameter starts on a cache line. `parameters` holds the
+// elements of each of its parameters.
 int64_t FlatElements(std::span<const int64_t> parameters);
 
-// A rank's shards one after another, last unit first, because gradients arrive in that order. Buckets are
-// cuts of equal size through this sequence. Immutable.
+// The arrangement of a rank's shards: one after another, last unit first, because gradients arrive in that
+// order. Buckets divide this sequence into equal pieces. Immutable.
 class ZeroArena {
  public:
   // `units`: FlatElements of each unit, the root first.
@@ -41,14 +42,14 @@ class ZeroArena {
   int64_t whole(size_t unit) const { return shards_[unit] * settings_.ranks; }
   // Elements of all shards of a rank.
   int64_t elements() const { return elements_; }
-  // The buckets of which the unit has a part, in order. Those of later units are filled before.
+  // The buckets that hold gradients of the unit, in order. Buckets of later units are filled first.
   std::vector<BucketPart> BucketsOf(size_t unit) const;
 
  private:
   ZeroArenaSettings settings_;
   std::vector<int64_t> shards_, offsets_;  // by unit
   int64_t elements_ = 0;
-  int64_t capacity_ = 0;  // of a bucket, in elements of a rank
+  int64_t capacity_ = 0;  // capacity of a bucket, in elements of a rank
 };
 
 }  // namespace dynamiccl

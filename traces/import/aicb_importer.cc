@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // AICB's comma-separated workloads and logs of runs as single-rank traces: an optional line with the ranks, a
-// header line, then one communication a line. Example:
+// header line, then one line for each communication. Example:
 //     [rank0 ~ rank127]
 //     comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,algbw,busbw,count
 //     CommType.broadcast,CommGroup.dp_group,4,1000,init,None,2,,None,None,None,1
-// Sizes are NCCL's totals (AICB computes its own bandwidths so). Elapsed times are milliseconds, or None in a
-// workload that did not run. A workload with pipeline stages has such a table for each stage, under a line
-// "[ pp_stage0: [rank0, rank1] ]"; a trace of one rank has the calls of the first. A row epoch_end ends the
-// initialisation or a training step. Columns are found by name.
+// Sizes are NCCL's totals, from which AICB computes its own bandwidths. Elapsed times are milliseconds, or
+// None in a workload that did not run. A workload with pipeline stages has such a table for each stage, under
+// a line "[ pp_stage0: [rank0, rank1] ]"; the imported trace has the calls of the first stage. A row
+// epoch_end ends the initialisation or a training step. Columns are found by name.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,9 +21,9 @@
 namespace dynamiccl {
 namespace {
 
-// The columns that are read.
+// The columns that the importer reads.
 enum Column { kType, kGroup, kGroupSize, kBytes, kStage, kDestination, kSource, kElapsed, kColumns };
-// Names of the columns in a header line, and those that must be there.
+// Names of the columns in a header line; the first ones are required.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "dst", "src", "_elapsed_time"};
 constexpr Column kRequired[] = {kType, kGroup, kBytes};
@@ -70,7 +70,7 @@ class TableParser {
  public:
   TableParser() : section_("aicb", kTraceMirrored) { section_.section().rank = 0; }
 
-  // Adds a line; an error names it.
+  // Processes one line; an error names it.
   Status Take(std::string_view line) {
     ++line_number_;
     if (Trimmed(line).empty()) return {};
@@ -83,7 +83,7 @@ class TableParser {
     return TakeRow(fields);
   }
 
-  // The trace, with what the file does not contain.
+  // Builds the trace and lists the fields that the file does not contain.
   Result<Imported> Finish() {
     if (section_.calls() == 0) return Fail("no communication in this file");
     const uint64_t calls = section_.calls();
@@ -108,8 +108,8 @@ class TableParser {
     return MakeError(ErrorKind::kInvalidArgument, "line {}: {}", line_number_, what);
   }
 
-  // Reads "[rank0 ~ rank127]" or a stage's "[ pp_stage0: [rank0, rank1] ]": the world is one more than the
-  // last rank of the file.
+  // Reads "[rank0 ~ rank127]" or a stage's "[ pp_stage0: [rank0, rank1] ]". The world is one more than the
+  // highest rank in the file.
   Status TakeRanks(std::string_view line) {
     const size_t last = line.rfind("rank");
     const size_t end = line.find_first_of(" ]", last);
@@ -144,7 +144,7 @@ class TableParser {
     return field == "None" ? "" : field;
   }
 
-  // Reads a row up to its type.
+  // Reads a row: its type decides whether it is a call, a mark or left out.
   Status TakeRow(const std::vector<std::string_view>& fields) {
     std::string_view type = Field(fields, kType);
     if (!type.starts_with(kTypePrefix)) return Fail(fmt::format("'{}' is no CommType", type));
@@ -185,7 +185,7 @@ class TableParser {
     return {};
   }
 
-  // Fills in root or peer. A missing root is taken for 0.
+  // Fills in root or peer. A missing root becomes 0.
   Status FillPeer(const std::vector<std::string_view>& fields, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
@@ -200,7 +200,7 @@ class TableParser {
     return {};
   }
 
-  // Each call is issued when the one before it ended, or 1 ms after it where there are no times.
+  // A call is issued when the one before it ended; where there are no times, 1 ms after it was issued.
   Status FillTimes(std::string_view elapsed, IssuedCall& issued) {
     issued.issued_ns = now_ns_;
     now_ns_ += kUntimedStepNs;
@@ -208,7 +208,7 @@ class TableParser {
       section_.Unfilled("duration", "none");
       return {};
     }
-    // 11 days: more is damage.
+    // Milliseconds; larger times (11 days) mean a damaged file.
     constexpr double kMaxMs = 1e9;
     const auto ms = NumberIn<double>(elapsed);
     if (!ms || !(*ms >= 0 && *ms <= kMaxMs))
@@ -218,7 +218,7 @@ class TableParser {
     return {};
   }
 
-  // The communicator of a row; its size is 1 where the row has none.
+  // Returns the communicator of a row; its size is 1 where the row states none.
   Result<uint32_t> GroupOf(const std::vector<std::string_view>& fields, int64_t now_ns) {
     std::string_view group = Field(fields, kGroup);
     if (group.starts_with(kGroupPrefix)) group.remove_prefix(kGroupPrefix.size());
@@ -241,8 +241,8 @@ class TableParser {
   RankSection section_;
   size_t line_number_ = 0;
   size_t width_ = 0;
-  uint64_t further_stages_ = 0;        // that began behind the first one
-  std::array<int, kColumns> place_{};  // by Column: its place; -1: not there
+  uint64_t further_stages_ = 0;        // calls of pipeline stages after the first one
+  std::array<int, kColumns> place_{};  // position of each Column in a line; -1: the file does not have it
   int64_t now_ns_ = kUntimedStepNs;
   bool step_is_due_ = false;
   uint64_t next_step_ = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chakra execution traces (MLCommons, `<prefix>.<rank>.et`) as single-rank traces. A file is a sequence of
-// protobuf messages, each after its length as a varint; the first is GlobalMetadata, the others are Node
-// (schema/protobuf/et_def.proto of mlcommons/chakra).
+// protobuf messages, each preceded by its length as a varint. The first is GlobalMetadata, the others are
+// Node (schema/protobuf/et_def.proto of mlcommons/chakra).
 //
-// A node of type COMM_COLL, COMM_SEND or COMM_RECV with a size is a call. Where nodes of the host and of the
-// accelerator both have sizes, they are the same calls and the accelerator's are taken. Sizes of AllGather
-// are one rank's and become NCCL's total where the group's size is known.
+// A node of type COMM_COLL, COMM_SEND or COMM_RECV with a size is a call. Where both host and accelerator
+// nodes have sizes, they describe the same calls, and the accelerator's nodes are used. The size of an
+// AllGather is one rank's and is converted to NCCL's total where the group's size is known.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -25,8 +25,8 @@ enum NodeField : uint64_t { kType = 3, kStart = 6, kDuration = 7, kAttribute = 1
 enum AttributeField : uint64_t { kAttributeName = 1, kSint32 = 15, kSint64 = 17, kString = 29 };
 enum NodeType : uint64_t { kSendNode = 5, kRecvNode = 6, kCollectiveNode = 7 };
 
-// CollectiveCommType by number. Gather, scatter and all-to-all are sends and receives for NCCL, a barrier is
-// an AllReduce.
+// CollectiveCommType by number. For NCCL, gather, scatter and all-to-all consist of sends and receives, and a
+// barrier is an AllReduce.
 constexpr Collective kCommTypes[] = {
     Collective::kAllReduce,     Collective::kReduce,    Collective::kAllGather, Collective::kSendRecv,
     Collective::kSendRecv,      Collective::kBroadcast, Collective::kSendRecv,  Collective::kReduceScatter,
@@ -77,7 +77,7 @@ Status TakeAttribute(const ProtobufField& attribute, CommunicationNode& node) {
   return {};
 }
 
-// Reads a Node; fields that are not needed are passed over.
+// Reads a Node; fields that are not needed are skipped.
 Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   CommunicationNode node;
   ProtobufFields fields(message, offset);
@@ -91,8 +91,8 @@ Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   }
 }
 
-// The messages of a file, each after its length. The stream must outlive it. Errors name the byte; a file
-// that ends between two messages is complete.
+// Reads the messages of a file, each preceded by its length. The stream must outlive it. Errors name the
+// byte. A file that ends between two messages is complete.
 class MessageStream {
  public:
   explicit MessageStream(std::istream& stream) : stream_(stream) {}
@@ -117,7 +117,7 @@ class MessageStream {
   }
 
  private:
-  // Reads in pieces: a damaged length must not ask for memory that the file cannot fill.
+  // Reads in pieces, so that a damaged length does not allocate memory for data that the file does not have.
   Result<bool> ReadWhole(uint64_t length, std::string& message) {
     // Bytes that are read at a time.
     constexpr uint64_t kPiece = 1 << 20;
@@ -193,8 +193,8 @@ int32_t RankInName(const std::string& path) {
   return number;
 }
 
-// Builds the section from the nodes of one file, which it owns. A node that lacks a field is imported with
-// what stands for it, and counted.
+// Builds the section from the nodes of one file, which it owns. A node with a missing field is imported with
+// a substitute value, and counted.
 class Conversion {
  public:
   Conversion(ChakraFile file, const std::string& path)
@@ -233,13 +233,13 @@ class Conversion {
       doubled_ = std::erase_if(nodes, [](const CommunicationNode& node) { return node.on_host; });
   }
 
-  // Start times are in microseconds; a file without them gets 1 ms a call.
+  // Start times are in microseconds. In a file without them calls are 1 ms apart.
   int64_t TimeOf(const CommunicationNode& node) const {
     if (!has_times_) return static_cast<int64_t>(section_.calls() + 1) * kUntimedStepNs;
     return static_cast<int64_t>(std::min<uint64_t>(node.start_us, INT64_MAX / 2000)) * 1000;
   }
 
-  // The communicator of a node's group; its size is 1 where the node has none.
+  // Returns the communicator of a node's group; its size is 1 where the node states none.
   uint32_t GroupOf(const CommunicationNode& node, int64_t now_ns) {
     const bool told = node.group_size > 0 && node.group_size <= UINT16_MAX;
     const auto n_ranks = static_cast<int32_t>(told ? node.group_size : 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table with times of forced configs as comma-separated text: what a sweep by other means leaves. Grammar:
-// docs/formats/config_table.md. Rows of the same cell and config become its repeats. Example:
+// A table of times of forced configs as comma-separated text, for users who sweep with their own tools.
+// Grammar: docs/formats/config_table.md. Rows of the same cell and config become its repeats. Example:
 //     # measured with our own harness
 //     collective,ranks,bytes,algorithm,protocol,channels,us
 //     AllReduce,8,1048576,Ring,LL128,8,93.2
@@ -20,7 +20,7 @@
 namespace dynamiccl {
 namespace {
 
-// The columns that are read; others are the user's own.
+// The columns that are read; other columns belong to the user and are ignored.
 enum Column {
   kTopology,
   kCollective,
@@ -33,7 +33,7 @@ enum Column {
   kTime,
   kColumns
 };
-// Names of the columns in a header line, and those that must be there.
+// Names of the columns in a header line; some of them are required.
 constexpr std::array<std::string_view, kColumns> kNames = {
     "topology", "collective", "ranks", "nodes", "bytes", "algorithm", "protocol", "channels", "us"};
 constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
@@ -47,7 +47,7 @@ class TableParser {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }
 
-  // Adds a line; comments and empty lines are passed over.
+  // Processes one line; comments and empty lines are skipped.
   Status Take(std::string_view line) {
     ++line_number_;
     const size_t first = line.find_first_not_of(" \t\r");
@@ -88,7 +88,7 @@ class TableParser {
     return {};
   }
 
-  // Empty where the table has no such column.
+  // The field under a column; empty where the table has no such column.
   std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
     const int place = (*header_)[column];
     return place < 0 ? std::string_view() : fields[static_cast<size_t>(place)];
@@ -148,7 +148,8 @@ class TableParser {
     return config;
   }
 
-  // The topology's own name and the ranks: one name may stand for several sizes of communicator.
+  // Combines the topology's own name and the number of ranks, because one name may stand for communicators of
+  // several sizes.
   Result<std::string> TopologyOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
@@ -182,7 +183,7 @@ class TableParser {
   std::string stem_;
   size_t line_number_ = 0;
   size_t width_ = 0;
-  // By Column: its place; -1: not there. Empty before the header line.
+  // Position of each Column in a line; -1: the table does not have it. Empty before the header line.
   std::optional<std::array<int, kColumns>> header_;
   std::map<std::string, uint64_t> nodes_of_;
   std::map<std::tuple<std::string, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;

@@ -23,14 +23,14 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds at most: 11 days, more is damage.
+// Largest plausible time in milliseconds (11 days); a larger one means a damaged file.
 constexpr double kMaxMs = 1e9;
 
-// A collective by DeepSpeed's name.
+// A collective and its name in DeepSpeed's log.
 struct NamedCollective {
   std::string_view name;
   Collective collective;
-  // The bandwidths of this operation stand as (n-1) : n.
+  // Whether busbw : algbw of this operation is (n-1) : n, from which the number of ranks follows.
   bool tells_ranks;
 };
 constexpr NamedCollective kCollectives[] = {
@@ -87,19 +87,19 @@ std::optional<uint64_t> SizeIn(std::string_view text) {
   return static_cast<uint64_t>(std::llround(std::ldexp(*number, static_cast<int>(10 * (row - kUnits)))));
 }
 
-// A time from 0 to kMaxMs.
+// Parses a time in milliseconds, from 0 to kMaxMs.
 std::optional<double> MillisecondsIn(std::string_view text) {
   const auto number = NumberIn<double>(Trimmed(text));
   return number && *number >= 0 && *number <= kMaxMs ? number : std::nullopt;
 }
 
-// Narrows the number of ranks down from bandwidths that are rounded to 0.01: with r = busbw / algbw, n = 1 /
-// (1 - r), and each line gives a least and a largest r.
+// Narrows the number of ranks n down from bandwidths that are rounded to 0.01. With r = busbw / algbw, n is 1
+// / (1 - r), and each line gives a smallest and a largest possible r.
 class RankCount {
  public:
-  // Adds the bandwidths of a line; those too small to tell anything are passed over.
+  // Adds the bandwidths of a line; bandwidths too small to narrow n down are skipped.
   void Take(double algbw, double busbw) {
-    // Half of the last digit that is printed, and a little for the rounding of its binary form.
+    // Half of the last printed digit, plus a margin for the rounding of its binary form.
     constexpr double kHalfDigit = 0.00501;
     if (!(algbw > 1 && busbw > 0) || busbw > algbw + kHalfDigit) return;
     const double low = (busbw - kHalfDigit) / (algbw + kHalfDigit);
@@ -123,7 +123,7 @@ struct LoggedCall {
 };
 
 // Reads a log line by line. Import makes one for each file and uses it on one thread. Lines of other programs
-// are passed over; a line of the logger that does not parse ends the import.
+// are skipped; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
   explicit LogParser(const std::string& path) : path_(path) {}
@@ -137,7 +137,7 @@ class LogParser {
     return {};
   }
 
-  // A trace if there were single calls, else measurements.
+  // Returns a trace if the log has single calls, else measurements.
   Result<Imported> Finish() {
     if (calls_.empty() && rows_.empty()) {
       return WithHint(Fail("no call and no summary of DeepSpeed's communication logger"),
@@ -153,7 +153,7 @@ class LogParser {
 
   // ---- single calls ----
 
-  // The text behind `key` up to the next " | ".
+  // The text after `key` up to the next " | ".
   static std::string_view Value(std::string_view text, std::string_view key) {
     const size_t at = text.find(key);
     if (at == std::string_view::npos) return "";
@@ -242,7 +242,8 @@ class LogParser {
 
   // ---- the summary ----
 
-  // A second table, of stragglers, splits the same calls up; its header has other columns.
+  // A second table, of stragglers, lists the same calls again; it is recognised by its different header and
+  // skipped.
   Status StartTable(std::string_view line) {
     in_table_ = line.find("Avg Latency(ms)") != std::string_view::npos;
     operation_ = nullptr;
@@ -250,7 +251,7 @@ class LogParser {
     return {};
   }
 
-  // A line at the left margin names an operation, or ends the table; an indented one is a size.
+  // A line at the left margin names an operation or ends the table; an indented line is a size.
   Status TakeTableLine(std::string_view line) {
     const auto words = Words(line);
     if (words.empty()) return {};
@@ -316,7 +317,7 @@ class LogParser {
     return imported;
   }
 
-  // Notes that both results share.
+  // Adds the notes that both kinds of result have.
   void AddNotes(Imported& imported) const {
     imported.notes.push_back(
         "sizes are rounded to what the logger prints; times include waiting for other ranks");

@@ -5,8 +5,8 @@
 //       {"profiling_name": "nccl:all_reduce", "process_group": ["0", "default_pg"], "collective_seq_id": 1,
 //        "input_sizes": [[3, 4]], "input_dtypes": ["Float"], "time_created_ns": ..., "duration_ms": 0.5},
 //        ...]}
-// Only duration_ms, which comes from CUDA events, is taken as a duration. The "discovered" stamps are the
-// times at which a watchdog that looks now and then first saw an event. flight_recorder_to_json.py beside
+// Only duration_ms, which comes from CUDA events, is used as a duration. The "discovered" stamps are not:
+// they are the times at which a periodic watchdog first noticed an event. flight_recorder_to_json.py beside
 // this file converts the pickled form.
 #include <algorithm>
 #include <filesystem>
@@ -22,7 +22,7 @@
 namespace dynamiccl {
 namespace {
 
-// A call as the dump has it.
+// One entry of the dump.
 struct Entry {
   std::string group;
   Collective collective = Collective::kAllReduce;
@@ -31,9 +31,9 @@ struct Entry {
   std::optional<int64_t> out_elements;
   int64_t created_ns = 0;
   int64_t duration_ns = -1;
-  // Number of the collective; equal for collectives that were issued as one.
+  // Number of the collective; equal for collectives that were issued in one coalesced call.
   int64_t sequence = 0;
-  int64_t own_rank = -1;  // of sends and receives: this rank in the group
+  int64_t own_rank = -1;  // for sends and receives: this rank in the group
   int64_t peer = -1;
 };
 
@@ -50,7 +50,7 @@ std::vector<int64_t> RanksIn(const Json& value) {
   return ranks;
 }
 
-// The number behind the last "rank" of the file's name, as PyTorch names dumps ("nccl_trace_rank_3"); -1
+// The number after the last "rank" in the file's name, as PyTorch names dumps ("nccl_trace_rank_3"); -1
 // without one.
 int64_t RankOfFile(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
@@ -67,7 +67,7 @@ class Dump {
  public:
   explicit Dump(const std::string& path) : path_(path), rank_(RankOfFile(path)) {}
 
-  // Entries are read as a stream, the small members whole.
+  // Entries are read as a stream; the other members, which are small, are read whole.
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     JsonPieces pieces(stream, path_);
@@ -152,7 +152,7 @@ class Dump {
     entry.peer = JsonInteger(name.substr(std::min(arrow + 2, name.size()))).value_or(-1);
   }
 
-  // Orders entries by time and joins those that were issued as one.
+  // Orders entries by time and groups those that were issued in one coalesced call.
   Imported Convert() {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.created_ns < b.created_ns; });
@@ -191,8 +191,8 @@ class Dump {
     return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
   }
 
-  // This rank in a group: from the members if the rank is known, else from a send or receive; -1 if neither
-  // is there.
+  // This rank's number in a group: found among the members if the rank is known, else taken from a send or
+  // receive; -1 if neither is available.
   int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), rank_);
     if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);
@@ -202,7 +202,7 @@ class Dump {
     return -1;
   }
 
-  // A call with what the entry contains; missing fields are counted.
+  // Builds a call from an entry; missing fields are counted.
   ImportedCall CallOf(const Entry& entry) {
     ImportedCall call;
     call.issued.issued_ns = entry.created_ns;
@@ -221,8 +221,8 @@ class Dump {
     return call;
   }
 
-  // The elements that NCCL counts: for a gather all that the ranks have at the end, for a receive what
-  // arrives.
+  // The number of elements that NCCL counts: for a gather the elements that each rank has at the end, for a
+  // receive those that arrive.
   int64_t ElementsOf(const Entry& entry) {
     const bool by_output =
         entry.collective == Collective::kAllGather || entry.collective == Collective::kRecv;
@@ -231,7 +231,7 @@ class Dump {
     return elements.value_or(0);
   }
 
-  // The trace, with what the dump does not contain.
+  // Builds the trace and lists the fields that the dump does not contain.
   Imported Finish() {
     Imported imported;
     TraceSection section = section_.Finish();
@@ -242,7 +242,7 @@ class Dump {
     // The stamps are wall-clock times.
     section.opened.realtime_ns = section.opened.monotonic_ns;
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
-    // A dump is written while the process runs, mostly because it stands still.
+    // A dump is written while the process runs, usually because it hangs, so the process has not ended.
     section.closed = false;
     for (const char* field : {"algorithm", "protocol", "channels", "role", "stage"})
       imported.unfilled.push_back({field, section_.calls(), "unknown"});

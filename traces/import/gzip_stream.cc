@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream buffer over zlib's gzread, which passes a file without gzip's magic on as it is.
+// A stream buffer over zlib's gzread. gzread returns the bytes of a file without gzip's magic unchanged.
 #include "traces/import/gzip_stream.h"
 
 #include <zlib.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// A form of file that is not read, by its first bytes.
+// A file format that is not supported, recognised by its first bytes.
 struct ForeignForm {
   std::string_view magic;
   std::string_view name;
@@ -65,7 +65,8 @@ class GzipStream::Buffer : public std::streambuf {
     const int count = failed_ ? 0 : gzread(file_, bytes_.data(), static_cast<unsigned>(bytes_.size()));
     int code = Z_OK;
     const char* text = gzerror(file_, &code);
-    // A file that ends inside the compressed data gives what there is, then Z_BUF_ERROR.
+    // For a file that ends inside the compressed data, gzread first returns what is there and then reports
+    // Z_BUF_ERROR.
     if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
       failed_ = true;
       message_ = text;

@@ -2,9 +2,9 @@
 // Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
 //     {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
 //      "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
-// Up to format v4.2 every line carries its communicator. From v4.3 on a line with "dump_stats" names it for
-// the lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files; they become
-// NCCL's totals. A last line that is cut, as a job that is killed leaves it, is left out.
+// Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names it for the
+// lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files and are converted to
+// NCCL's totals. A last line without an end, as a killed job leaves it, is left out.
 #include <algorithm>
 
 #include "src/collective/algorithm.h"
@@ -27,7 +27,7 @@ struct Context {
 };
 
 // Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
-// left out; a line that is no JSON ends the import, unless it is the last one and has no end.
+// left out. A line that is not JSON ends the import, unless it is an incomplete last line.
 class InspectorLog {
  public:
   explicit InspectorLog(const std::string& path) : path_(path) {
@@ -138,7 +138,7 @@ class InspectorLog {
     return {};
   }
 
-  // The log names no roots.
+  // Fills in a root: the log names none, so it is 0.
   void FillRoot(IssuedCall& issued) {
     if (issued.call.collective != Collective::kBroadcast && issued.call.collective != Collective::kReduce)
       return;
@@ -146,7 +146,7 @@ class InspectorLog {
     process_.Unfilled("root", "0");
   }
 
-  // Fills in the time of issue, which is there only with NCCL_INSPECTOR_DUMP_VERBOSE. A duration that was
+  // Fills in the time of issue, which the log has only with NCCL_INSPECTOR_DUMP_VERBOSE. A duration that was
   // measured on the host is dropped.
   void FillTimes(const Json& perf, const std::string& kind, IssuedCall& issued) {
     const int64_t began = IntegerOf(FieldOf(perf, "event_trace_ts"), (kind + "_start_ts").c_str(), -1);
@@ -159,13 +159,13 @@ class InspectorLog {
     }
     const std::string source = TextOf(perf, (kind + "_timing_source").c_str());
     if (source == "collective_cpu") {
-      // The time that the host took to enqueue is no transfer's time.
+      // The host's time covers only the enqueueing, not the transfer.
       issued.duration_ns = -1;
       process_.Unfilled("duration", "none (timed on the host)");
     }
   }
 
-  // Fills in what NCCL ran. Each channel has an event of its own.
+  // Fills in the config that NCCL used. Each channel has an event of its own.
   void FillConfig(const Json& perf, ImportedCall& call) {
     const Json& channels = FieldOf(FieldOf(perf, "event_trace_ts"), "kernel_events");
     if (call.issued.call.collective >= Collective::kSendRecv) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of other tools' JSON, which may be missing or of another type than usual: no such field is an error
-// by itself, because releases of those tools differ. Private to traces/import, because it shows nlohmann's
+// Reads fields of other tools' JSON. A field may be missing or have an unusual type, which is no error by
+// itself, because releases of those tools differ. Private to traces/import, because it exposes nlohmann's
 // types.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The place behind the closing quote of the string that opens at `at`; npos without one.
+// The position after the closing quote of the string that opens at `at`; npos without one.
 size_t EndOfString(std::string_view text, size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return at + 1;
@@ -19,7 +19,7 @@ size_t EndOfString(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-// The place behind the bracket that closes the one at `at`; npos without one.
+// The position after the bracket that closes the one at `at`; npos without one.
 size_t EndOfBrackets(std::string_view text, size_t at) {
   for (int depth = 0; at < text.size();) {
     const char c = text[at];
@@ -34,7 +34,7 @@ size_t EndOfBrackets(std::string_view text, size_t at) {
   return std::string_view::npos;
 }
 
-// The place behind the value that begins at `at`; npos if none does.
+// The position after the value that begins at `at`; npos if no value begins there.
 size_t EndOfValue(std::string_view text, size_t at) {
   if (at >= text.size()) return std::string_view::npos;
   if (text[at] == '"') return EndOfString(text, at);
@@ -43,7 +43,7 @@ size_t EndOfValue(std::string_view text, size_t at) {
   return end == at ? std::string_view::npos : end;
 }
 
-// The inside of a string value; other values stay as they are.
+// The content of a string value; other values are returned unchanged.
 std::string_view WithoutQuotes(std::string_view value) {
   const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
   return quoted ? value.substr(1, value.size() - 2) : value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a small JSON object as text, without a document in memory. Made for files with millions of
-// events of which few matter. The caller has checked that brackets and strings are closed (json_pieces.h).
+// Iterates over the members of a small JSON object as text, without building a document. It is made for files
+// with millions of events of which few matter. The caller has checked that brackets and strings are closed
+// (json_pieces.h).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class JsonMembers {
 
   // The next member; nothing at the end, or where the text is no object: see `broken`.
   std::optional<JsonMember> Next();
-  // True once the text turned out not to be an object; then `position` is the byte where.
+  // True once the text turned out not to be an object; `position` is then the byte of the error.
   bool broken() const { return broken_; }
   size_t position() const { return at_; }
 
@@ -70,8 +71,8 @@ class JsonObject {
   size_t position_ = 0;
 };
 
-// The next element of an array, in the same form: "[[3,4],[5]]" gives "[3,4]" and "[5]". `at` is the place
-// between calls and begins at 0. Nothing at the end.
+// The next element of an array, as text: "[[3,4],[5]]" gives "[3,4]" and "[5]". `at` is the position between
+// calls and begins at 0. Returns nothing at the end.
 std::optional<std::string_view> NextJsonElement(std::string_view array, size_t& at);
 
 // The text of a string value, with escapes resolved; of any other value its text. Broken escapes stay as they
@@ -80,9 +81,9 @@ std::string JsonText(std::string_view value);
 // An integer, also one written as a string; nothing for any other value, or beyond 64 bits.
 std::optional<int64_t> JsonInteger(std::string_view value);
 std::optional<uint64_t> JsonUnsigned(std::string_view value);
-// Microseconds, with any number of decimals, as nanoseconds. No double is in between, because times since
-// 1970 have 16 digits before the point. Beyond 64 bits the result saturates; nothing for a value that is no
-// number.
+// Converts microseconds with any number of decimals to nanoseconds. It does not use double, because times
+// since 1970 have 16 digits before the point. Values beyond 64 bits saturate; text that is not a number gives
+// nothing.
 std::optional<int64_t> JsonMicroseconds(std::string_view value);
 
 }  // namespace dynamiccl

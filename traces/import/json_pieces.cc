@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A buffer that slides over the file. Each Pass function moves the cursor behind one kind of value; Refill
-// keeps the bytes from mark_ on while a value is being handed out, and doubles the buffer for a long one.
+// A buffer slides over the file. Each Pass function moves the cursor past one kind of value. Refill keeps the
+// bytes from mark_ on while a value is being passed to the caller, and doubles the buffer for a long value.
 #include "traces/import/json_pieces.h"
 
 #include <array>
@@ -14,11 +14,10 @@ namespace {
 
 // Bytes that are read at a time.
 constexpr size_t kBlock = 256 * 1024;
-// Bytes of a piece at most. No tool writes one event of this length, so a file that seems to have one is
-// damaged.
+// Maximum bytes of a piece. No tool writes a longer event, so a file that seems to contain one is damaged.
 constexpr size_t kLongestPiece = 64 * 1024 * 1024;
 
-// The bytes that matter while brackets are passed: strings and brackets.
+// The bytes that matter while brackets are skipped: brackets and the beginnings of strings.
 constexpr std::array<bool, 256> kStructural = [] {
   std::array<bool, 256> table{};
   for (const char c : {'"', '{', '}', '[', ']'}) table[static_cast<unsigned char>(c)] = true;
@@ -81,7 +80,7 @@ Status JsonPieces::PassString() {
       ++at_;
       return {};
     }
-    // The second byte of an escape may be a quote, so it is passed with the first.
+    // The second byte of an escape may be a quote, so both bytes are skipped together.
     if (at_ + 1 < end_)
       at_ += 2;
     else if (!Refill())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON document of any size, taken apart as it streams by. Members of the outermost object and elements of
-// long arrays are handed out one by one, and everything else is skipped. Skipped text is checked for brackets
-// and strings only. Memory: the longest piece that is handed out.
+// Reads a JSON document of any size as a stream. Members of the outermost object and elements of long arrays
+// are passed to the caller one by one, and everything else is skipped. Skipped text is checked for brackets
+// and strings only. Memory use is bounded by the longest piece passed to the caller.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace dynamiccl {
 
-// What to do with a member of the outermost object: pass over it, hand it out as one piece, or hand out the
-// elements of its array one by one.
+// How to treat a member of the outermost object: skip it, pass it on as one piece, or pass on the elements of
+// its array one by one.
 enum class JsonMemberUse { kSkip, kWhole, kElements };
 
-// A reader of one document; one thread. Every error names the byte in the decompressed file. An error of the
-// file itself, such as a wrong checksum, is reported in place of an error of the text that it caused.
+// Reads one document on one thread. Every error names the byte in the decompressed file. An error of the file
+// itself, such as a wrong checksum, replaces an error in the text that it caused.
 class JsonPieces {
  public:
-  // Is called with each piece. `text` is one value without surrounding blanks, whose brackets and strings are
+  // Called with each piece. `text` is one value without surrounding blanks whose brackets and strings are
   // closed; it is valid during the call. `offset` is its first byte in the decompressed file.
   using OnPiece = std::function<Status(std::string_view key, std::string_view text, uint64_t offset)>;
   using UseOf = std::function<JsonMemberUse(std::string_view key)>;
@@ -35,7 +35,7 @@ class JsonPieces {
   Status ReadObject(const UseOf& use_of, const OnPiece& on_piece);
 
   // Reads a document that is one array, written by a program that may have been killed. A comma before the
-  // closing bracket and a missing closing bracket are fine; an element that is cut short is not.
+  // closing bracket and a missing closing bracket are accepted; an incomplete element is an error.
   Status ReadOpenArray(const OnPiece& on_piece);
 
   // Byte of the cursor in the decompressed file.
@@ -43,16 +43,16 @@ class JsonPieces {
 
  private:
   Status Fail(const std::string& what) const;
-  // The byte at the cursor after blanks; '\0' at the end of the data.
+  // Skips blanks and returns the byte at the cursor; '\0' at the end of the data.
   char Peek();
-  // Reads more bytes behind those in the buffer; false at the end of the data, or when a piece is too long.
+  // Appends more bytes to the buffer; false at the end of the data, or when a piece is too long.
   bool Refill();
-  // Passes this byte, after blanks, or fails.
+  // Skips blanks and then this byte; an error if another byte follows.
   Status Expect(char wanted);
   Status TakeKey(std::string& key);
-  // Moves the cursor behind the value. `keep` leaves its text in the buffer from mark_ on.
+  // Moves the cursor past the value. With `keep` its text stays in the buffer from mark_ on.
   Status PassValue(bool keep);
-  // Moves the cursor behind an object or array, a string, or a number or word.
+  // Each moves the cursor past one kind of value: an object or array, a string, or a number or word.
   Status PassBrackets();
   Status PassString();
   Status PassWord();
@@ -62,7 +62,7 @@ class JsonPieces {
   Status ReadMember(const UseOf& use_of, const OnPiece& on_piece);
   Status ReadElements(std::string_view key, const OnPiece& on_piece);
   Status ExpectEnd();
-  // The stream's own error where there is one, else `status`: a broken file is the reason for broken text.
+  // Returns the stream's own error if there is one, else `status`: a broken file explains broken text.
   Status Judge(Status status) const;
 
   GzipStream& stream_;
@@ -74,7 +74,7 @@ class JsonPieces {
   bool marked_ = false;
   bool too_long_ = false;
   uint64_t base_ = 0;  // offset of buffer_[0] in the file
-  // The closing brackets for which PassBrackets waits.
+  // The closing brackets that PassBrackets expects, innermost last.
   std::string open_;
 };
 

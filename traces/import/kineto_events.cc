@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file streams by in pieces. The first members of an event tell whether it matters (Kineto writes
-// category and name first), and the rest of most events is never looked into.
+// The file is read as a stream of pieces. An event's first members show whether it matters, because Kineto
+// writes category and name first. The rest of most events is never examined.
 #include "traces/import/kineto_events.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Process Group ID", &KinetoEvent::group_name},
                                            {"Input type", &KinetoEvent::input_type}};
 
-// What an event is for this reader.
+// The role of an event in this reader.
 enum class EventUse { kNone, kComm, kAnnotation, kKernel, kComputing, kStep, kLaunch };
 
 // Decides by category and name. "Launch" in the name is a runtime call that launches kernels.
@@ -59,7 +59,7 @@ struct RawEvent {
   std::string_view name;
   std::string_view begin;
   std::string_view duration;
-  std::string_view process;  // of a kernel: its device
+  std::string_view process;  // for a kernel: its device
   std::string_view thread;
   std::string_view arguments;
 };
@@ -78,7 +78,7 @@ std::string_view Unquoted(std::string_view text) {
 }
 
 // Reads one file. The path must outlive it. Events that do not concern NCCL are skipped unread, so damage
-// inside one of them may go unnoticed.
+// inside them may go unnoticed.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -137,7 +137,7 @@ class Reader {
     file_.groups.push_back(std::move(group));
   }
 
-  // Judges an event as soon as its category and name are known.
+  // Classifies an event as soon as its category and name are known.
   Status TakeEvent(std::string_view text, uint64_t offset) {
     RawEvent raw;
     EventUse use = EventUse::kNone;
@@ -205,7 +205,7 @@ class Reader {
     return {};
   }
 
-  // The first value of an array counts; for "Input Dims" it is the product of the first tensor's dimensions.
+  // Takes the first value of an array; for "Input Dims" the product of the first tensor's dimensions.
   static void TakeArgument(const JsonMember& member, KinetoEvent& event) {
     if (member.key == "Input Dims") {
       event.input_elements = ElementsOfFirstTensor(member.value);
@@ -221,8 +221,8 @@ class Reader {
     }
   }
 
-  // The value itself, or the first value inside its arrays. All opening brackets are passed at once, so that
-  // the time does not grow with the square of their number.
+  // Returns the value itself, or the first value inside its arrays. All opening brackets are skipped at once,
+  // so that the time does not grow with the square of their number.
   static std::string_view FirstScalar(std::string_view value) {
     if (!value.starts_with('[')) return value;
     const size_t first = value.find_first_not_of("[ \t\r\n");
@@ -230,8 +230,8 @@ class Reader {
     return NextJsonElement(value.substr(value.rfind('[', first)), at).value_or("");
   }
 
-  // [[3,4],[5]] -> 12. A product beyond 64 bits is no tensor; it counts as absent, as does a value without
-  // dimensions.
+  // [[3,4],[5]] -> 12. A product beyond 64 bits cannot be a tensor's size and counts as absent, as does a
+  // value without dimensions.
   static int64_t ElementsOfFirstTensor(std::string_view dimensions) {
     size_t first = 0;
     const auto tensor = NextJsonElement(dimensions, first);
@@ -247,7 +247,7 @@ class Reader {
 
   const std::string& path_;
   KinetoFile file_;
-  std::string device_;  // of the first kernel
+  std::string device_;  // device of the first kernel
   bool saw_events_ = false;
 };
 

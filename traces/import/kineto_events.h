@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a PyTorch profiler (Kineto) trace that concern NCCL, read as a stream: memory grows with
+// The events of a PyTorch profiler (Kineto) trace that concern NCCL, read as a stream. Memory use grows with
 // these events and with the kernels and their launches, not with the file.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace dynamiccl {
 
-// One event ("ph":"X"). Which arguments are there depends on the PyTorch release; -1 or an empty text means
-// absent. Times are in nanoseconds from KinetoFile::base_ns on.
+// One event ("ph":"X"). Which arguments it has depends on the PyTorch release; -1 or an empty text means
+// absent. Times are nanoseconds from KinetoFile::base_ns on.
 struct KinetoEvent {
-  std::string name;  // of annotations and steps only
+  std::string name;  // set for annotations and steps only
   int64_t begin_ns = 0;
   int64_t duration_ns = 0;
   int64_t thread = 0;
   int64_t correlation = -1;  // links a kernel to its launch
   int64_t stream = -1;
-  int64_t grid = -1;  // blocks of a kernel, which is NCCL's channels
+  int64_t grid = -1;  // a kernel's number of blocks, which is the number of NCCL's channels
   std::string collective_name;
   std::string data_type;
   int64_t in_elements = -1;
@@ -55,7 +55,7 @@ struct KinetoLaunch {
   }
 };
 
-// From when to when a device did something, in nanoseconds from KinetoFile::base_ns on.
+// The interval in which a device was busy, in nanoseconds from KinetoFile::base_ns on.
 struct KinetoInterval {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -75,7 +75,7 @@ struct KinetoFile {
   std::vector<KinetoEvent> steps;         // ProfilerStep#n
   std::vector<KinetoLaunch> launches;     // by correlation
   std::vector<KinetoInterval> computing;  // other kernels, copies and fills, in the file's order
-  bool several_devices = false;           // kernels of more than one device are among them
+  bool several_devices = false;           // true: the kernels ran on more than one device
 };
 
 // Reads a file. Errors name the file and the byte of the decompressed text.

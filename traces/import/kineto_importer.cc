@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch profiler traces of all three eras as single-rank traces:
+// PyTorch profiler traces of three generations of PyTorch as single-rank traces:
 //   up to torch 2.0   sizes in the shapes of the nccl:* annotations, one process group assumed
 //   2.1 and 2.2       sizes and groups in record_param_comms
 //   2.3 and later     the same, and in the kernels too
-// Calls come from record_param_comms where they carry names, else from the annotations. A kernel belongs to
-// the call during which it was launched (correlation -> launch -> innermost call on that thread). A kernel's
-// name is never read for algorithm or protocol: NCCL runs all protocols through one kernel per collective and
-// type, whatever its name says (generate.py, best_kernel).
+// Calls come from record_param_comms where these events carry names, else from the annotations. A kernel
+// belongs to the call during which it was launched (correlation -> launch -> innermost call on that thread).
+// Algorithm and protocol are never derived from a kernel's name: NCCL runs all protocols through one kernel
+// for each collective and type, whatever its name says (generate.py, best_kernel).
 #include <algorithm>
 #include <map>
 
@@ -20,12 +20,12 @@
 namespace dynamiccl {
 namespace {
 
-// Adds up how long the device computed, communicated without computing, and did neither, by a sweep over the
-// begins and ends of its events.
+// Computes how long the device computed, communicated without computing, and did neither, by a sweep over the
+// beginnings and ends of its events.
 DeviceTime DeviceTimeOf(const KinetoFile& file) {
   struct Edge {
     int64_t at_ns;
-    int computing, communicating;  // events that begin less those that end
+    int computing, communicating;  // running events of each kind, as differences of begun and ended ones
   };
   std::vector<Edge> edges;
   edges.reserve(2 * (file.computing.size() + file.kernels.size()));
@@ -51,8 +51,8 @@ DeviceTime DeviceTimeOf(const KinetoFile& file) {
   return time;
 }
 
-// Builds the section from the events of one file, which must outlive it. It cannot fail: an event that lacks
-// a field is imported with what stands for it, and counted.
+// Builds the section from the events of one file, which must outlive it. It cannot fail: an event with a
+// missing field is imported with a substitute value, and counted.
 class Conversion {
  public:
   explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
@@ -74,7 +74,7 @@ class Conversion {
     std::vector<const KinetoEvent*> kernels;
   };
 
-  // Takes the calls from the better of both kinds of events, ordered by time.
+  // Chooses the kind of event that describes the calls better, and orders the calls by time.
   void ChooseCalls() {
     const bool named = std::any_of(file_.comms.begin(), file_.comms.end(),
                                    [](const KinetoEvent& event) { return !event.collective_name.empty(); });
@@ -91,8 +91,8 @@ class Conversion {
     DropBarriersAroundCalls();
   }
 
-  // Releases differ in whether a barrier shows its AllReduce as a call of its own inside. Such a barrier is
-  // dropped.
+  // In some releases a barrier contains its AllReduce as a call of its own. Such a barrier is dropped, so
+  // that the call is counted once.
   void DropBarriersAroundCalls() {
     std::erase_if(calls_, [&](const Call& outer) {
       if (outer.event->collective_name != "barrier") return false;
@@ -104,7 +104,7 @@ class Conversion {
     });
   }
 
-  // Gives each kernel to its call; kernels without one are counted.
+  // Assigns each kernel to its call; kernels without a call are counted.
   void AssignKernels() {
     std::map<int64_t, std::vector<size_t>> by_thread;  // indices into calls_, in order of begin
     for (size_t i = 0; i < calls_.size(); ++i) by_thread[calls_[i].event->thread].push_back(i);
@@ -126,7 +126,8 @@ class Conversion {
     return found ? &*launch : nullptr;
   }
 
-  // The last call on the launch's thread that began before the launch and had not ended; null without one.
+  // The last call on the launch's thread that began before the launch and had not ended; null if there is
+  // none.
   Call* CallAt(const std::map<int64_t, std::vector<size_t>>& by_thread, const KinetoLaunch& launch) {
     const auto thread = by_thread.find(launch.thread);
     if (thread == by_thread.end()) return nullptr;
@@ -140,7 +141,7 @@ class Conversion {
 
   // ---- communicators ----
 
-  // A communicator as the section numbers it.
+  // A communicator and its number in the section.
   struct Communicator {
     uint32_t number = 0;
     int32_t n_ranks = 1;
@@ -157,7 +158,7 @@ class Conversion {
     return place->second;
   }
 
-  // Size and rank of a group, from the event first, then from the file's list of groups, then the job's.
+  // Size and rank of a group: from the event, else from the file's list of groups, else those of the job.
   CommunicatorInfo GroupInfo(const KinetoEvent& event) {
     std::vector<int64_t> ranks;
     int64_t size = event.group_size;
@@ -175,7 +176,7 @@ class Conversion {
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
   }
 
-  // This rank in the group: from the members, from start and stride, else the rank in the job.
+  // This rank's number in the group: from the members, else from start and stride, else the rank in the job.
   int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), file_.rank);
     if (place != ranks.end()) return place - ranks.begin();
@@ -186,7 +187,7 @@ class Conversion {
 
   // ---- records ----
 
-  // Appends a call with what its events and kernels contain.
+  // Appends a call with the information of its events and kernels.
   void AppendCall(const Call& call) {
     const KinetoEvent& event = *call.event;
     const Communicator& communicator = CommunicatorOf(event);
@@ -209,7 +210,7 @@ class Conversion {
     return DataType::kFloat32;
   }
 
-  // NCCL's total: elements from the arguments where they are there, else from the first tensor.
+  // NCCL's total: from the number of elements in the arguments where it is given, else from the first tensor.
   uint64_t BytesOf(const Call& call, int32_t n_ranks, DataType type) {
     const KinetoEvent& event = *call.event;
     const bool gathers = call.collective == Collective::kAllGather;
@@ -222,7 +223,7 @@ class Conversion {
     return static_cast<uint64_t>(elements) * ElementBytes(type);
   }
 
-  // Peer of a send or receive. The trace has no roots, so they become 0.
+  // Peer of a send or receive. The trace does not contain roots, so a root becomes 0.
   int32_t PeerOf(const Call& call) {
     if (call.collective == Collective::kSend) return static_cast<int32_t>(call.event->destination_rank);
     if (call.collective == Collective::kRecv) return static_cast<int32_t>(call.event->source_rank);
@@ -231,8 +232,8 @@ class Conversion {
     return 0;
   }
 
-  // Fills in the span of the call's kernels, their stream and, for collectives, the grid, which is one block
-  // a channel.
+  // Fills in the time span of the call's kernels, their stream and, for collectives, the number of channels:
+  // the grid has one block for each.
   void FillFromKernels(const Call& call, ImportedCall& imported) {
     if (call.kernels.empty()) {
       Unfilled("duration", "none");
@@ -261,7 +262,7 @@ class Conversion {
 
   void Unfilled(const std::string& field, const std::string& instead) { section_.Unfilled(field, instead); }
 
-  // Stamps of calls count from the file's base, which is real time.
+  // The events' times count from the file's base, which is real time.
   TraceSection Section() {
     TraceSection section = section_.Finish();
     section.rank = static_cast<int32_t>(file_.rank);
@@ -275,7 +276,7 @@ class Conversion {
     return section;
   }
 
-  // The trace, with what the file does not contain.
+  // Builds the trace and lists the fields that the file does not contain.
   Imported Result() {
     Imported imported;
     const uint64_t calls = calls_.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind of addition has a function that gives its length at the start of a text, 0 where it is not there.
+// Each kind of prefix has a function that returns its length at the start of a text, 0 where it is absent.
 #include "traces/import/log_line.h"
 
 #include <algorithm>

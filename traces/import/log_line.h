@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launchers and terminals put into the lines of a log: colours, time stamps, the number of the process.
+// Removes what launchers and terminals add to the lines of a log: colours, time stamps, process numbers.
 #pragma once
 
 #include <string>
 
 namespace dynamiccl {
 
-// The line without it. Taken away are ANSI colours, OpenMPI's "[1,0]<stdout>:" wherever it stands, and at the
-// start, in any order: srun's "0: ", torchrun's "[rank0]:" and "[default0]:", time stamps like
-// "2026-01-31T12:00:00.5Z ", also in brackets, and containerd's "stdout F " behind them.
+// Returns the line without such additions. Removed are ANSI colours and OpenMPI's "[1,0]<stdout>:" anywhere
+// in the line. At its start, in any order, are removed: srun's "0: ", torchrun's "[rank0]:" and
+// "[default0]:", time stamps like "2026-01-31T12:00:00.5Z ", also in brackets, and containerd's "stdout F "
+// after them.
 std::string PlainLogLine(std::string line);
 
 }  // namespace dynamiccl

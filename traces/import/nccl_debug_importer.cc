@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces: calls from COLL, algorithm,
+// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces: calls come from COLL, algorithm,
 // protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
-// is one rank. Where processes have cut each other's lines and the ranks no longer agree, the rank with most
-// calls is kept alone.
+// is one rank. Processes that write to one file may cut each other's lines. If the ranks no longer agree
+// because of this, only the rank with the most calls is kept.
 //
 // The lines of one rank come in this order, and the importer joins choices with calls by their bytes:
 //     AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
 //     AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
-// NCCL may choose once for several calls of a group that are alike, so a choice may be of the sum of some
-// calls.
+// NCCL may choose once for several similar calls of a group, so the bytes of a choice may be the sum of
+// several calls.
 #include <algorithm>
 #include <istream>
 #include <map>
@@ -26,14 +26,14 @@
 namespace dynamiccl {
 namespace {
 
-// Lines have no times: calls stand this many nanoseconds a line apart.
+// Nanoseconds between two lines: the log has no times, so calls get times in the order of their lines.
 constexpr int64_t kLineNs = 1000;
-// Calls that wait for a choice at most. TUNING lines follow their group, so a call that waits longer got
-// none.
+// Maximum number of calls that wait for a choice. TUNING lines follow their group, so a call that waits
+// longer has none.
 constexpr size_t kMaxWaiting = 4096;
 
-// A communicator as the log names it. Pointers are used again: the generation counts the communicators that
-// had this one before.
+// A communicator as the log names it. NCCL reuses pointers: the generation counts the communicators that had
+// this pointer before.
 struct LoggedCommunicator {
   std::string pointer;
   int generation = 0;
@@ -42,26 +42,26 @@ struct LoggedCommunicator {
   friend auto operator<=>(const LoggedCommunicator&, const LoggedCommunicator&) = default;
 };
 
-// A call and what joins it with others.
+// A call and the fields by which it is joined with others.
 struct LoggedCall {
   ImportedCall call;
-  // opCount: one for all calls of a group; in newer releases one for each call.
+  // opCount: equal for all calls of a group; in newer releases different for each call.
   uint64_t operation = 0;
-  // Number of the run of calls between two lines of TUNING.
+  // Number of the block of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
   LoggedCommunicator communicator;
   int32_t n_ranks = 1;
 };
 
-// What INIT lines contain about a pointer.
+// The information of INIT lines about a pointer.
 struct KnownCommunicator {
   CommunicatorInfo info;
   bool told = false;   // an INIT line named its id
   int generation = 0;  // LoggedCommunicator::generation
 };
 
-// The lines of one device of one process, and the section that is built from them. LogParser owns one for
-// each rank. Nothing in a log makes it fail: choices that fit no call are counted.
+// Collects the lines of one device of one process and builds its section. LogParser owns one for each rank.
+// No line makes it fail: choices that fit no call are counted.
 class LoggedRank {
  public:
   LoggedRank(const DebugPiece& piece) {
@@ -69,7 +69,7 @@ class LoggedRank {
     process_id_ = piece.process_id;
   }
 
-  // Adds an INIT line. Another id at a known pointer is another communicator.
+  // Adds an INIT line. A different id at a known pointer means a new communicator.
   void Take(const DebugCommunicator& line) {
     KnownCommunicator& known = communicators_[std::string(line.communicator)];
     if (known.told && line.id != 0 && line.id != known.info.id) known = {{}, false, known.generation + 1};
@@ -108,13 +108,13 @@ class LoggedRank {
     AppendTo(group, std::move(logged));
   }
 
-  // Adds a choice to the call, or the run of calls, that it is about.
+  // Assigns a choice to its call, or to the run of calls that it covers.
   void Take(const DebugChoice& choice) {
     chosen_before_ = true;
     if (!ChooseOne(choice) && !ChooseRun(choice)) ++strayed_choices_;
   }
 
-  // A call of this rank was cut in the log.
+  // Counts a call of this rank whose line was cut in the log.
   void CountCut() { ++cut_calls_; }
 
   // Number of calls, of calls that were cut, and of choices that fit no call.
@@ -172,7 +172,7 @@ class LoggedRank {
     calls_.push_back(std::move(logged));
   }
 
-  // The communicator that has the pointer now.
+  // The communicator that has the pointer at this place in the log.
   LoggedCommunicator Named(std::string_view pointer) const {
     LoggedCommunicator named{std::string(pointer)};
     const auto known = communicators_.find(named.pointer);
@@ -191,8 +191,8 @@ class LoggedRank {
             1};
   }
 
-  // True if the choice may be about calls of `bytes` in all. TUNING prints the bytes of one rank for calls
-  // that share out, in all releases but some.
+  // True if the choice may be about calls of `bytes` in total. For AllGather and ReduceScatter most releases
+  // print one rank's bytes in TUNING, the others the total; both are accepted.
   bool Fits(const DebugChoice& choice, const LoggedCall& logged, uint64_t bytes) const {
     const Collective collective = logged.call.issued.call.collective;
     if (choice.collective && *choice.collective != collective) return false;
@@ -200,7 +200,7 @@ class LoggedRank {
     return choice.bytes == bytes || (shares && choice.bytes * static_cast<uint64_t>(logged.n_ranks) == bytes);
   }
 
-  // Gives the choice to the first waiting call of its size.
+  // Assigns the choice to the first waiting call of its size.
   bool ChooseOne(const DebugChoice& choice) {
     for (size_t i = 0; i < waiting_.size(); ++i) {
       const LoggedCall& logged = calls_[waiting_[i]];
@@ -211,8 +211,8 @@ class LoggedRank {
     return false;
   }
 
-  // NCCL decides once for calls of a group that are alike: in the order of falling size, some that follow
-  // each other make up the bytes.
+  // Assigns the choice to a run of calls. NCCL decides once for similar calls of a group. In the order of
+  // falling size, the bytes of some consecutive calls then add up to the bytes of the choice.
   bool ChooseRun(const DebugChoice& choice) {
     std::vector<size_t> sorted = waiting_;
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
@@ -242,8 +242,8 @@ class LoggedRank {
     return kind(a) == kind(b);
   }
 
-  // Sets the choice. NCCL prints a group's choices when all of it is logged, largest call first, so earlier
-  // calls of other groups that were logged before the last choice got no line and stop waiting.
+  // Sets the choice. NCCL prints a group's choices after logging all of its calls, largest call first. So
+  // calls of earlier groups that were logged before the last choice have no TUNING line and stop waiting.
   void Choose(const DebugChoice& choice, const std::vector<size_t>& chosen) {
     for (const size_t call : chosen) calls_[call].call.chosen = choice.config;
     if (choice.config.channels == 0) without_channels_ += chosen.size();
@@ -273,17 +273,17 @@ class LoggedRank {
   uint64_t strayed_choices_ = 0;
   uint64_t without_channels_ = 0;
   uint64_t block_ = 0;
-  bool chosen_before_ = false;                              // the last line told a choice
+  bool chosen_before_ = false;                              // whether the last line was a choice
   std::map<std::string, KnownCommunicator> communicators_;  // by pointer
   std::map<LoggedCommunicator, CommunicatorInfo> infos_;
   std::vector<LoggedCall> calls_;
   std::vector<std::vector<size_t>> groups_;
   std::map<LoggedCommunicator, size_t> last_group_;
-  std::vector<size_t> waiting_;  // collectives without a choice, the last ones
+  std::vector<size_t> waiting_;  // indices of the latest collectives without a choice
 };
 
-// Deals the lines of a log out to ranks. Import makes one for each file. Lines of other programs are passed
-// over, and a log without a single call is an error.
+// Distributes the lines of a log to its ranks. Import makes one for each file. Lines of other programs are
+// skipped, and a log without a single call is an error.
 class LogParser {
  public:
   void Take(std::string text) {
@@ -313,7 +313,7 @@ class LogParser {
   }
 
  private:
-  // The host of a piece. A process that was cut off may have left some text in front of the host's name.
+  // The host of a piece. When another process cut in, some of its text may precede the host's name.
   std::string HostOf(const DebugPiece& piece, bool cut) {
     if (!cut) return *hosts_.insert(std::string(piece.host)).first;
     for (const std::string& host : hosts_) {
@@ -322,7 +322,7 @@ class LogParser {
     return std::string(piece.host);
   }
 
-  // Hands the piece to its rank, as the first kind of line that it can be.
+  // Passes the piece to its rank, as the first kind of line that it parses as.
   void TakePiece(const DebugPiece& piece, bool cut) {
     const std::string host = HostOf(piece, cut);
     const auto key = std::tuple(host, piece.process_id, piece.device);
@@ -342,7 +342,7 @@ class LogParser {
   }
 
   // Reads a line of NCCL's cost table: "   AllReduce |    25.2/  16.6 |    48.5/ 124.8 | ..." in blocks of
-  // three algorithms. It goes into the notes only.
+  // three algorithms. The table is only reported in the notes.
   void TakeCostTable(std::string_view text) {
     const size_t bar = text.find('|');
     if (bar == std::string_view::npos || text.find('/') == std::string_view::npos) return;
@@ -364,7 +364,7 @@ class LogParser {
     }
   }
 
-  // The trace of all ranks if they agree, else the rank with most calls alone.
+  // Returns the trace of all ranks if they agree, else the rank with the most calls alone.
   Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
     const auto place = std::max_element(ranks.begin(), ranks.end(),
                                         [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
@@ -389,7 +389,7 @@ class LogParser {
     return imported;
   }
 
-  // Says what was left out, and whether replay mirrors the trace.
+  // Adds notes on what was left out, and on whether replay mirrors the trace.
   void AddNotes(Imported& imported) const {
     uint64_t cut = 0;
     uint64_t strayed = 0;

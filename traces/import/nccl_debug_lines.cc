@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines are split into words; a parser expects its keys in the order in which NCCL prints them. Every number
-// must end where its word ends, so a cut line is not taken for a shorter number.
+// must end where its word ends, so that part of a number in a cut line is not read as a number.
 #include "traces/import/nccl_debug_lines.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMark = " NCCL INFO ";
 
-// The word that ends at `end`, which moves to the blank before it.
+// The word that ends at `end`; `end` moves to the blank before it.
 std::string_view WordBefore(std::string_view line, size_t& end) {
   while (end > 0 && line[end - 1] == ' ') --end;
   const size_t stop = end;
@@ -36,13 +36,13 @@ std::optional<DebugPiece> PrefixBefore(std::string_view line, size_t mark, size_
   return DebugPiece{place.substr(0, process), *process_id, *number, ""};
 }
 
-// Walks over "key value key value".
+// Iterates over "key value key value".
 class KeyedWords {
  public:
   explicit KeyedWords(std::string_view text) : words_(Words(text)) {}
 
   std::string_view Word() { return at_ < words_.size() ? words_[at_++] : ""; }
-  // The value if the next word is `key`; else empty, and the walk does not move.
+  // Returns the value if the next word is `key`; else returns an empty text and does not advance.
   std::string_view Value(std::string_view key) {
     if (at_ + 1 >= words_.size() || words_[at_] != key) return "";
     at_ += 2;
@@ -54,7 +54,7 @@ class KeyedWords {
     if (number) value = *number;
     return number.has_value();
   }
-  // The value behind `key` wherever it stands.
+  // The value after the first occurrence of `key` anywhere.
   std::string_view Find(std::string_view key) const {
     const auto place = std::find(words_.begin(), words_.end(), key);
     return place == words_.end() || place + 1 == words_.end() ? "" : *(place + 1);
@@ -73,13 +73,13 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
   return value;
 }
 
-// A pointer as NCCL prints it.
+// Whether the text is a pointer as NCCL prints it.
 bool IsPointer(std::string_view text) {
   return text == "(nil)" || (text.starts_with("0x") && Hexadecimal(text));
 }
 
-// The collective of a function's name. Functions of newer releases that NCCL builds of sends and receives are
-// SendRecv for a tuner.
+// The collective of a function's name. Functions of newer releases that NCCL implements with sends and
+// receives are SendRecv.
 std::optional<Collective> FunctionOf(std::string_view name) {
   if (const auto collective = ParseCollective(name)) return collective;
   for (const std::string_view exchange : {"AlltoAll", "AllToAll", "AllToAllv", "Gather", "Scatter"}) {
@@ -88,14 +88,14 @@ std::optional<Collective> FunctionOf(std::string_view name) {
   return std::nullopt;
 }
 
-// Passes over the buffers of a call.
+// Skips the buffers of a call.
 bool TakeBuffers(KeyedWords& words) {
   if (!IsPointer(words.Value("sendbuff")) || !IsPointer(words.Value("recvbuff"))) return false;
   const std::string_view accumulator = words.Value("acc");
   return accumulator.empty() || IsPointer(accumulator);
 }
 
-// The number in "[nranks=8]".
+// The number in a word such as "[nranks=8]".
 std::optional<int32_t> BracketedRanks(std::string_view word) {
   constexpr std::string_view kStart = "[nranks=";
   if (!word.starts_with(kStart) || !word.ends_with(']')) return std::nullopt;

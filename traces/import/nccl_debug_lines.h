@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of single lines of an NCCL_DEBUG=INFO log, of NCCL 2.19 to 2.32 and RCCL:
+// Parses single lines of an NCCL_DEBUG=INFO log, of NCCL 2.19 to 2.32 and RCCL:
 //     <host>:<pid>:<tid> [<device>] NCCL INFO <text>
-// Several processes that write to one file cut each other's lines, so a line may hold the starts of several.
-// The parsers return nothing for a text that is cut or of another kind.
+// Several processes that write to one file cut each other's lines, so a line may contain the beginnings of
+// several. The parsers return nothing for a text that is cut or of another kind.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DebugPiece {
   std::string_view text;  // behind "NCCL INFO "
 };
 
-// The pieces in their order in the line; all but the last are cut. Empty for lines of other programs. The
+// The pieces in their order in the line; all but the last one are cut. Empty for lines of other programs. The
 // views point into `line`.
 std::vector<DebugPiece> DebugPieces(std::string_view line);
 
@@ -48,7 +48,7 @@ bool BeginsDebugCall(std::string_view text);
 // A choice of NCCL, from SUBSYS TUNING: "AllReduce: 4 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}",
 // and before 2.24 "4 Bytes -> Algo 1 proto 0 time 25.268644".
 struct DebugChoice {
-  std::optional<Collective> collective;  // missing before 2.22
+  std::optional<Collective> collective;  // not printed before 2.22
   // Bytes of one rank for AllGather and ReduceScatter in most releases, else NCCL's total.
   uint64_t bytes = 0;
   CollectiveConfig config;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of profiler plugins that write NCCL's own events: the example plugin's array for Chrome's trace
-// viewer (which ends without "]" when the job was killed, and has words without quotes in old releases), and
-// a variant with one JSON object a line.
+// Output of profiler plugins that write NCCL's own events. There are two forms: the example plugin's array
+// for Chrome's trace viewer, and a variant with one JSON object a line. The array has no closing "]" when the
+// job was killed, and old releases write some words without quotes.
 //     {"name": "AllReduce", "cat": "COLL", "ph": "b", "ts": 1040.0, "args": {"CommHash": ..., "Rank": 3,
-//      "Count": 1048576, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE", "nChannels":
-//      2}}
+//      "Count": 1048576, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE",
+//      "nChannels": 2}}
 // The time of a collective event is what the host took to enqueue it. The transfer lasts from the first
 // channel's start to the last channel's end.
 #include <algorithm>
@@ -31,7 +31,7 @@ struct ChannelTimes {
   int64_t gpu_begin = INT64_MAX;
   int64_t gpu_end = INT64_MIN;
 
-  // Adds a channel; GPU times of 0 mean that it has none.
+  // Adds a channel. GPU times of 0 mean that the file does not contain them.
   void Add(int64_t host_from, int64_t host_to, int64_t gpu_from, int64_t gpu_to) {
     ++channels;
     host_begin = std::min(host_begin, host_from);
@@ -49,7 +49,7 @@ struct ChannelTimes {
   }
 };
 
-// A call whose communicator is not known completely before the whole file was read.
+// A call whose communicator may not be fully known until the whole file was read.
 struct SeenCall {
   ProfiledCall profiled;
   uint64_t count = 0;  // elements, as the API's argument
@@ -57,8 +57,8 @@ struct SeenCall {
   std::string address;  // address of the plugin's event, in the form by lines
 };
 
-// The part that both forms share: from an event's fields to a call, and from all calls to a trace. One object
-// reads one file; the path must outlive it. A call with a wrong field ends the import.
+// The part that both forms share: it builds calls from the fields of events, and a trace from all calls. One
+// object reads one file; the path must outlive it. A call with a wrong field ends the import.
 class ProfilerFile {
  public:
   explicit ProfilerFile(const std::string& path) : path_(path) { process_.writer = "nccl-profiler"; }
@@ -66,7 +66,7 @@ class ProfilerFile {
   virtual Result<Imported> Import() = 0;
 
  protected:
-  // The fields of a call as the file has them; the two forms name them differently. Empty: absent.
+  // The fields of a call as text; the two forms have different names for them. Empty: absent.
   struct Fields {
     std::string_view communicator;
     std::string_view rank;
@@ -79,7 +79,7 @@ class ProfilerFile {
     std::string_view peer;
   };
 
-  // Reads a call. Nothing if a field is wrong; `wrong` then says which.
+  // Builds a call. If a field is wrong, returns nothing and names the field in `wrong`.
   std::optional<SeenCall> CallOf(std::string_view function, const Fields& fields, std::string& wrong) {
     const auto collective = ParseCollective(JsonText(function));
     const auto communicator = JsonUnsigned(fields.communicator);
@@ -106,8 +106,8 @@ class ProfilerFile {
     return seen;
   }
 
-  // Sets duration and total bytes, now that everything is read. `position` and `unit` name the end of the
-  // file.
+  // Computes durations and total bytes after everything has been read. `position` and `unit` say where the
+  // file ends, for errors.
   Result<Imported> Finish(uint64_t position, const char* unit) {
     if (calls_.empty()) {
       return MakeError(ErrorKind::kInvalidArgument, "{}: {} {}: no collectives and no sends in this file",
@@ -140,7 +140,7 @@ class ProfilerFile {
     return rooted ? 0 : -1;
   }
 
-  // Fills in what NCCL ran; missing values are counted.
+  // Fills in the config that NCCL used; missing values are counted.
   void FillConfig(const Fields& fields, ImportedCall& call) {
     const auto algorithm = ParseAlgorithm(JsonText(fields.algorithm));
     const auto protocol = ParseProtocol(JsonText(fields.protocol));
@@ -170,7 +170,7 @@ class ProfilerFile {
   std::set<uint64_t> unsized_;                // communicators of unknown size
 };
 
-// The array for Chrome's viewer. Events stand inside the event that they belong to: API call, then
+// The array for Chrome's viewer. An event is nested in the event that it belongs to: API call, then
 // collective, then its channels.
 class ChromeArray final : public ProfilerFile {
  public:
@@ -219,7 +219,7 @@ class ChromeArray final : public ProfilerFile {
     return {};
   }
 
-  // Begins a call, with the root of the API call around it.
+  // Begins a call. The API call around it provides the root.
   Status Begin(const JsonObject& event, uint64_t offset, int64_t time) {
     const JsonObject arguments(event["args"]);
     const JsonObject api(api_);
@@ -236,7 +236,7 @@ class ChromeArray final : public ProfilerFile {
     return {};
   }
 
-  // Adds a channel to the call that is open.
+  // Adds a channel event to the open call.
   void TakeChannel(const JsonObject& event, bool begins, int64_t time) {
     if (!open_) return;
     if (begins) {
@@ -252,7 +252,7 @@ class ChromeArray final : public ProfilerFile {
   uint64_t groups_ = 0;
   uint64_t group_ = 0;
   int64_t api_ns_ = -1;
-  std::string api_;  // arguments of the API call around the present event
+  std::string api_;  // arguments of the surrounding API call
   int64_t channel_begin_ = 0;
   int64_t gpu_begin_ = 0;
   int64_t gpu_end_ = 0;
@@ -260,8 +260,8 @@ class ChromeArray final : public ProfilerFile {
   std::optional<SeenCall> open_;  // the call that has begun and not ended
 };
 
-// The form by lines. An event names the event that it belongs to by address, and the plugin uses addresses
-// again, so an address means the last event there that began before.
+// The form with one object a line. An event refers to its parent by address. The plugin reuses addresses, so
+// an address means the latest event there that began earlier.
 class EventLines final : public ProfilerFile {
  public:
   using ProfilerFile::ProfilerFile;
@@ -283,7 +283,7 @@ class EventLines final : public ProfilerFile {
   }
 
  private:
-  // A channel's event, before its call is known.
+  // A channel's event whose call is not known yet.
   struct Channel {
     std::string parent;
     int64_t begin = 0;
@@ -330,7 +330,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
-  // Numbers a group by its address and time.
+  // Numbers a group by its address and its time of beginning.
   Status TakeGroup(const JsonObject& event) {
     const auto begin = TimeOf(event, "start");
     if (!begin) return Fail("a group without its time");
@@ -357,7 +357,7 @@ class EventLines final : public ProfilerFile {
     return {};
   }
 
-  // A channel belongs to the last call at its parent's address that began before it.
+  // Assigns each channel to the last call at its parent's address that began before the channel.
   void AssignChannels() {
     std::map<std::string, std::map<int64_t, SeenCall*>> at;
     for (SeenCall& call : calls_) at[call.address][call.profiled.call.issued.issued_ns] = &call;
@@ -373,7 +373,7 @@ class EventLines final : public ProfilerFile {
     if (stray > 0) process_.notes.push_back(fmt::format("{} channels belong to no call", stray));
   }
 
-  // The same for groups and calls.
+  // Assigns each call to its group in the same way.
   void AssignGroups() {
     for (size_t i = 0; i < calls_.size(); ++i) {
       const auto& begins = group_begins_[in_groups_[i]];
@@ -386,7 +386,7 @@ class EventLines final : public ProfilerFile {
   std::vector<Channel> channels_;
   uint64_t groups_ = 0;
   std::map<std::string, std::map<int64_t, uint64_t>> group_begins_;  // address -> time -> number
-  std::vector<std::string> in_groups_;  // for each of calls_: its group's address
+  std::vector<std::string> in_groups_;  // for each of calls_: the address of its group
 };
 
 // The first character shows which form a file has.

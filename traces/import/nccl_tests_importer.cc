@@ -3,8 +3,8 @@
 //     #  Rank  0 Group  0 Pid 1 on  a device  0 [0x01] NVIDIA H100
 //     #       size         count      type   redop    root     time   algbw   busbw #wrong     time  ...
 //          1048576        262144     float     sum      -1    93.20   11.25   19.69      0    92.80  ...
-// Times are kept and bandwidths are not: they are computed from the time, with the ring's factor whatever the
-// algorithm. They are compared with the time, the size and the test, because a wrong one shows there.
+// Only the times are kept. The printed bandwidths are derived from them, with the ring's factor whatever the
+// algorithm was. They serve as a check of time, size and test: a contradiction shows a damaged row.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -32,8 +32,9 @@ struct TestProgram {
   std::optional<Collective> collective;
 };
 
-// The test whose program stands in a line: "all_reduce" of "./build/all_reduce_perf -b 8". A program that is
-// not known must begin a word and have options, because "_perf" is no rare end of a folder's name.
+// The test whose program occurs in a line: "all_reduce" of "./build/all_reduce_perf -b 8". The name of an
+// unknown program must begin a word and be followed by options, because names of folders may end in "_perf"
+// too.
 std::optional<TestProgram> ProgramIn(std::string_view line) {
   std::optional<TestProgram> found;
   for (size_t at = 0; (at = line.find("_perf", at)) != std::string_view::npos; at += 5) {
@@ -53,19 +54,19 @@ std::optional<TestProgram> ProgramIn(std::string_view line) {
   return found;
 }
 
-// Rows, or times of rows, with which something is wrong.
+// Counts rows, or times of rows, with one kind of defect.
 struct NotedRows {
   std::string what;  // "rows that are cut: left out"
   uint64_t count = 0;
   size_t first_line = 0;
 };
 
-// Reads one file line by line. A file may hold several tables; each gets topologies of its own. A table whose
-// test or number of ranks is not known ends the import; lines of other programs are passed over, and rows
-// that cannot be used are counted.
+// Reads one file line by line. A file may contain several tables; each gets topologies of its own. A table
+// whose test or number of ranks is unknown ends the import. Lines of other programs are skipped, and unusable
+// rows are counted.
 class TextParser {
  public:
-  // `options` or the file's name may name the test, and the file's name names topologies.
+  // The test's name may come from `options` or the file's name. The topologies are named after the file.
   TextParser(const std::string& path, const ImportOptions& options) : path_(path) {
     const std::string name = std::filesystem::path(path).filename().string();
     if (options.collective)
@@ -74,8 +75,8 @@ class TextParser {
       program_ = {std::string(test->name), test->collective};
   }
 
-  // Reads a line: the test's name, NCCL's version, a comment or a row. Other lines are passed over.
-  // `whole`: the line has its end, so that no value in it is cut.
+  // Reads a line: the test's name, NCCL's version, a comment or a row. Other lines are skipped. `whole`: the
+  // line ends with a newline, so no value in it is cut.
   Status Take(std::string line, bool whole) {
     ++line_number_;
     line = PlainLogLine(std::move(line));
@@ -117,7 +118,7 @@ class TextParser {
   static std::string NoteOf(const NotedRows& rows) {
     return fmt::format("{} {} (the first in line {})", rows.count, rows.what, rows.first_line);
   }
-  // For an error: ": " and the notes.
+  // All notes as the end of an error message: ": " and the notes; empty without notes.
   std::string AllNotes() const {
     std::string text;
     for (const NotedRows& rows : noted_) text += (text.empty() ? ": " : "; ") + NoteOf(rows);
@@ -160,7 +161,7 @@ class TextParser {
     return {};
   }
 
-  // Forgets the table before.
+  // Resets the state of the previous table.
   void StartTable() {
     columns_ = {};
     hosts_.clear();
@@ -203,7 +204,7 @@ class TextParser {
   std::string AddContext(const std::string& suffix) {
     MeasurementContext context;
     context.topology = std::filesystem::path(path_).stem().string();
-    // A table has two contexts.
+    // Each table has two contexts: out of place and in place.
     const size_t earlier = imported_.contexts.size() / 2;
     if (earlier > 0) context.topology += fmt::format(" table {}", earlier + 1);
     context.topology += suffix;
@@ -213,7 +214,7 @@ class TextParser {
     return context.topology;
   }
 
-  // Reads a row. An INFO line may begin with a digit too, and is passed over.
+  // Reads a row. An INFO line may begin with a digit too and is skipped.
   void TakeRow(const std::string& line, bool whole) {
     const auto tokens = Tokens(line);
     if (tokens.size() < 4 || !NumberIn<uint64_t>(tokens[0].text)) return;
@@ -248,7 +249,7 @@ class TextParser {
     return true;
   }
 
-  // Whether the bus bandwidth is that of the test. An all-to-all counts like an all-gather, and SendRecv may
+  // Whether the bus bandwidth fits the test. An all-to-all has the factor of an all-gather, and SendRecv may
   // be either.
   bool FitsTest(const RowTime& time) const {
     const bool pairs = *test_.collective == Collective::kSendRecv;
@@ -257,8 +258,8 @@ class TextParser {
   }
 
   std::string path_;
-  std::optional<TestProgram> program_;  // the last one that was named
-  TestProgram test_;                    // that of the table
+  std::optional<TestProgram> program_;  // the latest program that was named
+  TestProgram test_;                    // the test of the current table
   size_t line_number_ = 0;
   RowColumns columns_;
   std::set<std::string> hosts_;

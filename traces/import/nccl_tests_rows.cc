@@ -10,9 +10,9 @@
 namespace dynamiccl {
 namespace {
 
-// Half of the last digit of a bandwidth, which has two decimals, and a little for its binary form.
+// Half of the last digit of a bandwidth, which has two decimals, plus a margin for its binary form.
 constexpr double kHalfDigit = 0.0051;
-// Bandwidths below have too few digits to tell anything, GB/s.
+// GB/s: smaller bandwidths have too few digits for a check.
 constexpr double kLeastBandwidth = 1;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::vector<Token> Tokens(std::string_view line) {
 bool RowTime::FitsSize(uint64_t bytes) const {
   if (!us || !algbw || *algbw < kLeastBandwidth) return true;
   const double expected = static_cast<double>(bytes) / (1e3 * static_cast<double>(*us));
-  // A time has two decimals at most, and some programs print the mean of bandwidths.
+  // A time has at most two decimals, and some programs print the mean of bandwidths.
   const double tolerance = 0.01 + kHalfDigit / static_cast<double>(*us);
   return std::fabs(expected - *algbw) <= tolerance * expected + kHalfDigit;
 }
@@ -44,7 +44,7 @@ RowColumns::RowColumns(std::string_view header, size_t hash) {
 
 std::string_view RowColumns::ValueOf(size_t column, const std::vector<Token>& tokens) const {
   if (tokens.size() == columns_.size()) return tokens[column].text;
-  // A value that ends 4 or more characters off belongs to another column.
+  // A value whose end is 4 or more characters away belongs to another column.
   const size_t end = columns_[column].end;
   for (const Token& token : tokens) {
     if (token.end + 4 > end && token.end < end + 4) return token.text;

@@ -19,16 +19,16 @@ struct Token {
 // The words of a line.
 std::vector<Token> Tokens(std::string_view line);
 
-// One of the two times of a row, out of place or in place, with what the row says about it.
+// One of the two times of a row, out of place or in place, and the row's values that belong to it.
 struct RowTime {
   std::optional<float> us;  // nothing for "N/A"
   bool wrong = false;       // #wrong is above 0
   // Bandwidths in GB/s as printed; nothing where the table has none.
   std::optional<double> algbw, busbw;
 
-  // Whether the algorithm's bandwidth is that of `bytes` in the time, as far as the printed digits tell.
+  // Whether `algbw` equals `bytes` divided by the time, as far as the printed digits show.
   bool FitsSize(uint64_t bytes) const;
-  // Whether the bus bandwidth is `factor` times the algorithm's, as far as the printed digits tell.
+  // Whether `busbw` is `factor` times `algbw`, as far as the printed digits show.
   bool FitsFactor(double factor) const;
 };
 
@@ -46,9 +46,9 @@ class RowColumns {
 
   bool empty() const { return columns_.empty(); }
 
-  // The row in a line. Where it has fewer values than columns (old alltoall leaves redop blank), a value
-  // belongs to the column below which it ends. Nothing for a line in which a column from the first time on
-  // has no value: it is cut, or another program wrote into it.
+  // Parses a line as a row. Where the line has fewer values than columns (old alltoall leaves redop blank), a
+  // value belongs to the column under whose name it ends. Returns nothing for a line without a value in some
+  // column from the first time on: it is cut, or another program wrote into it.
   std::optional<TestRow> Row(std::string_view line) const;
 
  private:
@@ -58,7 +58,7 @@ class RowColumns {
   };
 
   std::string_view ValueOf(size_t column, const std::vector<Token>& tokens) const;
-  // The time in this column with what the columns up to the next time say.
+  // The time in this column, with the values of the columns up to the next time.
   std::optional<RowTime> TimeAt(size_t column, const std::vector<Token>& tokens) const;
   bool IsTime(size_t column) const {
     return columns_[column].name == "time" || columns_[column].name == "cputime";

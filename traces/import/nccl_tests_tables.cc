@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both forms end in `Results`, where times of the same topology, collective and size become the repeats of
-// one row. In-place results get a topology of their own (" in-place"), so that they are not mixed with the
-// others.
+// Both forms are collected in `Results`, where times of the same topology, collective and size become the
+// repeats of one row. In-place results get a topology of their own (" in-place"), so that they are not mixed
+// with out-of-place ones.
 #include "traces/import/nccl_tests_tables.h"
 
 #include <fmt/ranges.h>
@@ -44,11 +44,12 @@ std::string StemOf(const std::string& path) {
   return std::filesystem::path(path).stem().string();
 }
 
-// How many rows or times are left out, by the reason, and how many are kept in spite of wrong results.
+// Counts of rows or times that are left out, by reason, and of those that are kept although their results
+// were wrong.
 struct LeftOut {
   uint64_t empty = 0;    // of 0 bytes
-  uint64_t untimed = 0;  // without a time
-  uint64_t wrong = 0;    // kept
+  uint64_t untimed = 0;  // rows without a time
+  uint64_t wrong = 0;    // kept, although the test found wrong results
   uint64_t other = 0;    // of tests that are no collectives of NCCL
 
   std::vector<std::string> Notes() const {
@@ -86,7 +87,7 @@ class Results {
     }
     file_.rows[place->second].microseconds.push_back(microseconds);
   }
-  // From now on rows are not NCCL's own choice.
+  // After this call, rows are not marked as NCCL's own choice.
   void SetForced() { is_default_ = false; }
 
   // The result, with what the file does not contain.
@@ -109,14 +110,14 @@ class Results {
   std::map<std::tuple<std::string, Collective, uint64_t>, size_t> row_of_;
 };
 
-// Microseconds from 0 to 11 days.
+// Whether the number is a plausible time: from 0 to 11 days, in microseconds.
 bool IsTime(double microseconds) {
   return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
 }
 
 // ---- JSON ----
 
-// Variables with which a user takes the choice away from NCCL.
+// Environment variables with which a user forces NCCL's choice.
 constexpr std::string_view kForcing[] = {
     "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
     "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
@@ -151,7 +152,7 @@ class JsonResults {
                      path_, row, what);
   }
 
-  // The strings of an array; other values in it are passed over.
+  // The strings of an array; other values in it are ignored.
   std::vector<std::string> Texts(const char* key) const {
     std::vector<std::string> texts;
     const auto list = document_.find(key);
@@ -302,7 +303,7 @@ constexpr ColumnName kColumnNames[] = {
     {"nodes", kNodes},           {"bytes", kBytes},     {"size", kBytes},   {"time", kTime},
     {"inplace", kInPlace},       {"oop_us", kOutTime},  {"ip_us", kInTime}, {"oop_time_us", kOutTime},
     {"ip_time_us", kInTime},     {"#wrong", kWrong}};
-// Columns whose values tell runs apart.
+// Columns whose values distinguish runs.
 constexpr std::string_view kRunColumns[] = {"system", "file", "config", "nccl", "aws_ofi_nccl", "job"};
 
 // Place of each Column in a line; -1: not there.
@@ -325,8 +326,8 @@ bool AreResults(const Places& places) {
          (places[kOutTime] >= 0 || (places[kTime] >= 0 && places[kInPlace] >= 0));
 }
 
-// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a time that is
-// missing is counted.
+// Reads a table line by line. The path must outlive it. The first wrong line ends the import; a missing time
+// is counted.
 class TableResults {
  public:
   explicit TableResults(const std::string& path) : path_(path), results_("nccl-tests") {}
@@ -397,7 +398,7 @@ class TableResults {
     return TakeTime(context, *test->collective, bytes, fields, kInTime, true);
   }
 
-  // The topology of a row, named by the columns that tell runs apart, nodes and ranks.
+  // The topology of a row, named by the columns that distinguish runs, the nodes and the ranks.
   Result<MeasurementContext> ContextOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Number(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
@@ -435,7 +436,7 @@ class TableResults {
   size_t line_number_ = 0;
   size_t width_ = 0;
   Places places_{};
-  std::vector<size_t> runs_;  // places of the columns that tell runs apart
+  std::vector<size_t> runs_;  // positions of the columns that distinguish runs
   LeftOut left_out_;
 };
 

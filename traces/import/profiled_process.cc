@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls are sorted by time and dealt out to sections by rank. On each communicator the calls of one group
-// wait until a call of another group comes.
+// Calls are sorted by time and distributed to sections by rank. On each communicator the calls of a group are
+// collected until a call of another group comes.
 #include "traces/import/profiled_process.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class SectionOfRank {
     rank_ = call.rank;
   }
 
-  // Appends the group that waits.
+  // Appends the collected group.
   void Flush(std::vector<ProfiledCall>& waiting) {
     if (waiting.empty()) return;
     std::vector<ImportedCall> group;
@@ -69,12 +69,13 @@ class SectionOfRank {
 
   const ProfiledProcess& process_;
   RankSection section_;
-  std::map<uint64_t, std::vector<ProfiledCall>> waiting_;  // by communicator: the group that may go on
+  // By communicator: calls of the latest group, which may be incomplete.
+  std::map<uint64_t, std::vector<ProfiledCall>> waiting_;
   int32_t rank_ = -1;
   int32_t world_ = 0;
 };
 
-// The result, with what the file does not contain.
+// Builds the result and lists the fields that the file does not contain.
 Imported WithNotes(ProfiledProcess process, Trace trace, size_t communicators) {
   Imported imported;
   const uint64_t calls = process.calls.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that a profiler inside NCCL saw in one process, as sections of a trace. A process usually drives
-// one GPU and gets one section. Where a communicator shows several of its ranks in the same process, each
-// rank gets a section.
+// The calls that a profiler plugin of NCCL observed in one process, as sections of a trace. A process usually
+// drives one GPU and gets one section. If a communicator has several of its ranks in the process, each rank
+// gets a section.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct ProfiledCall {
   uint64_t communicator = 0;  // NCCL's id, equal on all ranks
   int32_t rank = 0;           // rank in the communicator
   ImportedCall call;
-  // Collectives of one number that follow each other on a communicator were issued as one group. 0: alone.
+  // Consecutive collectives with the same number on a communicator were issued as one group. 0: the call was
+  // issued alone.
   uint64_t group = 0;
 };
 
-// A communicator as far as the file describes it; 0: missing.
+// What the file states about a communicator; 0: missing.
 struct ProfiledCommunicator {
   int32_t n_ranks = 0;
   int32_t n_nodes = 0;
@@ -42,7 +43,7 @@ struct ProfiledProcess {
   std::map<std::string, UnfilledField> unfilled;
   std::vector<std::string> notes;
 
-  // Counts a field that the file does not contain, and what stands in its place.
+  // Counts a field that the file does not contain. `instead` is the value that is used in its place.
   void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1) {
     if (count > 0) unfilled.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count += count;
   }

@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bits of a varint at most.
+// Maximum number of bits in a varint's value.
 constexpr int kVarintBits = 64;
 
 }  // namespace

@@ -16,15 +16,15 @@ enum class ProtobufWire : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixe
 struct ProtobufField {
   uint64_t number = 0;
   ProtobufWire wire = ProtobufWire::kVarint;
-  uint64_t value = 0;  // of varints and fixed-size fields
+  uint64_t value = 0;  // value of varints and fixed-size fields
   // Content of strings, bytes, packed lists and messages; points into the message.
   std::string_view bytes;
-  // Byte of `bytes`, or of the field, in the file.
+  // Offset in the file of `bytes`, or of the field.
   uint64_t offset = 0;
 };
 
-// Walks over a message, which must outlive the walk. `offset` is its first byte in the file; errors count
-// from there.
+// Iterates over the fields of a message, which must outlive the iteration. `offset` is the message's first
+// byte in the file; errors state bytes of the file.
 class ProtobufFields {
  public:
   ProtobufFields(std::string_view message, uint64_t offset) : message_(message), offset_(offset) {}

@@ -16,8 +16,8 @@ struct NamedCollective {
   Collective collective;
 };
 
-// A barrier is an AllReduce of one element. Calls that PyTorch builds of sends and receives in a group are
-// SendRecv.
+// A barrier is an AllReduce of one element. Calls that PyTorch implements as a group of sends and receives
+// are SendRecv.
 constexpr NamedCollective kCollectiveNames[] = {
     {"allreduce", Collective::kAllReduce},
     {"allreducecoalesced", Collective::kAllReduce},

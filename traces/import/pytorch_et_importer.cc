@@ -4,8 +4,8 @@
 // From schema 1.0.3 on, nodes have attributes and there is a table of process groups:
 //     {"id": 12, "name": "record_param_comms", "inputs": {"values": [...], "shapes": [...], "types": [...]},
 //      "attrs": [{"name": "collective_name", "value": "allreduce"}, {"name": "pg_name", "value": "0"}, ...]}
-// Before that, nodes have the operator's arguments only, where the group is a bare number; the table of
-// process groups of 1.0.2 tells which group has that number ("pg_id", "backend_id").
+// Earlier nodes have only the operator's arguments, in which the group is a bare number. The table of process
+// groups of schema 1.0.2 says which group has that number ("pg_id", "backend_id").
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,12 +20,12 @@
 namespace dynamiccl {
 namespace {
 
-// Names of the nodes that matter.
+// Names of the nodes that the importer reads.
 constexpr std::string_view kCommNode = "record_param_comms";
 constexpr std::string_view kGroupsNode = "## process_group:init ##";
 constexpr std::string_view kStepNode = "ProfilerStep#";
 
-// A call as the trace has it.
+// One call of the trace.
 struct CommNode {
   int64_t id = 0;
   std::string group;
@@ -67,9 +67,9 @@ Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
   return {field, FieldOf(node, (singular + "_shapes").c_str()), FieldOf(node, (singular + "_types").c_str())};
 }
 
-// The last argument of type String is the collective's name. Before it stand tensors, sequence number, group
-// (which may be a String too) and rank; behind it, split sizes and the group's first rank, stride and size.
-// 0: there is none.
+// The index of the argument with the collective's name, which is the last one of type String; 0: there is
+// none. Before it come tensors, sequence number, group (which may be a String too) and rank; after it split
+// sizes and the group's first rank, stride and size.
 size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());
@@ -132,7 +132,7 @@ class ExecutionTrace {
   }
 
  private:
-  // Looks at a node's name first: most nodes are not parsed.
+  // Checks a node's name first, because most nodes need not be parsed.
   Status TakeNode(std::string_view text, uint64_t offset) {
     std::string_view name;
     JsonMembers members(text);
@@ -223,7 +223,7 @@ class ExecutionTrace {
     comms_.push_back(std::move(comm));
   }
 
-  // Fills in type and elements.
+  // Fills in data type and number of elements.
   static void FillShape(const Json& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
     comm.type = DataTypeOfPyTorch(TextOf(attributes, "dtype"));
@@ -234,8 +234,8 @@ class ExecutionTrace {
     if (!comm.out_elements) comm.out_elements = ElementsOfTensors(outputs, SIZE_MAX);
   }
 
-  // Fills in rank and group. Without a name the group is numbered by its first use: its address means
-  // something in that process only, but ranks agree on which group came first.
+  // Fills in rank and group. A group without a name is numbered by its first use. Its address has a meaning
+  // in that process only, but all ranks agree on the order in which groups are first used.
   void FillGroup(const Json& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
     if (place >= 1) comm.rank = IntegerIn(At(inputs.values, place - 1)).value_or(-1);
     comm.group_size = IntegerOf(attributes, "pg_size", IntegerIn(At(inputs.values, place + 5)).value_or(0));
@@ -259,7 +259,7 @@ class ExecutionTrace {
 
   // ---- conversion ----
 
-  // True where CommNode::rank is not this rank.
+  // Whether CommNode::rank is the root or peer instead of this rank.
   static bool RankIsRootOrPeer(Collective collective) {
     return collective == Collective::kBroadcast || collective == Collective::kReduce ||
            collective == Collective::kSend || collective == Collective::kRecv;

@@ -22,7 +22,8 @@ uint32_t RankSection::Communicator(const std::string& key, const CommunicatorInf
   if (!is_new) return place->second;
   infos_.push_back(info);
   next_call_numbers_.push_back(0);
-  // A moment earlier than its first call, so that it stays in front of it.
+  // The record is one nanosecond earlier than the communicator's first call, so that it precedes the call
+  // after sorting.
   Append(CommunicatorRecord(number, info, now_ns - 1));
   return number;
 }

@@ -18,8 +18,8 @@ namespace dynamiccl {
 // A call as a file describes it. The section fills in call number, place in the group and number of ranks of
 // `issued`.
 struct ImportedCall {
-  IssuedCall issued;        // duration_ns -1: the file has none
-  CollectiveConfig chosen;  // what the library ran, where the file names it
+  IssuedCall issued;        // duration_ns is -1 where the file has no duration
+  CollectiveConfig chosen;  // the config that the library used, where the file names it
   uint32_t stream = 0;
 };
 
@@ -33,8 +33,8 @@ class RankSection {
   // For rank, world, host and other descriptions.
   TraceSection& section() { return section_; }
 
-  // Returns the number of the communicator that the file names by `key`. The first call announces it as
-  // `info`, just before `now_ns`; later calls ignore both.
+  // Returns the number of the communicator that the file names `key`. The first call with a key adds a
+  // Communicator record with `info`, just before `now_ns`; later calls ignore both.
   uint32_t Communicator(const std::string& key, const CommunicatorInfo& info, int64_t now_ns);
 
   // Appends the calls of one group on one communicator. Only collectives advance the communicator's call
@@ -46,15 +46,17 @@ class RankSection {
   uint64_t calls() const { return calls_; }
   size_t communicators() const { return infos_.size(); }
 
-  // Counts a field that a call or communicator does not have. `instead`: what stands there now.
+  // Counts a field that a call or communicator does not have. `instead` describes the value that is used in
+  // its place.
   void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1);
 
-  // Says that the times of issue were not measured; `instead`: what stands there. Call it after all calls.
+  // Marks the times of issue as not measured; `instead` describes how they were chosen. Call it after all
+  // calls.
   void OrderOnly(const std::string& instead);
 
   // Returns the section, sorted by time and closed at its last call. Call this once.
   TraceSection Finish();
-  // All counted fields, by name.
+  // Returns all counted fields, by name.
   std::vector<UnfilledField> TakeUnfilled() const;
 
  private:
@@ -70,12 +72,11 @@ class RankSection {
   uint64_t calls_ = 0;
 };
 
-// The type that stands for one that the file does not name: float, or uint8 where the bytes are no multiple
-// of 4.
+// The type that is used when the file does not name it: float, or uint8 where the bytes are no multiple of 4.
 DataType UntoldType(uint64_t bytes);
 inline constexpr char kUntoldTypeText[] = "float, or uint8 where 4 does not divide the bytes";
 
-// An id for a communicator of which the file has only a name: equal on all ranks that know the name.
+// An id for a communicator that the file identifies only by a name: equal on all ranks that know the name.
 uint64_t IdOfName(std::string_view name);
 
 // Nanoseconds between calls of files without times.

@@ -4,9 +4,9 @@
 //     <number of layers>
 //     <name> <dependency> <ns> <collective> <bytes>  <ns> <collective> <bytes>  <ns> <collective> <bytes>
 //     <ns>
-// A layer has computation, collective and bytes for forward, input gradient and weight gradient each, and
-// last the update. The calls of a pass are those of the simulator: forward layer by layer, then backward from
-// the last layer.
+// A layer has computation, collective and bytes for each of forward, input gradient and weight gradient, and
+// last the time of the update. The calls of a pass are in the simulator's order: forward layer by layer, then
+// backward from the last layer.
 #include <algorithm>
 #include <array>
 #include <istream>
@@ -19,7 +19,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kColumns = 12;
-// Nanoseconds or bytes of one column at most: 104 days, more is damage.
+// Largest plausible nanoseconds or bytes of a column (104 days); larger numbers mean a damaged file.
 constexpr uint64_t kMaxNs = uint64_t{1} << 53;
 
 // Policies for which ASTRA-sim runs the weight gradient of a layer before its input gradient.
@@ -58,7 +58,7 @@ struct Part {
 
 enum PartOfLayer { kForwardPart, kInputGradient, kWeightGradient, kParts };
 
-// One line of the file.
+// One layer, which is one line of the file.
 struct Layer {
   std::array<Part, kParts> parts;
   uint64_t update_ns = 0;
@@ -77,8 +77,8 @@ struct Workload {
   }
 };
 
-// Reads the lines of a file. The first line that does not parse, and another number of layers than promised,
-// end the import.
+// Reads the lines of a file. The first line that does not parse ends the import, and so does a number of
+// layers that differs from the one stated.
 class WorkloadParser {
  public:
   // Reads a whole file; the number of layers must be the one that line 2 gives.
@@ -137,7 +137,7 @@ class WorkloadParser {
     return {};
   }
 
-  // Reads the three columns from `first` on. A suffix of the collective names another group than `group`.
+  // Reads the three columns from `first` on. A suffix of the collective names a group other than `group`.
   Result<Part> PartOf(const std::vector<std::string_view>& words, size_t first,
                       std::string_view group) const {
     Part part;
@@ -172,7 +172,7 @@ class WorkloadParser {
   uint64_t expected_layers_ = 0;
 };
 
-// Builds the section: time passes by computation alone.
+// Builds the section. Only computation advances the time.
 class Conversion {
  public:
   explicit Conversion(const Workload& workload) : workload_(workload), section_("simai", kTraceMirrored) {}
@@ -195,7 +195,7 @@ class Conversion {
   }
 
  private:
-  // Ranks of a group, from the sizes of the header; 0: the header does not give them.
+  // Number of ranks in a group, from the sizes of the header; 0: the header does not state it.
   uint64_t RanksOf(const std::string& group) const {
     const uint64_t tensor = workload_.size("model_parallel_NPU_group");
     const uint64_t expert = std::max<uint64_t>(workload_.size("ep"), 1);
@@ -208,7 +208,7 @@ class Conversion {
     return group == "dp" ? data : data / expert;
   }
 
-  // The communicator of a group; its size is 1 where the header does not give it.
+  // The communicator of a group; its size is 1 where the header does not state it.
   uint32_t GroupOf(const std::string& group) {
     const uint64_t ranks = RanksOf(group);
     const bool told = ranks > 0 && ranks <= UINT16_MAX;
@@ -222,7 +222,7 @@ class Conversion {
     return number;
   }
 
-  // Lets the part's computation pass, then issues its collective.
+  // Advances the time by the part's computation, then issues its collective.
   void Append(const Part& part, Phase phase) {
     now_ns_ += static_cast<int64_t>(part.compute_ns);
     if (!part.communicates) return;

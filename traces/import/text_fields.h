@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of text taken apart: comma-separated fields, words, numbers. Views point into the text that is passed
-// in.
+// Splits lines of text into comma-separated fields, words and numbers. Views point into the text that is
+// passed in.
 #pragma once
 
 #include <charconv>
@@ -17,10 +17,10 @@ std::string_view Trimmed(std::string_view text);
 // quotes; a quote inside such a field is not supported.
 std::vector<std::string_view> CommaFields(std::string_view line);
 
-// The words between blanks.
+// The words of a line, which are separated by blanks.
 std::vector<std::string_view> Words(std::string_view line);
 
-// The whole of `text` as a number.
+// Parses all of `text` as a number; nothing if it is none.
 template <typename T>
 std::optional<T> NumberIn(std::string_view text) {
   T value{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of other tools as traces or measurements: one interface, one file a format. How to add one:
-// docs/adding_a_trace_importer.md.
+// Imports files of other tools as traces or measurements: one interface, and one file for each format.
+// docs/adding_a_trace_importer.md describes how to add one.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace dynamiccl {
 
-// A field that the file does not contain, for `count` of the calls or rows. `instead` says what stands there
-// now.
+// A field that the file does not contain, for `count` of the calls or rows. `instead` describes the value
+// that is used in its place.
 struct UnfilledField {
   std::string field;
   uint64_t count = 0;
@@ -31,10 +31,10 @@ struct UnfilledField {
 inline constexpr size_t kHeadBytes = 4 << 20;
 
 // What one device did between its first and its last event, in nanoseconds. Computation includes copies and
-// fills; a collective that waits for other ranks communicates.
+// fills. A collective counts as communication even while it waits for other ranks.
 struct DeviceTime {
   int64_t computing_ns = 0;
-  int64_t hidden_ns = 0;   // of it, while a collective ran too
+  int64_t hidden_ns = 0;   // part of the communication that ran while the device computed
   int64_t exposed_ns = 0;  // a collective ran and nothing computed
   int64_t idle_ns = 0;
 
@@ -47,15 +47,15 @@ struct Imported {
   std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
-  // Where the file shows what else the device did, and only one device.
+  // Set where the file shows everything that the device did, and only one device.
   std::optional<DeviceTime> device;
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;  // what was left out, and why
 };
 
-// What the user says about a file that the file does not.
+// Facts that the user states about a file that does not contain them.
 struct ImportOptions {
-  // The collective of results whose test nothing in the file names. It goes before the file's name.
+  // The collective of results whose test is not named in the file. It has precedence over the file's name.
   std::optional<Collective> collective;
 };
 
@@ -65,7 +65,7 @@ class TraceImporter {
   virtual ~TraceImporter() = default;
   // The name as `dynamiccl trace import --from` spells it: "kineto".
   virtual std::string_view name() const = 0;
-  // One line for the help.
+  // Description of the format in one line, for the help.
   virtual std::string_view sentence() const = 0;
   // True if a file that begins with `head` (up to kHeadBytes, decompressed) looks like this format.
   virtual bool Recognises(std::string_view head) const = 0;

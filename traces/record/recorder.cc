@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of stores for one record, so that a reader after SIGKILL is never deceived:
+// Order of stores for one record, so that a reader after SIGKILL never takes an incomplete record for a
+// complete one:
 //   1. commit = 0
 //   2. head + 1
 //   3. the body and its checksum
 //   4. commit = kCommitMark
-// A record between step 2 and step 4 is torn, and there is at most one a thread. A thread finds its ring
+// A record between step 2 and step 4 is torn; there is at most one for each thread. A thread finds its ring
 // through a thread_local pointer that carries the recorder's key.
 #include "traces/record/recorder.h"
 
@@ -28,7 +29,7 @@
 namespace dynamiccl {
 namespace {
 
-// Records ahead of the present one whose cache line is fetched for writing.
+// How many records ahead of the current one the cache line is fetched for writing.
 constexpr uint64_t kPrefetchedRecords = 4;
 
 std::atomic<uint64_t> g_next_key{1};
@@ -42,8 +43,8 @@ struct CachedRing {
 };
 thread_local CachedRing t_cached;
 
-// The child has one thread, the one that forked. Without its cached ring its next Append takes the slow path,
-// which sees the new generation.
+// The child has only the thread that forked. Without its cached ring, its next Append takes the slow path,
+// which notices the new generation.
 void AfterForkInChild() {
   g_generation.fetch_add(1, std::memory_order_relaxed);
   t_cached = {};
@@ -69,7 +70,7 @@ void CopyText(char (&field)[N], const std::string& text) {
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }
 
-// The same moment on both clocks, as near as two calls allow.
+// Reads both clocks at nearly the same moment.
 ClockAnchor Anchor() {
   return {MonotonicNanoseconds(), RealtimeNanoseconds()};
 }
@@ -80,8 +81,8 @@ size_t RoundToPages(size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-// Copies everything but checksum and commit. The record was written a few instructions ago, in words. A read
-// in larger pieces would have to wait until those words have reached the cache.
+// Copies everything except checksum and commit. The record was written a few instructions ago, word by word.
+// Reads of larger pieces would have to wait until those words have reached the cache.
 void CopyBody(const TraceRecord& record, TraceRecord& slot) {
   static_assert(offsetof(TraceRecord, checksum) % sizeof(uint64_t) == 0);
   for (size_t at = 0; at < offsetof(TraceRecord, checksum); at += sizeof(uint64_t)) {
@@ -92,7 +93,7 @@ void CopyBody(const TraceRecord& record, TraceRecord& slot) {
   }
 }
 
-// Only one thread at a time stores into a segment; readers may look at any moment.
+// Only one thread at a time stores into a segment; readers may read at any moment.
 [[gnu::hot]] Recorder::Slot Store(SegmentHeader& segment, TraceRecord* records, uint64_t mask,
                                   const TraceRecord& record) {
   const uint64_t position = segment.head;
@@ -220,7 +221,7 @@ void Recorder::SetDuration(const Slot& slot, DurationSource source, int64_t nano
   if (slot.record == nullptr || InForkedChild()) return;
   const auto head =
       std::atomic_ref(const_cast<uint64_t&>(slot.segment->head)).load(std::memory_order_acquire);
-  // 16 records of distance, because the owner may be appending while this thread writes.
+  // The margin of 16 records is needed because the owner may be appending while this thread writes.
   if (head > slot.position + mask_ - 16) return;
   std::atomic_ref(slot.record->duration_ns).store(SaturatedDuration(nanoseconds), std::memory_order_relaxed);
   std::atomic_ref(slot.record->duration_source)
@@ -242,7 +243,8 @@ Recorder::Ring* Recorder::ThisThreadsRing() noexcept {
   return ring;
 }
 
-// A ring whose thread has ended is taken over, so programs that start a thread a step do not grow the file.
+// Takes over a ring whose thread has ended, so that programs which start a thread for each step do not grow
+// the file.
 Recorder::Ring* Recorder::FindOrMapRing() noexcept {
   const std::lock_guard lock(mutex_);
   const int64_t thread_id = ThreadId();

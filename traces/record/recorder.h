@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a job does into a .ctrace file, from inside the job. Each thread has its own ring of records in
-// the mapped file, so everything committed survives SIGKILL of the process. Linked into the object that is
+// Writes the calls of a job into a .ctrace file, from inside the job. Each thread has its own ring of records
+// in the mapped file, so everything committed survives SIGKILL of the process. Linked into the object that is
 // loaded into jobs.
 #pragma once
 
@@ -18,20 +18,21 @@
 
 namespace dynamiccl {
 
-// How a recorder writes.
+// Options of a recorder.
 struct RecorderOptions {
   std::string path;  // path of the file, already expanded (ExpandPath)
-  // Records of a thread's ring, rounded up to a power of two from 64 to 2^24. The oldest are overwritten.
+  // Capacity of a thread's ring in records, rounded up to a power of two from 64 to 2^24. When it is full,
+  // the oldest records are overwritten.
   uint64_t records_per_thread = 262144;
   int32_t rank = -1;    // rank of this process in its job; -1: unknown
   int32_t world = 0;    // processes in the job; 0: unknown
   std::string library;  // "NCCL 2.28.9"
 };
 
-// One a process. A thread's first Append maps its ring, which takes file allocation, mmap and a lock. Every
-// later Append takes no lock, allocates nothing and makes no system call. In a forked child, Append and Close
-// do nothing, because the file is the parent's. Threads may still append while and after Close runs. They
-// must not while the object is destroyed, so a job's recorder is best never destroyed.
+// The recorder of a process. A thread's first Append maps its ring, which takes file allocation, mmap and a
+// lock. Every later Append takes no lock, allocates nothing and makes no system call. In a forked child,
+// Append and Close do nothing, because the file belongs to the parent. Threads may still append during and
+// after Close, but not during destruction, so a job's recorder is best never destroyed.
 class Recorder {
  public:
   // Creates or truncates the file. Fails when it cannot be created or the disk is full.
@@ -40,7 +41,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
-  // Where a record lies, for values that are written later. Copyable; a default Slot lies nowhere.
+  // The place of a record, for values that are written later. Copyable; a default Slot refers to no record.
   struct Slot {
     TraceRecord* record = nullptr;
     const SegmentHeader* segment = nullptr;
@@ -50,8 +51,9 @@ class Recorder {
   // Stores the record and fills in checksum and commit. Communicator and CommunicatorEnd go to a table that
   // is never overwritten, under a lock. Never fails: without a ring the record is counted as lost.
   Slot Append(const TraceRecord& record) noexcept;
-  // The calling thread enters the library with `mark`, and leaves it. If it never returns, its mark stays
-  // readable in the file. Both are as cheap and as safe as Append; of two marks the later one counts.
+  // Enter records that the calling thread enters the library with `mark`; Leave removes the mark. If the
+  // thread never returns, its mark stays readable in the file. Both are as cheap and as safe as Append. A
+  // second Enter replaces the mark of the first.
   void Enter(const InsideWords& mark) noexcept;
   void Leave() noexcept;
   // Adds a duration in nanoseconds to a record of any thread. Does nothing when the ring has overwritten the
@@ -71,9 +73,11 @@ class Recorder {
     SegmentHeader* segment = nullptr;
     TraceRecord* records = nullptr;
   };
-  // Communicators that one process can begin and end in a trace: 255 KiB. More are counted as lost.
+  // Number of communicator records (begin or end) that the table holds: 255 KiB. Further ones are counted as
+  // lost.
   static constexpr uint64_t kTableRecords = 4079;
-  // Threads that may call NCCL in one process at a time; records of more are counted as lost.
+  // Number of threads that may call NCCL in one process at a time; records of further threads are counted as
+  // lost.
   static constexpr uint32_t kMaxRings = 1024;
 
   Recorder() = default;
@@ -84,7 +88,7 @@ class Recorder {
   void CountLost() noexcept;
   // The calling thread's ring; null if it has none and can get none, or in a forked child.
   Ring* ThisThreadsRing() noexcept;
-  // Takes over the ring of a thread that has ended, or maps a new one. Under the lock.
+  // Takes over the ring of a thread that has ended, or maps a new one. Locks mutex_.
   Ring* FindOrMapRing() noexcept;
   // Extends the file by a segment and maps it.
   Status MapRing(Ring& ring, int64_t thread_id);
@@ -92,7 +96,7 @@ class Recorder {
   bool InForkedChild() const;
 
   std::string path_;
-  // Unique in the process: it says to which recorder a thread's cached ring belongs.
+  // Unique in the process: it identifies the recorder to which a thread's cached ring belongs.
   uint64_t key_ = 0;
   // Generation of the process that opened the file; a forked child has the next one.
   uint64_t generation_ = 0;

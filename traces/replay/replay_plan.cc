@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sources of a plan: the only section of a trace, mirrored, or the section of this rank. Both give the
-// communicators to create and the calls; the window then leaves calls out on all ranks alike.
+// A plan has one of two sources: the only section of a trace, mirrored, or the section of this rank. Both
+// give the communicators to create and the calls; the window then leaves out the same calls on all ranks.
 #include "traces/replay/replay_plan.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 // Place of each rank of the job in each communicator: id -> rank of the job -> rank inside.
 using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;
 
-// What a rank repeats.
+// The communicators and calls from which a rank's plan is made.
 struct Source {
   SectionCalls calls;  // calls of the section that this rank repeats
   std::vector<ReplayCommunicator> communicators;
@@ -24,7 +24,7 @@ Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls
                               int32_t world) {
   Source source{sections[0], {}, {"recorded on one rank: every rank issues its calls"}};
   for (const auto& [number, info] : source.calls.communicators) {
-    // A communicator as large as the recorded job, or larger than this one, becomes the whole job.
+    // A communicator as large as the recorded job, or larger than the replay's job, becomes the whole job.
     const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
     const int32_t size = whole ? world : info.n_ranks;
     source.communicators.push_back(MirroredCommunicator(info.id, size, rank));
@@ -70,8 +70,8 @@ Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t
   return source;
 }
 
-// False for calls without elements, and for sends and receives of a mirrored rank: the trace has their peers
-// for the recorded rank only.
+// False for calls without elements. Also false for sends and receives of a mirrored trace, because it has
+// their peers for the recorded rank only.
 bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   const CollectiveCall& c = call.issued.call;
   const bool one_sided = c.collective == Collective::kSend || c.collective == Collective::kRecv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that one rank must issue to repeat a trace: a pure function of the trace, so that all ranks plan
-// the same.
+// The calls that one rank must issue to repeat a trace. The plan is a pure function of the trace, so all
+// ranks plan consistently.
 #pragma once
 
 #include <cstdint>
@@ -32,17 +32,17 @@ struct ReplayGroup {
 struct ReplayPlan {
   std::vector<ReplayCommunicator> communicators;
   std::vector<ReplayGroup> groups;  // in order of issue
-  std::vector<std::string> notes;   // what is not as it was recorded: mirrored, left out
+  std::vector<std::string> notes;   // deviations from the recording: mirrored calls, calls left out
 };
 
-// The place of a job's rank in a mirrored communicator of `n_ranks`: blocks of neighbouring ranks.
+// The place of a rank in a mirrored communicator of `n_ranks`: neighbouring ranks form a block.
 ReplayCommunicator MirroredCommunicator(uint64_t id, int32_t n_ranks, int32_t rank);
 
-// Ranks of the job that the trace describes: as many as it has sections; for a trace of one, the world that
-// its section states or its largest communicator, and 2 where it tells neither.
+// Number of ranks of the recorded job: the number of sections. For a trace with one section it is the world
+// that the section states, or the size of its largest communicator if that is larger, and at least 2.
 int32_t RecordedRanks(const Trace& trace);
 
-// Ranks of a replay: `asked`, or where that is 0 as many as the trace has, and 2 for a trace of one.
+// Number of ranks of a replay: `asked`; where that is 0, the number of sections of the trace, but at least 2.
 int32_t ReplayRanks(const Trace& trace, int32_t asked);
 
 // A trace of one rank is mirrored: every rank issues its calls, and communicators smaller than the job become

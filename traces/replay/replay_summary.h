@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that a replay took beside the recorded time, by stage, collective and size class.
+// The times of a replay compared with the recorded times, by stage, collective and size class.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the calls of a trace that a replay issues. A call is in or out on all ranks alike, or they would
-// wait for each other.
+// Selects the calls of a trace that a replay issues. A call is included on all ranks or on none, because the
+// ranks would otherwise wait for each other forever.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,19 @@ struct ReplayWindow {
   friend bool operator==(const ReplayWindow&, const ReplayWindow&) = default;
 };
 
-// The calls of a trace that lie in a window. A value that every rank computes alike from the whole trace.
+// The calls of a trace that lie in a window. It is computed from the whole trace, so every rank gets the same
+// result.
 class WindowedCalls {
  public:
-  // `sections` are CallsOf the trace's sections. Where several ranks issued a call, the first rank's index,
-  // step and time count.
+  // `sections` are the results of CallsOf for the trace's sections. When several ranks issued a call, the
+  // first rank's index, step and time decide.
   WindowedCalls(const Trace& trace, const std::vector<SectionCalls>& sections, const ReplayWindow& window);
 
   bool Holds(const TraceCall& call) const;
 
  private:
   // Communicator, call number, index in the group. Sends and receives differ between ranks, so all of them
-  // between two collectives have one key.
+  // between two collectives share one key.
   using Key = std::tuple<uint64_t, uint64_t, int32_t>;
   static Key KeyOf(const TraceCall& call);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread writes this rank's part; on rank 0 it then polls for the other parts, merges their indices and
-// renames the folder. `mutex_` guards progress_, look_until_, given_up_ and status_.
+// The save's thread writes this rank's part. On rank 0 it then polls for the other parts, merges their
+// indices and renames the folder. `mutex_` guards progress_, look_until_, given_up_ and status_.
 #include "zero_workloads/checkpoint/background_save.h"
 
 #include <exception>
@@ -8,7 +8,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Time between two looks of rank 0 for the other ranks' parts. Training does not wait for it.
+// Pause between two checks of rank 0 for the other ranks' parts. Training does not wait for it.
 constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -28,7 +28,8 @@ BackgroundSave::~BackgroundSave() {
   thread_.join();
 }
 
-// An exception that left the thread would end the process, and memory may run out anywhere in here.
+// Catches all exceptions: one that left the thread would end the process, and any allocation in here may
+// fail.
 void BackgroundSave::Run() {
   Status outcome;
   try {

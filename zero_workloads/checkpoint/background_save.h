@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One save on a thread of its own: this rank's part, and on rank 0 the commit once all parts exist. Ranks
-// meet in the folder and use no communicator, so training may go on meanwhile.
+// coordinate through files in the folder and use no communicator, so training may continue meanwhile.
 #pragma once
 
 #include <chrono>
@@ -20,25 +20,25 @@ namespace dynamiccl::zero {
 // return.
 class BackgroundSave {
  public:
-  // How long rank 0 looks for a part that its rank has reported as written. A network file system may deny a
-  // new file for some seconds.
+  // How long rank 0 keeps looking for a part that its rank has reported as written. On a network file system
+  // a new file may stay invisible for some seconds.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(10);
 
   // Starts the save. The numbers to which `content` points must not change until WaitForPart returns.
   // `folder` outlives the object. `keep` is the number of checkpoints that stay after the commit.
   BackgroundSave(const CheckpointFolder& folder, int64_t keep, PartContent content,
                  std::chrono::milliseconds patience = kPatience);
-  // Joins the thread. Rank 0 then waits no longer for missing parts, and without them it does not commit.
+  // Joins the thread. Rank 0 stops waiting for missing parts; if some are missing, it does not commit.
   ~BackgroundSave();
 
   // The optimizer steps that the checkpoint contains.
   int64_t step() const { return static_cast<int64_t>(content_.header.step); }
   // Waits until this rank's part is on the disk, or returns why it is not.
   Status WaitForPart();
-  // Call it once every rank's WaitForPart is known to have succeeded. On rank 0 it waits until the checkpoint
-  // is complete, or returns why it is not; other ranks have nothing to wait for.
+  // Waits on rank 0 until the checkpoint is complete, or returns why it is not; other ranks have nothing to
+  // wait for. Call it when every rank's WaitForPart is known to have succeeded.
   Status WaitForCommit();
-  // The failure so far, without waiting.
+  // The failure so far. Does not wait.
   Status Failure();
 
  private:
@@ -48,7 +48,7 @@ class BackgroundSave {
   void Run();
   Status Write();
   Status Commit();
-  // Rank 0: waits until every part exists. False: the destructor gave up.
+  // Rank 0 waits until every part exists. Returns false if the destructor ended the wait.
   Result<bool> AwaitParts(const std::string& partial);
   // Publishes a stage together with the status so far.
   void Reach(Progress progress, const Status& status);
@@ -61,7 +61,7 @@ class BackgroundSave {
   std::mutex mutex_;
   std::condition_variable changed_;
   Progress progress_ = Progress::kWriting;
-  // Set once every rank has reported its part as written: when rank 0 stops looking for the files.
+  // Time at which rank 0 stops looking for the files. Set once every rank has reported its part as written.
   std::optional<std::chrono::steady_clock::time_point> look_until_;
   bool given_up_ = false;
   Status status_;

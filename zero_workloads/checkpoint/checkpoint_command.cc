@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thin commands over CheckpointReader and safetensors.h.
+// The subcommands are thin layers over CheckpointReader and safetensors.h.
 #include "zero_workloads/checkpoint/checkpoint_command.h"
 
 #include <fmt/core.h>

@@ -15,8 +15,8 @@ class CheckpointCommand {
  public:
   // Adds the subcommands and their options to `app`.
   void Register(CLI::App& app);
-  // Executes the parsed subcommand and prints to standard output. Returns the first error; a damaged
-  // checkpoint is one.
+  // Executes the parsed subcommand and prints to standard output. Returns the first error, for example a
+  // damaged checkpoint.
   Status Run();
 
  private:
@@ -24,8 +24,8 @@ class CheckpointCommand {
   Status Verify() const;
   Status Export() const;
   Status Import() const;
-  // The steps that the command is about: that of --step, or all complete ones. No checkpoint at all is
-  // kNotFound.
+  // The steps that the command works on: that of --step, or all complete ones. Without any checkpoint the
+  // error is kNotFound.
   Result<std::vector<int64_t>> Steps() const;
 
   CLI::App* list_ = nullptr;

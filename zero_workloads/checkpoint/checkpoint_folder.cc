@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomicity rests on rename(2) and fsync of the folder: the sequence in Commit() is sync the content, set
-// newer ones aside, rename, sync the folder, remove old ones. The fail points between these steps let tests
-// interrupt each of them.
+// Atomicity rests on rename(2) and on fsync of the folder. Commit() works in this order: sync the content,
+// set newer checkpoints aside, rename, sync the folder, remove old checkpoints. The fail points between these
+// steps let tests interrupt each of them.
 #include "zero_workloads/checkpoint/checkpoint_folder.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ namespace {
 // Prefixes of the names: complete, being written, being removed, set aside.
 constexpr std::string_view kComplete = "step-", kPartial = "partial-step-", kRemoved = "removed-step-";
 constexpr std::string_view kSetAside = "set-aside-step-";
-// Digits of a step in a name, so that names sort by step; more digits are understood as well.
+// Digits of a step in a name, so that names sort by step; names with more digits are read as well.
 constexpr int kDigits = 8;
 
 std::string Name(std::string_view prefix, int64_t step) {
@@ -101,8 +101,8 @@ Status CheckpointFolder::Claim() {
         MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: {}", path_, ErrnoText(errno)),
         "name a folder that may be written to, or that can be made");
   }
-  // A file system without locks (ENOLCK, EOPNOTSUPP) keeps nobody out; the run goes on without the
-  // protection.
+  // On a file system without locks (ENOLCK, EOPNOTSUPP) other runs cannot be kept out; the run continues
+  // without this protection.
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "--checkpoint-dir {}: another run writes there", path_),
@@ -123,8 +123,8 @@ Status CheckpointFolder::SetAside(int64_t step) const {
   return Rename(PathOf(step), aside);
 }
 
-// The folder is renamed first, on the disk as well, so that an interrupted removal leaves nothing that looks
-// complete.
+// The folder is renamed first, and the rename is synced to the disk, so that an interrupted removal leaves
+// nothing that looks like a complete checkpoint.
 Status CheckpointFolder::Remove(int64_t step) const {
   const std::string removed = path_ + "/" + Name(kRemoved, step);
   DYNAMICCL_CHECK_OK(Rename(PathOf(step), removed));

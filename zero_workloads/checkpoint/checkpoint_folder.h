@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run's checkpoints: which are complete, where the next one is written, and how it becomes
-// complete in one atomic step.
+// The folder of a run's checkpoints. It knows which checkpoints are complete and where the next one is
+// written, and makes that one complete in one atomic step.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ class CheckpointFolder {
   // be read.
   Result<std::vector<int64_t>> Steps() const;
   std::string PathOf(int64_t step) const;
-  // Returns kNotFound, with a list of the existing steps, if that step is not complete.
+  // Returns kNotFound, with a list of the existing steps, if the checkpoint of that step is not complete.
   Status CheckHas(int64_t step) const;
-  // Where the ranks write their parts of this step.
+  // Folder into which the ranks write their parts of this step.
   std::string PartialPathOf(int64_t step) const;
 
-  // Creates the folder, keeps other runs out of it as long as this object lives (flock), and removes what a
-  // run that ended during a save left behind.
+  // Creates the folder and keeps other runs out of it as long as this object lives (flock). Removes the
+  // partial files of runs that ended during a save.
   Status Claim();
-  // Makes the partial folder, whose content its writers have synced, the checkpoint of that step. Checkpoints
-  // of this and later steps, from a course that the run has left, are set aside: renamed and no longer
-  // listed. Only the newest `keep` checkpoints stay; one that cannot be removed becomes a line on standard
-  // error.
+  // Turns the partial folder of that step into a checkpoint; its writers have synced its content. Existing
+  // checkpoints of this and later steps are set aside, that is renamed and no longer listed: they belong to a
+  // run from before the resume. Only the newest `keep` checkpoints stay. One that cannot be removed is
+  // reported on standard error.
   Status Commit(int64_t step, int64_t keep) const;
-  // Removes the parts of a save that failed. What cannot be removed stays for the next Claim.
+  // Removes the parts of a save that failed. What cannot be removed is left to the next Claim.
   void DropPartial(int64_t step) const;
 
  private:

@@ -21,7 +21,7 @@ namespace {
 // The letters "DCKINDEX" in little-endian order.
 constexpr uint64_t kMagic = 0x5845444e494b4344;
 constexpr uint32_t kVersion = 1;
-// Bytes. No name or value is longer; the limit keeps a damaged length from being believed.
+// Bytes. No name or value is longer; the limit protects against a damaged length.
 constexpr size_t kLongestText = 1 << 20;
 // No tensor has more dimensions; see kLongestText.
 constexpr uint32_t kMaxDimensions = 64;
@@ -58,7 +58,7 @@ void PutAll(const std::vector<T>& list, ByteWriter* writer) {
   for (const T& item : list) Put(item, writer);
 }
 
-// Puts the reader into its failed state by asking for more bytes than there are.
+// Puts the reader into its failed state by reading more bytes than there are.
 void Refuse(ByteReader* reader) {
   reader->GetBytes(SIZE_MAX);
 }
@@ -98,8 +98,8 @@ StoredRange GetRange(ByteReader* reader) {
   return range;
 }
 
-// True if the rest of the program may compute with the range, whoever wrote the file: indices exist, the
-// slice fits the tensor, and the bytes lie inside the file.
+// Whether the range is safe to compute with, whatever the file contains: its indices exist, the slice fits
+// the tensor, and the bytes lie inside the file.
 bool IsSound(const StoredRange& range, const CheckpointIndex& index) {
   if (range.tensor >= index.tensors.size() || range.state >= index.states.size() ||
       range.file >= index.files.size()) {
@@ -156,7 +156,7 @@ void AppendRanges(const CheckpointIndex& part, const std::vector<uint32_t>& tens
   }
 }
 
-// True if `next` lies behind `range`: in the same columns and later, or in later columns.
+// True if `next` lies after `range`: in the same columns but later, or in later columns.
 bool IsBehind(const StoredRange& range, const StoredRange& next) {
   if (next.slice.stride != range.slice.stride) return false;
   if (next.slice.base == range.slice.base) {
@@ -165,8 +165,8 @@ bool IsBehind(const StoredRange& range, const StoredRange& next) {
   return next.slice.base >= range.slice.base + range.slice.run;
 }
 
-// Checks the ranges of one tensor and state: sorted by place none may overlap, and then their number tells
-// whether any element is missing.
+// Checks the ranges of one tensor and state. In the order of their place no two may overlap; their total
+// number of elements then shows whether any element is missing.
 Status CheckCovered(const CheckpointTensor& tensor, std::vector<const StoredRange*> ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const auto* a, const auto* b) {
     return std::tie(a->slice.base, a->begin) < std::tie(b->slice.base, b->begin);

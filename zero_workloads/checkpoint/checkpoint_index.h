@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a checkpoint (docs/formats/checkpoint.md): which bytes of which file hold which elements of
-// which named tensor, and values that exist once. A rank's part of the index has the same form.
+// The index of a checkpoint (docs/formats/checkpoint.md): it says which bytes of which file hold which
+// elements of which named tensor. It also holds values that exist once for the whole run. A rank's part of
+// the index has the same form.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@
 
 namespace dynamiccl::zero {
 
-// Bytes covered by one checksum. Small enough that a rank which loads little reads little; 8 bytes of index
-// for each block are negligible.
+// Bytes covered by one checksum. Small enough that a rank which loads little reads little. The 8 bytes of
+// index for each block are negligible.
 inline constexpr uint64_t kCheckpointBlockBytes = 256 << 10;
 
 // A named tensor of the model.
@@ -44,17 +45,17 @@ struct StoredRange {
   uint32_t tensor = 0;
   uint32_t state = 0;
   uint32_t file = 0;
-  // Bytes from the start of the file.
+  // Offset of the elements in bytes from the start of the file.
   uint64_t offset = 0;
   TensorSlice slice;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// A decoded index. DecodeIndex guarantees that numbers and ranges are within bounds; CheckComplete that
-// nothing is missing.
+// A decoded index. DecodeIndex guarantees that numbers and ranges are within bounds, CheckComplete that no
+// element is missing.
 struct CheckpointIndex {
-  // Values that exist once: step, settings, loss scale, ...
+  // Values that exist once for the run: step, settings, loss scale, ...
   std::map<std::string, std::string> values;
   // master, first_moment, ...: every state has every tensor.
   std::vector<std::string> states;

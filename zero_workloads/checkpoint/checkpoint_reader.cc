@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read proceeds by runs of elements that are contiguous both in the asked slice and in a stored range.
+// A read proceeds in runs of elements that are contiguous both in the requested slice and in a stored range.
 #include "zero_workloads/checkpoint/checkpoint_reader.h"
 
 #include "zero_workloads/checkpoint/checkpoint_folder.h"
@@ -8,8 +8,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Open files, each with a block of 256 KiB: 4 MiB. A tensor that is sliced along its second dimension
-// alternates row by row among the files of as many tensor-parallel ranks.
+// Maximum number of open files, each with a block of 256 KiB: 4 MiB in total. Reading a tensor that is sliced
+// along its second dimension alternates row by row among the files of the tensor-parallel ranks.
 constexpr size_t kMaxOpenFiles = 16;
 
 }  // namespace

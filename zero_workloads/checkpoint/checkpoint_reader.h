@@ -15,15 +15,15 @@
 
 namespace dynamiccl::zero {
 
-// An open checkpoint, used by one thread. Damage is kCorrupt and names file and offset; what cannot be read
-// is kUnavailable. It keeps one block of each of a few files in memory.
+// An open checkpoint, used by one thread. Damage is kCorrupt and names file and offset; a file that cannot be
+// read is kUnavailable. The reader keeps one block of each of a few files in memory.
 class CheckpointReader {
  public:
   // Reads and checks `folder`/index. The data files are opened when they are needed.
   static Result<CheckpointReader> Open(const std::string& folder);
   const CheckpointIndex& index() const { return *index_; }
   int64_t step() const { return step_; }
-  // Bytes of all data files together.
+  // Total size of all data files in bytes.
   uint64_t Bytes() const;
 
   // Writes elements [begin, end) of a slice of the tensor to `output` as fp32. `tensor` and `state` are
@@ -35,7 +35,7 @@ class CheckpointReader {
 
  private:
   CheckpointReader(std::string folder, std::unique_ptr<CheckpointIndex> index, int64_t step);
-  // The range that has the element of the whole tensor; null only if the index is not complete.
+  // The stored range that contains this element of the whole tensor; null only if the index is not complete.
   const StoredRange* Find(int64_t tensor, int64_t state, int64_t element) const;
   // The open file, which stays valid until the next call.
   Result<DataFileReader*> File(uint32_t number);

@@ -15,18 +15,18 @@ struct CheckpointSettings {
   std::string directory;
   // Optimizer steps between saves; 0: only after the last step.
   int64_t every = 0;
-  // The number of newest checkpoints that stay.
+  // Number of the newest checkpoints that are kept.
   int64_t keep = 3;
-  // A thread writes while training goes on.
+  // True: a thread writes the checkpoint while training continues.
   bool async = false;
-  // "latest" or a number of steps; empty: the run starts anew.
+  // "latest" or a number of steps; empty: the run starts from the beginning.
   std::string resume;
 
   // The settings that must be equal on all ranks, as text.
   std::string Canonical() const;
 };
 
-// An error for values out of range, and for options that make no sense together.
+// Returns an error for values out of range, and for options that contradict each other.
 Status Validate(const CheckpointSettings& settings);
 
 }  // namespace dynamiccl::zero

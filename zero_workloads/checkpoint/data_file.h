@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file of a checkpoint: a header that tells which save it belongs to, followed by fp32 numbers. The
-// checksums of its blocks are in the index.
+// A data file of a checkpoint: a header that identifies its save, followed by fp32 numbers. The checksums of
+// its blocks are in the index.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace dynamiccl::zero {
 
-// Identifies the save, so that a file of another step is told apart from a damaged one.
+// Identifies the save, so that a file of another step can be distinguished from a damaged one.
 struct DataFileHeader {
   uint64_t step = 0;
   uint32_t rank = 0;
@@ -24,8 +24,8 @@ struct DataFileHeader {
 // The encoded header: a magic number of 8 bytes, step, rank and world, and zeros up to this length.
 inline constexpr uint64_t kDataFileHeaderBytes = 32;
 
-// Writes one file in blocks of kCheckpointBlockBytes, on one thread. Errors name the file. What was written
-// stays, for the owner of the folder to remove.
+// Writes one file in blocks of kCheckpointBlockBytes, on one thread. Errors name the file. After an error the
+// written bytes stay until the folder's owner removes them.
 class DataFileWriter {
  public:
   // Creates or truncates `folder`/`name` and writes the header.
@@ -49,8 +49,8 @@ class DataFileWriter {
   std::vector<std::byte> block_;
 };
 
-// Reads any bytes of a data file by whole blocks, on one thread. A block is checked when it is loaded, and
-// reads in a row from one block load it once.
+// Reads any bytes of a data file by whole blocks, on one thread. A block is checked when it is loaded.
+// Consecutive reads from one block load it once.
 class DataFileReader {
  public:
   // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`, and
@@ -73,11 +73,11 @@ class DataFileReader {
   std::vector<std::byte> block_;
 };
 
-// The error for something that exists and cannot be read: kUnavailable. Resuming then does not fall back to
-// an older checkpoint.
+// The error (kUnavailable) for a file that exists and cannot be read. After it, resuming does not fall back
+// to an older checkpoint.
 tl::unexpected<Error> CannotReadCheckpoint(const std::string& path, const std::string& reason);
 
-// Syncs a folder's entries to the disk: a created or renamed file is there after a crash.
+// Syncs a folder's entries to the disk, so that a created or renamed file is still there after a crash.
 Status SyncFolder(const std::string& folder);
 
 }  // namespace dynamiccl::zero

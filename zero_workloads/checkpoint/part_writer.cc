@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part is rank-NNNNN.data with the numbers, state by state and range by range, and rank-NNNNN.part with
-// their index. The second is written last, so its existence means that the rank is done.
+// A part consists of rank-NNNNN.data with the numbers, state by state and range by range, and rank-NNNNN.part
+// with their index. The second file is written last, so its existence means that the rank is done.
 #include "zero_workloads/checkpoint/part_writer.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ std::string PartPath(const std::string& folder, uint32_t rank) {
   return fmt::format("{}/rank-{:05}.part", folder, rank);
 }
 
-// The rank's part of the index, without its file: where each range of each state will lie.
+// Builds the rank's part of the index without its file: the place of each range of each state.
 CheckpointIndex Describe(const PartContent& content) {
   CheckpointIndex part;
   part.values = content.values;
@@ -68,7 +68,8 @@ Status WritePart(const std::string& folder, const PartContent& content) {
 }
 
 bool AllPartsWritten(const std::string& folder, uint32_t world) {
-  // A network file system keeps denying a file that it once did not find, until the folder is opened anew.
+  // A network file system may keep reporting a file as missing once it was not found, until the folder is
+  // opened again.
   const UniqueFd fresh(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (uint32_t rank = 0; rank < world; ++rank) {
     std::error_code failure;

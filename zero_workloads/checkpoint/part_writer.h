@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank does in a save: it writes its numbers to one data file and its part of the index beside it.
+// One rank's part of a save: the rank writes its numbers to a data file and its part of the index beside it.
 // Rank 0 then merges the parts into the index.
 #pragma once
 
@@ -30,17 +30,18 @@ struct OwnedState {
   std::span<const float> numbers;
 };
 
-// Everything that a rank writes. The numbers belong to the caller and must stay unchanged during WritePart.
+// Everything that a rank writes. The numbers belong to the caller and must not change during WritePart.
 struct PartContent {
   DataFileHeader header;
-  // Equal on all ranks.
+  // Values that exist once, such as the step; equal on all ranks.
   std::map<std::string, std::string> values;
   std::vector<OwnedRange> ranges;
   // The same names in the same order on all ranks.
   std::vector<OwnedState> states;
 };
 
-// Creates the folder if it is missing and writes the rank's files. They are on the disk when this returns.
+// Creates the folder if it is missing and writes the rank's files. They are synced to the disk when it
+// returns.
 Status WritePart(const std::string& folder, const PartContent& content);
 // Returns true if every rank's part exists in the folder.
 bool AllPartsWritten(const std::string& folder, uint32_t world);

@@ -16,8 +16,8 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-// Another value of one of these means another model or another course through the data. Batch and micro-steps
-// may be traded for each other: their product is in data.next_row.
+// A different value of one of these means another model or another order of the data. Batch and micro-steps
+// may change if their product stays: it is checked through data.next_row.
 constexpr const char* kMustAgree[] = {"layers", "hidden", "heads", "sequence", "seed"};
 
 // The name=value words of the value "settings".

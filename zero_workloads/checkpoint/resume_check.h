@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run may resume from a checkpoint: which settings must agree, and which others have changed.
+// Decides whether a run may resume from a checkpoint, and lists settings that have changed.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 namespace dynamiccl::zero {
 
 // Compares the values of an index, `saved`, with those of this run, `own`: "settings" (name=value words),
-// "text.xxh3" and "data.next_row". Values that the checkpoint lacks, as after an import, are not compared.
-// Another model, seed, text or position in the data is kInvalidArgument and names it. The result lists the
-// other settings that have changed, for example "stage 1 -> 3".
+// "text.xxh3" and "data.next_row". Values that the checkpoint lacks, as after an import, are not compared. If
+// model, seed, text or position in the data differ, the error is kInvalidArgument and names the difference.
+// The result lists the other settings that have changed, for example "stage 1 -> 3".
 Result<std::vector<std::string>> CheckResumable(const std::map<std::string, std::string>& saved,
                                                 const std::map<std::string, std::string>& own);
 
-// Returns kCorrupt, with the name, if a value that an engine takes over is not a number in its range. A
-// missing value is no error, except for a loss scale that is incomplete.
+// Returns kCorrupt, with the name, if a value that an engine restores is not a number in its range. A missing
+// value is no error, unless a loss scale is incomplete.
 Status CheckEngineValues(const std::map<std::string, std::string>& values);
 
 }  // namespace dynamiccl::zero

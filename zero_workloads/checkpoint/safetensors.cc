@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header is untrusted: every extent, offset and length is checked before use. Tensors pass through memory
-// in pieces.
+// The header is untrusted: every extent, offset and length is checked before use. Tensors are processed in
+// pieces, so that only one piece is in memory.
 #include "zero_workloads/checkpoint/safetensors.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes; the limit of the format's own reader.
+// Bytes; the same limit as in the format's own reader.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 // Elements in memory at a time: 1 MiB in fp32.
 constexpr int64_t kPiece = 1 << 18;
@@ -146,7 +146,7 @@ std::vector<Exported> ExportedTensors(const CheckpointIndex& index, bool optimiz
 
 Result<std::string> HeaderOf(const CheckpointReader& checkpoint, const std::vector<Exported>& list,
                              bool bf16) {
-  // Readers of the format look for "pt" before they treat tensors as PyTorch's.
+  // Readers of the format check for "pt" before they treat the tensors as PyTorch's.
   Json header = {{"__metadata__", {{"format", "pt"}, {"step", std::to_string(checkpoint.step())}}}};
   uint64_t offset = 0;
   for (const Exported& exported : list) {
@@ -214,7 +214,8 @@ Result<CheckpointIndex> WriteTensors(const SafetensorsFile& file, const std::str
   return index;
 }
 
-// Syncs the content before the rename and the folder after it: the file is on the disk when this returns.
+// Syncs the content before the rename and the folder after it, so that the file is on the disk when it
+// returns.
 Status PutInPlace(const std::string& temporary, const std::string& path) {
   const UniqueFd fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() || ::fsync(fd.get()) != 0) {

@@ -34,7 +34,7 @@ class SafetensorsFile {
   // kCorrupt names what is wrong.
   static Result<SafetensorsFile> Open(const std::string& path);
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }
-  // Returns kUnsupported if a tensor that an import takes has a type that Read does not know.
+  // Returns kUnsupported if a tensor to be imported has a type that Read cannot convert.
   Status CheckTypes() const;
   // Reads output.size() elements from element `first` on and converts them to fp32. Known types are F64, F32,
   // F16 and BF16.
@@ -47,7 +47,7 @@ class SafetensorsFile {
 
   std::string path_;
   UniqueFd fd_;
-  // Where the numbers start, in bytes from the start of the file.
+  // Offset of the numbers in bytes from the start of the file.
   uint64_t data_offset_ = 0;
   std::vector<SafetensorsEntry> entries_;
 };
@@ -56,7 +56,7 @@ class SafetensorsFile {
 struct ExportSettings {
   // Numbers as bf16, rounded to nearest even; otherwise fp32.
   bool bf16 = false;
-  // Also the moments, as "first_moment.NAME" and "second_moment.NAME".
+  // True: exports the moments as well, as "first_moment.NAME" and "second_moment.NAME".
   bool optimizer_state = false;
 };
 
@@ -65,8 +65,8 @@ struct ExportSettings {
 Status ExportSafetensors(CheckpointReader* checkpoint, const std::string& path,
                          const ExportSettings& settings);
 
-// Makes the checkpoint of step 0 in the folder, with fp32 weights only; moments in the file are left out. A
-// folder that has checkpoints is an error. Returns the number of tensors.
+// Writes a checkpoint of step 0 into the folder, with fp32 weights only; moments in the file are ignored. A
+// folder that already has checkpoints is an error. Returns the number of tensors.
 Result<size_t> ImportSafetensors(const SafetensorsFile& file, const std::string& name,
                                  CheckpointFolder* folder);
 

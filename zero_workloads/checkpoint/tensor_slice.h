@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of a slice of a tensor lie in the whole tensor; both count in row-major order.
+// Maps between the elements of a slice of a tensor and those of the whole tensor; both are numbered in
+// row-major order.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ struct TensorSlice {
   int64_t stride = 1;
   int64_t base = 0;
 
-  // The place in the whole tensor of element `local` of the slice.
+  // Index in the whole tensor of element `local` of the slice.
   int64_t GlobalIndex(int64_t local) const { return local / run * stride + base + local % run; }
-  // The place in the slice of element `global` of the whole tensor; empty if the slice does not have it.
+  // Index in the slice of element `global` of the whole tensor; empty if the slice does not contain it.
   std::optional<int64_t> LocalIndex(int64_t global) const {
     const int64_t column = global % stride - base;
     if (column < 0 || column >= run) return std::nullopt;
     return global / stride * run + column;
   }
-  // How many elements from `local` on, at most up to `end`, are contiguous in the whole tensor.
+  // Number of elements from `local` on, not beyond `end`, that are contiguous in the whole tensor.
   int64_t Contiguous(int64_t local, int64_t end) const {
     const int64_t run_end = (local / run + 1) * run;
     return (end < run_end ? end : run_end) - local;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every decision that all ranks must share goes through Sum() or Agree(). A save is: content, background
-// write, then on all ranks the agreement that every part is written, then the commit.
+// Every decision that all ranks must share goes through Sum() or Agree(). A save proceeds in these steps:
+// collect the content, write in the background, agree on all ranks that every part is written, commit.
 #include "zero_workloads/checkpoint/training_checkpoints.h"
 
 #include <ATen/ops/empty.h>
@@ -21,8 +21,8 @@ int64_t Product(std::span<const int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
-// The whole parameter's shape with as many dimensions as a slice has. Layers may see their first dimension as
-// several (query, key and value; heads), and a checkpoint must not depend on whether they do.
+// The whole parameter's shape with as many dimensions as a slice has. A layer may treat its first dimension
+// as several (query, key and value; heads), but a checkpoint must look the same either way.
 std::vector<int64_t> WholeShape(const ParameterSlot& slot) {
   if (!slot.sliced()) return slot.shape;
   const size_t merged = slot.global_shape.size() - slot.shape.size();
@@ -48,7 +48,7 @@ TrainingCheckpoints::TrainingCheckpoints(const CheckpointSettings& settings, con
     : settings_(settings), run_(run), tell_(std::move(tell)), folder_(settings.directory) {}
 
 int64_t TrainingCheckpoints::Sum(int64_t number) const {
-  // A double counts exactly far beyond any step or rank.
+  // A double represents all steps and ranks exactly.
   const at::Tensor sum =
       at::full({1}, static_cast<double>(number), at::TensorOptions().dtype(at::kDouble).device(run_.device));
   run_.group->AwaitOnHost(run_.group->AllReduce(sum, {DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_SCALAR}));
@@ -104,8 +104,8 @@ int64_t TrainingCheckpoints::Resume() {
       return 0;
     }
     const Result<Loaded> loaded = Load(step);
-    // Only damage is passed over. A checkpoint that cannot be read now, or must not be, is still the run's
-    // newest state, and a later save would set it aside.
+    // Only a damaged checkpoint is skipped. One that cannot be read at the moment, or that this run may not
+    // use, is still the run's newest state, and a later save would set it aside.
     const bool refused = !loaded && loaded.error().kind != ErrorKind::kCorrupt;
     const Status outcome = loaded ? Status() : tl::unexpected<Error>(loaded.error());
     if (named || Sum(refused ? 1 : 0) > 0) Agree(outcome, "go on from the checkpoint");
@@ -207,7 +207,7 @@ PartContent TrainingCheckpoints::Content(int64_t steps_done) {
   saved_.clear();
   for (const StateTensor& state : run_.engine->StateTensors()) {
     const at::Tensor own = state.values.narrow(0, std::min(first, last), std::max(last - first, int64_t{0}));
-    // A save that training waits for writes the numbers from where they are, without a copy.
+    // When training waits for the save, the numbers are written from where they are, without a copy.
     saved_.push_back(own.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/settings_.async));
     content.states.push_back(
         {state.name, {saved_.back().const_data_ptr<float>(), static_cast<size_t>(saved_.back().numel())}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of a training run: from which it resumes, and when it saves what.
+// The checkpoints of a training run: decides from which one it resumes and when it saves.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace dynamiccl::zero {
 
-// A checkpoint that could not be written or read. It ends the run with its error.
+// A checkpoint could not be written or read. The exception ends the run with its error.
 class CheckpointFailure : public std::runtime_error {
  public:
   explicit CheckpointFailure(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
@@ -26,14 +26,14 @@ class CheckpointFailure : public std::runtime_error {
   Error error_;
 };
 
-// The parts of a run that checkpoints need; the pointers outlive TrainingCheckpoints.
+// The parts of a run that checkpoints need; the pointers must outlive TrainingCheckpoints.
 struct CheckpointedRun {
-  // All ranks of the run.
+  // The group of all ranks of the run.
   ProcessGroup* group = nullptr;
   ZeroEngine* engine = nullptr;
-  // Where the group's tensors lie; offloaded states lie elsewhere.
+  // Device of the tensors used with the group; offloaded states may be elsewhere.
   at::Device device = at::kCPU;
-  // Tensor parallelism: of the ranks that hold the same whole parameters, this one writes them.
+  // Tensor parallelism: true on the one rank that writes the whole parameters which several ranks hold.
   bool writes_whole_parameters = true;
   // Sequences that one optimizer step consumes, over all ranks and micro-steps.
   int64_t rows_per_step = 0;
@@ -41,22 +41,23 @@ struct CheckpointedRun {
   StateValues values;
 };
 
-// The training loop of each rank owns one and calls it on the training thread; all ranks make the same calls
-// at the same steps, since they exchange their statuses. Failures throw CheckpointFailure, on all ranks if
-// they are found while all wait for each other. Without a folder nothing happens.
+// The training loop of each rank owns one and calls it on the training thread. All ranks must make the same
+// calls at the same steps, because they exchange their statuses. A failure throws CheckpointFailure; if it is
+// found during an exchange, it is thrown on all ranks. Without a folder nothing happens.
 class TrainingCheckpoints {
  public:
-  // `tell` receives lines for people; only rank 0 calls it.
+  // `tell` receives lines for the user; it is called on rank 0 only.
   TrainingCheckpoints(const CheckpointSettings& settings, const CheckpointedRun& run,
                       std::function<void(const std::string&)> tell);
 
-  // Claims the folder and, if the run resumes, loads the engine's state. Returns the steps that are done.
+  // Claims the folder and, if the run resumes, loads the engine's state. Returns the number of steps that are
+  // already done.
   int64_t Begin();
   // Saves if a save is due. `last`: the run ends after this step, so the save is awaited.
   void AfterStep(int64_t steps_done, bool last);
 
  private:
-  // A successful Load leaves this for Adopt.
+  // The result of a successful Load, which Adopt uses.
   struct Loaded {
     StateValues values;
     // Settings that differ from the checkpoint's.
@@ -64,12 +65,12 @@ class TrainingCheckpoints {
     size_t files = 0;
   };
 
-  // An error if a run that starts anew finds checkpoints in its folder.
+  // Returns an error if a run that starts from the beginning finds checkpoints in its folder.
   Status CheckEmpty() const;
-  // Tries candidates from the newest on until one loads on all ranks. Returns its step, or 0 if there is
-  // none.
+  // Tries candidates from the newest on until one loads on all ranks. Returns its step, or 0 if there is no
+  // checkpoint.
   int64_t Resume();
-  // Hands the loaded values to the engine, once all ranks have loaded the checkpoint.
+  // Passes the loaded values to the engine, after all ranks have loaded the checkpoint.
   void Adopt(int64_t step, const Loaded& loaded);
   // The newest checkpoint below step `below` as rank 0 sees it; -1: none. A collective call.
   int64_t Candidate(int64_t below) const;
@@ -84,10 +85,10 @@ class TrainingCheckpoints {
   PartContent Content(int64_t steps_done);
   StateValues ValuesAt(int64_t steps_done) const;
 
-  // The sum over all ranks: a collective call.
+  // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;
-  // Throws on all ranks if one has failed: its own error on that rank, elsewhere that other ranks could not
-  // do `what`.
+  // Throws on all ranks if one has failed: its own error on the failed rank; on the others an error that says
+  // that other ranks could not do `what`.
   void Agree(const Status& own, const char* what) const;
   bool is_first() const { return run_.group->rank() == 0; }
 

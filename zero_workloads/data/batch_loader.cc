@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Positions come from the counter-based generator Philox4x32-10, with the sample's number as the counter: no
-// state has to be kept or restored.
+// Positions come from the counter-based generator Philox4x32-10, with the sample's number as the counter, so
+// no state has to be kept or restored.
 #include "zero_workloads/data/batch_loader.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>
@@ -12,7 +12,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Philox subsequence of the data order. Those of parameters are hashes of their names.
+// Philox subsequence for the order of the data. The subsequences of parameters are hashes of their names.
 constexpr uint64_t kDataSubsequence = 0;
 // The target that cross entropy leaves out: torch's default `ignore_index`.
 constexpr int64_t kIgnoredTarget = -100;

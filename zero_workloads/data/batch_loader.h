@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the bytes of the text that make up a batch, and the rows of it that this rank computes.
+// Selects the bytes of the text that make up a batch, and the batch's rows that this rank computes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ struct Batch {
 
 // The shape of a training batch, and this rank's place among those that share it.
 struct BatchShape {
-  // Rows over all ranks.
+  // Number of rows over all ranks.
   int64_t global_batch = 8;
   int64_t sequence = 128;
   int rank = 0;
@@ -48,8 +48,8 @@ class BatchLoader {
   at::Device device_;
 };
 
-// `rows` windows of `sequence` tokens, without overlap, from window `first` on, as evaluation reads a text.
-// Beyond the end of the text tokens are 0 and targets -100, which cross entropy ignores.
+// Returns `rows` windows of `sequence` tokens, without overlap, from window `first` on; evaluation reads a
+// text in this way. After the end of the text tokens are 0 and targets -100, which cross entropy ignores.
 Batch ConsecutiveBatch(std::span<const uint8_t> text, int64_t sequence, int64_t first, int64_t rows,
                        at::Device device);
 

@@ -13,7 +13,7 @@ namespace dynamiccl::zero {
 namespace fs = std::filesystem;
 namespace {
 
-// Where no file is named, the last 1/20 of the text (5 %) is held out.
+// Divisor of the text's length: if no file is named, the last 1/20 (5 %) of the text is held out.
 constexpr size_t kHeldOutDivisor = 20;
 
 Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as bytes: which files are trained on, and which part is held out for evaluation.
+// Text as bytes: selects the files to train on and the part that is held out for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace dynamiccl::zero {
 
-// Where the text comes from (--data and --held-out).
+// The source of the text (--data and --held-out).
 struct TextSource {
-  // Files, or folders of which all *.txt files are taken in the order of their names.
+  // Files or folders. A folder stands for all its *.txt files in the order of their names.
   std::vector<std::string> paths;
-  // The file of the held-out text; empty: the last 5 % of the text.
+  // The file with the held-out text; empty: the last 5 % of the text is held out.
   std::string held_out;
 };
 

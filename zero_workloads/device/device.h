@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one seam between the trainer and the machine: communication streams, events and storage, either on host
-// memory (device_host.cc) or on CUDA (device_cuda.cc). CMake compiles one of the two. Compute is what
-// LibTorch runs: on the host it is done when the call returns, on CUDA it is queued in LibTorch's current
+// The only interface between the trainer and the machine: communication streams, events and storage, either
+// on host memory (device_host.cc) or on CUDA (device_cuda.cc). CMake compiles one of the two. LibTorch runs
+// the compute work: on the host it is done when the call returns, on CUDA it is queued in LibTorch's current
 // stream.
 //
-// Functions are called on the thread that trains unless they say otherwise.
+// Functions are called on the training thread unless they say otherwise.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,8 +23,8 @@ namespace dynamiccl::zero {
 // before the first tensor.
 Result<at::Device> SelectDevice(int local_rank);
 
-// Makes memory_counters.h count all device memory that LibTorch allocates from now on. Call it once, after
-// SelectDevice and after anything that replaces LibTorch's allocator.
+// Makes memory_counters.h count all device memory that LibTorch allocates after this call. Call it once,
+// after SelectDevice and after any replacement of LibTorch's allocator.
 void CountDeviceMemory();
 
 struct EventState;
@@ -44,7 +44,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   cudaStream_t handle() const { return handle_; }
-  // Whatever is issued to this stream from now on starts after the compute work issued so far.
+  // Work issued to this stream after this call starts after the compute work issued so far.
   void StartAfterCompute();
   // An event that happens when everything issued so far is done.
   Event Record();
@@ -53,15 +53,16 @@ class Stream {
   cudaStream_t handle_ = nullptr;
 };
 
-// Makes compute work that is issued from now on start after the event: the host waits, CUDA queues the wait.
-// A null event has no effect.
+// Compute work issued after this call starts after the event. The host waits for the event; CUDA queues the
+// wait. A null event has no effect.
 void StartComputeAfter(const Event& event);
 // Blocks until the compute work issued so far is done.
 void FinishCompute();
-// `bytes` bytes of host memory, uint8, which the device copies from and to without a detour (pinned on CUDA).
+// Allocates `bytes` bytes of host memory as uint8, from and to which the device can copy directly (pinned on
+// CUDA).
 at::Tensor HostBuffer(int64_t bytes);
-// Blocks until the event has happened; it must not be null. `check` is called during or after the wait, and
-// throws if the event will never happen.
+// Blocks until the event has happened; the event must not be null. `check` is called during or after the
+// wait, and throws if the event can no longer happen.
 void WaitOnHost(const Event& event, const std::function<void()>& check);
 // Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
@@ -77,11 +78,12 @@ at::Tensor NewHostTensor(int64_t elements, at::ScalarType type);
 // The device's total memory in bytes; 0 for host memory, which ranks share with everything else.
 int64_t DeviceMemoryBytes();
 
-// Makes allocations beyond `bytes` for this rank's tensors throw c10::OutOfMemoryError. Call it before the
-// first tensor. `allocator` applies to host memory (memory/memory_cap.h); CUDA has LibTorch's own.
+// Makes allocations of this rank's tensors throw c10::OutOfMemoryError when they exceed `bytes` in total.
+// Call it before the first tensor. `allocator` applies to host memory (memory/memory_cap.h); CUDA uses
+// LibTorch's own.
 Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator);
 
-// The largest resident size of this process (host), or the largest allocation on its device (CUDA), so far.
+// The largest resident size of this process so far (host), or the largest allocation on its device (CUDA).
 int64_t PeakBytes();
 
 }  // namespace dynamiccl::zero

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device seam on CUDA, over the CUDA runtime and LibTorch's caching allocator. Built with
+// Implements device.h on CUDA, with the CUDA runtime and LibTorch's caching allocator. Built with
 // -DDYNAMICCL_CUDA=ON, which needs a LibTorch built for CUDA.
 #include <ATen/ops/empty.h>
 #include <c10/core/Allocator.h>
@@ -25,7 +25,7 @@ void Check(cudaError_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + cudaGetErrorString(result));
 }
 
-// Compute waits for communication between these two events in the compute stream.
+// A wait of compute for communication: the time between these two events in the compute stream.
 struct ComputeWait {
   Event begin;
   Event end;
@@ -90,7 +90,7 @@ Result<at::Device> SelectDevice(int local_rank) {
 }
 
 void CountDeviceMemory() {
-  // Leaked on purpose: the guard counts for as long as the process lives.
+  // Leaked on purpose: the guard must count until the process ends.
   new c10::DebugInfoGuard(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<DeviceMemoryReports>());
 }
 
@@ -151,8 +151,7 @@ int64_t TakeComputeWaitNanoseconds() {
 }
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  // ATen's own resize is not used: its header needs that of cuBLAS, and it would copy content that nobody
-  // needs.
+  // ATen's own resize is not used: its header needs cuBLAS's, and it would copy content that is not needed.
   c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   if (static_cast<int64_t>(storage->nbytes()) == bytes) return;
   storage->set_data_ptr_noswap(storage->allocator()->allocate(static_cast<size_t>(bytes)));

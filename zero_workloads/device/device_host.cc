@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device seam on host memory, over hostccl's streams and events. Compute is synchronous here, so ordering
-// compute after communication means to wait.
+// Implements device.h on host memory, with hostccl's streams and events. Compute is synchronous here, so
+// ordering compute after communication means to wait for it.
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -21,14 +21,14 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Waits of the thread that computes. Hooks of the backward pass run on the same thread (LibTorch's CPU
-// engine).
+// Time that the computing thread has waited. Hooks of the backward pass run on the same thread (LibTorch's
+// CPU engine).
 thread_local int64_t compute_wait_nanoseconds = 0;
 
 // Bytes; LibTorch's own alignment of host memory.
 constexpr int64_t kHostAlignment = 64;
 
-// At least one line, since aligned_alloc takes whole multiples of the alignment only.
+// Rounds up to at least one line, since aligned_alloc takes only whole multiples of the alignment.
 int64_t RoundUpToLine(int64_t bytes) {
   return std::max(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
 }
@@ -38,10 +38,10 @@ void Check(ncclResult_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + ncclGetErrorString(result));
 }
 
-// Makes glibc keep freed memory. Units and activations come and go in every step; what glibc returns to the
-// kernel in between costs a page fault for every 4 KiB when it is needed again, a sixth of a step of stage 3
-// at 60 million parameters. Blocks above 32 MiB, glibc's limit, are still returned. A user's own settings for
-// glibc's memory win.
+// Makes glibc keep freed memory. Units and activations are allocated and freed in every step. Memory that
+// glibc returns to the kernel in between costs a page fault for every 4 KiB when it is used again: a sixth of
+// a step of stage 3 at 60 million parameters. Blocks above 32 MiB, glibc's limit, are still returned. A
+// user's own settings for glibc's memory have precedence.
 void KeepFreedMemory() {
 #ifdef __GLIBC__
   for (const char* own : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"}) {

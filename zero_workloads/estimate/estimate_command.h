@@ -14,7 +14,7 @@ namespace dynamiccl::zero {
 class EstimateCommand {
  public:
   void Register(CLI::App& app);
-  // Returns what is to be printed on standard output, or the first error with a hint.
+  // Returns the text for standard output, or the first error with a hint.
   Result<std::string> Run();
 
  private:

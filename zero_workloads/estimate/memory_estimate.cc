@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the formulas of model_states.h and residual_memory.h together for the four stages.
+// Combines the formulas of model_states.h and residual_memory.h for the four stages.
 #include "zero_workloads/estimate/memory_estimate.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// In the order of the enumerators.
+// Names in the order of the enumerators.
 constexpr std::string_view kCheckpointNames[] = {"none", "full", "partitioned", "partitioned_cpu"};
 
 StateBytes BytesOf(const EstimateSettings& settings) {
@@ -84,7 +84,7 @@ Result<double> ParseParameters(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const std::string unit(end);
-  // Units of a number of parameters.
+  // Suffixes of a number of parameters and their factors.
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
   for (const auto& [name, worth] : kUnits) {

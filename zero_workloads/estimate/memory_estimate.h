@@ -15,25 +15,25 @@
 
 namespace dynamiccl::zero {
 
-// The run in question; Validate checks it.
+// The run to estimate; Validate checks it.
 struct EstimateSettings {
   // The number of parameters; 0: that of the shape.
   double parameters = 0;
-  // Without a shape nothing is known of activations and units.
+  // Without a shape activations and units cannot be estimated.
   std::optional<TransformerShape> shape;
   // "fp32", "bf16" or "fp16"; the latter two with fp32 master weights.
   std::string dtype = "bf16";
-  // Data-parallel ranks.
+  // Number of data-parallel ranks.
   int64_t ranks = 8;
   int64_t tensor_parallel = 1;
-  // Sequences of a rank.
+  // Number of sequences that one rank computes at a time.
   int64_t batch = 1;
   Checkpoints checkpoints = Checkpoints::kEveryBlock;
-  // Numbers that a block keeps for its backward pass, in numbers of its input.
+  // Numbers that a block keeps for its backward pass, as a multiple of the numbers in its input.
   double activations_of_block = kActivationsOfBlock;
   // Bytes of a gradient bucket; 0: one fused fp32 buffer for all gradients.
   double bucket_bytes = 4 << 20;
-  // Memory of a device, to report which stages fit; 0: not asked.
+  // Memory of a device, to report which stages fit; 0: not reported.
   double device_bytes = 0;
 };
 
@@ -45,15 +45,15 @@ struct StageEstimate {
   // Stage 3: units whose parameters are in memory at once.
   double gathered = 0;
   double activations = 0;
-  // Checkpoints that were moved to host memory; not in total().
+  // Bytes of checkpoints that were moved to host memory; not included in total().
   double on_host = 0;
-  // Sent by data parallelism in a step of one micro-step. It is traffic, not memory.
+  // Bytes that data parallelism sends in a step of one micro-step. This is traffic, not memory.
   double sent = 0;
 
   double total() const { return states.total() + buffers + gathered + activations; }
 };
 
-// An error, with the option, for settings that make no sense.
+// Returns an error, with the option, for settings that contradict each other or are out of range.
 Status Validate(const EstimateSettings& settings);
 
 // The number of parameters of the whole model.

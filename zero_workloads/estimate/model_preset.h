@@ -12,7 +12,7 @@ namespace dynamiccl::zero {
 
 // A model and the way in which it was run.
 struct ModelPreset {
-  // For example "100B" or "gpt2-xl".
+  // Name of the preset, for example "100B" or "gpt2-xl".
   std::string name;
   int64_t layers = 0;
   int64_t hidden = 0;

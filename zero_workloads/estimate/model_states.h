@@ -9,7 +9,7 @@
 
 namespace dynamiccl::zero {
 
-// Bytes for each parameter.
+// Bytes of each kind of state for one parameter.
 struct StateBytes {
   double parameter = 2;
   double gradient = 2;
@@ -22,7 +22,7 @@ inline constexpr StateBytes kMixedPrecisionAdam{2, 2, 12};
 // fp32 with Adam, where the parameters are the master weights: 4 + 4 + 8 = 16 bytes a parameter.
 inline constexpr StateBytes kFp32Adam{4, 4, 8};
 
-// Bytes on one rank.
+// Bytes of each kind of state on one rank.
 struct ModelStates {
   double parameters = 0;
   double gradients = 0;

@@ -29,7 +29,7 @@ void AddTable1(std::vector<PaperFigure>& figures) {
   // A row of Table 1: a data-parallel degree and the printed GB.
   struct Row {
     int ranks;
-    // [model][stage - 1].
+    // Printed GB by [model][stage - 1].
     double printed[3][3];
   };
   // Parameters of the three models of the table.
@@ -58,7 +58,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
   // A row of Table 2: a tensor-parallel degree and the printed billions of parameters.
   struct Row {
     int tensor_parallel;
-    // [stage].
+    // Printed billions of parameters by [stage].
     double printed[4];
   };
   constexpr Row kRows[] = {{1, {2, 7.6, 14.4, 128}},
@@ -66,7 +66,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
                            {4, {8, 30.4, 57.6, 500}},
                            {8, {16, 60.8, 115.2, 1000}},
                            {16, {32, 121.6, 230.4, 2000}}};
-  // Bytes of a device.
+  // Memory of one device in bytes.
   constexpr double kDevice = 32 * kBillion;
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {

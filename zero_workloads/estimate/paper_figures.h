@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeRO paper's own memory figures (model_states.h) beside the results of the formulas: its Tables 1 and
-// 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas here
-// are the paper's.
+// The ZeRO paper's own memory figures (model_states.h) compared with the results of the formulas: its Tables
+// 1 and 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas
+// are those of the paper.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ namespace dynamiccl::zero {
 
 // One figure of the paper and its estimate.
 struct PaperFigure {
-  // "Table 1", "section 6.1".
+  // Place in the paper: "Table 1", "section 6.1".
   std::string source;
-  // "7.5B, 64 ranks, P_os".
+  // Subject of the figure: "7.5B, 64 ranks, P_os".
   std::string what;
   double estimate = 0;
   double printed = 0;
-  // The worth of 1 in the printed figure's last digit. Printed figures may be truncated instead of rounded.
+  // The value of one unit in the printed figure's last digit. Printed figures may be truncated instead of
+  // rounded.
   double last_digit = 1;
   // "GB" is 10^9 bytes, "B" 10^9 parameters.
   std::string unit;
@@ -36,7 +37,7 @@ std::vector<PaperFigure> PaperFigures();
 // A row of the paper's Tables 5 to 10: one run behind its Figures 2 to 7.
 struct PaperRun {
   int figure = 0;
-  // For example "60B".
+  // Name of the model, for example "60B".
   std::string model;
   // False: the paper's baseline, Megatron-LM.
   bool zero = true;
@@ -57,13 +58,13 @@ const std::vector<PaperRun>& PaperRuns();
 
 // A configuration of the paper's Table 3. All have buffers of constant size (C_B) and contiguous pools (M_D).
 struct PaperConfig {
-  // "C1" to "C5".
+  // Name of the configuration, "C1" to "C5".
   const char* name;
   // The stage of ZeRO-DP.
   int stage;
   Checkpoints checkpoints;
 };
-// C1 to C5.
+// The configurations C1 to C5.
 const std::vector<PaperConfig>& PaperConfigs();
 
 }  // namespace dynamiccl::zero

@@ -7,7 +7,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Elements of a block's input.
+// Number of elements in a block's input.
 double BlockInput(const TransformerShape& shape, int64_t batch) {
   return static_cast<double>(shape.hidden) * static_cast<double>(batch) * static_cast<double>(shape.sequence);
 }

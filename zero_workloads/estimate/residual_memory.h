@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Residual states, the subject of ZeRO-R: activations, their checkpoints, and fused buffers, on each rank.
-// The formulas are those of the ZeRO paper (model_states.h), sections 3.2 and 6.
+// Residual states, which ZeRO-R reduces: activations, their checkpoints, and fused buffers, on each rank. The
+// formulas are those of the ZeRO paper (model_states.h), sections 3.2 and 6.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct TransformerShape {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t sequence = 1024;
-  // GPT-2's.
+  // The vocabulary of GPT-2.
   int64_t vocabulary = 50257;
   // The head shares the token embedding, as in GPT-2.
   bool tied_head = true;
@@ -22,9 +22,9 @@ struct TransformerShape {
 // head.
 double ParametersOf(const TransformerShape& shape);
 
-// The choice of what is kept of the activations between the forward and the backward pass.
+// What is kept of the activations between the forward and the backward pass.
 enum class Checkpoints : uint8_t {
-  // All activations.
+  // All activations are kept.
   kNone,
   // The input of each block; the rest of a block is computed again.
   kEveryBlock,
@@ -45,8 +45,8 @@ struct ActivationMemory {
   double total() const { return kept + working; }
 };
 
-// Numbers that a GPT-2-like block keeps for its backward pass, in numbers of its input: the paper's footnote
-// 3.
+// Numbers that a GPT-2-like block keeps for its backward pass, as a multiple of the numbers in its input (the
+// paper's footnote 3).
 inline constexpr double kActivationsOfBlock = 12;
 
 // Activations of `batch` sequences on one rank. `element_bytes` is 2 for fp16 and bf16. A block keeps
@@ -56,8 +56,8 @@ ActivationMemory ActivationsOf(const TransformerShape& shape, int64_t batch, int
                                double element_bytes, Checkpoints checkpoints,
                                double of_block = kActivationsOfBlock);
 
-// Activations with checkpoints at the distance that takes least memory: less by the square root of the number
-// of layers (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174).
+// Activations with checkpoints at the distance that minimises memory, which divides it by the square root of
+// the number of layers (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174).
 double ActivationsWithBestCheckpoints(const TransformerShape& shape, int64_t batch, double element_bytes);
 
 // Bytes of one fp32 buffer for all gradients. Buffers of constant size (C_B) do not grow with the model.

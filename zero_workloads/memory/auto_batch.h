@@ -21,9 +21,9 @@ struct MemoryState {
   int64_t Free() const { return cap > taken + held ? cap - taken - held : 0; }
 };
 
-// Predicts the memory of a step from the latest measured step, in proportion to its rows. StepBatch owns
-// one on each rank and calls it from the training thread. It has no failure: in doubt it answers 1 row, and
-// whether that row fits is the allocator's to say.
+// Predicts the memory of a step from the latest measured step, in proportion to its rows. StepBatch owns one
+// on each rank and calls it from the training thread. It cannot fail: when nothing fits it answers 1 row, and
+// the allocator reports if even that does not fit.
 //
 // Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 are usable, and Rows()
 // answers 8.
@@ -35,9 +35,9 @@ class AutoBatch {
   // Records a measured step: `rows` rows of this rank raised its memory by `bytes` at the peak, compared
   // with what it held before the step. Only the latest step counts.
   void Learn(int64_t rows, int64_t bytes);
-  // The rows of this rank's next step, always a power of two, so that small changes of memory do not change
-  // the batch. The answer is 1 before anything was learned and where not even 1 fits. It is at most twice
-  // the learned rows, since a larger batch may take more than its proportional share.
+  // The number of rows of this rank's next step. It is a power of two, so that small changes of memory do not
+  // change the batch. It is 1 before the first Learn() and where not even 1 row fits. It is at most twice the
+  // learned rows, since a larger batch may take more than its proportional share.
   int64_t Rows(const MemoryState& state) const;
 
  private:

@@ -11,8 +11,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes, with the values of c10/cuda/CUDACachingAllocator. Every size is rounded up to a multiple of this
-// one.
+// The constants are bytes and have the values of c10/cuda/CUDACachingAllocator. Every size is rounded up to a
+// multiple of this one.
 constexpr int64_t kMinBlockSize = 512;
 // Requests up to this size come from the small pool, larger ones from the large pool.
 constexpr int64_t kSmallSize = int64_t{1} << 20;
@@ -22,11 +22,12 @@ constexpr int64_t kSmallBuffer = int64_t{2} << 20;
 constexpr int64_t kMinLargeAlloc = int64_t{10} << 20;
 // Size of a segment of the large pool for a request below kMinLargeAlloc.
 constexpr int64_t kLargeBuffer = int64_t{20} << 20;
-// A segment of its own is rounded up to a multiple of this size.
+// The size of a segment for a single request is rounded up to a multiple of this size.
 constexpr int64_t kRoundLarge = int64_t{2} << 20;
 
-// Addresses for each byte of memory. A device runs out of memory long before it runs out of virtual
-// addresses; with this many, holes between segments never refuse a segment that the memory has room for.
+// Number of addresses for each byte of memory. A real device runs out of memory long before it runs out of
+// virtual addresses. With this many addresses, holes between segments never prevent a segment that fits into
+// the memory.
 constexpr int64_t kAddressesPerByte = 16;
 
 // `multiple` need not be a power of two.
@@ -131,7 +132,7 @@ void CachingArena::Free(int64_t offset) {
 }
 
 ArenaUse CachingArena::Use() const {
-  // Memory outside segments could become one new segment. Wholly free segments would be released for it
+  // Memory outside segments could become one new segment. Completely free segments would be released for it
   // first.
   int64_t whole = total_ - reserved_, longest = 0;
   for (const auto& [offset, bytes] : segments_) {

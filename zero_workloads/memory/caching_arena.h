@@ -48,8 +48,8 @@ class CachingArena final : public MemoryArena {
 
   // The set of cached blocks to which a block of this kind belongs when it is free.
   std::set<std::pair<int64_t, int64_t>>& Pool(const Block& block) { return free_[block.small ? 0 : 1]; }
-  // Requests a segment from the device, after ReleaseFreeSegments() if it does not fit. False: it still
-  // does not.
+  // Requests a segment from the device, after ReleaseFreeSegments() if it does not fit at first. Returns
+  // false if it still does not fit.
   bool AddSegment(int64_t bytes, bool small);
   // Returns every segment that is wholly free to the device.
   void ReleaseFreeSegments();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A c10::Allocator that wraps another one. It hands out the other's blocks, so both see the same addresses.
+// A c10::Allocator that wraps another one. It returns the other allocator's blocks, so the addresses are the
+// same.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -7,12 +8,12 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Passes every request on and books it. c10::Allocator demands thread safety; the ledger has a mutex, and
-// the allocator below is thread-safe already.
+// Passes every request on and books it. c10::Allocator must be thread-safe: the ledger has a mutex, and the
+// wrapped allocator is thread-safe.
 class CountingAllocator final : public c10::Allocator {
  public:
-  // `below` must hand out blocks that its raw deleter frees, as LibTorch's own allocators do: the deleter
-  // gets no context but the block.
+  // `below` must return blocks that its raw deleter can free, as LibTorch's own allocators do: the deleter
+  // gets no context except the block.
   explicit CountingAllocator(c10::Allocator* below) : below_(below) {}
 
   c10::DataPtr allocate(size_t bytes) override {

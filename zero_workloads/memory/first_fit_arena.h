@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One contiguous piece of memory, filled first fit: a block is placed at the lowest offset where it fits.
-// This layout fragments visibly when short-lived and long-lived blocks mix, which is what contiguous pools
-// (M_D in the ZeRO paper, section 6.3) are to prevent.
+// This layout fragments visibly when short-lived and long-lived blocks mix. Contiguous pools (M_D in the ZeRO
+// paper, section 6.3) are meant to prevent this.
 #pragma once
 
 #include <map>

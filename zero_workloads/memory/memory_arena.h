@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of an allocator's book-keeping: how it divides memory of a given size into blocks. An arena
-// touches no memory. The owner of the memory adds its base address to the offsets.
+// The interface of an allocator's bookkeeping: how it divides memory of a given size into blocks. An arena
+// does not access the memory. The owner of the memory adds its base address to the offsets.
 //
-// Two implementations leave different holes: first_fit_arena.h and caching_arena.h.
+// The two implementations, first_fit_arena.h and caching_arena.h, fragment the memory differently.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr int64_t kArenaAlignment = 64;
 // How an arena is filled, in bytes.
 struct ArenaUse {
   int64_t total = 0;
-  // Bytes in no block. They need not be contiguous.
+  // Bytes outside of all blocks. They need not be contiguous.
   int64_t free = 0;
   // The largest block that could be allocated now. Much less than `free` means that the memory is
   // fragmented.
@@ -40,7 +40,8 @@ class MemoryArena {
   // std::logic_error.
   virtual void Free(int64_t offset) = 0;
   virtual ArenaUse Use() const = 0;
-  // The upper bound of all offsets. The owner maps this many addresses; they may be more than the memory.
+  // The upper bound of all offsets. The owner maps this many addresses; there may be more of them than bytes
+  // of memory.
   virtual int64_t AddressBytes() const = 0;
 };
 

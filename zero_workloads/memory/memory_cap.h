@@ -16,14 +16,14 @@ namespace dynamiccl::zero {
 enum class MemoryAllocator : uint8_t {
   // One piece; a block goes to the lowest place that fits (first_fit_arena.h).
   kFirstFit,
-  // As LibTorch does on CUDA (caching_arena.h).
+  // The method of LibTorch's allocator on CUDA (caching_arena.h).
   kCaching,
 };
 
-// Makes tensors that are allocated from now on live in an arena of `bytes`; older tensors stay where they
-// are. An allocation that does not fit throws c10::OutOfMemoryError, whose message gives the total, the
-// free memory and the largest free block. Call it at most once, on the main thread, before
-// CountHostAllocations. An error means that the address range could not be mapped, and nothing has changed.
+// Places all tensors allocated after this call in an arena of `bytes`; older tensors stay where they are. An
+// allocation that does not fit throws c10::OutOfMemoryError, whose message gives the total, the free memory
+// and the largest free block. Call it at most once, on the main thread, before CountHostAllocations. An error
+// means that the address range could not be mapped; nothing has changed then.
 Status CapHostTensors(int64_t bytes, MemoryAllocator allocator);
 // The present use of the arena; empty without a cap. Any thread may call it.
 std::optional<ArenaUse> CappedUse();

@@ -11,7 +11,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// A booked allocation.
+// One allocation in the ledger.
 struct Block {
   int64_t bytes = 0;
   MemoryCategory category = MemoryCategory::kWorking;
@@ -90,7 +90,7 @@ thread_local MemoryCategory category_of_thread = MemoryCategory::kWorking;
 }  // namespace
 
 const char* Name(MemoryCategory category) {
-  // In the order of the enumerators.
+  // Names in the order of the enumerators.
   constexpr const char* kNames[kMemoryCategories] = {"parameters", "gradients",   "master",      "moments",
                                                      "buckets",    "activations", "checkpoints", "gathered",
                                                      "offload",    "working"};

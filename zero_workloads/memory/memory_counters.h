@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts who holds how many bytes of the device's memory. Every allocation of LibTorch is booked under a
-// category when it is made, and taken off when it is freed. The category is that of the innermost CountAs on
-// the allocating thread. Recount moves a tensor's bytes to another category afterwards.
+// Counts how many bytes of the device's memory are used for what. Every allocation of LibTorch is booked
+// under a category when it is made, and subtracted when it is freed. The category is that of the innermost
+// CountAs on the allocating thread. Recount moves a tensor's bytes to another category afterwards.
 //
-// The device seam (device.h) reports allocations: through a layer over the allocator on the host, through the
-// caching allocator's own reports on CUDA. All functions may be called from any thread; one mutex guards one
-// ledger for the process.
+// The device interface (device.h) reports allocations: on the host through a layer over the allocator, on
+// CUDA through the caching allocator's own reports. All functions may be called from any thread; one mutex
+// guards one ledger for the process.
 //
 // The categories are those of the ZeRO paper's section 3: model states (parameters, gradients, optimizer
 // states) and residual states (activations, temporary buffers).
@@ -23,7 +23,7 @@ namespace dynamiccl::zero {
 enum class MemoryCategory : uint8_t {
   // Parameters in the model's type that stay between steps.
   kParameters,
-  // Gradients where autograd leaves them, and their sums.
+  // Gradients as autograd allocates them, and their sums.
   kGradients,
   // The optimizer's fp32 copy of the weights.
   kMaster,
@@ -31,13 +31,13 @@ enum class MemoryCategory : uint8_t {
   kMoments,
   // Gradient buckets, and temporaries that a reduction needs besides them.
   kBuckets,
-  // What forward passes allocated and autograd still holds.
+  // Memory that forward passes allocated and that autograd still holds.
   kActivations,
-  // Kept inputs of blocks that the backward pass computes again.
+  // Inputs of blocks that are kept because the backward pass computes the blocks again.
   kCheckpoints,
   // Stage 3: parameters of other ranks' shards while they are in use.
   kGathered,
-  // Buffers on the way between the optimizer and states that lie elsewhere.
+  // Transfer buffers between the optimizer and states that are stored elsewhere.
   kOffload,
   // Everything else: temporaries of backward passes and of the optimizer, the batch.
   kWorking,
@@ -57,9 +57,10 @@ struct MemoryUse {
 // A consistent snapshot of all counters.
 struct MemoryCounters {
   std::array<MemoryUse, kMemoryCategories> by_category;
-  // The largest amount of activations that lay between a forward pass and its backward pass.
+  // The largest amount of activations at the end of a forward pass, before its backward pass.
   int64_t activations_kept = 0;
-  // The peak is that of the sum. Categories peak at different times, so the sum of their peaks is larger.
+  // The peak of the sum over categories. Categories peak at different times, so the sum of their peaks is
+  // larger.
   MemoryUse total;
 
   const MemoryUse& operator[](MemoryCategory category) const {
@@ -72,7 +73,8 @@ MemoryCounters ReadMemoryCounters();
 // Updates `activations_kept`. The trainer calls it between a forward pass and its backward pass.
 void NoteActivationsKept();
 // Returns the largest total since the last call, in bytes. The next period starts with the present total.
-// Two callers would take each other's periods: StepBatch alone calls it, around each step.
+// Only one caller may use it, because each call ends the period of all callers: StepBatch calls it around
+// each step.
 int64_t TakePeriodPeak();
 
 // Books what this thread allocates during the object's life under `category`. Objects nest, and the
@@ -95,19 +97,17 @@ class CountAs {
 // (mapped or borrowed) are ignored.
 void Recount(const at::Tensor& tensor, MemoryCategory category);
 
-// Called by the allocator's hook for a new block; null is ignored. `bytes` are those asked for on the host,
-// and those given on CUDA (multiples of 512).
+// The allocator's hook calls it for a new block; null is ignored. `bytes` are the requested bytes on the
+// host, and the allocated bytes on CUDA (multiples of 512).
 void BookAllocation(const void* block, int64_t bytes);
-// Called by the allocator's hook before it releases the block. A block from before the hook was installed
-// is unknown, and its release changes nothing.
+// The allocator's hook calls it before it releases the block. A block from before the hook was installed is
+// unknown, and releasing it changes nothing.
 void BookFree(const void* block);
 
-// A layer over LibTorch's allocator of host memory that records every block in memory_counters.h. On CUDA the
-// caching allocator reports its blocks by itself (device_cuda.cc).
-
-// Installs the layer over the present allocator, which stays in use below it until the process ends. Call
-// it at most once, after CapHostTensors and before other threads use tensors: blocks that were allocated
-// earlier are not counted, and their release changes no counter.
+// Installs a layer over LibTorch's present allocator of host memory, which stays in use below it until the
+// process ends. The layer books every block; on CUDA the caching allocator reports its blocks by itself
+// (device_cuda.cc). Call it at most once, after CapHostTensors and before other threads use tensors: blocks
+// that were allocated earlier are not counted, and their release changes no counter.
 void CountHostAllocations();
 
 }  // namespace dynamiccl::zero

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank that other programs occupy, as a test or an operator prescribes it while the run goes
-// on: by a schedule of steps, or by a file that anyone may write. Runs use it to show how the batch follows
-// free memory.
+// Memory of a rank that other programs occupy, as prescribed by a test or an operator while the run goes on:
+// by a schedule of steps, or by a file that may change at any time. It shows how the batch follows free
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class TakenMemory {
   // read.
   static Result<TakenMemory> Parse(const std::string& text);
 
-  // The bytes taken during `step`, in either form. Steps must not decrease from call to call. A file is
-  // read at each call; if it is gone or holds no size, its latest valid value stays (0 before the first).
+  // The bytes that are taken during `step`. Steps must not decrease from call to call. A file is read at each
+  // call; if it is missing or contains no size, its latest valid value applies (0 before the first).
   int64_t At(int64_t step);
 
  private:
@@ -31,11 +31,11 @@ class TakenMemory {
     int64_t step, bytes;
   };
 
-  // The file; empty with a schedule.
+  // Path of the file; empty with a schedule.
   std::string path_;
-  // Sorted by step.
+  // The schedule, sorted by step.
   std::vector<Change> schedule_;
-  // The latest answer.
+  // The latest value.
   int64_t last_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state on which an engine's next step depends, as a checkpoint sees it: tensors whose elements belong to
-// named parameters, and a few single values. A checkpoint can therefore be read at another stage and world
-// size than it was written with.
+// The state on which an engine's next step depends, in the form that checkpoints store: tensors whose
+// elements belong to named parameters, and a few single values. A checkpoint can therefore be read with a
+// stage and world size other than those it was written with.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,10 +13,10 @@
 
 namespace dynamiccl::zero {
 
-// One state for all elements that a rank holds: fp32, one-dimensional and contiguous. Whoever restores it
-// overwrites it in place.
+// One state for all elements that a rank holds: fp32, one-dimensional and contiguous. A restore overwrites it
+// in place.
 struct StateTensor {
-  // "master", "first_moment" or "second_moment", at any stage and world size.
+  // "master", "first_moment" or "second_moment"; the same names at any stage and world size.
   std::string name;
   at::Tensor values;
 };
@@ -31,7 +31,7 @@ struct StateRange {
   bool owned = false;
 };
 
-// Values that exist once and are equal on all ranks, as text by name: optimizer steps, loss scale.
+// Values that exist once and are equal on all ranks, as texts by name: optimizer steps, loss scale.
 using StateValues = std::map<std::string, std::string>;
 
 }  // namespace dynamiccl::zero

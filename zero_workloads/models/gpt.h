@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte-level GPT with learned positions and an untied head, either whole or one tensor rank's share of
-// it. The model knows nothing of ZeRO: whoever divides its parameters among data ranks follows its units
+// A byte-level GPT with learned positions and an untied head, either whole or one tensor rank's share of it.
+// The model does not depend on ZeRO: an engine that divides its parameters among data ranks follows its units
 // through UnitHooks.
 //
 // The architecture is GPT-2's: token and position embeddings, pre-LayerNorm blocks, a last LayerNorm, and a
@@ -44,14 +44,15 @@ class Gpt {
   Gpt(const Gpt&) = delete;
   Gpt& operator=(const Gpt&) = delete;
 
-  // The units with their parameters, in the order of the forward pass. Slots in it stay valid as long as
-  // the model.
+  // The units with their parameters, in the order of the forward pass. The slots point into the model and are
+  // valid as long as it lives.
   std::vector<ModelUnit> Units();
 
   // `tokens` and `targets` are int64 [batch, sequence]; a target is the token that follows. Both functions
-  // return the cross entropy in nats as fp32: MeanLoss a scalar, the mean over all targets, LossPerToken
-  // one value a target, [batch * sequence]. The result is equal on all ranks of a tensor group. These ranks
-  // must pass the same tokens and make the call together, since its layers communicate.
+  // return the cross entropy in nats as fp32: MeanLoss returns a scalar, the mean over all targets;
+  // LossPerToken returns one value a target, [batch * sequence]. The result is equal on all ranks of a tensor
+  // group. These ranks must pass the same tokens and call the function together, since the layers
+  // communicate.
   at::Tensor MeanLoss(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
   at::Tensor LossPerToken(const at::Tensor& tokens, const at::Tensor& targets, UnitHooks* hooks) const;
 

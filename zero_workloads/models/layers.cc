@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slices of each parameter a rank lists, and the forward pass of each layer. The communication itself
-// is in parallel/tensor_split.h.
+// Lists the slice of each parameter that a rank holds, and implements the forward pass of each layer. The
+// communication itself is in parallel/tensor_split.h.
 #include "zero_workloads/models/layers.h"
 
 #include <ATen/TensorOperators.h>
@@ -30,7 +30,7 @@ ParameterSlot OwnRowsOf(ParameterSlot whole, int64_t parts, const TensorSplit& s
   whole.shape[0] /= parts;
   whole.shape.insert(whole.shape.begin(), parts);
   ParameterSlot own = SliceOf(std::move(whole), 1, split);
-  own.shape[1] *= parts;  // the layer sees one dimension of rows
+  own.shape[1] *= parts;  // the layer treats the rows as one dimension
   own.shape.erase(own.shape.begin());
   return own;
 }
@@ -72,7 +72,7 @@ void TokenEmbedding::ListParameters(const std::string& prefix, ParameterList* li
 at::Tensor TokenEmbedding::forward(const at::Tensor& tokens) const {
   if (split_.group == nullptr) return at::embedding(weight_, tokens);
   const at::Tensor row = tokens - split_.share_begin(shape_.rows);
-  // Tokens whose row another rank has.
+  // Tokens whose row belongs to another rank.
   const at::Tensor elsewhere = row.lt(0).logical_or(row.ge(split_.share(shape_.rows)));
   const at::Tensor partial = at::embedding(weight_, row.masked_fill(elsewhere, 0));
   return SumOfPartials(partial.masked_fill(elsewhere.unsqueeze(-1), 0), split_);

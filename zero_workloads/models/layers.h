@@ -28,7 +28,7 @@ struct LinearShape {
   // Standard deviation of the weight's first values.
   float deviation = 0.0f;
   // The outputs consist of this many equal parts, and each part is divided among the ranks. A projection to
-  // query, key and value has 3, so that a rank gets matching heads of each.
+  // query, key and value has 3 parts, so that a rank gets matching heads of each.
   int64_t parts = 1;
 };
 
@@ -89,8 +89,8 @@ class TokenEmbedding {
  public:
   TokenEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // `tokens` are int64 [batch, sequence], and whole on every rank. Returns [batch, sequence, width], or the
-  // own slice of the sequence.
+  // `tokens` are int64 [batch, sequence], and whole on every rank. Returns [batch, sequence, width], or this
+  // rank's slice of the sequence.
   at::Tensor forward(const at::Tensor& tokens) const;
 
  private:
@@ -99,13 +99,13 @@ class TokenEmbedding {
   at::Tensor weight_;
 };
 
-// One learned vector for each position. Every rank has the whole table and adds the rows of its own slice.
+// One learned vector for each position. Every rank holds the whole table and uses the rows of its own slice.
 class PositionEmbedding {
  public:
   PositionEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // The rows for a whole sequence of this length, or for the own slice of it: [sequence, width] or
-  // [sequence / ranks, width].
+  // The rows for a whole sequence of this length, or for this rank's slice: [sequence, width] or [sequence /
+  // ranks, width].
   at::Tensor forward(int64_t sequence) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // First values come from the counter-based generator Philox4x32-10 (Salmon et al., SC 2011): the key is the
 // seed, the subsequence a hash of the parameter's name, the counter the index of the element. Box-Muller
-// turns two uniform numbers into a normal one. No generator has a state that ranks would have to share.
+// turns two uniform numbers into a normal one. The generator has no state that ranks would have to share.
 #include "zero_workloads/models/parameter.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>

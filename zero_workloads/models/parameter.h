@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a layer describes one of its parameters: name, shape, first values, and the member that holds the
+// A layer's description of one of its parameters: name, shape, first values, and the member that holds the
 // tensor.
 #pragma once
 
@@ -19,15 +19,15 @@ struct Initialisation {
   float deviation = 0.0f;
 };
 
-// One parameter, or this rank's slice of it. The layer owns the member to which `tensor` points; whoever
-// lays parameters out in memory binds it before the first forward pass.
+// One parameter, or this rank's slice of it. The layer owns the member to which `tensor` points; an engine
+// binds that member to memory before the first forward pass.
 //
 // Example: rank 1 of 2 has rows 128 to 255 of an embedding [256, 64]. Its shape is {128, 64}, its global
 // shape {256, 64}, its slice dimension 0 and its slice begin 128.
 struct ParameterSlot {
   // Unique in the model, for example "block.3.attention.project.weight".
   std::string name;
-  // The shape of what this rank holds.
+  // The shape of the part that this rank holds.
   std::vector<int64_t> shape;
   Initialisation initialisation;
   at::Tensor* tensor = nullptr;
@@ -37,8 +37,7 @@ struct ParameterSlot {
   std::vector<int64_t> global_shape = {};
   int slice_dimension = -1;
   int64_t slice_begin = 0;
-  // First values of a parameter that has them already: fp32, flat, on the host. Undefined: they are drawn
-  // at random.
+  // First values, if they are already known: fp32, flat, on the host. Undefined: they are drawn at random.
   at::Tensor values = {};
 
   // The number of elements that this rank holds.
@@ -46,9 +45,9 @@ struct ParameterSlot {
   bool sliced() const { return slice_dimension >= 0; }
   // The number of elements of the whole parameter.
   int64_t GlobalElements() const;
-  // The place of element `index` of this slot in the whole parameter; both count in row-major order.
+  // Index in the whole parameter of element `index` of this slot; both are in row-major order.
   int64_t GlobalIndex(int64_t index) const;
-  // Puts the slices of all ranks of the tensor group, in rank order, together to the whole parameter, flat.
+  // Joins the slices of all ranks of the tensor group, given in rank order, to the whole parameter, flat.
   at::Tensor Assemble(std::span<const at::Tensor> slices) const;
 };
 

@@ -27,7 +27,7 @@ bool UsesNaiveAttention(at::Device device, at::ScalarType type) {
 
 at::Tensor NaiveCausalAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const int64_t length = query.size(-2), width = query.size(-1);
-  // The mask is -infinity and not a large number, since -1e9 does not fit into half precision.
+  // The mask uses -infinity because a large number such as -1e9 does not fit into half precision.
   const at::Tensor mask =
       at::full({length, length}, -std::numeric_limits<double>::infinity(), query.options()).triu(1);
   const at::Tensor scores =

@@ -63,8 +63,7 @@ class TransformerBlock {
   FeedForward feed_forward_;
 };
 
-// True: attention runs as NaiveCausalAttention; false: as LibTorch's fused kernel. The choice is one of
-// speed.
+// True: attention runs as NaiveCausalAttention; false: as LibTorch's fused kernel. The faster one is chosen.
 bool UsesNaiveAttention(at::Device device, at::ScalarType type);
 
 // softmax(q k^T / sqrt(width) + mask) v from plain matrix products (Vaswani et al. 2017, equation 1). The

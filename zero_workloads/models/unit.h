@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a model is divided into units, and what its forward pass tells about them. A unit is the granularity
-// at which ZeRO gathers and frees parameters and at which activations are checkpointed.
+// Divides a model into units and defines the events of a forward pass. A unit is the granularity at which
+// ZeRO gathers and frees parameters and at which activations are checkpointed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,8 +13,8 @@
 
 namespace dynamiccl::zero {
 
-// Parameters that are used together, for example those of one block. The root, the first unit or units, is
-// in use from the first to the last operation of a pass.
+// Parameters that are used together, for example those of one block. The root consists of the first unit or
+// units and is in use from the first to the last operation of a pass.
 struct ModelUnit {
   std::string name;
   ParameterList parameters;
@@ -24,16 +24,16 @@ struct ModelUnit {
 // Computes a unit's output from its input. It must not outlive the model.
 using UnitForward = std::function<at::Tensor(const at::Tensor&)>;
 
-// Receives the events of a forward pass. A model calls the hooks on the thread that computes, for each unit
-// in order: BeforeForward, Forward, AfterForward. An engine implements them to have parameters in place;
-// wrappers such as CheckpointedUnits pass them on. Exceptions leave the forward pass.
+// Receives the events of a forward pass. A model calls the hooks on the computing thread, for each unit in
+// this order: BeforeForward, Forward, AfterForward. An engine implements them to have parameters in memory in
+// time; wrappers such as CheckpointedUnits pass them on. Exceptions from hooks leave the forward pass.
 class UnitHooks {
  public:
   virtual ~UnitHooks() = default;
   // Called before the unit's parameters are first used in a forward pass.
   virtual void BeforeForward(int unit) = 0;
-  // Called after the unit's parameters are last used in a forward pass. `output` is what the next unit reads.
-  // The root has no output of its own and passes an undefined tensor.
+  // Called after the unit's parameters are last used in a forward pass. `output` is the input of the next
+  // unit. The root has no output of its own and passes an undefined tensor.
   virtual void AfterForward(int unit, const at::Tensor& output) = 0;
   // Computes the output of a unit that has one input and one output. An implementation that keeps less than
   // autograd does may call `forward` once more in the backward pass.

@@ -22,7 +22,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A target that does not count: torch's default `ignore_index`.
+// A target with this value does not count: torch's default `ignore_index`.
 constexpr int64_t kIgnoredTarget = -100;
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 
@@ -44,7 +44,7 @@ struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction
     const at::Tensor shifted = logits - LargestLogit(logits, split.group);
     const at::Tensor target_logit = shifted.gather(1, own_column).squeeze(-1).masked_fill(elsewhere, 0);
     const at::Tensor exponentials = shifted.exp_();
-    // Both sums travel in one AllReduce.
+    // Both sums are sent in one AllReduce.
     const at::Tensor sums = at::stack({exponentials.sum(-1), target_logit});
     split.group->Await(split.group->AllReduce(sums, kLabel));
     const at::Tensor ignored = targets.eq(kIgnoredTarget);
@@ -52,8 +52,8 @@ struct VocabularyLossFunction : torch::autograd::Function<VocabularyLossFunction
     return (sums[0].log() - sums[1]).masked_fill(ignored, 0);
   }
 
-  // softmax, less 1 at the target, times the incoming gradient. Each rank has all that it needs for its
-  // columns.
+  // The gradient: softmax, minus 1 at the target, times the incoming gradient. Each rank has all values for
+  // its own columns.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &softmax = saved[0], &own_column = saved[1], &elsewhere = saved[2], &ignored = saved[3];

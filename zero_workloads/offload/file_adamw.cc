@@ -72,7 +72,7 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   traffic_.direct = files_->of[0].direct();
 }
 
-// A transfer under way still uses the ring. Its failure no longer matters.
+// A transfer in progress still uses the ring, so it is awaited. Its failure no longer matters.
 FileAdamW::~FileAdamW() {
   for (Buffer& buffer : ring_) {
     if (buffer.reading.valid()) buffer.reading.wait();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the optimizer's states lie: on the device, in host memory of a run on GPUs, or in files. The numbers
-// are the same to the bit wherever they lie.
+// Where the optimizer's states are stored: on the device, in host memory of a run on GPUs, or in files. The
+// results are bit by bit the same in all three places.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,13 +23,13 @@ struct OptimizerOffload {
   std::string folder;
   // kNvme: the files are FOLDER/RANK_NAME.master.f32, .first_moment.f32 and .second_moment.f32.
   std::string rank_name;
-  // Bytes of one state in a sub-group that is being transferred. FileAdamW needs 9 such buffers.
+  // Bytes of one state in a sub-group that is transferred at a time. FileAdamW needs 9 such buffers.
   int64_t buffer_bytes = 16 << 20;
 
   // Accepts "none", "cpu" or "nvme:FOLDER"; anything else is an error with these as a hint.
   static Result<OptimizerOffload> Parse(const std::string& text);
-  // An error if the folder does not exist or cannot be written, or if `cpu` is asked of a run that is on the
-  // CPU already.
+  // Returns an error if the folder does not exist or cannot be written, or if `cpu` was given for a run that
+  // is already on the CPU.
   Status CheckFor(at::Device device) const;
 };
 
@@ -37,7 +37,7 @@ struct OptimizerOffload {
 struct OffloadTraffic {
   // Size of all three files together.
   int64_t file_bytes = 0;
-  // Transfers bypass the page cache.
+  // Whether transfers bypass the page cache.
   bool direct = false;
   int64_t read_bytes = 0, written_bytes = 0;
   // Sums over the threads that read and write.
@@ -46,8 +46,8 @@ struct OffloadTraffic {
   int64_t waited_nanoseconds = 0;
 };
 
-// An optimizer with `elements` zeros for each state, in the place that `offload` names. Throws
-// std::runtime_error if files cannot be made.
+// Creates an optimizer with `elements` zeros for each state, stored in the place that `offload` names. Throws
+// std::runtime_error if files cannot be created.
 std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offload,
                                  const AdamWSettings& settings, at::Device device);
 // Null if the optimizer's states are not in files. The result lives as long as the optimizer.

@@ -20,7 +20,6 @@ namespace {
   throw std::runtime_error(fmt::format("{}: {}: {} (errno {})", path, what, ErrnoText(code), code));
 }
 
-// Moves `bytes` with pread or pwrite, which may do less than they were asked for.
 template <typename Move>
 // Moves `bytes` with pread or pwrite, which may move less than they were asked for.
 void MoveAll(const std::string& path, const char* what, int64_t bytes, const Move& move) {
@@ -54,8 +53,8 @@ StateFile::~StateFile() {
   unlink(path_.c_str());
 }
 
-// Falls back to the cached descriptor. A file system that accepts the flag may still refuse the first read,
-// so one block is read to find out.
+// Opens the direct descriptor, or falls back to the cached one. A file system that accepts the flag may still
+// refuse the first read, so one block is read to find out.
 void StateFile::OpenDirect() {
   direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));
   if (!direct_fd_.valid() || bytes_ == 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp32 numbers in a file instead of in memory, for as long as this process needs them. The file is scratch
-// space without a header; nobody reads it afterwards. Transfers of whole blocks bypass the page cache
-// (O_DIRECT) where the file system allows it.
+// fp32 numbers in a file instead of in memory, while this process needs them. The file is scratch space
+// without a header; no later process reads it. Transfers of whole blocks bypass the page cache (O_DIRECT)
+// where the file system allows it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,15 +25,15 @@ inline constexpr int64_t kBlockElements = kDiskBlock / 4;
 // reason.
 class StateFile {
  public:
-  // Creates the file filled with zeros and claims its space at once, so that a full disk fails here. A file
-  // of another running process is an error; one that a process left behind is overwritten.
+  // Creates the file filled with zeros and reserves its space at once, so that a full disk fails here. A file
+  // that another running process uses is an error; one that a process left behind is overwritten.
   StateFile(std::string path, int64_t elements);
   // Removes the file.
   ~StateFile();
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  // The file as an fp32 tensor of `elements`, through the page cache: for readers and writers between steps.
+  // The file as an fp32 tensor of `elements`, through the page cache, for access between steps.
   const at::Tensor& mapped() const { return mapped_; }
   const std::string& path() const { return path_; }
   // Length of the file: 4 bytes an element, rounded up to whole blocks.

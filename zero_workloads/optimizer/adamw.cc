@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused kernel works where the gradients are. States that lie elsewhere (pinned host memory) are copied
-// there slice by slice and back; on the same device the copies are the states themselves.
+// The fused kernel works on the gradients' device. States in other memory (pinned host memory) are copied
+// there slice by slice and back. On the same device no copies are made.
 #include "zero_workloads/optimizer/adamw.h"
 
 #include <ATen/ops/_fused_adamw.h>
@@ -60,7 +60,7 @@ void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Te
     Update(states_.Slice(begin, length), gradients.narrow(0, begin, length), learning_rate,
            parameters.defined() ? parameters.narrow(0, begin, length) : parameters);
   }
-  // The copies to the host are asynchronous: they must end before anyone reads the states.
+  // The copies to the host are asynchronous and must be complete before the states are read.
   if (master().device() != gradients.device()) FinishCompute();
 }
 

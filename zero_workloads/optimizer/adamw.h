@@ -39,13 +39,13 @@ struct AdamWStates {
 // training thread. It has no failure of its own; FileAdamW (offload/) throws when its files fail.
 class AdamW {
  public:
-  // Takes `states` as they are; whoever fills the master weights does so in place. The states may lie on
-  // another device than the gradients. Then `slice_elements` at a time are copied to the gradients' device
-  // and back, where 0 means all at once. A multiple of kShardAlignment (parallel/partition.h) keeps the
-  // rounding independent of slicing.
+  // Uses `states` without copying them; the caller fills the master weights in place. The states may be on
+  // another device than the gradients. In that case `slice_elements` elements at a time are copied to the
+  // gradients' device and back, where 0 means all at once. A multiple of kShardAlignment
+  // (parallel/partition.h) keeps the rounding independent of slicing.
   AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);
   virtual ~AdamW() = default;
-  // States of `elements` zeros each.
+  // Creates states of `elements` zeros each.
   static AdamWStates ZeroStates(int64_t elements, const at::TensorOptions& options);
 
   // The master weights, for reading and writing between steps.
@@ -61,7 +61,7 @@ class AdamW {
 
  protected:
   void CountStep() { steps_.add_(1); }
-  // Updates one slice as Step does; the caller has counted the step.
+  // Updates one slice as Step does; the caller has already counted the step.
   void Update(const AdamWStates& slice, const at::Tensor& gradients, double learning_rate,
               const at::Tensor& parameters) const;
 

@@ -6,9 +6,9 @@
 
 namespace dynamiccl::zero {
 
-// A pure function of the step, equal on all ranks. With s warm-up steps and n steps the rate is peak * (step
-// + 1) / s during warm-up, and peak * (0.1 + 0.9 * (1 + cos(pi * p)) / 2) after it, where p = (step - s) / (n
-// - s).
+// A pure function of the step, equal on all ranks. Let s be the number of warm-up steps and n that of all
+// steps. The rate is peak * (step + 1) / s during warm-up, and peak * (0.1 + 0.9 * (1 + cos(pi * p)) / 2)
+// after it, with p = (step - s) / (n - s).
 struct LearningRateSchedule {
   double peak = 1e-3;
   int64_t warmup_steps = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scale's state machine. Growth resets the allowance of overflows; an overflow resets the count of good
-// steps.
+// The state machine of the scale. Growth resets the number of tolerated overflows; an overflow resets the
+// count of good steps.
 #include "zero_workloads/optimizer/loss_scale.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 // Growth and decay are powers of two, so that scaling changes no mantissa.
 constexpr double kFactor = 2.0;
-// Beyond this scale the scaled loss itself would leave the range of fp32 at a few units of loss.
+// Above this scale a scaled loss of a few units would leave the range of fp32.
 constexpr double kMax = 0x1p60;
 
 }  // namespace

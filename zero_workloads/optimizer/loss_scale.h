@@ -8,7 +8,7 @@
 
 namespace dynamiccl::zero {
 
-// Equal on all ranks.
+// The settings are equal on all ranks.
 struct LossScaleSettings {
   // The first scale. 1 and not dynamic means no scaling.
   double first = 1.0;
@@ -16,8 +16,8 @@ struct LossScaleSettings {
   bool dynamic = false;
   // Steps in a row without overflow after which the scale doubles.
   int64_t growth_interval = 1000;
-  // The scale halves at the overflow of this number since the last growth, and at each further one. More than
-  // 1 tolerates a single odd batch.
+  // Number of overflows since the last growth at which the scale halves; it halves again at each further
+  // overflow. A value above 1 tolerates a single odd batch.
   int64_t hysteresis = 2;
   // The scale never falls below this value.
   double least = 1.0;
@@ -31,8 +31,8 @@ class LossScale {
 
   double value() const { return value_; }
   bool enabled() const { return settings_.dynamic || settings_.first != 1.0; }
-  // Reports whether the gradients of the step overflowed. Returns false if they did although the scale cannot
-  // fall any further: the training cannot go on then.
+  // Reports whether the gradients of the step overflowed. Returns false if they did and the scale cannot fall
+  // any further: training cannot continue then.
   [[nodiscard]] bool Update(bool overflow);
 
   // The state that another run needs to continue exactly as this one.
@@ -49,7 +49,7 @@ class LossScale {
   double value_;
   // Steps since the last overflow or growth.
   int64_t clean_steps_ = 0;
-  // Overflows until the scale falls.
+  // Number of further overflows at which the scale falls.
   int64_t overflows_left_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each group is one ncclCommSplit, with the group's number as colour and the place in it as key.
+// Each group is created by one ncclCommSplit, with the group's number as colour and the rank's place in it as
+// key.
 #include "zero_workloads/parallel/grid.h"
 
 namespace dynamiccl::zero {
@@ -14,7 +15,7 @@ Status CheckTensorDegree(int tensor_degree, int world) {
 
 namespace {
 
-// For hints: "1, 2, 4, 8".
+// Lists the divisors of a number for hints: "1, 2, 4, 8".
 std::string Divisors(int number) {
   std::string text;
   for (int divisor = 1; divisor <= number; ++divisor) {

@@ -32,8 +32,8 @@ struct GridSizes {
 class Grid {
  public:
   // All ranks call it. With a tensor degree of 1 the data group is the world; otherwise data and tensor
-  // groups are communicators split from it. Smaller shard groups, their replica groups, and secondary groups
-  // are split from the data group. A size that does not divide what it must is an error, as is a rank that
+  // groups are communicators split from the world. Smaller shard groups, their replica groups, and secondary
+  // groups are split from the data group. It is an error if a size does not divide its group, or if a rank
   // does not join.
   static Result<std::unique_ptr<Grid>> Create(const RankEnvironment& environment, const GridSizes& sizes,
                                               int zero_stage, const JoinSettings& join);
@@ -41,19 +41,19 @@ class Grid {
   // Never null; the groups live as long as the grid.
   ProcessGroup* world() const { return world_.get(); }
   ProcessGroup* data() const { return data_ == nullptr ? world_.get() : data_.get(); }
-  // The group over which ZeRO partitions: the data group, or neighbours in it.
+  // The group over which ZeRO partitions: the data group, or a group of neighbours in it.
   ProcessGroup* shard() const { return shard_ == nullptr ? data() : shard_.get(); }
   // The ranks of the data group that hold the same shard; null if the shard group is the data group.
   ProcessGroup* replicas() const { return replicas_.get(); }
-  // Null if there is no second copy.
+  // The ranks with the second copy of the parameters; null if there is none.
   ProcessGroup* secondary() const { return secondary_.get(); }
-  // Null if the tensor degree is 1.
+  // The tensor group; null if the tensor degree is 1.
   ProcessGroup* tensor() const { return tensor_.get(); }
 
   int tensor_degree() const { return tensor_ == nullptr ? 1 : tensor_->world(); }
   int tensor_rank() const { return tensor_ == nullptr ? 0 : tensor_->rank(); }
 
-  // Sets the step that the labels of all groups name from now on.
+  // Sets the step in the labels of all later calls of all groups.
   void SetStep(int64_t step);
   // The sum of ProcessGroup::sent_bytes over all groups.
   int64_t sent_bytes() const;
@@ -63,7 +63,7 @@ class Grid {
  private:
   explicit Grid(std::unique_ptr<ProcessGroup> world) : world_(std::move(world)) {}
   Status SplitData(const GridSizes& sizes);
-  // All groups that exist, those in which ranks wait most first.
+  // All existing groups, starting with those in which ranks wait most.
   std::vector<ProcessGroup*> Groups() const;
 
   std::unique_ptr<ProcessGroup> world_;
@@ -73,7 +73,7 @@ class Grid {
 
 // An error, with a hint, if a world of this size cannot be divided into tensor groups of this degree.
 Status CheckTensorDegree(int tensor_degree, int world);
-// An error that lists the possible sizes if a data group of this size cannot be divided so.
+// Returns an error that lists the possible sizes if a data group of this size cannot be divided in this way.
 Status CheckShardGroups(const GridSizes& sizes, int data_ranks);
 
 }  // namespace dynamiccl::zero

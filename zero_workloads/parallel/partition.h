@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank holds which part of the model. Every unit's parameters lie flat one after another, padded to a
-// multiple of the world size. Rank r's shard of the unit is the r-th of `world` equal contiguous parts.
+// Decides which rank holds which part of the model. Every unit's parameters lie flat one after another,
+// padded to a multiple of the world size. Rank r's shard of the unit is the r-th of `world` equal contiguous
+// parts.
 //
 // The shards of one rank form its arena, unit after unit in the order in which a backward pass completes
 // them: last block first, root last. A rank's gradients, master weights and optimizer states are each one
@@ -22,16 +23,16 @@ namespace dynamiccl::zero {
 // Elements. A parameter starts on a cache line (64 bytes) in fp32 and bf16, so kernels see the same alignment
 // in every stage.
 inline constexpr int64_t kParameterAlignment = 32;
-// Elements. A shard's length is a multiple of this number. Vector loops then have no scalar remainder, whose
-// rounding could differ, on whatever part of an arena they run.
+// Elements. A shard's length is a multiple of this number. Vector loops over any part of an arena then have
+// no scalar remainder, whose rounding could differ.
 inline constexpr int64_t kShardAlignment = 128;
 
-// The least multiple of `multiple` that is not below `value`.
+// The smallest multiple of `multiple` that is at least `value`.
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Where a unit lies, in elements.
+// The place of a unit, in elements.
 struct UnitPartition {
   int64_t shard_elements = 0;
   // The start of this unit's shard in the arena.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thin calls of NCCL. An error has one of two origins: NCCL refuses the call at once, or it fails later,
-// which ncclCommGetAsyncError reports while the caller waits.
+// Thin wrappers of NCCL's calls. An error has one of two origins: NCCL refuses the call at once, or the call
+// fails later, which ncclCommGetAsyncError reports while the caller waits.
 #include "zero_workloads/parallel/process_group.h"
 
 #include <utility>
@@ -10,7 +10,8 @@ namespace {
 
 Status NcclStatus(ncclResult_t result, const char* function) {
   if (result == ncclSuccess) return {};
-  // NCCL refuses its own settings or arguments; everything else is a failing machine or peer.
+  // If NCCL refuses settings or arguments, they are wrong; every other result means that a machine or peer
+  // failed.
   const bool refused = result == ncclInvalidArgument || result == ncclInvalidUsage;
   return WithHint(MakeError(refused ? ErrorKind::kInvalidArgument : ErrorKind::kPeerFailed, "{}: {} ({})",
                             function, ncclGetErrorString(result), ncclGetLastError(nullptr)),
@@ -158,7 +159,7 @@ void ProcessGroup::Guard(const PendingCollective& collective, const std::functio
   try {
     wait();
   } catch (const std::runtime_error& failure) {
-    // NCCL's reason says more than the stream's.
+    // NCCL's error explains more than the stream's.
     ThrowOnAsyncError(collective.function);
     throw CollectiveFailure(fmt::format("{}: {}", collective.function, failure.what()));
   }

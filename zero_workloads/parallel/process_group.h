@@ -29,17 +29,17 @@ struct CallLabel {
   dynamicclRole_t role = DYNAMICCL_ROLE_OTHER;
 };
 
-// How a sum reaches the owner of each part, and a part all other ranks.
+// How a sum reaches the owner of each part, and how each part reaches all other ranks.
 enum class Exchange {
-  // One ReduceScatter, one AllGather.
+  // One ReduceScatter and one AllGather.
   kCollective,
   // One Reduce to the owner of each part, and one Broadcast from it, as the ZeRO paper describes it (section
   // 5).
   kOwner,
 };
 
-// An issued collective: an event that tells when it is done, and its NCCL function for messages. The event is
-// null if nothing was issued.
+// An issued collective: an event that happens when it is done, and its NCCL function for messages. The event
+// is null if nothing was issued.
 struct PendingCollective {
   Event event;
   const char* function = nullptr;
@@ -57,8 +57,7 @@ struct PendingCollective {
 //   ...  // other compute
 //   group->Await(sum);  // compute issued from here on sees the sums
 //
-// It is one class, despite its many methods, because they are one communicator's vocabulary and share its
-// stream.
+// The class has many methods because they are all operations of one communicator and share its stream.
 class ProcessGroup {
  public:
   // The group of all ranks. Every rank calls it; it blocks until all have joined, or returns an error after
@@ -72,13 +71,13 @@ class ProcessGroup {
 
   int rank() const { return rank_; }
   int world() const { return world_; }
-  // Bytes that this rank had to send for its calls so far, whatever algorithm moved them: (N - 1) / N of the
+  // Bytes that this rank had to send for its calls so far, independent of the algorithm: (N - 1) / N of the
   // full size for a ReduceScatter, an AllGather or a Broadcast (mean over the ranks), twice that for an
   // AllReduce.
   int64_t sent_bytes() const { return sent_bytes_; }
-  // Sets the step that labels name from now on.
+  // Sets the step in the labels of all later calls.
   void SetStep(int64_t step) { step_ = step; }
-  // Sets how ReduceScatter and AllGather work from now on; must be the same on all ranks.
+  // Sets how later calls of ReduceScatter and AllGather work; must be the same on all ranks.
   void SetExchange(Exchange exchange) { exchange_ = exchange; }
 
   // Sums over the ranks in place, or takes the maximum or minimum.
@@ -91,9 +90,9 @@ class ProcessGroup {
   // Every rank's tensor becomes that of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 
-  // Compute work that is issued from here on sees the result. Does not block on CUDA.
+  // Compute work issued after this call sees the result. Does not block on CUDA.
   void Await(const PendingCollective& collective);
-  // Blocks until the result is there.
+  // Blocks until the result is available.
   void AwaitOnHost(const PendingCollective& collective);
 
   // Aborts the communicator so that no call of any thread hangs. The only call that is allowed after a
@@ -111,7 +110,8 @@ class ProcessGroup {
   PendingCollective BroadcastByOwners(const at::Tensor& input, const at::Tensor& output);
   // Marks the call for the trace and orders it after the compute work issued so far.
   void Prepare(const CallLabel& label);
-  // Counts a call on `full` bytes; `times` is how often each rank sends the parts of the others.
+  // Counts the sent bytes of a call on the tensor `full`; `times` is how often each rank sends the other
+  // ranks' parts.
   void CountSent(const at::Tensor& full, int times);
   // Runs `wait` and turns its failure, or an asynchronous error of the communicator, into a
   // CollectiveFailure.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of launchers and one pass over it: the first launcher that set a rank or a world size counts.
+// A table of launchers is searched in order: the first launcher that set a rank or a world size is used.
 #include "zero_workloads/parallel/rank_environment.h"
 
 #include <charconv>
@@ -53,8 +53,8 @@ Status ReadMeetingPoint(RankEnvironment* environment) {
   if (std::getenv("MASTER_PORT") != nullptr) {
     DYNAMICCL_TRY(environment->port, ReadNumber("MASTER_PORT", 1, 65534));
   }
-  // With this variable set, torchrun's agent itself listens at MASTER_PORT; the next port is free for this
-  // program.
+  // With this variable set, torchrun's agent itself listens at MASTER_PORT, so this program uses the next
+  // port.
   const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   if (agent_store != nullptr && std::strcmp(agent_store, "True") == 0) ++environment->port;
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank this process is, from the environment variables that launchers set.
+// Determines this process's rank from the environment variables that launchers set.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol: a rank sends Hello; rank 0 answers every rank with Reply once all have come or none will.
-// Both ends are the same program, so the structures travel as they lie in memory. The magic number holds a
-// version and reveals a different byte order.
+// The protocol: every rank sends Hello to rank 0. Rank 0 answers every rank with Reply once all have
+// connected or an error has occurred. Both ends are the same program, so the structures are sent as they are
+// in memory. The magic number contains a version and reveals a different byte order.
 #include "zero_workloads/parallel/rendezvous.h"
 
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kRetryPause(20);
 // Rank 0 drops a connection that sends nothing for this long.
 constexpr std::chrono::seconds kHelloPatience(5);
 
-// A rank tells rank 0 who it is.
+// Identifies a rank to rank 0.
 struct Hello {
   uint32_t magic = kMagic;
   int32_t rank = 0;
@@ -54,7 +54,6 @@ int MillisecondsUntil(SteadyTime deadline) {
   return static_cast<int>(std::max<int64_t>(0, left.count()));
 }
 
-// Whether the whole structure came before the deadline.
 template <typename T>
 // Returns true if the whole structure came before the deadline and starts with the magic number.
 bool Receive(int fd, T* value, SteadyTime deadline) {
@@ -69,7 +68,6 @@ bool Receive(int fd, T* value, SteadyTime deadline) {
   return value->magic == kMagic;
 }
 
-// A few hundred bytes: they always fit into the socket's buffer.
 template <typename T>
 // The structures have a few hundred bytes, which always fit into an empty socket buffer.
 bool SendAll(int fd, const T& value) {
@@ -115,7 +113,7 @@ std::string MissingRanks(const std::map<int, UniqueFd>& present, int world) {
   return list;
 }
 
-// An error if a rank that called does not belong to this run.
+// Returns an error if a rank that connected does not belong to this run.
 Status Compare(const Hello& own, const Hello& hello, const std::map<int, UniqueFd>& present) {
   if (hello.world != own.world) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -132,8 +130,8 @@ Status Compare(const Hello& own, const Hello& hello, const std::map<int, UniqueF
   return {};
 }
 
-// Accepts ranks until all are present or something is wrong. In either case the ranks that came are in
-// `present`.
+// Accepts ranks until all are present or an error occurs. In both cases `present` holds the ranks that
+// connected.
 Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int, UniqueFd>* present) {
   while (static_cast<int>(present->size()) < own.world - 1) {
     pollfd waiting{listener, POLLIN, 0};
@@ -144,11 +142,11 @@ Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int,
     }
     UniqueFd peer(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     Hello hello;
-    // A connection that does not speak this protocol, or says nothing (a port scanner), is dropped.
+    // A connection that does not follow the protocol, or sends nothing (a port scanner), is dropped.
     const SteadyTime patience = std::min(deadline, std::chrono::steady_clock::now() + kHelloPatience);
     if (!peer.valid() || !Receive(peer.get(), &hello, patience)) continue;
     const Status fits = Compare(own, hello, *present);
-    // The rank that does not fit is kept under a key that no rank has, so that it receives an answer too.
+    // A rank that does not fit is stored under a key that no rank has, so that it receives an answer too.
     (*present)[fits ? hello.rank : -1] = std::move(peer);
     DYNAMICCL_CHECK_OK(fits);
   }
@@ -194,8 +192,7 @@ Result<UniqueFd> Connect(const RankEnvironment& own, SteadyTime deadline) {
 Result<ncclUniqueId> Join(const RankEnvironment& own, const Hello& hello, SteadyTime deadline) {
   DYNAMICCL_TRY(const UniqueFd server, Connect(own, deadline));
   Reply reply;
-  // Rank 0 answers at its own deadline, which may be later than this one by the time between the processes'
-  // starts.
+  // Rank 0 answers at its own deadline. If its process started later, that deadline is later than this one.
   const SteadyTime patience = deadline + std::chrono::seconds(5);
   if (!SendAll(server.get(), hello) || !Receive(server.get(), &reply, patience)) {
     return MakeError(ErrorKind::kPeerFailed, "rank 0 at {}:{} gave no answer to rank {}", own.address,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ranks exchange NCCL's unique id before NCCL runs: every rank connects to rank 0 over TCP and receives
-// the same bytes.
+// Exchanges NCCL's unique id between ranks before NCCL runs: every rank connects to rank 0 over TCP and
+// receives the same bytes.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@
 
 namespace dynamiccl::zero {
 
-// How ranks meet; equal on all ranks.
+// The settings of the rendezvous; equal on all ranks.
 struct JoinSettings {
-  // How long rank 0 waits for the others, and they for it (--join-timeout).
+  // How long rank 0 waits for the others, and the others for rank 0 (--join-timeout).
   std::chrono::milliseconds timeout{30000};
   // Hash of what must be equal on all ranks: options and data.
   uint64_t run_fingerprint = 0;
 };
 
-// Every rank calls it; `id` counts on rank 0 only. Either all ranks receive rank 0's id, or all that came
-// receive an error: kTimeout names the missing ranks, kInvalidArgument a rank that came twice or has another
-// world size or fingerprint.
+// Every rank calls it; `id` is used on rank 0 only. Either all ranks receive rank 0's id, or all ranks that
+// connected receive an error: kTimeout names the missing ranks, kInvalidArgument names a rank that connected
+// twice or has another world size or fingerprint.
 Result<ncclUniqueId> ExchangeUniqueId(const RankEnvironment& environment, const ncclUniqueId& id,
                                       const JoinSettings& join);
 

@@ -25,7 +25,7 @@ using torch::autograd::variable_list;
 constexpr CallLabel kForward{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 constexpr CallLabel kBackward{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
-// An autograd context keeps plain values only. The group outlives every backward pass.
+// An autograd context stores only plain values. The group outlives every backward pass.
 void Keep(AutogradContext* context, const TensorSplit& split) {
   context->saved_data["group"] = reinterpret_cast<int64_t>(split.group);
   context->saved_data["sequence_parallel"] = split.sequence_parallel;
@@ -36,7 +36,7 @@ TensorSplit Kept(AutogradContext* context) {
           context->saved_data["sequence_parallel"].toBool()};
 }
 
-// An AllGather along the sequence that is under way; the object keeps its tensors alive.
+// An AllGather along the sequence that is in progress; the object keeps its tensors alive.
 class SequenceGather {
  public:
   SequenceGather(const at::Tensor& slice, ProcessGroup* group, const CallLabel& label)
@@ -45,8 +45,8 @@ class SequenceGather {
     pending_ = group->AllGather(slice_, gathered_, label);
   }
 
-  // Returns [batch, sequence, width]. NCCL puts the ranks first, but the batch must be outside of the
-  // sequence.
+  // Returns [batch, sequence, width]. NCCL's result has the ranks outermost, but the batch must come before
+  // the sequence.
   at::Tensor Await() {
     group_->Await(pending_);
     return gathered_.transpose(0, 1).reshape({slice_.size(0), -1, slice_.size(2)});
@@ -58,8 +58,8 @@ class SequenceGather {
   PendingCollective pending_;
 };
 
-// A sum over the ranks that is under way: of the whole tensor, or with a split sequence of each rank's slice.
-// In the first case `partial` is overwritten.
+// A sum over the ranks that is in progress: of the whole tensor, or with a split sequence of each rank's
+// slice. In the first case `partial` is overwritten.
 class PartialSum {
  public:
   PartialSum(const at::Tensor& partial, const TensorSplit& split, const CallLabel& label)
@@ -94,7 +94,7 @@ at::Tensor Rows(const at::Tensor& activations) {
 struct ColumnParallelFunction : torch::autograd::Function<ColumnParallelFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                             const at::Tensor& bias, const TensorSplit& split) {
-    // With a split sequence only the own slice is kept; the backward pass gathers the rest again.
+    // With a split sequence only this rank's slice is kept; the backward pass gathers the rest again.
     context->save_for_backward({input, weight});
     Keep(context, split);
     if (!split.splits_sequence()) return at::linear(input, weight, bias);

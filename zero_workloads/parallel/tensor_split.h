@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a tensor group exchange in the forward and the backward pass: Megatron-LM's f and g
-// operators (Shoeybi et al. 2019, section 3), and with sequence parallelism those of Korthikanti et al. 2022,
-// section 4.2.2. Activations are [batch, sequence, width]. All ranks of the group must call the same
-// functions in the same order.
+// The communication of a tensor group in the forward and the backward pass: Megatron-LM's f and g operators
+// (Shoeybi et al. 2019, section 3), and with sequence parallelism those of Korthikanti et al. 2022, section
+// 4.2.2. Activations are [batch, sequence, width]. All ranks of the group must call the same functions in the
+// same order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,18 +11,18 @@
 
 namespace dynamiccl::zero {
 
-// How a model's layers are divided. It is a value; the group outlives the model.
+// How a model's layers are divided among ranks. The group must outlive the model.
 struct TensorSplit {
   // Null: one rank computes whole layers.
   ProcessGroup* group = nullptr;
-  // Between divided layers a rank has 1/degree of the sequence, and so of the activations.
+  // True: between divided layers a rank holds 1/degree of the sequence, and thus of the activations.
   bool sequence_parallel = false;
 
   int64_t degree() const { return group == nullptr ? 1 : group->world(); }
   int64_t rank() const { return group == nullptr ? 0 : group->rank(); }
-  // This rank's number of `count` things that the group divides evenly.
+  // This rank's share of `count` items that the group divides evenly.
   int64_t share(int64_t count) const { return count / degree(); }
-  // The first of this rank's things.
+  // Index of the first item of this rank's share.
   int64_t share_begin(int64_t count) const { return rank() * share(count); }
   bool splits_sequence() const { return group != nullptr && sequence_parallel; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool without an upper bound: with one, callbacks that wait for each other's calls could occupy all
-// threads.
+// A pool of threads without an upper bound: with a bound, callbacks that wait for each other's calls could
+// occupy all threads.
 #include "zero_workloads/torch_backend/callback_threads.h"
 
 #include <thread>
@@ -35,7 +35,7 @@ void CallbackThreads::Serve() {
     queue_.pop_front();
     lock.unlock();
     function();
-    function = nullptr;  // what it holds may take locks when it is destroyed
+    function = nullptr;  // destroying the function may take locks, so it happens without the mutex
     lock.lock();
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads on which futures are completed and their callbacks run.
+// Threads that complete futures and run their callbacks.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class CallbackThreads {
   std::mutex mutex_;
   std::condition_variable queued_;
   std::deque<std::function<void()>> queue_;
-  // Threads that wait for a function.
+  // Number of threads that wait for a function.
   size_t idle_ = 0;
 };
 

@@ -46,7 +46,7 @@ void CheckWholes(const char* operation, const std::vector<at::Tensor>& wholes,
 }
 
 // Rejects type and operator before anything is issued. The other ranks reject them as well, and no NCCL group
-// is left half done.
+// stays incomplete.
 void CheckReduction(const char* operation, const at::Tensor& tensor, const c10d::ReduceOp& op,
                     Communicator& on) {
   ReducedElements(operation, tensor);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's unique id travels through torch's store; the destructor avoids deadlocks between streams' threads.
+// NCCL's unique id is exchanged through torch's store. The destructor avoids deadlocks between streams'
+// threads.
 #include "zero_workloads/torch_backend/communicator.h"
 
 #include <c10/util/Exception.h>
@@ -12,7 +13,7 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Set once and for all on the threads of communicators' streams.
+// True on the threads of communicators' streams, once one of their functions has run.
 thread_local bool on_a_streams_thread = false;
 
 void Check(ncclResult_t result, const char* function) {
@@ -24,8 +25,8 @@ std::string ArrivalKey(const Communicator::Meeting& meeting, int rank) {
   return c10::str(meeting.key, "_rank_", rank);
 }
 
-// Every rank says in the store that it has come, and waits until all have. NCCL's own meeting has one
-// time-out for all groups of the process.
+// Every rank announces itself in the store and waits until all ranks have. NCCL's own rendezvous has one
+// time-out for all groups of the process, so it cannot serve for this.
 void AwaitAllRanks(c10d::Store& store, const Communicator::Meeting& meeting) {
   store.set(ArrivalKey(meeting, meeting.rank), std::vector<uint8_t>{1});
   std::vector<std::string> arrivals;
@@ -62,14 +63,14 @@ ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Meeting& meeting)
   return id;
 }
 
-// Call it when all ranks have read the keys. A group of the same name may be made later and must not find
-// them.
+// Deletes the meeting's keys. Call it when all ranks have read them. A later group of the same name must not
+// find old keys.
 void ForgetMeeting(c10d::Store& store, const Communicator::Meeting& meeting) {
   try {
     store.deleteKey(ArrivalKey(meeting, meeting.rank));
     if (meeting.rank == 0) store.deleteKey(meeting.key);
   } catch (const std::exception&) {
-    // The process that serves the store has ended already, and its keys with it.
+    // Ignored: the process that serves the store has already ended, and the keys are gone.
   }
 }
 
@@ -100,7 +101,7 @@ Communicator::~Communicator() {
   if (!on_a_streams_thread)
     end();
   else
-    // A stream's thread cannot wait for itself, and two of them cannot wait for each other.
+    // A stream's thread cannot wait for itself, and two streams' threads cannot wait for each other.
     std::thread(end).detach();
 }
 
@@ -130,7 +131,8 @@ void Communicator::Abort(const std::string& reason) {
     aborted_because_ = reason;
     handle = std::exchange(handle_, nullptr);
   }
-  // NCCL waits for all calls in flight, whose ends ask for the reason on the stream's thread.
+  // ncclCommAbort waits for all calls in flight. When they end, functions on the stream's thread ask for the
+  // reason, so the mutex must not be held.
   ncclCommAbort(handle);
 }
 

@@ -12,27 +12,28 @@
 
 namespace dynamiccl::torch_backend {
 
-// Shared by the backend and by the works in flight; the last of them destroys it. Any thread may call it.
-// NCCL's failures throw c10::DistBackendError.
+// Shared by the backend and by the works in flight; the last user destroys it. Any thread may call it. NCCL's
+// failures throw c10::DistBackendError.
 class Communicator {
  public:
-  // A rank's place in a new communicator, and where its ranks meet.
+  // A rank's place in a new communicator, and the store keys through which its ranks meet.
   struct Meeting {
-    // For messages, for example "group 3".
+    // Name for messages, for example "group 3".
     std::string name;
-    // The store's keys that the ranks use begin with it. They are free again when the communicator exists.
+    // Prefix of the store's keys that the ranks use. The keys may be reused when the communicator exists.
     std::string key;
     int rank = 0;
     int size = 1;
-    // How long a rank waits for the others to come.
+    // How long a rank waits for the others to arrive.
     std::chrono::milliseconds timeout{0};
   };
-  // Collective over the ranks. Returns when all have joined; the error of a time-out names those that have
-  // not come.
+  // Collective over the ranks. Returns when all have joined; the error of a time-out names those that did not
+  // arrive.
   Communicator(c10d::Store& store, const Meeting& meeting);
-  // The ranks of `parent` that pass the same `color`, in its order. Collective over all ranks of the parent.
+  // Contains the ranks of `parent` that pass the same `color`, in the parent's order. Collective over all
+  // ranks of the parent.
   Communicator(Communicator& parent, int color);
-  // Waits for what was issued. If the last user is a function of WhenDone, another thread does the waiting,
+  // Waits for the issued calls. If the last user is a function of WhenDone, another thread waits instead,
   // because a stream's thread cannot wait for itself.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -49,7 +50,7 @@ class Communicator {
 
   // Ends calls in flight, on this rank and for peers that wait for it. The first reason is kept.
   void Abort(const std::string& reason);
-  // Why calls fail: the reason of an abort, or NCCL's own error. Empty while they do not fail.
+  // Why calls fail: the reason of an abort, or NCCL's own error. Empty as long as no call has failed.
   std::string Failure();
   // NCCL's text for a call that it refused.
   std::string Refusal(ncclResult_t result);
@@ -58,7 +59,7 @@ class Communicator {
   static void LeaveOut(Communicator& parent);
 
  private:
-  // Held while handle_ is used other than by calls, since an abort takes the handle away.
+  // Locked when handle_ is used other than by calls, because an abort may take the handle away.
   std::mutex mutex_;
   ncclComm_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that is cleaned when it has doubled, and a thread that sleeps until its earliest deadline.
+// Finished works are removed from the list when its size has doubled. A thread sleeps until the earliest
+// deadline.
 #include "zero_workloads/torch_backend/deadline_watch.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Entries beyond twice the unfinished works before the list is cleaned: each call then pays a constant share
-// of cleaning, however many are in flight. 256 entries of 16 bytes are a page.
+// Number of works that the list may hold beyond twice the unfinished ones before it is cleaned. Each call
+// then pays a constant share of the cleaning, however many are in flight. 256 entries of 16 bytes are a page.
 constexpr size_t kSpareWorks = 256;
 
 }  // namespace
@@ -53,7 +54,7 @@ void DeadlineWatch::Run() {
     } else {
       auto work = earliest->work.lock();
       works_.erase(earliest);
-      lock.unlock();  // an abort waits for what runs
+      lock.unlock();  // an abort waits for running functions, which may need the mutex
       if (work != nullptr) work->Expire();
       work.reset();
       lock.lock();

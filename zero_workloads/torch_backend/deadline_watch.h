@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aborts communicators whose calls are not done in time. Waiting callers cannot be relied on for that: a
-// program may wait for nothing, or only for a future.
+// Aborts communicators whose calls do not finish in time. This cannot be left to waiting callers: a program
+// may wait for nothing, or only for a future.
 #pragma once
 
 #include <condition_variable>
@@ -12,12 +12,12 @@
 
 namespace dynamiccl::torch_backend {
 
-// The deadlines of one backend's works, which owns the watch. Any thread may add works. The watch's own
-// thread starts with the first work that is not done at once, and sleeps until the next deadline.
+// Watches the deadlines of the works of one backend, which owns the watch. Any thread may add works. The
+// watch's own thread starts with the first work that is not done at once, and sleeps until the next deadline.
 class DeadlineWatch {
  public:
   ~DeadlineWatch();
-  // Watches the work without keeping it alive: whoever will complete the work does that.
+  // Watches the work without keeping it alive: the thread that will complete the work keeps it alive.
   void Add(const c10::intrusive_ptr<PendingWork>& work);
 
  private:
@@ -31,9 +31,9 @@ class DeadlineWatch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // In the order of issue.
+  // Works in the order of issue.
   std::vector<Watched> works_;
-  // At this many works, finished ones are removed from the list.
+  // When the list has this many works, finished ones are removed.
   size_t forget_at_ = 0;
   // The deadline that the thread sleeps for; an earlier one must wake it.
   std::chrono::steady_clock::time_point wakes_at_ = std::chrono::steady_clock::time_point::max();

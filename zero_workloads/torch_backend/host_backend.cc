@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life cycle, issuing and coalescing. The operations themselves are in collectives.cc, tensor_lists.cc and
-// point_to_point.cc.
+// Implements the life cycle, issuing and coalescing. The operations themselves are in collectives.cc,
+// tensor_lists.cc and point_to_point.cc.
 #include "zero_workloads/torch_backend/host_backend.h"
 
 #include <c10/util/Exception.h>
@@ -61,7 +61,8 @@ void HostBackend::abort() {
 }
 
 void HostBackend::shutdown() {
-  // Waiting may last as long as the time-out, and an abort must get at the pairs meanwhile.
+  // The mutex is not held while waiting: a wait may last as long as the time-out, and an abort needs access
+  // to the pairs meanwhile.
   std::vector<PairChannel*> pairs;  // they live as long as this object
   {
     const std::lock_guard lock(mutex_);

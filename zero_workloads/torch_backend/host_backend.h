@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend "dynamiccl" of torch.distributed: each operation as plain NCCL calls on host memory. It is a
-// client of NCCL's C API like any other, so a library loaded at that border sees PyTorch's own traffic.
+// The backend "dynamiccl" of torch.distributed: each operation as plain NCCL calls on host memory. It uses
+// NCCL's C API like any other program, so an interposed library sees PyTorch's own traffic.
 //
-// A group has one communicator. Its calls run one after another in the order of issue, beside the caller;
-// calls that are done when NCCL returns are complete at once. Send and receive outside a coalescing block use
-// a communicator for each pair of ranks, as in PyTorch's NCCL backend, so that a message nobody receives yet
-// delays nothing but its pair.
+// A group has one communicator. Its calls run asynchronously, one after another in the order of issue; calls
+// that are done when NCCL returns are complete at once. Send and receive outside a coalescing block use a
+// communicator for each pair of ranks, as in PyTorch's NCCL backend. A message that its peer does not receive
+// yet then delays only this pair.
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@ namespace dynamiccl::torch_backend {
 
 // One process group of one rank; torch owns it. Any thread may call it, but all ranks must issue the same
 // collectives in the same order. Arguments that NCCL cannot handle throw ValueError or TypeError before
-// anything is issued; failures of NCCL throw c10::DistBackendError, from the call or from its work.
+// anything is issued. Failures of NCCL throw c10::DistBackendError, from the call or from its work.
 //
-// It has many methods because c10d::Backend has: each operation of torch.distributed is one virtual function.
-// They are implemented in three files by kind.
+// The class has many methods because c10d::Backend does: each operation of torch.distributed is a virtual
+// function. Three files implement them by kind.
 class HostBackend final : public c10d::Backend {
  public:
   // This rank's place in the group.
@@ -48,14 +48,14 @@ class HostBackend final : public c10d::Backend {
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
   void setTimeout(std::chrono::milliseconds timeout) override { options_->timeout = timeout; }
-  // Nothing to agree on: the number starts at 0 on every rank.
+  // The number starts at 0 on every rank, so the ranks need not agree on it.
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
   // COMM_ERROR once the communicator was aborted or NCCL reports an error.
   c10d::ErrorType getError() override;
   // Ends all calls in flight, on this rank and its peers. The group cannot be used afterwards.
   void abort() override;
-  // Waits for everything that was issued.
+  // Waits for all issued calls.
   void shutdown() override;
   // Collective over this group. Returns null on ranks that are not in `ranks`, which must be ascending.
   c10::intrusive_ptr<Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
@@ -112,11 +112,11 @@ class HostBackend final : public c10d::Backend {
 
   // Issues `calls` on the group's communicator, as one NCCL group if there are several.
   WorkHandle Issue(Call call, bool several, const NcclCalls& calls);
-  // The same on any communicator. Returns null inside a coalescing block.
+  // Issues `calls` on the given communicator. Returns null inside a coalescing block.
   WorkHandle IssueOn(const std::shared_ptr<Communicator>& communicator, Call call, bool several,
                      const NcclCalls& calls);
   static ncclResult_t IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls);
-  // A work with the next sequence number.
+  // Creates a work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
   // Sends inputs[r] to rank r, and receives outputs[r] from it.
   WorkHandle Exchange(Call call, const Tensors& outputs, const Tensors& inputs);
@@ -130,10 +130,10 @@ class HostBackend final : public c10d::Backend {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const c10::intrusive_ptr<Options> options_;
-  // Keeps NCCL calls and their works in one order. Not held while a call waits for peers, except by
+  // Keeps NCCL calls and their works in the same order. Not held while a call waits for peers, except by
   // shutdown().
   std::mutex mutex_;
-  // Shared with the works in flight.
+  // The group's communicator, shared with the works in flight.
   std::shared_ptr<Communicator> communicator_;
   // Channels by peer rank, made at the first message.
   std::map<int, std::unique_ptr<PairChannel>> pairs_;

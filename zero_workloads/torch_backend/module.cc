@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python module dynamiccl_torch._backend, which makes a HostBackend for torch.distributed.
+// The Python module dynamiccl_torch._backend, which creates a HostBackend for torch.distributed.
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -17,7 +17,7 @@ c10::intrusive_ptr<HostBackend> Create(const c10::intrusive_ptr<c10d::Store>& st
       store, HostBackend::Membership{rank, size, group_name, global_ranks, timeout});
 }
 
-// Raises hostccl's own time-out, for communicators that are made from now on, to at least `timeout`.
+// Raises hostccl's own time-out to at least `timeout`, for communicators that are created after the call.
 void RaiseTimeout(std::chrono::milliseconds timeout) {
   hostcclRaiseTimeout(timeout.count());
 }

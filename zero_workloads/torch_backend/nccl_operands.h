@@ -13,7 +13,7 @@
 
 namespace dynamiccl::torch_backend {
 
-// A tensor's memory as an NCCL call takes it; valid as long as the tensor.
+// A tensor's memory in the form of an NCCL call's arguments; valid as long as the tensor.
 struct NcclElements {
   void* data = nullptr;
   size_t count = 0;
@@ -22,7 +22,7 @@ struct NcclElements {
 
 // The type's name in Python, for example "float32".
 std::string TypeName(const at::Tensor& tensor);
-// For calls that only move data: a type that NCCL lacks travels as bytes.
+// For calls that only move data: a type that NCCL lacks is sent as bytes.
 NcclElements MovedElements(const at::Tensor& tensor);
 // For calls that compute: ValueError for a type that NCCL lacks. bool is a byte of 0 or 1, on which SUM and
 // MAX mean "or", PRODUCT and MIN mean "and". `operation` is for messages.
@@ -48,14 +48,14 @@ class ReduceOperator {
   bool made_ = false;
 };
 
-// ValueError unless the tensor is CPU memory without gaps, which NCCL moves as it lies. It suffices for calls
-// whose result has the shape of the input; strides must be equal on all ranks.
+// Throws ValueError unless the tensor is CPU memory without gaps, which NCCL can move in its present layout.
+// This suffices for calls whose result has the shape of the input; strides must be equal on all ranks.
 void CheckDense(const char* operation, const at::Tensor& tensor);
-// ValueError unless the tensor is also row-major: for calls that cut or join tensors.
+// Throws ValueError unless the tensor is also row-major: for calls that split or join tensors.
 void CheckContiguous(const char* operation, const at::Tensor& tensor);
-// The same for each tensor, and TypeError unless all have the type of `like`.
+// The same for each tensor. Throws TypeError unless all have the type of `like`.
 void CheckContiguous(const char* operation, const std::vector<at::Tensor>& tensors, const at::Tensor& like);
-// The list forms of torch.distributed take one tensor a process; ValueError for another number.
+// The list forms of torch.distributed take one tensor for each process; another number throws ValueError.
 const at::Tensor& OnlyTensor(const char* operation, const std::vector<at::Tensor>& tensors);
 
 }  // namespace dynamiccl::torch_backend

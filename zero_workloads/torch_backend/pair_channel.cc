@@ -14,7 +14,7 @@ PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Me
 }
 
 PairChannel::~PairChannel() {
-  // A busy queue waits for a peer, perhaps for ever; its thread ends with the process.
+  // If the queue is busy, it waits for a peer that may never arrive. Its thread then ends with the process.
   if (hostcclStreamQuery(queue_) == ncclSuccess) hostcclStreamDestroy(queue_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks of a group, over a communicator of their own. It is created when both have
-// reached their first message, while their programs go on.
+// Messages between two ranks of a group, over a communicator of their own. The communicator is created in the
+// background, when both ranks have reached their first message.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,23 @@
 
 namespace dynamiccl::torch_backend {
 
-// One pair's channel, owned by HostBackend, which serialises the calls. Until both ranks have met, messages
-// wait on the channel's own thread.
+// The channel of one pair, owned by HostBackend, which serialises the calls. Until the two ranks have met,
+// messages wait on the channel's own thread.
 class PairChannel {
  public:
   using Issue = std::function<void(const std::shared_ptr<Communicator>& communicator)>;
 
-  // The two ranks meet in the store as ranks 0 and 1. The store serves the channel's thread alone: a thread
-  // that waits for a key blocks all other users of the same connection.
+  // The two ranks meet in the store as ranks 0 and 1. The store must be used by the channel's thread alone: a
+  // thread that waits for a key blocks all other users of the same connection.
   PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Meeting meeting);
-  // Waits for messages under way, but not for a peer that never came.
+  // Waits for messages in progress, but not for a peer that never arrived.
   ~PairChannel();
 
   // The communicator if a message can be issued at once; null before both ranks have met, or while earlier
   // messages wait.
   std::shared_ptr<Communicator> Ready();
-  // Issues a message later, on the channel's own thread and in order; `work` fails if the issuing does.
+  // Issues a message later, on the channel's own thread and in order. If issuing fails, `work` ends with the
+  // error.
   void Defer(c10::intrusive_ptr<PendingWork> work, Issue issue);
   // Aborts the communicator, if it exists.
   void Abort(const std::string& reason);
@@ -43,7 +44,7 @@ class PairChannel {
     std::mutex mutex;
     std::shared_ptr<Communicator> communicator;
 
-    // Blocks until the peer has come, and returns the pair's communicator.
+    // Blocks until the peer has arrived, and returns the pair's communicator.
     std::shared_ptr<Communicator> Meet();
   };
   // A message that waits on the channel's thread.

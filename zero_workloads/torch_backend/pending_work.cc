@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of a work: constructed, perhaps deferred, launched, ended. Completion comes from the stream's
-// thread; an ending by deadline or abort comes from another thread, and the first ending wins.
+// States of a work: constructed, perhaps deferred, launched, ended. The stream's thread completes it; a
+// deadline or an abort may end it from another thread. The first ending counts.
 #include "zero_workloads/torch_backend/pending_work.h"
 
 #include <ATen/core/ivalue.h>
@@ -52,9 +52,10 @@ void PendingWork::Launch(std::shared_ptr<Communicator> communicator) {
     Complete();
     return;
   }
-  // The stream's thread completes the work even if everyone else has released it by then.
+  // The stream's thread holds a reference, so that it can complete the work even if all other owners have
+  // released it.
   on.WhenDone([self = c10::intrusive_ptr<PendingWork>::reclaim_copy(this)] { self->Complete(); });
-  if (deferred_) return;  // somebody may be waiting already
+  if (deferred_) return;  // a thread may already be waiting
   hostcclEventCreate(&done_);
   hostcclEventRecord(done_, on.stream());
 }
@@ -80,7 +81,8 @@ void PendingWork::End(std::exception_ptr error) {
   SettleFuture();
 }
 
-// Callbacks may wait for other calls of the group, which the calling thread has to complete.
+// The future is completed on another thread, because its callbacks may wait for other calls of the group that
+// the calling thread has to complete.
 void PendingWork::SettleFuture() {
   {
     const std::lock_guard lock(mutex_);
@@ -106,7 +108,7 @@ c10::intrusive_ptr<c10::ivalue::Future> PendingWork::getFuture() {
     future_ = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
     settled = settled_;
   }
-  if (settled) CompleteFuture();  // nobody has added a callback yet
+  if (settled) CompleteFuture();  // no callback has been added yet
   return future_;
 }
 
@@ -123,14 +125,15 @@ bool PendingWork::wait(std::chrono::milliseconds timeout) {
     hostcclEventSynchronize(done_);  // spins for a while before it sleeps
   }
   WaitForFuture();
-  // wait_tensor() does it for functional collectives. Other works are registered in this mode only.
+  // wait_tensor() unregisters the works of functional collectives. Other works are registered only in this
+  // mode.
   if (c10d::allow_inflight_collective_as_graph_input())
     c10d::unregister_work(c10::intrusive_ptr<PendingWork>::reclaim_copy(this));
   Rethrow();
   return true;
 }
 
-// Returns before the callbacks do: the future wakes those who wait for it first.
+// Returns before the callbacks have run: the future first wakes the threads that wait for it.
 void PendingWork::WaitForFuture() {
   c10::intrusive_ptr<c10::ivalue::Future> future;
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An issued call: what torch.distributed returns as Work.
+// An issued call, which torch.distributed returns as Work.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace dynamiccl::torch_backend {
 
 // Describes a call, for messages and for the profiler.
 struct CallText {
-  // The name in torch.distributed.
+  // The operation's name in torch.distributed.
   const char* operation = "";
   c10d::OpType type = c10d::OpType::UNKNOWN;
   uint64_t sequence = 0;
@@ -25,12 +25,12 @@ struct CallText {
   std::string elements;
 };
 
-// A call in flight. The caller, the stream's thread and possibly a watch share it; any thread may wait for
-// it. It ends once, with success or with an exception that wait() throws.
+// A call in flight. The caller, the stream's thread and possibly a DeadlineWatch share it; any thread may
+// wait for it. It ends once, with success or with an exception that wait() throws.
 class PendingWork final : public c10d::Work {
  public:
-  // `outputs` are the call's result; `inputs` and `kept` stay alive until it is done. `after` runs when NCCL
-  // is done, and copies into the caller's tensors.
+  // `outputs` are the call's result; `inputs` and `kept` stay alive until the call is done. `after` runs when
+  // NCCL is done, and copies into the caller's tensors.
   struct Content {
     std::vector<at::Tensor> inputs, outputs, kept;
     std::function<void()> after;
@@ -41,21 +41,23 @@ class PendingWork final : public c10d::Work {
 
   // Adds another call to the same work (coalescing). Only before Launch.
   void Add(Content content);
-  // Call it before the caller gets the work, if Launch or Fail will follow on another thread.
+  // Call it before the caller receives the work, if another thread will call Launch or Fail later.
   void Defer() { deferred_ = true; }
-  // Everything was issued to the communicator's stream: from now on the work completes by itself.
+  // Call it when everything was issued to the communicator's stream: the work then completes by itself.
   void Launch(std::shared_ptr<Communicator> communicator);
   // Ends the work without success. Only the first ending counts.
   void Fail(std::exception_ptr error) { End(std::move(error)); }
 
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
-  // The deadline has passed: aborts the communicator, or ends the work alone if nothing was issued yet.
+  // Call it when the deadline has passed: aborts the communicator, or ends only this work if nothing was
+  // issued yet.
   void Expire();
   // "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
   std::string Describe() const;
 
-  // With a time-out: throws when it is over, and the work goes on. Without: the group's time-out bounds the
-  // wait. A future that was asked for is complete afterwards, though its callbacks may still run.
+  // With a time-out, throws when the time is over while the call goes on. Without one, the group's time-out
+  // bounds the wait. If the future was requested, it is complete afterwards, though its callbacks may still
+  // run.
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void synchronize() override { wait(); }
   void abort() override;
@@ -69,7 +71,7 @@ class PendingWork final : public c10d::Work {
   // Runs on the stream's thread when NCCL is done, or at once.
   void Complete();
   void End(std::exception_ptr error);
-  // Completes the future on a thread of its own, if one was asked for.
+  // Completes the future on a thread of its own, if the future was requested.
   void SettleFuture();
   // Completes the future and runs its callbacks on the calling thread.
   void CompleteFuture();

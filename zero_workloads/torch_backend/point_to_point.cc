@@ -11,7 +11,8 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// A message's own deadline comes first, since its error names the message.
+// Extra time for the two ranks to meet. A message's own deadline should pass first, because its error names
+// the message.
 constexpr std::chrono::seconds kMeetingGrace{10};
 
 const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tensor>& tensors, int tag) {
@@ -24,7 +25,7 @@ const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tens
 
 }  // namespace
 
-// `calls` makes the NCCL call from the peer's rank in the communicator that carries the message.
+// `calls` makes the NCCL call for the peer's rank in the communicator that carries the message.
 HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                                              const std::function<NcclCalls(int peer)>& calls) {
   CheckRank(call.operation, "rank", peer);

@@ -18,8 +18,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// The only list, with one contiguous tensor for each of `size` ranks, all of the type of `like`. Throws
-// otherwise.
+// Returns the only list, which must have one contiguous tensor of the type of `like` for each of `size`
+// ranks. Throws otherwise.
 const Tensors& ForEachRank(const char* operation, const std::vector<Tensors>& lists, int size,
                            const at::Tensor& like) {
   TORCH_CHECK_VALUE(lists.size() == 1, operation, ": takes one list a process, got ", lists.size());
@@ -43,7 +43,8 @@ at::Tensor FlatFor(const Tensors& tensors) {
   return at::empty({static_cast<int64_t>(tensors.size()) * tensors[0].numel()}, tensors[0].options());
 }
 
-// Copies the flat tensor's parts to the tensors. Plain copies: the stream's thread must not involve autograd.
+// Copies the parts of the flat tensor to the tensors. It uses plain copies, because the stream's thread must
+// not use autograd.
 void CopyOut(const at::Tensor& flat, const Tensors& tensors) {
   const auto* from = static_cast<const std::byte*>(flat.const_data_ptr());
   for (const at::Tensor& tensor : tensors) {
@@ -60,7 +61,7 @@ void CopyIn(const Tensors& tensors, const at::Tensor& flat) {
   }
 }
 
-// Runs `call` for every rank of a group until one is refused.
+// Runs `call` for every rank, until NCCL refuses one.
 template <typename CallForRank>
 ncclResult_t ForRanks(int size, CallForRank call) {
   ncclResult_t result = ncclSuccess;
@@ -78,7 +79,7 @@ ncclResult_t Receive(const at::Tensor& tensor, int peer, ncclComm_t communicator
   return ncclRecv(elements.data, elements.count, elements.type, peer, communicator, stream);
 }
 
-// The rows of `tensor` for each rank, as `splits` says, or equal parts without splits.
+// Splits the rows of `tensor` among the ranks as `splits` says, or into equal parts without splits.
 Tensors PartsOf(const char* operation, const at::Tensor& tensor, std::vector<int64_t> splits, int size) {
   CheckContiguous(operation, tensor);
   TORCH_CHECK_VALUE(tensor.dim() > 0, operation, ": a tensor without dimensions cannot be cut");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bucket goes through: open (OpenAt), filled by one or more units (Add), sent (Send), settled (Settle).
-// Settling happens late, when the buffer is needed again or the pass ends, so that the reduction overlaps
-// with the backward pass.
+// A bucket is opened (OpenAt), filled by one or more units (Add), sent (Send) and settled (Settle). Settling
+// happens late, when the buffer is needed again or the pass ends, so that the reduction overlaps with the
+// backward pass.
 #include "zero_workloads/zero/bucket_reducer.h"
 
 #include <ATen/ops/empty.h>
@@ -17,8 +17,8 @@ namespace {
 // The label of all sums for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
-// Arena elements of the largest bucket: that of the largest unit, or the asked size for one rank, rounded up
-// to kShardAlignment.
+// Arena elements of the largest bucket: that of the largest unit, or the configured size for one rank,
+// rounded up to kShardAlignment.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
   if (settings.by_unit) {
     int64_t largest = 0;
@@ -118,7 +118,7 @@ void BucketReducer::KeepSums(const Bucket& bucket) {
 }
 
 void BucketReducer::Finish() {
-  // The older bucket first.
+  // Settles both buckets, the older one first.
   Settle(&buckets_[current_]);
   Settle(&buckets_[1 - current_]);
   AwaitReplicas();

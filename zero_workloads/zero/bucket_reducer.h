@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums gradients over the ranks in buckets of constant size, the C_B of the ZeRO paper (Rajbhandari et al.
-// 2020, section 6.2): memory for fused calls does not grow with the model.
+// 2020, section 6.2): the memory for fused calls does not grow with the model.
 //
 // A bucket is a slice [begin, end) of the arena (partition.h). It holds the gradients of that slice of every
 // rank's arena, one rank after another, which is the layout that ReduceScatter expects. Two buffers
@@ -28,19 +28,19 @@ enum class ReduceKind {
   kReduceScatter,
 };
 
-// Equal on all ranks, since all must make the same calls.
+// The settings are equal on all ranks, since all must make the same calls.
 struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
-  // A bucket is one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
+  // A bucket holds one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
   bool by_unit = false;
   // False: the reducer waits for each bucket before it returns.
   bool overlap = true;
   // For tests: a bucket that was sent and read holds NaN until it is filled again.
   bool poison = false;
-  // Hybrid sharding: the ranks that hold the same shard. The sums of a bucket are summed over them once they
-  // have arrived, while later buckets are filled. Null: there are no replicas.
+  // Hybrid sharding: the ranks that hold the same shard. When the sums of a bucket have arrived, they are
+  // summed over these ranks while later buckets are filled. Null: there are no replicas.
   ProcessGroup* replicas = nullptr;
 };
 
@@ -57,7 +57,7 @@ class BucketReducer {
   // Copies the unit's gradients into buckets and sends each bucket that is full. Units must come in arena
   // order, each once a pass.
   void Add(int unit, const FlatParameters& parameters);
-  // Waits until all sums of this pass have arrived. Either every unit was added before, or none.
+  // Waits until all sums of this pass have arrived. Call it after all units were added, or none.
   void Finish();
 
   // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all
@@ -74,9 +74,10 @@ class BucketReducer {
     PendingCollective pending;
   };
 
-  // Begins a new bucket if one starts at this arena position of the unit; otherwise the present one goes on.
+  // Begins a new bucket if one starts at this arena position of the unit; otherwise the present bucket
+  // continues.
   void OpenAt(int64_t position, const UnitPartition& unit);
-  // Starts the reduction of the present bucket and turns to the other buffer.
+  // Starts the reduction of the present bucket and switches to the other buffer.
   void Send();
   // Waits for the bucket's reduction, if one is pending, and moves its sums to `gradients_`.
   void Settle(Bucket* bucket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces a model's hooks by observation. The watch reports which units each operation reads; the engine
-// turns this into BeforeForward, AfterForward and BeforeBackward calls on ZeroEngine.
+// translates this into BeforeForward, AfterForward and BeforeBackward calls on ZeroEngine.
 #include "zero_workloads/zero/engine.h"
 
 #include <torch/nn/module.h>
@@ -20,7 +20,7 @@ using torch::nn::Module;
 // The label of the broadcasts for the trace: they belong to no phase of a step.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_OTHER};
 
-// A container has no forward() of its own to speak of, so its children are the units.
+// A container only calls its children, so the children are the units.
 bool IsContainer(Module& module) {
   return module.as<torch::nn::SequentialImpl>() != nullptr ||
          module.as<torch::nn::ModuleListImpl>() != nullptr;
@@ -54,7 +54,7 @@ void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGro
   const c10::NoGradGuard no_gradients;
   for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
     for (const at::Tensor& tensor : tensors) {
-      // NCCL has no type for some buffers (bool, int16), so all tensors travel as bytes.
+      // NCCL has no type for some buffers (bool, int16), so all tensors are sent as bytes.
       at::Tensor bytes = tensor.contiguous();
       const at::Tensor flat = bytes.flatten().view(at::kByte);
       for (ProcessGroup* const over : {group, replicas}) {
@@ -68,12 +68,12 @@ void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGro
 std::vector<ModelUnit> Engine::Divide(Module& module) {
   std::vector<std::pair<std::string, Module*>> modules;
   ListUnits(module, "", &modules);
-  // The module itself comes last and takes the parameters that belong to no unit yet.
+  // The module itself comes last and gets the parameters that belong to no unit yet.
   modules.emplace_back("", &module);
   std::vector<ModelUnit> units;
   std::set<const c10::TensorImpl*> seen;
   for (const auto& [name, owner] : modules) {
-    // The first unit counts as the root: it stays in memory from the forward to the backward pass.
+    // The first unit is treated as the root: it stays in memory from the forward to the backward pass.
     ModelUnit unit{name, {}, units.empty()};
     for (const auto& item : owner->named_parameters()) {
       // Tied parameters belong to the unit that names them first.

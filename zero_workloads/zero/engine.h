@@ -34,15 +34,15 @@ namespace dynamiccl::zero {
 class Engine {
  public:
   // All ranks construct one together: parameters and buffers receive the values of rank 0 of the first
-  // replica. The module's tensors stay the same tensors, but their memory belongs to the engine and has the
-  // type `settings.type`. Buffers are not kept equal afterwards. Module and group outlive the engine. In
+  // replica. The module's tensor objects stay the same, but their memory belongs to the engine and has the
+  // type `settings.type`. Buffers are not kept equal afterwards. Module and group must outlive the engine. In
   // stage 3 parameters may be read inside Forward and Backward only. A module without trainable parameters
   // throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
 
   // Runs a forward pass and returns its result. Under c10::NoGradGuard no backward pass may follow.
   at::Tensor Forward(const std::function<at::Tensor()>& pass);
-  // As ZeroEngine::Backward. A parameter that the pass did not use counts with a gradient of zero.
+  // Works like ZeroEngine::Backward. A parameter that the pass did not use counts with a gradient of zero.
   void Backward(const at::Tensor& loss);
   StepOutcome Step(const at::Tensor& loss, double learning_rate) {
     return engine_->Step(loss, learning_rate);
@@ -56,9 +56,9 @@ class Engine {
   std::vector<ModelUnit> Divide(torch::nn::Module& module);
   // Broadcasts parameters and buffers from rank 0, first over the group, then over the replicas.
   void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group, ProcessGroup* replicas);
-  // Called by the watch when an operation is about to read parameters of `units`.
+  // The watch calls it when an operation is about to read parameters of `units`.
   void Read(const std::vector<int>& units);
-  // Frees the units read so far, except `units`: the forward pass has moved on to these.
+  // Frees the units read so far, except `units`, which the forward pass now uses.
   void GiveUpAllBut(const std::vector<int>& units);
 
   // Handles of the module's parameters. Slots point to them, so their addresses must not change.

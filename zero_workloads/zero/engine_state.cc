@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ZeroEngine that checkpoints use: which elements this rank holds, and the values beside the
-// tensors.
+// The part of ZeroEngine that checkpoints use: which elements this rank holds, and the single values.
 #include "zero_workloads/models/engine_state.h"
 
 #include "zero_workloads/zero/zero_engine.h"
@@ -20,7 +19,7 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
       const auto [shard_elements, arena_offset] = partition_->unit(unit);
       const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
       const int64_t shard = arena * shard_elements;
-      // The shift from the unit's flat index to the index in the state tensor.
+      // Offset from the unit's flat index to the index in the state tensor.
       const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
       parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
         ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,
@@ -43,8 +42,8 @@ StateValues ZeroEngine::Values() const {
 
 void ZeroEngine::StateReplaced(const StateValues& values) {
   if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
-  // A checkpoint of a run without loss scaling has no scale. A run that starts to scale then keeps its own
-  // settings.
+  // A checkpoint of a run without loss scaling has no scale. A run that starts to use scaling then keeps its
+  // own settings.
   if (loss_scale_.enabled() && values.contains("loss_scale.value")) {
     loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
                          std::stoll(values.at("loss_scale.clean_steps")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layout and gradients of one unit. The layers' tensors are detached views of the flat tensor, each a leaf of
-// autograd with a gradient of its own; CopyGradients brings these together when a bucket needs them.
+// autograd with a gradient of its own. CopyGradients collects these gradients when a bucket needs them.
 #include "zero_workloads/zero/flat_parameters.h"
 
 #include <ATen/ops/zeros.h>

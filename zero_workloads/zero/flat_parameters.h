@@ -17,7 +17,7 @@ namespace dynamiccl::zero {
 // starts at a multiple of kParameterAlignment, and the gaps are padding that holds zeros.
 class FlatParameters {
  public:
-  // Computes where the unit's parameters lie. Memory comes with Bind.
+  // Computes the places of the unit's parameters. Bind allocates the memory.
   explicit FlatParameters(ModelUnit unit);
 
   // The flat length without padding at the end.
@@ -26,12 +26,12 @@ class FlatParameters {
   const ModelUnit& unit() const { return unit_; }
 
   // Allocates `padded_elements` zeros and makes the layers' tensors views of their places. A tensor that
-  // exists already stays the same tensor, with other memory.
+  // already exists stays the same object, with other memory.
   void Bind(int64_t padded_elements, const at::TensorOptions& options);
   // Arranges that `ready` is called on the thread of the backward pass as soon as every parameter of the unit
   // has its gradient of this pass. Call it once, after Bind.
   void OnGradientsReady(std::function<void()> ready);
-  // Starts a new pass: gradients that the earlier pass did not produce are no longer waited for.
+  // Starts a new pass. Gradients that the earlier pass did not produce are no longer expected.
   void StartPass() { gradients_ready_ = 0; }
 
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.
@@ -41,20 +41,20 @@ class FlatParameters {
   void KeepGradientsIn(const at::Tensor& home) { gradient_home_ = home; }
   // M_D: AccumulateGradients adds up in `sums`, which has elements() elements, and allocates nothing.
   void SumGradientsIn(const at::Tensor& sums) { sums_home_ = sums; }
-  // Adds the pass's gradients to the unit's own sums, of `type`, and drops them. CopyGradients reads the sums
-  // from then on.
+  // Adds the pass's gradients to the unit's own sums, which have `type`, and drops them. CopyGradients then
+  // reads the sums.
   void AccumulateGradients(at::ScalarType type);
   // Copies the gradients of flat elements [begin, begin + output.numel()) to `output`, converted to its type.
   // Padding and missing gradients become zeros.
   void CopyGradients(int64_t begin, const at::Tensor& output) const;
-  // Frees the gradients and their sums; memory of the pool stays.
+  // Frees the gradients and their sums. Memory in the pool stays allocated.
   void DropGradients();
 
   // Calls visit(parameter, begin, end) for each parameter with elements in flat range [begin, end). The range
   // that visit gets is relative to the parameter.
   void ForEachParameter(int64_t begin, int64_t end,
                         const std::function<void(size_t parameter, int64_t begin, int64_t end)>& visit) const;
-  // Where the parameter starts in the flat tensor.
+  // Offset of the parameter in the flat tensor.
   int64_t offset(size_t parameter) const { return offsets_[parameter]; }
 
  private:
@@ -69,7 +69,7 @@ class FlatParameters {
   at::Tensor gradient_sums_;
   // [elements()]; undefined: each pass allocates its own memory.
   at::Tensor gradient_home_, sums_home_;
-  // Parameters that have their gradient of this pass.
+  // Number of parameters that have their gradient of this pass.
   size_t gradients_ready_ = 0;
 };
 

@@ -18,8 +18,8 @@ struct Transition {
   ParameterState to;
 };
 
-// Every transition that a correct pass makes. Anything else is an error of the engine or of the module's
-// order.
+// Every transition that a correct pass makes. Any other one is an error of the engine or of the order in
+// which the module calls it.
 constexpr Transition kLegal[] = {
     {kPartitioned, kGathering},      // before forward, and again before backward
     {kGathering, kInUse},            // the gather is done

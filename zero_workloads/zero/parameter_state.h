@@ -5,15 +5,15 @@
 
 namespace dynamiccl::zero {
 
-// The states tell how much of a unit's parameters is in this rank's memory, and why.
+// A state says how much of a unit's parameters is in this rank's memory, and why.
 enum class ParameterState {
-  // Only the shards exist.
+  // This rank has only its shard in memory.
   kPartitioned,
   // Memory is allocated, and the gather is under way.
   kGathering,
   // A forward or backward pass computes with the full parameters.
   kInUse,
-  // The backward pass is done with them, and the gradients wait for their bucket.
+  // The backward pass no longer needs the parameters, and the gradients wait for their bucket.
   kGradientReady,
   // The shards hold the values after the optimizer step.
   kUpdated,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One unit for each parameter: the indices of units translate through a prefix sum over the units'
+// Each parameter is one unit: indices of units are translated through a prefix sum over the units'
 // parameters.
 #include "zero_workloads/zero/parameter_units.h"
 

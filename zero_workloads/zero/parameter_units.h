@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model in which every parameter is a unit of its own: one collective for each parameter, as a ZeRO without
-// fused buffers would have it. Runs use it to measure what fusing gains.
+// A model in which every parameter is a unit of its own, with one collective for each parameter, like a ZeRO
+// without fused buffers. Runs use it to measure the gain of fusing.
 #pragma once
 
 #include <vector>
@@ -13,17 +13,17 @@ namespace dynamiccl::zero {
 std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units);
 
 // Translates the events of a model with `units` for an engine that was built over UnitPerParameter(units). It
-// lives beside the model's hooks and runs on the thread of the forward pass.
+// must live as long as the model uses it, and runs on the thread of the forward pass.
 class ParameterUnitHooks final : public UnitHooks {
  public:
-  // `engine` outlives the object.
+  // `engine` must outlive the object.
   ParameterUnitHooks(const std::vector<ModelUnit>& units, UnitHooks* engine);
 
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
 
  private:
-  // By unit, the engine's unit of its first parameter; one more entry marks the end.
+  // For each unit of the model, the engine's unit of its first parameter; one more entry marks the end.
   std::vector<int> first_;
   UnitHooks* engine_;
 };

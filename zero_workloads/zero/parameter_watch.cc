@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher calls WatchedOperation for every operation on a thread that has the key included. The lookup
-// by storage costs a shared lock and a hash lookup for each tensor argument.
+// The dispatcher calls WatchedOperation for every operation on a thread on which the key is included. The
+// lookup by storage costs a shared lock and a hash lookup for each tensor argument.
 #include "zero_workloads/zero/parameter_watch.h"
 
 #include <ATen/core/stack.h>
@@ -25,7 +25,7 @@ struct Watched {
 };
 
 // Watched storages of all watches in the process. They are global because a backward pass may run on a thread
-// that knows nothing of the watches.
+// that has no access to the watches.
 struct Storages {
   std::shared_mutex mutex;
   std::unordered_map<const c10::StorageImpl*, Watched> watched;
@@ -36,7 +36,7 @@ Storages& AllStorages() {
   return storages;
 }
 
-// Collects what one operation reads, by watch, and then reports it.
+// Collects the parameters that one operation reads, by watch, and then reports them.
 class Found {
  public:
   void Look(const at::Tensor& tensor) {
@@ -70,8 +70,8 @@ class Found {
   std::map<const ParameterWatch::Read*, std::vector<int>> units_;
 };
 
-// Reports the tensors among the operation's arguments, then runs the operation. The key is excluded
-// meanwhile, so that operations inside it are not seen.
+// Reports the watched tensors among the operation's arguments, then runs the operation. The key is excluded
+// meanwhile, so that nested operations are not reported.
 void WatchedOperation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
   Found found;

@@ -19,17 +19,18 @@ namespace dynamiccl::zero {
 class ParameterWatch {
  public:
   // Receives the units, each once, whose parameters one operation is about to read. It is called on the
-  // operation's thread, and operations inside it are not watched. An exception from it leaves the operation.
+  // operation's thread, and nested operations are not watched. An exception from it is thrown by the
+  // operation.
   using Read = std::function<void(const std::vector<int>& units)>;
   explicit ParameterWatch(Read read) : read_(std::move(read)) {}
   ~ParameterWatch();
   ParameterWatch(const ParameterWatch&) = delete;
   ParameterWatch& operator=(const ParameterWatch&) = delete;
 
-  // Makes everything that shares memory with `flat` count as the unit.
+  // Makes everything that shares memory with `flat` count as part of the unit.
   void Add(const at::Tensor& flat, int unit);
 
-  // Runs `body` with the operations of this thread watched. Threads on which LibTorch runs backward passes
+  // Runs `body` and watches the operations of this thread. Threads on which LibTorch runs backward passes
   // inherit the watching.
   void Run(const std::function<void()>& body) const;
 

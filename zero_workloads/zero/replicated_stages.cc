@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 0 to 2 differ in when ReduceGradients is called and in how new parameters come back: a local copy
-// from all arenas in stage 0, one AllGather a unit in stages 1 and 2.
+// Stages 0 to 2 differ in when ReduceGradients is called and in how ranks get the new parameters: by a local
+// copy from all arenas in stage 0, by one AllGather for each unit in stages 1 and 2.
 #include "zero_workloads/zero/replicated_stages.h"
 
 namespace dynamiccl::zero {

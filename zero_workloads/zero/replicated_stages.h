@@ -36,7 +36,7 @@ class Stage1 : public ZeroEngine {
   void PublishParameters() override;
 
  private:
-  // By unit, the gather of the latest step until BeforeForward has awaited it.
+  // For each unit, the gather of the latest step, until BeforeForward has waited for it.
   std::vector<PendingCollective> gathers_;
 };
 

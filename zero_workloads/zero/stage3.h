@@ -25,7 +25,7 @@ class Stage3 final : public ZeroEngine {
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
   void BeforeBackward(int unit) override;
-  // The unit's full parameters are in memory and may be read.
+  // Whether the unit's full parameters are in memory and may be read.
   bool IsInUse(int unit) const override {
     return life_[static_cast<size_t>(unit)].life.Is(ParameterState::kInUse);
   }
@@ -41,17 +41,17 @@ class Stage3 final : public ZeroEngine {
   struct Unit {
     ParameterLife life;
     PendingCollective gather;
-    // The group of `gather`.
+    // The group over which `gather` runs.
     ProcessGroup* gathers_over = nullptr;
     // This rank's part of the second copy, [flat elements / n]; undefined before the first forward pass.
     at::Tensor secondary;
-    // The part holds the values of this step.
+    // Whether the part holds the values of this step.
     bool secondary_is_new = false;
   };
 
   bool IsRoot(int unit) const { return parameters(unit).unit().is_root; }
-  // Allocates the unit's memory and starts the gather, unless one is under way already. `phase` labels the
-  // call, and decides whether the secondary copy may serve.
+  // Allocates the unit's memory and starts the gather, unless one is already in progress. `phase` labels the
+  // call and decides whether the secondary copy may be used.
   void Gather(int unit, dynamicclPhase_t phase);
   // Waits for the unit's gather and marks the unit as in use.
   void StartUse(int unit);
@@ -62,7 +62,7 @@ class Stage3 final : public ZeroEngine {
   // Releases the unit's full parameters; the shard stays.
   void Free(int unit);
 
-  // One entry for each unit.
+  // State of each unit.
   std::vector<Unit> life_;
 };
 

@@ -38,7 +38,7 @@ void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vect
       parts.push_back(arenas.select(0, static_cast<int64_t>(arena)).narrow(0, begin, length));
     }
   }
-  // Every rank of the tensor group returns here or none, since their arenas are laid out alike.
+  // All ranks of the tensor group return here, or none does, since their arenas have the same layout.
   if (parts.empty()) return;
   const at::Tensor sum = at::cat(parts);
   group->Await(group->AllReduce(sum, kLabel));

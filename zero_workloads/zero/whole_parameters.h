@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor parallelism divides most parameters. Norms, position embeddings and biases of row-parallel layers
-// are whole on every rank of the tensor group. This file finds where they lie in an arena and treats their
-// gradients: with a split sequence each rank has seen only its slice, so their gradients need a sum over the
-// group, and in the norm they must count once.
+// are whole on every rank of the tensor group. The functions here find the places of whole parameters in an
+// arena and handle their gradients. With a split sequence each rank has seen only its slice, so these
+// gradients must be summed over the group. In the norm of the gradients they must count once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,15 +27,15 @@ struct ArenaRun {
 std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const Partition& partition,
                                 int64_t rank, bool sliced);
 
-// Sums `gradients` over the tensor group where a whole parameter has them, in one AllReduce. `gradients` is
-// fp32 and holds one or more arenas one after another; `runs` has the runs of whole parameters by arena. All
-// ranks of the group call it.
+// Sums the parts of `gradients` that belong to whole parameters over the tensor group, in one AllReduce.
+// `gradients` is fp32 and holds one or more arenas one after another; `runs` has the runs of whole parameters
+// for each arena. All ranks of the group call it.
 void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vector<ArenaRun>>& runs,
                         ProcessGroup* group);
 
-// Returns the scalar that this tensor rank adds to the squared norm of the gradients: the sum over sliced
-// parameters, and on the first rank of the group the sum over all. `sliced` has the arena's runs of sliced
-// parameters.
+// Returns the scalar that this tensor rank contributes to the squared norm of the gradients: the sum over
+// sliced parameters, and on the first rank of the group the sum over all parameters. `sliced` has the arena's
+// runs of sliced parameters.
 at::Tensor SquaredNormShare(const at::Tensor& arena, const std::vector<ArenaRun>& sliced,
                             const TensorSplit& split);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a step that all stages share. Gradients travel as sums: Backward leaves in the reducer the sum
-// over ranks of the scaled gradients, and Step divides once by ranks * micro-steps * loss scale, together
-// with clipping. The norm comes from each rank's own arena, so every stage adds up the same numbers in the
-// same order.
+// The parts of a step that all stages share. Gradients are kept as sums: Backward leaves in the reducer the
+// sum over ranks of the scaled gradients, and Step divides once by ranks * micro-steps * loss scale, together
+// with clipping. The norm is computed from each rank's own arena, so every stage adds up the same numbers in
+// the same order.
 #include "zero_workloads/zero/zero_engine.h"
 
 #include <ATen/ops/empty.h>
@@ -109,8 +109,9 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 
-// Gradients that are added up live from the first micro-step to the last, and those of stage 1 until the
-// backward pass is over. All others are in a bucket before those of the next unit arise, and need no pool.
+// Accumulated gradients live from the first micro-step to the last, and those of stage 1 until the backward
+// pass is over. All other gradients are in a bucket before those of the next unit are computed, so they need
+// no pool.
 void ZeroEngine::ReserveGradients() {
   if (!accumulates_locally() && settings_.stage != 1) return;
   const at::ScalarType type = accumulates_locally() ? settings_.accumulation_type : settings_.type;
@@ -152,7 +153,7 @@ void ZeroEngine::RefreshParameterShard() {
 
 void ZeroEngine::ReduceGradients(int unit) {
   reducible_[static_cast<size_t>(unit)] = true;
-  // Buckets hold the units in arena order; a module that is not a chain may finish them in another.
+  // Buckets hold the units in arena order, but a module that is not a chain may finish them in another order.
   for (; next_to_reduce_ >= 0 && reducible_[static_cast<size_t>(next_to_reduce_)]; --next_to_reduce_) {
     const size_t next = static_cast<size_t>(next_to_reduce_);
     reducer_->Add(next_to_reduce_, parameters_[next]);
@@ -206,8 +207,8 @@ void ZeroEngine::AccumulateShard() {
 }
 
 at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
-  // The ranks of a tensor group have the same loss, and replicas the same gradients: the first of them
-  // contributes.
+  // The ranks of a tensor group have the same loss, and replicas have the same gradients, so only the first
+  // of them contributes.
   const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
   if (replica_rank() > 0) return at::stack({share, at::zeros_like(share)});
   if (settings_.tensor.group == nullptr) return at::stack({share, own_gradients.square().sum()});
@@ -227,7 +228,7 @@ StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradie
   outcome.loss_scale = loss_scale_.value();
   outcome.loss = sums.const_data_ptr<float>()[0] / static_cast<float>(data_ranks());
   outcome.gradient_norm = std::sqrt(sums.const_data_ptr<float>()[1]) / static_cast<float>(GradientFactor());
-  // Every rank sees the same two sums, so all ranks skip or none does.
+  // Every rank has the same two sums, so either all ranks skip the step or none does.
   outcome.skipped = !std::isfinite(outcome.loss) || !std::isfinite(outcome.gradient_norm);
   if (outcome.skipped) outcome.overflow_in = FirstNotFinite(own);
   return outcome;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stages of ZeRO share: flat parameters, the shard of optimizer states, the sums of gradients, and
-// the optimizer step (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
-// Models", SC 2020, section 5). A stage decides when gradients are summed, which rank holds which parameters
-// when, and how updated parameters reach their users.
+// The parts that all stages of ZeRO share: flat parameters, the shard of optimizer states, the sums of
+// gradients, and the optimizer step (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
+// Parameter Models", SC 2020, section 5). A stage decides when gradients are summed, which rank holds which
+// parameters at which time, and how ranks get updated parameters.
 //
 // One step with m micro-steps, on every rank:
 //
@@ -30,8 +30,8 @@
 
 namespace dynamiccl::zero {
 
-// How an engine works; equal on all ranks except for the process groups' own ranks. It is one flat record,
-// although it is large, because the stages read most of it and its parts are checked together.
+// The settings of an engine; equal on all ranks except for the process groups' own ranks. The struct is large
+// because the stages read most of it and its parts are checked together.
 struct EngineSettings {
   // The ZeRO stage, 0 to 3.
   int stage = 0;
@@ -44,8 +44,8 @@ struct EngineSettings {
   bool overlap = true;
   // Stage 3: the next unit is gathered while this one computes.
   bool prefetch = true;
-  // For tests: memory that is given up, or not yet gathered, holds NaN instead of being freed, so that a
-  // premature or late read shows in the result.
+  // For tests: memory that is freed, or not yet gathered, holds NaN, so that a read at the wrong time shows
+  // in the result.
   bool poison = false;
   // Backward passes before each optimizer step.
   int64_t micro_steps = 1;
@@ -62,15 +62,15 @@ struct EngineSettings {
   // The type in which gradients are added up locally.
   at::ScalarType accumulation_type = at::kFloat;
   LossScaleSettings loss_scale;
-  // How the model is divided besides ZeRO; its group is orthogonal to the engine's.
+  // How the model is divided apart from ZeRO; the tensor group is orthogonal to the engine's group.
   TensorSplit tensor;
-  // All ranks, which agree on loss and norm. Needed with a tensor group or with replicas.
+  // All ranks, which compute loss and norm together. Needed with a tensor group or with replicas.
   ProcessGroup* world = nullptr;
   // Hybrid sharding, stages 1 to 3: the ranks that have the same place in their engine's group. The engine
-  // partitions over its group and is replicated over these. Null: it is not replicated.
+  // partitions over its own group and is replicated over these ranks. Null: it is not replicated.
   ProcessGroup* replicas = nullptr;
   // Stage 3: neighbours in the engine's group that together hold a second copy of the parameters, from which
-  // backward passes gather (ZeRO++'s hpZ). Null: they gather from the engine's group.
+  // backward passes gather (ZeRO++'s hpZ). Null: backward passes gather over the engine's group.
   ProcessGroup* secondary = nullptr;
   at::Device device = at::kCPU;
   // The largest norm of the mean gradient; larger gradients are scaled down to it.
@@ -94,12 +94,12 @@ struct StepOutcome {
 };
 
 // One rank's engine. The training process owns it, and every rank makes the same calls in the same order on
-// its training thread; parts of Backward may run on autograd's thread. At one world size and with one
-// micro-step, losses and parameters are equal to the bit for all stages and bucket sizes
+// its training thread; parts of Backward may run on autograd's thread. For a given world size and one
+// micro-step, losses and parameters are bit by bit equal for all stages and bucket sizes
 // (docs/zero_trainer.md). A failed collective throws as ProcessGroup does.
 //
-// It is one class, although it is large, because stages differ only in the few virtual functions below while
-// sharing all state: splitting the state from the step would only add forwarding.
+// The class is large because the stages differ only in the few virtual functions below and share all state:
+// separating the state from the step would only add forwarding.
 class ZeroEngine : public UnitHooks {
  public:
   // Makes the engine of `settings.stage`, binds the parameters of the model's units and gives them their
@@ -107,13 +107,13 @@ class ZeroEngine : public UnitHooks {
   static std::unique_ptr<ZeroEngine> Create(std::vector<ModelUnit> model, ProcessGroup* group,
                                             const EngineSettings& settings);
 
-  // Runs the backward pass of `loss`, a scalar, and takes the gradients. Call it micro_steps times before
+  // Runs the backward pass of `loss`, a scalar, and collects the gradients. Call it micro_steps times before
   // each Step, each time after a forward pass.
   void Backward(const at::Tensor& loss);
   // Clips the gradients, updates the parameters and publishes them. `loss` is this rank's mean over the
-  // micro-steps. If the loss or the norm is not finite, the step is skipped where the loss is scaled and the
-  // scale can still fall; otherwise it throws std::runtime_error on all ranks. Before micro_steps backward
-  // passes it throws std::logic_error.
+  // micro-steps. If the loss or the norm is not finite, the step is skipped, provided that the loss is scaled
+  // and the scale can still fall; otherwise it throws std::runtime_error on all ranks. Called before
+  // micro_steps backward passes, it throws std::logic_error.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
 
   // The traffic between the optimizer and its files; null if its states are not in files.
@@ -124,8 +124,8 @@ class ZeroEngine : public UnitHooks {
   std::vector<StateTensor> StateTensors() const;
   std::vector<StateRange> StateRanges() const;
   StateValues Values() const;
-  // Call it after all state tensors were overwritten: it takes `values` over as well and brings the new
-  // parameters to where the next forward pass needs them. All ranks call it.
+  // Call it after all state tensors were overwritten. It restores `values` and brings the new parameters to
+  // where the next forward pass needs them. All ranks call it.
   void StateReplaced(const StateValues& values);
 
   // The number of trainable elements in the whole model, without padding.
@@ -137,10 +137,11 @@ class ZeroEngine : public UnitHooks {
 
   void BeforeForward(int) override {}
   void AfterForward(int, const at::Tensor&) override {}
-  // Called before the unit's parameters are first used in a backward pass, if AfterForward got no output that
-  // would announce it.
+  // Called before the unit's parameters are first used in a backward pass, if AfterForward got no output
+  // whose gradient would announce that use.
   virtual void BeforeBackward(int) {}
-  // True if the unit's full parameters are in memory and were not given up since; only stage 3 answers true.
+  // True if the unit's full parameters are in memory and have not been freed since; only stage 3 returns
+  // true.
   virtual bool IsInUse(int) const { return false; }
   const FlatParameters& parameters(int unit) const { return parameters_[static_cast<size_t>(unit)]; }
   int units() const { return partition_->units(); }
@@ -148,8 +149,8 @@ class ZeroEngine : public UnitHooks {
  protected:
   ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
 
-  // Called in the backward pass when autograd has finished the unit: its gradients are to be summed over
-  // ranks.
+  // Called in the backward pass when autograd has computed all gradients of the unit: the stage then sums
+  // them over ranks.
   virtual void GradientsReady(int unit) = 0;
   // The same in a pass whose gradients stay on this rank and are added to the unit's sums.
   virtual void GradientsKept(int) {}
@@ -158,15 +159,16 @@ class ZeroEngine : public UnitHooks {
   // Called after the optimizer step: brings the new master weights to where the next forward pass needs them.
   virtual void PublishParameters() = 0;
 
-  // Hands the unit's gradients to the reducer and frees them, as soon as all later units were handed over.
+  // Passes the unit's gradients to the reducer and frees them, as soon as all later units were passed on.
   void ReduceGradients(int unit);
   // The own shard of the unit in a tensor over the arena: a view.
   at::Tensor Shard(const at::Tensor& arena, int unit) const;
-  // Copies the master weights to the shard of parameters in the model's type, unless the step has done so. In
-  // fp32 both are one tensor, if the optimizer's states lie on the parameters' device.
+  // Copies the master weights to the shard of parameters in the model's type, unless the optimizer step has
+  // already done so. In fp32 both are one tensor if the optimizer's states are on the parameters' device.
   void RefreshParameterShard();
 
-  // This rank's place among the ranks that hold the same shard. What they have in common counts on the first.
+  // This rank's place among the ranks that hold the same shard. Values that are equal on all of them are
+  // counted on the first.
   int replica_rank() const { return settings_.replicas == nullptr ? 0 : settings_.replicas->rank(); }
   // The number of ranks over which a step averages gradients.
   int64_t data_ranks() const {
@@ -188,7 +190,8 @@ class ZeroEngine : public UnitHooks {
 
  private:
   void InitialiseUnit(int unit, const at::Tensor& master);
-  // Makes the pool of contiguous gradients, if this stage keeps gradients beyond their unit's backward pass.
+  // Creates the pool of contiguous gradients, if this stage keeps gradients beyond their unit's backward
+  // pass.
   void ReserveGradients();
   // Fills `sliced_runs_` and `whole_runs_`; without a tensor group both stay empty.
   void FindSlicedAndWhole();
@@ -196,11 +199,11 @@ class ZeroEngine : public UnitHooks {
   at::Tensor GatherMaster(int unit);
   // Returns each tensor rank's flat master weights of the unit, on the host. All ranks call it.
   std::vector<at::Tensor> GatherSlices(int unit);
-  // The unit has its gradients of this pass: adds them up locally, or lets the stage sum them.
+  // Called when the unit has its gradients of this pass: adds them up locally, or lets the stage sum them.
   void PassGradients(int unit);
   // Ends the pass for units of which not every parameter was used.
   void PassRemainingUnits();
-  // The stage reduces gradients in each pass and adds up the sums.
+  // Whether the stage reduces gradients in each pass and accumulates the sums.
   bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
   // Adds the sums of this pass to those of the step's earlier passes. After the last pass it sums over the
   // replicas.
@@ -217,23 +220,23 @@ class ZeroEngine : public UnitHooks {
   // be empty.
   std::string FirstNotFinite(const at::Tensor& gradients) const;
 
-  // The step under way has already written the parameter shard.
+  // Whether the step in progress has already written the parameter shard.
   bool parameter_shard_written_ = false;
-  // [2]: what this rank adds to the loss and to the squared norm.
+  // [2]: this rank's contributions to the loss and to the squared norm.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;
 
   // With a split sequence: runs of whole parameters in each arena that this rank holds.
   std::vector<std::vector<ArenaRun>> whole_runs_;
-  // With a tensor group: runs of sliced parameters in the own arena.
+  // With a tensor group: runs of sliced parameters in this rank's own arena.
   std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
-  // By unit: the unit has its gradients of this pass.
+  // By unit: whether it has its gradients of this pass.
   std::vector<bool> passed_;
-  // By unit: its gradients are ready but wait for later units.
+  // By unit: whether its gradients are ready but wait for later units.
   std::vector<bool> reducible_;
   // The unit that the reducer expects next.
   int next_to_reduce_ = 0;
-  // Backward passes of this step that are over.
+  // Number of completed backward passes of this step.
   int64_t passes_ = 0;
   // Null: gradients are allocated in each pass.
   std::unique_ptr<ContiguousPool> gradient_pool_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input goes through: own part, place, copy; and back: copy to the device, gather, reshape. Parts on the
-// host are copied asynchronously, in the order of the compute stream.
+// An input is kept in these steps: take this rank's part, find a place, copy. It is restored in these: copy
+// to the device, gather, reshape. Parts on the host are copied asynchronously, in the order of the compute
+// stream.
 #include "zero_workloads/zero_r/activation_store.h"
 
 #include <ATen/ops/empty.h>
@@ -82,7 +83,7 @@ at::Tensor ActivationStore::Place(int64_t elements, KeptActivation* kept) {
 KeptActivation ActivationStore::Keep(const at::Tensor& input) {
   KeptActivation kept(this, input.sizes().vec());
   const at::Tensor own = OwnPart(input);
-  // Nothing to divide, move or pool: the input itself is kept, without a copy.
+  // Without division, host memory and pool the input itself is kept, without a copy.
   const bool as_it_is = settings_.divide_over == nullptr && !settings_.on_host && pool_ == nullptr;
   kept.part_ = as_it_is ? own : Place(own.numel(), &kept).copy_(own, /*non_blocking=*/true);
   Recount(kept.part_, MemoryCategory::kCheckpoints);

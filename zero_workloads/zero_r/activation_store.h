@@ -26,7 +26,7 @@ struct ActivationStoreSettings {
   // allocated.
   int64_t pool_slots = 0;
   int64_t input_elements = 0;
-  // Type and device of the inputs.
+  // Type and device of the kept inputs.
   at::TensorOptions options;
 };
 
@@ -45,8 +45,8 @@ class KeptActivation {
   KeptActivation& operator=(KeptActivation&&) = delete;
   ~KeptActivation();
 
-  // The input as it was, to the bit, without gradient history. If it is partitioned, all ranks of the group
-  // must call Restore in the same order, since it performs an AllGather.
+  // Returns the input bit by bit as it was, without gradient history. If it is partitioned, all ranks of the
+  // group must call Restore in the same order, since it performs an AllGather.
   at::Tensor Restore() const;
 
  private:
@@ -79,7 +79,7 @@ class ActivationStore {
   // Bytes kept now, and at most so far.
   ActivationBytes kept() const { return kept_; }
   ActivationBytes peak() const { return peak_; }
-  // Throws std::logic_error if something wrote beyond a slot of the pool.
+  // Throws std::logic_error if memory outside a slot of the pool was overwritten.
   void CheckGuards() const;
 
  private:

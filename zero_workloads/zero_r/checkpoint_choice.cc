@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search over four choices and, if the batch may grow, its doublings. The formulas are in the header.
+// Searches the four choices and, if the batch may grow, doubled batches. The formulas are in the header.
 #include "zero_workloads/zero_r/checkpoint_choice.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr double kMatricesOfBlock = 12;
 // Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts for two.
 constexpr double kPasses = 4;
 
-// From the least to the most extra work, and from the most to the least memory.
+// Choices in the order of increasing extra work, which is also the order of decreasing memory.
 constexpr Checkpoints kInOrderOfCost[] = {Checkpoints::kNone, Checkpoints::kEveryBlock,
                                           Checkpoints::kPartitioned, Checkpoints::kPartitionedCpu};
 
@@ -24,7 +24,7 @@ constexpr Checkpoints kInOrderOfCost[] = {Checkpoints::kNone, Checkpoints::kEver
 struct Candidate {
   Checkpoints checkpoints;
   int64_t batch;
-  // Time for one sequence.
+  // Seconds for one sequence.
   double seconds;
 };
 
@@ -36,9 +36,9 @@ bool Fits(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t b
   return MemoryOf(question, checkpoints, batch) <= question.hardware.memory_bytes;
 }
 
-// The largest batch that fits, by doubling; the question's batch if it may not grow.
+// The largest batch that fits, found by doubling; the question's batch if it may not grow.
 int64_t BatchFor(const CheckpointQuestion& question, Checkpoints checkpoints) {
-  // Far above any batch that trains. It ends the search where batches take next to no memory.
+  // Far above any batch in practice. It ends the search where a batch takes almost no memory.
   constexpr int64_t kMax = 1 << 20;
   int64_t batch = question.run.batch;
   while (question.batch_may_grow && batch < kMax && Fits(question, checkpoints, 2 * batch)) batch *= 2;
@@ -93,7 +93,8 @@ StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints,
   const double parameters = ParametersOf(run) / split;
   const double tokens = static_cast<double>(batch * shape.sequence);
   const double inputs = tokens * static_cast<double>(shape.hidden * shape.layers) * ElementBytes(run);
-  // In units of a block's input. An AllReduce moves its message twice (a ReduceScatter and an AllGather).
+  // Messages in units of a block's input. An AllReduce moves its message twice (a ReduceScatter and an
+  // AllGather).
   const double messages = run.tensor_parallel == 1 ? 0 : 2.0 * (recomputes ? 6 : 4) + (divides ? 1 : 0);
   const double moved = checkpoints == Checkpoints::kPartitionedCpu ? 2 * inputs / split : 0;
   const double data = CommunicationVolume(question.stage) * parameters * ElementBytes(run) *

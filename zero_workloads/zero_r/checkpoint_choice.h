@@ -29,8 +29,8 @@ struct CheckpointQuestion {
   EstimateSettings run;
   int stage = 0;
   Hardware hardware;
-  // The batch may be doubled as long as it fits: data-parallel communication is paid once a step, whatever
-  // the batch.
+  // The batch may be doubled as long as it fits, because data-parallel communication is paid once a step,
+  // whatever the batch.
   bool batch_may_grow = false;
 };
 
@@ -51,12 +51,12 @@ struct StepTime {
 };
 // The time of a step with `batch` sequences and these checkpoints.
 StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
-// Bytes on the device.
+// Bytes that the run takes on the device.
 double MemoryOf(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t batch);
 
-// Operations of a step for each byte of checkpoints, which is linear in the hidden size whatever the batch
-// and the division (the paper's section 4.2.1). Moving checkpoints costs (operations a second) / bandwidth
-// operations a byte.
+// Operations of a step for each byte of checkpoints. It is linear in the hidden size and does not depend on
+// batch and division (the paper's section 4.2.1). Moving checkpoints is hidden where this number exceeds
+// (operations a second) / (bytes a second).
 double ArithmeticIntensity(const TransformerShape& shape, double element_bytes);
 
 // The answer to a CheckpointQuestion.
@@ -66,7 +66,7 @@ struct CheckpointChoice {
   int64_t batch = 0;
   // False: no choice fits, and this one takes the least memory.
   bool fits = true;
-  // One line for people.
+  // The reason for the choice, as one line for the user.
   std::string reason;
 };
 // The choice with the least time for each sequence among those that fit.

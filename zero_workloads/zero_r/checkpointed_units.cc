@@ -20,8 +20,8 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The backward pass of a unit: its forward pass once more, now with gradients, then the backward pass of
-// that, nested in the one that called. Gradients of the unit's parameters accumulate there, as without
+// The backward pass of a unit: runs its forward pass again, now with gradients, and then the backward pass of
+// that, nested in the backward pass that called it. Gradients of the unit's parameters accumulate as without
 // checkpoints.
 class RecomputedUnit final : public torch::autograd::Node {
  public:
@@ -49,7 +49,7 @@ class RecomputedUnit final : public torch::autograd::Node {
   std::optional<KeptActivation> kept_;
 };
 
-// In PyTorch 2.13 nodes count their references themselves; in 2.11 a shared pointer does.
+// Creates an autograd node: in PyTorch 2.13 nodes count their own references, in 2.11 a shared pointer does.
 template <typename Unit>
 auto MakeNode(const UnitForward& forward, KeptActivation kept) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Unit>)

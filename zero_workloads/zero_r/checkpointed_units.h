@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation checkpointing (Chen et al. 2016): only the input of each block is kept, and the backward pass
-// computes the block again before it needs what is inside. The result does not change, since the same
-// operations run on the same bits; the model draws no random numbers, so there is no generator to rewind.
+// computes the block again before it needs the activations inside. The result does not change, since the same
+// operations run on the same bits. The model draws no random numbers, so no generator has to be rewound.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl::zero {
 
-// Stands between a model and the hooks of its engine, on the thread of the pass. A recomputed unit finds its
+// Sits between a model and the hooks of its engine, on the thread of the pass. A recomputed unit finds its
 // parameters where the engine puts them for the unit's backward pass: the recomputation starts after the hook
 // of the unit's output has run, and the unit's gradients appear only after it.
 class CheckpointedUnits final : public UnitHooks {
@@ -21,8 +21,8 @@ class CheckpointedUnits final : public UnitHooks {
 
   void BeforeForward(int unit) override { engine_->BeforeForward(unit); }
   void AfterForward(int unit, const at::Tensor& output) override { engine_->AfterForward(unit, output); }
-  // Without gradients it passes the call on. `input` must require a gradient, or nothing would run backward;
-  // otherwise it throws std::logic_error.
+  // Without gradients it passes the call on. `input` must require a gradient, because otherwise no backward
+  // pass would run; it throws std::logic_error if it does not.
   at::Tensor Forward(int unit, const UnitForward& forward, const at::Tensor& input) override;
 
  private:

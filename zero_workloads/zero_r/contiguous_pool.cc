@@ -15,7 +15,8 @@ namespace {
 
 // Bytes. One cache line and LibTorch's alignment of host memory, so that every slot is aligned.
 constexpr int64_t kGuardBytes = 64;
-// This byte occurs in no zero, one or small integer of any type, so that ordinary values do not hide a write.
+// This byte occurs in no zero, one or small integer of any type, so that a guard overwritten with ordinary
+// values is noticed.
 constexpr int64_t kGuardByte = 0xA5;
 
 bool Intact(const at::Tensor& guard) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// M_D of the ZeRO paper (section 6.3): memory for tensors that live long among many that live shortly. It is
-// taken once and in one piece, so that these tensors leave no holes between the others. Guards before and
-// after each slot reveal writes beyond its end.
+// M_D of the ZeRO paper (section 6.3): memory for long-lived tensors among many short-lived ones. It is
+// allocated once and in one piece, so that these tensors leave no holes between the others. Guards before and
+// after each slot reveal writes outside of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,11 +16,11 @@ namespace dynamiccl::zero {
 // throws if memory was overwritten; nothing else fails after construction.
 class ContiguousPool {
  public:
-  // Returns a one-dimensional tensor of so many elements, with undefined content.
+  // Allocates a one-dimensional tensor of this many elements, with undefined content.
   using NewTensor = std::function<at::Tensor(int64_t elements)>;
 
-  // Makes one slot of each length, in elements. `allocate` is called here only: once for 0 elements, to learn
-  // the type, and once for the pool.
+  // Creates one slot of each length, in elements. `allocate` is called here only: once for 0 elements, to
+  // learn the type, and once for the pool.
   ContiguousPool(const std::vector<int64_t>& slot_elements, const NewTensor& allocate);
 
   size_t slots() const { return slots_.size(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each figure is the fastest of some rounds. One AllReduce (maximum) over seconds a unit finds the slowest
-// rank; memory travels negated, so that the maximum is the least.
+// Each figure is the fastest of some rounds. One AllReduce (maximum) over seconds for each unit finds the
+// slowest rank. Memory is sent negated, so that the maximum gives the smallest.
 #include "zero_workloads/zero_r/measured_hardware.h"
 
 #include <ATen/ops/full.h>
@@ -25,7 +25,7 @@ constexpr int64_t kElements = 1 << 20;
 // Measured rounds after one that warms up.
 constexpr int kRounds = 3;
 
-// The fastest round. `work` returns a tensor that depends on everything measured.
+// Seconds of the fastest round. `work` returns a tensor that depends on everything measured.
 double Seconds(const std::function<at::Tensor()>& work) {
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round <= kRounds; ++round) {
@@ -47,8 +47,8 @@ double SecondsPerHostByte(const at::TensorOptions& options) {
   return Seconds([&] { return here.copy_(there.copy_(here)); }) / (2.0 * static_cast<double>(here.nbytes()));
 }
 
-// The bytes of an AllGather come from all other ranks. A single rank has no communication: the smallest
-// positive time stands for infinite bandwidth.
+// The bytes of an AllGather come from all other ranks. A single rank has no communication; the smallest
+// positive time then stands for infinite bandwidth.
 double SecondsPerByte(ProcessGroup* group, const at::TensorOptions& options) {
   if (group == nullptr || group->world() == 1) return std::numeric_limits<double>::min();
   const at::Tensor part = at::zeros({kElements / group->world()}, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what this machine's ranks can compute and move, in some milliseconds. --activation-checkpoints
-// auto decides on these figures.
+// Measures how fast this machine's ranks compute and move data, within some milliseconds.
+// --activation-checkpoints auto decides on these figures.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,7 +21,7 @@ struct MeasuredGroups {
 };
 
 // Returns the slowest rank's figures on all ranks; every rank of the world calls it. `memory_bytes` is this
-// rank's memory, and the least of all ranks comes back. `options` are those of activations.
+// rank's memory, and the result has the smallest of all ranks. `options` are those of activations.
 Hardware MeasureHardware(const MeasuredGroups& groups, double memory_bytes, const at::TensorOptions& options);
 
 }  // namespace dynamiccl::zero

@@ -13,8 +13,8 @@
 
 namespace dynamiccl::zero {
 
-// The value of --bucket-bytes all: one bucket holds the gradients of the whole model. C_B is measured against
-// it. The number exceeds any model but does not overflow in the arithmetic of buckets.
+// The value of --bucket-bytes all: one bucket holds the gradients of the whole model, as a reference for
+// measuring C_B. The number exceeds any model but does not overflow in the arithmetic of buckets.
 inline constexpr int64_t kOneBucketForAll = int64_t{1} << 59;
 
 // As parsed from the command line or the settings file; Validate checks it.
@@ -23,7 +23,7 @@ struct ResidualSettings {
   std::string activation_checkpoints = "none";
   // M_D: gradients and checkpoints lie in contiguous pools.
   bool contiguous_pools = false;
-  // C1 to C5, or empty.
+  // Name of a configuration of the paper, C1 to C5; empty: none.
   std::string config;
   // Bytes that the tensors of a rank may take; 0: as many as the machine has.
   int64_t memory_cap = 0;
@@ -37,7 +37,7 @@ struct ResidualSettings {
   std::string Canonical() const;
 };
 
-// An error for values that do not exist or make no sense at this tensor-parallel degree.
+// Returns an error for unknown values, and for those that are impossible at this tensor-parallel degree.
 Status Validate(const ResidualSettings& settings, int tensor_parallel);
 
 // Applies the configuration `residual->config`: sets the ZeRO-DP stage and its part of ZeRO-R. `given` tells

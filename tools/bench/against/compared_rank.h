@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// How a rank is reached and bound.
+// How a rank connects to the comparison, and to which core it is bound.
 struct ComparedRankOptions {
   // Path of the socket on which the comparison listens.
   std::string socket;
@@ -22,7 +22,7 @@ struct ComparedRankOptions {
 // Binds the process before any library starts a thread. Call it first.
 void BindRank(const std::string& binding, int rank);
 
-// Returns when told to quit, or when the other side is gone.
+// Returns when the comparison sends "quit", or when it has ended.
 Status ServeComparison(BenchSession& session, const ComparedRankOptions& options);
 
 }  // namespace dynamiccl

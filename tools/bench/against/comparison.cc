@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures one cell: a first look decides how many calls a burst has, then rounds time all sides in rotated
-// order.
+// Measures one cell. A first, short measurement decides how many calls a burst has; then each round times all
+// sides, in rotated order.
 #include "tools/bench/against/comparison.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ Result<RoundResult> Cell::Round(int number) {
   return round;
 }
 
-// Adds a round to the result.
+// Adds the times of a round to the result.
 void Cell::Keep(const RoundResult& round) {
   copies_.push_back(round.copy_gbps);
   for (size_t i = 0; i < round.times.size(); ++i) {

@@ -43,7 +43,7 @@ struct CellResult {
   // Copy limit of algbw (copy_limit.h), from the median copy rate of the rounds.
   double copy_limit_gbps = 0;
   int void_rounds = 0;  // thrown away since the machine's copy rate changed within them
-  // Ours first.
+  // Results of all sides; ours comes first.
   std::vector<SideResult> sides;
 
   // nccl-tests' algbw of one side; 0 without times.

@@ -22,11 +22,11 @@ namespace dynamiccl {
 // How a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the number
 // of ranks.
 struct SideProgram {
-  // For example "openmpi".
+  // Name of the library, for example "openmpi".
   std::string name;
   // A launcher that starts all ranks, or the program of one rank.
   std::vector<std::string> command;
-  bool starts_all_ranks = true;  // otherwise once a rank, with torchrun's variables
+  bool starts_all_ranks = true;  // false: started once for each rank, with torchrun's variables
   EnvironmentChanges environment;
 };
 
@@ -44,7 +44,7 @@ struct SideTimes {
   double microseconds = 0;
   // Median of single calls, each the maximum over ranks.
   double p50_us = 0;
-  // 99th percentile of the same.
+  // 99th percentile of the same single calls.
   double p99_us = 0;
 };
 
@@ -92,7 +92,7 @@ class Side {
   std::vector<pid_t> processes_;
   // Where rank 0 listens. It stays reserved for as long as the ranks run, so that no other program gets it.
   std::optional<ReservedPort> port_;
-  // By rank.
+  // Control lines by rank.
   std::vector<ControlLine> ranks_;
 };
 

@@ -52,8 +52,8 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
   const auto wanted = static_cast<int>(std::lround(request.share * multiprocessors));
   LoadPlan plan{.grid = {.threads = kThreads}, .duty = {kPeriodNs, kPeriodNs, kMaxNs}};
   plan.grid.blocks = static_cast<unsigned>(computes ? std::clamp(wanted, 1, most) : most);
-  // The block takes all shared memory of a multiprocessor, so that no second block fits; the kernel's own few
-  // bytes come off.
+  // The block takes all shared memory of a multiprocessor, except the kernel's own few bytes, so that no
+  // second block fits.
   constexpr int kOwnSharedBytes = 1024;
   plan.grid.shared_bytes = static_cast<unsigned>(std::max(shared_bytes_per_block - kOwnSharedBytes, 0));
   if (computes) return plan;

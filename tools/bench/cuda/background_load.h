@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on a GPU beside the measured collectives, at a chosen share: multiprocessors held, or memory bandwidth
-// used. It serves to study overlap and congestion; the best choices beside a load differ from those on an
+// Load on a GPU during the measured collectives, at a chosen share: it occupies multiprocessors or memory
+// bandwidth. It serves to study overlap and congestion; the best configs under load differ from those on an
 // idle GPU.
 #pragma once
 

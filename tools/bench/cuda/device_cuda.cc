@@ -70,7 +70,7 @@ class CudaDevice final : public Device {
   std::shared_ptr<const cuda::Runtime> runtime_;
   std::unique_ptr<cuda::DeviceModule> module_;
   bool looked_for_kernels_ = false;
-  // In device memory; allocated by the first check.
+  // Counters in device memory; allocated by the first check.
   cuda::CheckTally* tally_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::vector<void*> buffers_;

@@ -25,7 +25,7 @@ struct Grid {
 // Owns the loaded code. One thread uses it; the module belongs to that thread's current device.
 class DeviceModule {
  public:
-  // Loads the file. kUnsupported when it has no code for this GPU's architecture.
+  // Loads the file. kUnsupported when the file has no code for this GPU's architecture.
   static Result<std::unique_ptr<DeviceModule>> Load(const std::string& path);
   ~DeviceModule();
   DeviceModule(const DeviceModule&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of each kernel does, for any thread of any grid. Tests run these functions on the host.
+// The work of one thread of each kernel, for any thread of any grid. Tests run these functions on the host.
 // Threads share a range of elements by striding over it.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace dynamiccl::cuda {
 
-// Thread `first` of `threads`.
+// The share of one thread: `first` is its number among `threads`.
 struct Share {
   uint64_t first = 0;
   uint64_t threads = 1;
@@ -43,7 +43,7 @@ DYNAMICCL_HOST_DEVICE inline CheckTally CheckShare(const CheckedCall& call, int 
 struct DutyCycle {
   uint64_t period_ns = 0;
   uint64_t busy_ns = 0;
-  // The load ends by itself after this time, in case nobody stops it.
+  // The load ends by itself after this many nanoseconds, in case it is not stopped.
   uint64_t most_ns = 0;
 };
 
@@ -58,8 +58,9 @@ DYNAMICCL_HOST_DEVICE inline uint64_t IdleLeft(const DutyCycle& duty, uint64_t e
   return duty.period_ns - elapsed_ns % duty.period_ns;
 }
 
-// 16-byte words that a thread of a memory load reads and writes between two looks at the clock. With three
-// quarters of the multiprocessors this keeps enough in flight to saturate the memory of every GPU so far.
+// Number of 16-byte words that a thread of a memory load reads and writes between two reads of the clock.
+// With three quarters of the multiprocessors this keeps enough accesses in flight to saturate the memory of
+// every GPU so far.
 inline constexpr unsigned kWordsARound = 8;
 
 // The words of the load's buffer that one block walks over. All blocks together cover the buffer once.
@@ -71,9 +72,9 @@ DYNAMICCL_HOST_DEVICE inline Slice SliceOf(uint64_t words, uint64_t block, uint6
   return {words * block / blocks, words * (block + 1) / blocks};
 }
 
-// Sums over all blocks.
+// Counters that all blocks of a load add to.
 struct LoadTally {
-  // Blocks that started.
+  // Number of blocks that started.
   unsigned long long started = 0;
   // Rounds of work of busy blocks, each between two looks at the clock.
   unsigned long long rounds = 0;

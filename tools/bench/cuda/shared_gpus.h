@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share GPUs must tell NCCL, which refuses two ranks of a communicator on one GPU of one
-// host.
+// Settings with which ranks can share a GPU. NCCL otherwise refuses two ranks of a communicator on one GPU of
+// one host.
 #pragma once
 
 #include <optional>

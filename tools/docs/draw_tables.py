@@ -52,6 +52,7 @@ class Picture:
 @dataclasses.dataclass
 class Mark:
     value: float
+    said: str  # the number as the page has it
     low: float = None
     high: float = None
 
@@ -113,7 +114,7 @@ def mark_of(cell, index=0, interval_cell=None):
     numbers = NUMBER.findall(before)
     if index >= len(numbers):
         return None
-    mark = Mark(number_of(numbers[index]))
+    mark = Mark(number_of(numbers[index]), numbers[index])
     stated = behind if bracket else ""
     if interval_cell is not None:
         stated = interval_cell
@@ -212,10 +213,10 @@ def text_at(x, y, text, anchor="start", font=FONT, extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{font}" text-anchor="{anchor}"{extra}>{html.escape(text)}</text>'
 
 
-def shape_at(x, y, series):
-    """A mark whose shape, like its colour, says its series."""
+def shape_at(x, y, shape, series):
+    """A mark whose shape, like its colour, says its series; bars have one shape."""
     colour = COLOURS[series % len(COLOURS)]
-    corners = ("", "-5 -5 5 -5 5 5 -5 5", "0 -6 6 0 0 6 -6 0", "0 -6 6 5 -6 5", "0 6 6 -5 -6 -5", "-2 -6 2 -6 2 6 -2 6")[series % 6]
+    corners = ("", "-5 -5 5 -5 5 5 -5 5", "0 -6 6 0 0 6 -6 0", "0 -6 6 5 -6 5", "0 6 6 -5 -6 -5", "-2 -6 2 -6 2 6 -2 6")[shape % 6]
     if not corners:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>'
     return f'<polygon transform="translate({x:.1f} {y:.1f})" points="{corners}" fill="{colour}"/>'
@@ -228,12 +229,12 @@ def mark_at(picture, axis, mark, series, y):
         zero = axis.at(0)
         drawn.append(f'<rect x="{min(zero, x):.1f}" y="{y - 6:.1f}" width="{max(abs(x - zero), 1):.1f}" height="12" fill="{colour}"/>')
         beyond = x if mark.high is None else axis.at(max(mark.value, mark.high))
-        drawn.append(text_at(max(beyond, zero) + 4, y + 4.5, f"{mark.value:,g}", font=13))
+        drawn.append(text_at(max(beyond, zero) + 4, y + 4.5, mark.said, font=13))
     if mark.low is not None:
         low, high = axis.at(mark.low), axis.at(mark.high)
         drawn.append(f'<path d="M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 4:.1f}v8M{high:.1f} {y - 4:.1f}v8" '
                      f'stroke="{"#333" if picture.bars else colour}" stroke-width="1.6" fill="none"/>')
-    return drawn if picture.bars else drawn + [shape_at(x, y, series)]
+    return drawn if picture.bars else drawn + [shape_at(x, y, series, series)]
 
 
 def legend(picture, y):
@@ -246,7 +247,7 @@ def legend(picture, y):
         width = 20 + len(label) * LETTER * FONT + 18
         if x + width > WIDTH and x > 16:
             x, y = 16, y + 20
-        drawn += [shape_at(x + 6, y - 5, number), text_at(x + 18, y, label)]
+        drawn += [shape_at(x + 6, y - 5, 1 if picture.bars else number, number), text_at(x + 18, y, label)]
         x += width
     return drawn, y + 22
 
@@ -301,7 +302,7 @@ def description_of(picture, marks):
     labels = [series.label or series.column for series in picture.series]
     said = []
     for name, row in marks:
-        values = [f"{label} {mark.value:g}" + (f" ({mark.low:g} to {mark.high:g})" if mark.low is not None else "")
+        values = [f"{label} {mark.said}" + (f" ({mark.low:g} to {mark.high:g})" if mark.low is not None else "")
                   for label, mark in zip(labels, row) if mark]
         said.append(f"{name}: {', '.join(values)}")
     return f"{picture.axis}. {'; '.join(said)}."
@@ -311,7 +312,7 @@ def draw(picture, text):
     """The picture as SVG, from the text of its page."""
     (heading, marks), title = marks_of(picture, text), title_of(picture, text)
     drawn, y = [], 30
-    for line in wrapped(title, WIDTH - 32, TITLE_FONT * 1.04):
+    for line in wrapped(title, WIDTH - 32, TITLE_FONT * 1.13):
         drawn.append(text_at(16, y, line, font=TITLE_FONT, extra=' font-weight="bold"'))
         y += 21
     keys, y = legend(picture, y + 4)
@@ -377,6 +378,35 @@ PICTURES = [
                                          Series("calibrated", "calibrated default")],
             "step over the default's, median and 95 % interval", under="Sixteen times less", labels=(0, 1),
             reference=1, reference_label="the default's step; left of it is faster"),
+    Picture("hostccl-map", "hostccl-map", [Series("default 1.1x", "default"), Series("calibrated 1.1x", "calibrated default")],
+            "cells where the choice takes at least 1.1 times the best of the sweep, %, 2 ranks", under="Shares, 2 ranks", rows="nodes?|unshaped|all",
+            bars=True),
+    Picture("agents-config", "agents-config", [Series("regret")],
+            "time over the best config of the sweep (regret), %, mean of 48 keys and 95 % interval", under="hostccl, 2 ranks: topologies that training never saw",
+            reference=0, reference_label="the best of the sweep"),
+    Picture("agents-timing", "agents-timing", [Series("recorded, held out", "recorded jobs"), Series("modelled, held out", "modelled noise")],
+            "false alarms in 20,000 held-out calls, 95 % interval", under="False alarms in 20,000 calls",
+            reference=1, reference_label="at most one was asked; left of it is better"),
+    Picture("presence", "presence", [Series("before", "before", 0), Series("now, median", "now")],
+            "added to a call with warm caches, ns, medians; asked: 100 for observe, 500 for frozen and adaptive", under="Warm", bars=True),
+    Picture("gpu", "gpu", [Series("DDP over memory, first", "DDP, first lease"), Series("second lease", "DDP, second lease"),
+                           Series("FSDP2 over memory, first", "FSDP2, first lease")],
+            "step over that with NCCL's own channels, two ranks on one H100, 95 % interval", under="The step of a PyTorch job", rows="^(?!NCCL|rounds)",
+            reference=1, reference_label="NCCL's own choice; left of it is faster"),
+    Picture("headroom", "headroom", [Series("gain of telling apart", "gain"), Series("noise %", "noise")],
+            "gain of a choice for each value of the field over one choice for all, and the noise, %", under="What a field of the key adds",
+            labels=(0, 1), bars=True),
+    Picture("simulator", "simulator", [Series("fitted"), Series("formulas alone"), Series("line in ranks", "line between neighbours")],
+            "error of the predicted time, median, %, logarithmic", under="Rank counts left out", labels=(0, 1), rows="^(?!of it)", logarithmic=True),
+    Picture("zero-trainer", "zero-trainer", [Series("of DDP", "of DDP's step"), Series("of FSDP2", "of FSDP2's step")],
+            "step of 60 million parameters over that of PyTorch's, median and least to most of five rounds",
+            reference=1, reference_label="PyTorch's step; left of it is faster"),
+    Picture("zero-paper", "zero-paper", [Series("share")],
+            "share of a step that waits for communication, %, simulated; a row is the way to gather and the number of ranks",
+            under="Where plain ZeRO-3 stops scaling", labels=(0, 1), rows=r"^Ring, \d+$|4096$", bars=True),
+    Picture("demo", "demo", [Series("default", "default", 1), Series("default", "default again", 3), Series("adaptive from nothing", index=1),
+                             Series("adaptive with", "adaptive, second job", 1), Series("one channel", index=1)],
+            "step of the last fifth, ms, one run of each", under="Fourth run", bars=True),
 ]
 
 if __name__ == "__main__":

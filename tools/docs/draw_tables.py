@@ -5,7 +5,7 @@
     tools/docs/draw_tables.py            rewrites every picture
     tools/docs/draw_tables.py --check    names each picture that is not what its page gives; exit code 1 if there is one
 
-Every number of a picture is read from the page's table, and its title is the text of the page's own link to it, so a
+Every mark of a picture is read from the page's table, and its title is the text of the page's own link to it, so a
 picture cannot disagree with its page. PICTURES at the end of this file says which table a picture shows, and how.
 """
 import argparse
@@ -407,6 +407,20 @@ PICTURES = [
     Picture("demo", "demo", [Series("default", "default", 1), Series("default", "default again", 3), Series("adaptive from nothing", index=1),
                              Series("adaptive with", "adaptive, second job", 1), Series("one channel", index=1)],
             "step of the last fifth, ms, one run of each", under="Fourth run", bars=True),
+    Picture("advise", "advise", [Series("predicted"), Series("measured", "measured, and its rounds", interval="rounds")],
+            "step with the change over the step without it: 2 ranks, 0.5 GB/s and 100 us, stage 2",
+            reference=1, reference_label="the step without the change"),
+    Picture("agents-scenarios", "agents-scenarios", [Series("mean loss")],
+            "what the borders cost over the oracle's, each size at its protocol's best config, %, mean of 72 lines", bars=True),
+    Picture("agents-structure", "agents-structure", [Series("LSTM"), Series("histogram", "random forest"), Series("hidden Markov"), Series("list of rules")],
+            "F1 of the role of calls, framework left out of training, seed 1", under="Frameworks never seen",
+            reference=0.85, reference_label="what was asked; right of it is better"),
+    Picture("agents-sweeping", "agents-sweeping", [Series("active"), Series("grid"), Series("random", "random, and its range")],
+            "regret of the sweep's own choice, %, mean of 180 keys; left is better"),
+    Picture("hostccl-against-openmpi", "hostccl-against-openmpi", [Series("ratio")],
+            "Open MPI's time over hostccl's, 2 ranks, memory registered as a window, logarithmic", under="Registered memory", labels=(0, 2),
+            reference=1, reference_label="equal times; right of it hostccl is faster", logarithmic=True),
+    Picture("shakespeare", "shakespeare", [Series("bits per byte")], "bits per byte of Hamlet; less is better", bars=True),
 ]
 
 if __name__ == "__main__":

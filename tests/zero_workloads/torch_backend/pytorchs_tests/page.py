@@ -9,7 +9,8 @@ import torch
 
 _HEAD = """# PyTorch's own distributed tests over the backend `dynamiccl`
 
-{failed} of {total} tests of PyTorch's `distributed_test.py` fail over `dynamiccl` where they pass over gloo; {passed} pass. gloo, the control, passes {gloo_passed}.
+{passed} of {total} tests of PyTorch's `distributed_test.py` pass over `dynamiccl`, {skipped} are skipped. {failed} fail here and
+pass over gloo, the control, which passes {gloo_passed}; {not_applicable} do not apply, and {both} fail over both.
 
 {date}, {cores} cores ({machine}), PyTorch {torch}, {ranks} ranks, commit {commit}:
 
@@ -52,7 +53,7 @@ def _head(options, results, kinds):
     ours, gloos = results["dynamiccl"], results["gloo"]
     better = [name for name in kinds["passed"] if gloos[name]["outcome"] == "failed"]
     return _HEAD.format(
-        date=date.today().strftime("%-d %B %Y"), cores=os.cpu_count(), machine=_machine(), torch=torch.__version__,
+        date=date.today().isoformat(), cores=os.cpu_count(), machine=_machine(), torch=torch.__version__,
         ranks=options.ranks, commit=_commit(), total=len(ours), passed=len(kinds["passed"]), failed=len(kinds["FAILED"]),
         not_applicable=len(kinds["not applicable"]), both=len(kinds["fails over gloo too"]), skipped=len(kinds["skipped"]),
         better=len(better), gloo_passed=_count(gloos, "passed"), gloo_failed=_count(gloos, "failed"),

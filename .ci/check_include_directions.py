@@ -53,6 +53,8 @@ MAY_INCLUDE = {
     "zero_workloads/torch_backend": TRAINER_LOW,
     **TRAINER_ROWS,
     "tools": SRC + ["traces", "zero_workloads/estimate"],
+    # Runs releases of NCCL with what tests/real_nccl runs them with.
+    "tools/canary": SRC + ["tools", "tests/real_nccl"],
     # Not the product, which may include neither.
     "studies": SRC + ["traces", "tools", "zero_workloads/estimate"],
     "studies/agents": SRC + ["traces", "agents", "tools"],

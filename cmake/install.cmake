@@ -32,6 +32,7 @@ endif()
 # What releases of NCCL choose by themselves, for `dynamiccl doctor --compare-nccl`.
 install(FILES traces/nccl_choices/releases.nccl-choices
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
+install(FILES tools/canary/known_issues.json DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/canary)
 # The policy that DYNAMICCL_POLICY=starter names; docs/starter_policy.md has the command that made it.
 configure_file(policies/starter.dcpolicy ${PROJECT_BINARY_DIR}/share/dynamiccl/starter.dcpolicy COPYONLY)
 install(FILES policies/starter.dcpolicy DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl)

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "src/base/dynamic_library.h"
+#include "tools/canary/known_issues.h"
 #include "tools/doctor/check.h"
 
 namespace dynamiccl {
@@ -58,22 +59,39 @@ std::string VersionText(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-// Loads the library, which runs its constructors, and calls ncclGetVersion.
-Finding Inspect(const fs::path& path) {
+// Loads the library, which runs its constructors, and calls ncclGetVersion. `version` stays where it has
+// none.
+Finding Inspect(const fs::path& path, int* version) {
   const auto library = DynamicLibrary::Open(path.string(), RTLD_LAZY | RTLD_LOCAL);
   if (!library)
     return {"NCCL", path.string(), Verdict::kWarn, "it does not load: " + library.error().message};
   const auto get_version = reinterpret_cast<int (*)(int*)>(library->Symbol("ncclGetVersion"));
-  int version = 0;
-  if (get_version == nullptr || get_version(&version) != 0) {
+  if (get_version == nullptr || get_version(version) != 0) {
     return {"NCCL", path.string(), Verdict::kWarn, "it has no ncclGetVersion: not an NCCL library"};
   }
-  Finding finding{"NCCL", fmt::format("{} {}", VersionText(version), path.string()), Verdict::kOk, ""};
-  if (version < kOldestTunable) {
+  Finding finding{"NCCL", fmt::format("{} {}", VersionText(*version), path.string()), Verdict::kOk, ""};
+  if (*version < kOldestTunable) {
     finding.verdict = Verdict::kWarn;
     finding.advice = "before 2.21 calls are recorded, not tuned: use 2.21 or later";
   }
   return finding;
+}
+
+// A finding for each public report of a fault that shows on the host side of the release.
+std::vector<Finding> KnownFaultsOf(const Installation& installation, int version) {
+  const real_nccl::NcclRelease release{version / 10000, version / 100 % 100, version % 100};
+  std::vector<Finding> findings;
+  const auto known = ReadKnownIssues(installation);
+  if (!known) return findings;
+  for (const KnownIssue& issue : *known) {
+    if (!issue.Has(release)) continue;
+    findings.push_back(
+        {fmt::format("NCCL {}", VersionText(version)),
+         fmt::format("{}: {}, on {}", issue.id, issue.title, issue.where), Verdict::kWarn,
+         fmt::format("where that is your machine: {}; `dynamiccl canary` tries other releases on it",
+                     issue.remedy.empty() ? issue.url : issue.remedy)});
+  }
+  return findings;
 }
 
 }  // namespace
@@ -87,7 +105,12 @@ std::vector<Finding> CheckNccl(const Installation& installation) {
   for (const fs::path& folder : folders) {
     std::error_code ignored;
     const fs::path file = fs::canonical(folder / "libnccl.so.2", ignored);
-    if (!ignored && seen.insert(file).second) findings.push_back(Inspect(file));
+    if (ignored || !seen.insert(file).second) continue;
+    int version = 0;
+    findings.push_back(Inspect(file, &version));
+    // hostccl has NCCL's version, not its faults.
+    if (file.parent_path() == fs::weakly_canonical(installation.hostccl_dir)) continue;
+    for (Finding& fault : KnownFaultsOf(installation, version)) findings.push_back(std::move(fault));
   }
   if (findings.empty()) {
     findings.push_back(

@@ -19,6 +19,8 @@ struct Installation {
   std::string hostccl_dir;  // folder with hostccl's libnccl.so.2
   // The tuner plugin of sweeps, libnccl-tuner-sweep.so.
   std::string sweep_tuner;
+  // Folder with what runs a release of NCCL without a GPU (tests/real_nccl), for `dynamiccl canary`.
+  std::string real_nccl_dir;
   std::string kernels;  // dynamiccl_kernels.fatbin, which a GPU's checks and loads need
   std::string dynamiccl;
   // The program dynamiccl-agents, which needs LibTorch.

@@ -32,9 +32,15 @@ int NoProxyOperation(void*, void*, bool* needed) {
 }
 
 // ncclCollPreconnect: nothing will be sent, so nothing need be connected. Cost tables are the same with and
-// without.
+// without. CUDA_STANDIN_CONNECT=1 leaves the function to NCCL: then ranks connect at the first call of each
+// algorithm, and what goes wrong there is seen.
 int SkipConnection() {
   return kNcclSuccess;
+}
+
+bool Connects() {
+  const char* value = std::getenv("CUDA_STANDIN_CONNECT");
+  return value != nullptr && *value == '1';
 }
 
 bool IsClone(std::string_view name) {
@@ -47,7 +53,8 @@ const void* FindNcclHook(std::string_view name) {
   if (IsClone(name)) return nullptr;
   if (name == "_Z11getHostHashv") return reinterpret_cast<const void*>(&HostHash);
   if (name.starts_with("_Z15ncclProxySaveOp")) return reinterpret_cast<const void*>(&NoProxyOperation);
-  if (name == "_Z18ncclCollPreconnectP8ncclCommPb" || name == "_Z22ncclCollPreconnectFuncP12ncclAsyncJob") {
+  if (!Connects() &&
+      (name == "_Z18ncclCollPreconnectP8ncclCommPb" || name == "_Z22ncclCollPreconnectFuncP12ncclAsyncJob")) {
     return reinterpret_cast<const void*>(&SkipConnection);
   }
   return nullptr;

@@ -108,9 +108,10 @@ void RunStep(Rank& rank, ncclComm_t communicator, ncclComm_t shards) {
     });
   }
   rank.Call("AllGather", kBucketBytes, [&] {
-    return ncclAllGather(buffers.send, buffers.receive,
-                         kBucketBytes / sizeof(float) / static_cast<size_t>(rank.world().ranks_per_node) / 2,
-                         ncclBfloat16, shards, nullptr);
+    return ncclAllGather(
+        buffers.send, buffers.receive,
+        kBucketBytes / sizeof(float) / static_cast<size_t>(rank.world().ranks_per_node()) / 2, ncclBfloat16,
+        shards, nullptr);
   });
   rank.Call("AllReduce", sizeof(float), [&] {
     return ncclAllReduce(buffers.send, buffers.send, 1, ncclFloat, ncclMax, communicator, nullptr);

@@ -56,8 +56,8 @@ void RunCommunicators(Rank& rank) {
   const ncclComm_t across = Split(rank, everyone, rank.local_rank());
   for (const size_t bytes : world.bytes) {
     IssueAll(rank, everyone, world.ranks(), bytes);
-    IssueAll(rank, node, world.ranks_per_node, bytes);
-    IssueAll(rank, across, world.nodes, bytes);
+    IssueAll(rank, node, world.ranks_per_node(), bytes);
+    IssueAll(rank, across, world.nodes(), bytes);
     IssueAll(rank, again, world.ranks(), bytes);
     PassAround(rank, everyone, bytes);
   }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain NCCL program on all ranks as threads, or on one of them:
 //   real_nccl_driver [--rank R] [--program NAME] [--repeat N] IDS NODES RANKS_PER_NODE BYTES...
-// IDS is an empty folder, common to all ranks, for unique ids. Exit codes: 0 all calls succeeded, 2 usage, 3
+// IDS is an empty folder, common to all ranks, for unique ids. RANKS_PER_NODE is one number, or one for each
+// node: "7,8". Exit codes: 0 all calls succeeded, 2 usage, 3
 // the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
 // the release lacks a function that the program needs: nothing was run.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
@@ -39,6 +43,16 @@ bool TakeOption(const char* option, const char* value, Arguments* out) {
   return out->program != nullptr;
 }
 
+// "8", or a number for each of the nodes: "7,8".
+bool ParseRanks(int nodes, const std::string& text, std::vector<int>* ranks_of_nodes) {
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) ranks_of_nodes->push_back(std::atoi(word.c_str()));
+  if (nodes < 1 || ranks_of_nodes->empty()) return false;
+  if (ranks_of_nodes->size() == 1)
+    ranks_of_nodes->assign(static_cast<size_t>(nodes), ranks_of_nodes->front());
+  return ranks_of_nodes->size() == static_cast<size_t>(nodes) && std::ranges::min(*ranks_of_nodes) > 0;
+}
+
 bool ParseArguments(int count, char** words, Arguments* out) {
   int word = 1;
   for (; word + 1 < count && std::strncmp(words[word], "--", 2) == 0; word += 2) {
@@ -47,10 +61,10 @@ bool ParseArguments(int count, char** words, Arguments* out) {
   if (count - word < 4) return false;
   World& world = out->world;
   world.ids = words[word++];
-  world.nodes = std::atoi(words[word++]);
-  world.ranks_per_node = std::atoi(words[word++]);
+  const int nodes = std::atoi(words[word++]);
+  const bool placed = ParseRanks(nodes, words[word++], &world.ranks_of_nodes);
   for (; word < count; ++word) world.bytes.push_back(std::strtoull(words[word], nullptr, 10));
-  return world.nodes > 0 && world.ranks_per_node > 0 && world.only_rank < world.ranks();
+  return placed && world.only_rank < world.ranks();
 }
 
 void RunRanks(const World& world, const Program& program) {

@@ -56,7 +56,9 @@ ncclUniqueId IdOf(const World& world, const std::string& name, bool makes, int r
   return id;
 }
 
-Rank::Rank(const World& world, int rank) : world_(world), rank_(rank) {
+Rank::Rank(const World& world, int rank) : world_(world), rank_(rank), local_rank_(rank) {
+  while (local_rank_ >= world.ranks_of_nodes[static_cast<size_t>(node_)])
+    local_rank_ -= world.ranks_of_nodes[static_cast<size_t>(node_++)];
   cuda_standin_set_place(node(), local_rank() % cuda_standin_devices());
 }
 
@@ -78,7 +80,8 @@ ncclComm_t Rank::Join(const std::string& name, ncclConfig_t* config) {
     Demand(ncclCommInitRankConfig(&communicator, world_.ranks(), id, rank_, config), rank_,
            "CommInitRankConfig");
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  if (rank_ == 0) std::printf("driver: 0 joined %s in %.2f s\n", name.c_str(), taken.count());
+  std::printf("driver: %d joined %s in %.2f s\n", rank_, name.c_str(), taken.count());
+  std::fflush(stdout);
   return communicator;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,15 +14,17 @@
 namespace real_nccl_driver {
 
 struct World {
-  int nodes = 0;
-  int ranks_per_node = 0;
-  int only_rank = -1;         // -1: all ranks are threads of this process
-  std::string ids;            // folder through which ranks hand each other unique ids
-  std::vector<size_t> bytes;  // NCCL's total of each call, rounded up to whole floats a rank
+  std::vector<int> ranks_of_nodes;  // ranks are numbered node by node
+  int only_rank = -1;               // -1: all ranks are threads of this process
+  std::string ids;                  // folder through which ranks hand each other unique ids
+  std::vector<size_t> bytes;        // NCCL's total of each call, rounded up to whole floats a rank
   uint64_t repeats = 1;
   int version = 0;  // as ncclGetVersion says
 
-  int ranks() const { return nodes * ranks_per_node; }
+  int ranks() const { return std::accumulate(ranks_of_nodes.begin(), ranks_of_nodes.end(), 0); }
+  int nodes() const { return static_cast<int>(ranks_of_nodes.size()); }
+  // Of the first node; programs that need communicators of whole nodes expect the same of all.
+  int ranks_per_node() const { return ranks_of_nodes.front(); }
   bool Has(const NewerFunction& function) const { return version >= function.since; }
 };
 
@@ -48,8 +51,8 @@ class Rank {
 
   const World& world() const { return world_; }
   int rank() const { return rank_; }
-  int node() const { return rank_ / world_.ranks_per_node; }
-  int local_rank() const { return rank_ % world_.ranks_per_node; }
+  int node() const { return node_; }
+  int local_rank() const { return local_rank_; }
 
   // A communicator of all ranks.
   ncclComm_t Join(const std::string& name, ncclConfig_t* config = nullptr);
@@ -82,6 +85,8 @@ class Rank {
 
   const World& world_;
   int rank_;
+  int node_ = 0;
+  int local_rank_ = 0;
   Buffers buffers_;
   size_t room_ = 0;
   uint64_t calls_ = 0;

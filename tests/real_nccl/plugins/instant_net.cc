@@ -3,14 +3,16 @@
 // connects at once. It moves no bytes: on a machine without a GPU nothing would send any.
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "src/nccl_abi/tuner_types.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
+#include "tests/real_nccl/plugins/idle_connections.h"
 
 namespace {
+
+using namespace idle_connections;
 
 // ncclNetProperties_v8_t (NCCL ext-net/example/nccl/net_v8.h).
 struct Properties {
@@ -67,17 +69,9 @@ struct NetworkPlugin {
   ncclResult_t (*receive_consumed)(void*, int, void*);
 };
 
-constexpr size_t kHandleBytes = 64;  // the part of NCCL's handle that every release has
-
 int AdapterCount() {
   const auto& machine = cuda_standin::ThisMachine();
   return static_cast<int>(machine.adapters_at.size());
-}
-
-// All connections and registrations are this one object.
-void* Token() {
-  static int token = 0;
-  return &token;
 }
 
 ncclResult_t Init(ncclDebugLogger_t) {
@@ -121,55 +115,6 @@ ncclResult_t GetProperties7(int device, Properties7* out) {
   *out = {newer.name,         newer.pci_path,    newer.guid,          newer.pointer_support,
           newer.speed,        newer.port,        newer.latency,       newer.max_connections,
           newer.max_receives, newer.device_type, newer.device_version};
-  return ncclSuccess;
-}
-
-ncclResult_t Listen(int, void* handle, void** connection) {
-  std::memset(handle, 0, kHandleBytes);
-  *connection = Token();
-  return ncclSuccess;
-}
-
-ncclResult_t Connect(int, void*, void** connection, void**) {
-  *connection = Token();
-  return ncclSuccess;
-}
-
-ncclResult_t Accept(void*, void** connection, void**) {
-  *connection = Token();
-  return ncclSuccess;
-}
-
-template <typename Size>
-ncclResult_t RegisterMemory(void*, void*, Size, int, void** registration) {
-  *registration = Token();
-  return ncclSuccess;
-}
-
-ncclResult_t RegisterDmaBuffer(void*, void*, size_t, int, uint64_t, int, void** registration) {
-  *registration = Token();
-  return ncclSuccess;
-}
-
-ncclResult_t DeregisterMemory(void*, void*) {
-  return ncclSuccess;
-}
-
-// Errors, not silence: whoever gets here believes that bytes move.
-ncclResult_t Send(void*, void*, int, int, void*, void**) {
-  return ncclInternalError;
-}
-ncclResult_t Receive(void*, int, void**, int*, int*, void**, void**) {
-  return ncclInternalError;
-}
-ncclResult_t Flush(void*, int, void**, int*, void**, void**) {
-  return ncclInternalError;
-}
-ncclResult_t Test(void*, int*, int*) {
-  return ncclInternalError;
-}
-
-ncclResult_t Close(void*) {
   return ncclSuccess;
 }
 

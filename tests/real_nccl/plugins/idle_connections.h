@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a network plugin that all versions share: connections that are made at once and move no bytes.
+// On a machine without a GPU nothing would send any.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "src/nccl_abi/tuner_types.h"
+
+namespace idle_connections {
+
+inline constexpr size_t kHandleBytes = 64;  // the part of NCCL's handle that every release has
+
+// All connections and registrations are this one object.
+inline void* Token() {
+  static int token = 0;
+  return &token;
+}
+
+inline ncclResult_t Listen(int, void* handle, void** connection) {
+  std::memset(handle, 0, kHandleBytes);
+  *connection = Token();
+  return ncclSuccess;
+}
+
+inline ncclResult_t Connect(int, void*, void** connection, void**) {
+  *connection = Token();
+  return ncclSuccess;
+}
+
+inline ncclResult_t Accept(void*, void** connection, void**) {
+  *connection = Token();
+  return ncclSuccess;
+}
+
+template <typename Size>
+ncclResult_t RegisterMemory(void*, void*, Size, int, void** registration) {
+  *registration = Token();
+  return ncclSuccess;
+}
+
+inline ncclResult_t RegisterDmaBuffer(void*, void*, size_t, int, uint64_t, int, void** registration) {
+  *registration = Token();
+  return ncclSuccess;
+}
+
+inline ncclResult_t DeregisterMemory(void*, void*) {
+  return ncclSuccess;
+}
+
+// Errors, not silence: whoever gets here believes that bytes move.
+inline ncclResult_t Send(void*, void*, int, int, void*, void**) {
+  return ncclInternalError;
+}
+inline ncclResult_t Receive(void*, int, void**, int*, int*, void**, void**) {
+  return ncclInternalError;
+}
+inline ncclResult_t Flush(void*, int, void**, int*, void**, void**) {
+  return ncclInternalError;
+}
+inline ncclResult_t Test(void*, int*, int*) {
+  return ncclInternalError;
+}
+
+inline ncclResult_t Close(void*) {
+  return ncclSuccess;
+}
+
+}  // namespace idle_connections

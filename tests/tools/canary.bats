@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl canary` on releases themselves: public reports by the command a user would type, ordinary upgrades that must raise
+# nothing, and wrong input. A release that is not in the cache is skipped visibly. Needs DYNAMICCL_BIN and DYNAMICCL_SOURCE.
+
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  # The cache of cells is this test's own; that of releases is the user's.
+  WHEELS="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl/wheels"
+  mkdir -p cache/dynamiccl
+  ln -s "$WHEELS" cache/dynamiccl/wheels
+  export XDG_CACHE_HOME="$BATS_TEST_TMPDIR/cache"
+}
+
+canary() { "$DYNAMICCL_BIN" canary "$@"; }
+
+needs() { # RELEASE...
+  for release in "$@"; do
+    [ -e "$WHEELS/nccl-$release" ] || skip "no NCCL $release in the cache; run: tools/setup/fetch_nccl.sh $release"
+  done
+}
+
+@test "NVIDIA/nccl#1946: one adapter of eight, with the variable that ends it" {
+  needs 2.24.3 2.28.9
+  run canary 2.24.3 2.28.9 --machine hgx_a100 --world 2x8 --sizes 1M
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NCCL 2.24.3 -> 2.28.9: WORSE"* ]]
+  [[ "$output" == *"8 of a node used -> 1 of a node used"* ]]
+  [[ "$output" == *"gave up, simple order"* ]]
+  [[ "$output" == *"NCCL_PXN_DISABLE=1 ends it"* ]]
+  [[ "$output" == *"NVIDIA/nccl#1946"* ]]
+}
+
+@test "NVIDIA/nccl#1748: init fails, from which release to which" {
+  needs 2.24.3 2.25.1 2.26.5 2.27.3
+  mesh="$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml"
+  run canary 2.24.3 2.25.1 2.26.5 2.27.3 --machine "$mesh" --world 2x4 --sizes 1M --connect init --no-remedies --json
+  [ "$status" -eq 1 ]
+  run python3 -c 'import json,sys; print(*(one["verdict"] for one in json.loads(sys.argv[1])["judged"]))' "$output"
+  [ "$output" = "fails fails worse" ]
+}
+
+@test "NVIDIA/nccl#2385: unlike numbers of ranks hang in one release, with the stacks" {
+  needs 2.30.7 2.31.2 2.32.3
+  run canary 2.30.7 2.31.2 2.32.3 --machine dgx_h100 --ranks 7,8 --sizes 1M --connect init --no-remedies
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NCCL 2.30.7 -> 2.31.2: FAILS"* ]]
+  [[ "$output" == *"hangs, 0 of 15 ranks joined"* ]]
+  [[ "$output" == *"NCCL 2.30.7 -> 2.32.3: SAME"* ]]
+  command -v gdb || skip "no gdb: a hung run's stacks are not shown"
+  [[ "$output" == *"ncclNvlsTreeConnect"* ]]
+}
+
+@test "an ordinary upgrade raises nothing grave, is kept, and a damaged kept cell is run again" {
+  needs 2.24.3 2.28.9
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --json
+  [ "$status" -eq 0 ]
+  first="$output"
+  [ "$(ls cache/dynamiccl/canary | wc -l)" -eq 4 ]
+  for cell in cache/dynamiccl/canary/*; do sed -i 's/"channels": [0-9]*/"channels": 3/' "$cell"; done
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --json
+  [ "$status" -eq 0 ]
+  without_seconds() { python3 -c 'import json,re,sys; print(re.sub(r"\"seconds\": [0-9.e-]+", "", sys.argv[1]))' "$1"; }
+  [ "$(without_seconds "$first")" = "$(without_seconds "$output")" ]
+  # Of whole cells the second answer comes without a run.
+  run timeout 1 "$DYNAMICCL_BIN" canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M
+  [ "$status" -eq 0 ]
+}
+
+@test "a library by its path, and rules that restore the old choices" {
+  needs 2.24.3 2.28.9
+  run canary 2.24.3 "$WHEELS/nccl-2.28.9/nvidia/nccl/lib/libnccl.so.2" --machine pcie_l40s --world 2x8 --connect first-call --rules old.csv
+  echo "$output"
+  [[ "$output" == *"NCCL 2.24.3 -> 2.28.9"* ]]
+  "$DYNAMICCL_BIN" config check old.csv
+}
+
+@test "a log of another machine is refused before anything is judged" {
+  needs 2.24.3 2.28.9
+  printf 'h:1:2 [0] NCCL INFO NCCL version 2.24.3+cuda12.4\nh:1:2 [0] NCCL INFO 99 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels\n' >user.log
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --log user.log
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"not described well enough: channels: 99 in the log"* ]]
+  run canary 2.28.9 2.24.3 --machine dgx_a100 --world 1x8 --sizes 1M --log user.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"is of NCCL 2.24.3, the first release named is 2.28.9"* ]]
+}
+
+@test "wrong input says what to do" {
+  needs 2.28.9
+  refused() { run canary "$@"; echo "$output"; [ "$status" -eq 2 ]; }
+  refused 2.28.9 1.2.3 --machine dgx_a100
+  [[ "$output" == *"tools/setup/fetch_nccl.sh 1.2.3"* ]]
+  refused 2.28.9 2.28.9 --machine dgx_a1000
+  [[ "$output" == *"no machine is called 'dgx_a1000'"* && "$output" == *"dgx_a100"* ]]
+  refused 2.28.9 2.28.9 --machine dgx_a100 --world 2x9
+  [[ "$output" == *"9 ranks on a node of 8 GPUs"* ]]
+  refused 2.28.9 2.28.9 --machine dgx_a100 --world 2
+  refused 2.28.9 2.28.9 --machine dgx_a100 --ranks 1
+  refused 2.28.9 2.28.9 --machine dgx_a100 --env NCCL_TOPO_FILE=x
+  [[ "$output" == *"the canary sets it"* ]]
+  refused 2.28.9 2.28.9 --machine dgx_a100 --env FOO=1
+  head -c 500 "$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml" >cut.xml
+  refused 2.28.9 2.28.9 --machine ./cut.xml
+  [[ "$output" == *"NCCL_TOPO_DUMP_FILE"* ]]
+  echo "no library" >libnccl.so.2
+  refused 2.28.9 ./libnccl.so.2 --machine dgx_a100
+  [[ "$output" == *"not an NCCL library"* ]]
+}

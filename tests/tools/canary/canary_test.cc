@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of `dynamiccl canary` that need no NCCL: machines, what a run left behind, comparisons, known
+// issues. canary.bats runs releases.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "tests/real_nccl/cuda_standin/machine.h"
+#include "tools/canary/canary.h"
+#include "tools/canary/cell_json.h"
+#include "tools/canary/cell_output.h"
+#include "tools/canary/fidelity.h"
+
+namespace dynamiccl {
+namespace {
+
+std::string FileText(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string MeshTopology() {
+  return FileText(CANARY_TESTS "/four_a100_mesh.xml");
+}
+
+std::string Replaced(std::string text, const std::string& what, const std::string& with) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return at == std::string::npos ? text : text.replace(at, what.size(), with);
+}
+
+// ---- machines ----
+
+TEST(DescribedMachine, TopologyBecomesWhatTheStandInReads) {
+  const auto machine = DescribeTopology("mesh", MeshTopology());
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->gpus, 4);
+  EXPECT_EQ(machine->adapters, 4);
+  EXPECT_EQ(machine->architecture, 80);
+  std::string error;
+  const auto stand_in = cuda_standin::ParseMachine(machine->stand_in, &error);
+  ASSERT_TRUE(stand_in) << error;
+  EXPECT_EQ(stand_in->gpu_buses.size(), 4u);
+  EXPECT_EQ(stand_in->gpu_device, 0x20b2);
+  EXPECT_EQ(stand_in->multicast, 0);
+}
+
+TEST(DescribedMachine, DevicesOfOtherDomainsAndLinksBetweenThemAreRenumberedAlike) {
+  const std::string text = Replaced(MeshTopology(), "busid=\"0000:1d:00.0\"", "busid=\"0003:1d:00.1\"");
+  // Links to that GPU still name the old address, as if NCCL had written a link to a device outside the file.
+  const auto machine = DescribeTopology("mesh", text);
+  ASSERT_TRUE(machine) << machine.error().message;
+  std::string error;
+  const auto stand_in = cuda_standin::ParseMachine(machine->stand_in, &error);
+  ASSERT_TRUE(stand_in) << error;
+  const std::string first = fmt::format("busid=\"0000:{:02x}:00.0\"", stand_in->gpu_buses.at(0));
+  EXPECT_NE(machine->topology.find(first), std::string::npos);
+  EXPECT_EQ(machine->topology.find("0003:"), std::string::npos);
+  EXPECT_NE(machine->topology.find(fmt::format("target=\"0000:{:02x}:00.0\"", stand_in->gpu_buses.at(1))),
+            std::string::npos);
+}
+
+TEST(DescribedMachine, GpusBehindASwitchOfHopperHaveMulticast) {
+  std::string text = MeshTopology();
+  for (size_t at = 0; (at = text.find("sm=\"80\"", at)) != std::string::npos;)
+    text.replace(at, 7, "sm=\"90\"");
+  text = Replaced(text, "<nvlink target=\"0000:56:00.0\" count=\"4\" tclass=\"0x030200\"/>",
+                  "<nvlink target=\"0000:05:00.0\" count=\"4\" tclass=\"0x068000\"/>");
+  const auto machine = DescribeTopology("hopper", text);
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_NE(machine->stand_in.find("multicast = 1"), std::string::npos);
+}
+
+// NCCL would fill each of these from the machine that it runs on, which is not the user's.
+TEST(DescribedMachine, WhatIsLeftToTheMachineIsRefused) {
+  const struct {
+    const char* what;
+    const char* with;
+    const char* message;
+  } cases[] = {{" modelid=\"106\"", "", "<cpu> without 'modelid'"},
+               {" link_width=\"16\"", "", "<pci> without 'link_width'"},
+               {" gdr=\"1\">", ">", "<gpu> without 'gdr'"},
+               {" speed=\"100000\"", "", "<net> without 'speed'"},
+               {"<system version=\"1\">", "<graphs>", "ends <graphs>"}};
+  for (const auto& one : cases) {
+    const auto machine = DescribeTopology("mesh", Replaced(MeshTopology(), one.what, one.with));
+    ASSERT_FALSE(machine) << one.what;
+    EXPECT_NE(machine.error().message.find(one.message), std::string::npos) << machine.error().message;
+    EXPECT_NE(machine.error().hint.find("NCCL_TOPO_DUMP_FILE"), std::string::npos);
+  }
+  EXPECT_FALSE(DescribeTopology("empty", ""));
+  EXPECT_FALSE(DescribeTopology("no GPU", "<system version=\"1\"></system>"));
+}
+
+// ---- what a run left behind ----
+
+TEST(ConnectionOf, ReadsTransportAndAdapter) {
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(
+      ConnectionOf("h:1:2 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/Described/3(0)/GDRDMA"),
+      (Pair{"NET", "3"}));
+  EXPECT_EQ(ConnectionOf("h:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read"),
+            (Pair{"P2P", ""}));
+  EXPECT_EQ(ConnectionOf("h:1:2 [0] NCCL INFO Channel 01 : 0[0] -> 1[1] via SHM/direct/direct"),
+            (Pair{"SHM", ""}));
+  EXPECT_EQ(ConnectionOf("h:1:2 [0] NCCL INFO Using network Described via plugin"), (Pair{}));
+  EXPECT_EQ(ConnectionOf("Channel 00/0 via NET"), (Pair{"NET", ""}));
+  EXPECT_EQ(ConnectionOf(""), (Pair{}));
+}
+
+TEST(StacksOf, CountsThreadsByTheInnermostFunctionsOfNccl) {
+  const std::string backtraces =
+      "Thread 3 (Thread 0x7f (LWP 3) \"driver\"):\n"
+      "#0  0x00007f2 in __GI___poll (fds=0x7f, nfds=1) at ../poll.c:29\n"
+      "#1  0x00007f3 in ncclSocketRecv () from libnccl.so.2\n"
+      "#2  0x00007f3 in bootstrapRecv(void*, int, int, void*, int) () from libnccl.so.2\n"
+      "#3  0x00007f4 in ncclTransportP2pSetup(ncclComm*, int) () from libnccl.so.2\n"
+      "#4  0x00007f5 in ncclNvlsTreeConnect(ncclComm*) () from libnccl.so.2\n"
+      "#5  0x00007f6 in ncclCommInitRankFunc(ncclAsyncJob*) () from libnccl.so.2\n"
+      "Thread 2 (Thread 0x7f (LWP 2) \"driver\"):\n"
+      "#0  0x00007f2 in __GI___poll () at ../poll.c:29\n"
+      "#1  0x00007f4 in ncclProxyProgress(void*) () from libnccl.so.2\n"
+      "Thread 1 (Thread 0x7f (LWP 1) \"driver\"):\n"
+      "#0  __futex_abstimed_wait_common64 () at nptl/futex-internal.c:57\n";
+  const auto stacks = StacksOf(backtraces);
+  ASSERT_EQ(stacks.size(), 1u);
+  EXPECT_EQ(stacks.begin()->first, "bootstrapRecv < ncclTransportP2pSetup < ncclNvlsTreeConnect");
+  EXPECT_EQ(stacks.begin()->second, 1);
+  EXPECT_TRUE(StacksOf("").empty());
+}
+
+CellRequest SmallRequest() {
+  CellRequest request;
+  request.release = {2, 28, 9};
+  request.ranks_of_nodes = {1, 1};
+  return request;
+}
+
+constexpr const char* kLog =
+    "driver: 0 joined world in 0.5 s\n"
+    "h:1:2 [0] NCCL INFO 16 coll channels, 16 collnet channels, 8 nvls channels, 32 p2p channels, 4 p2p "
+    "channels per peer\n"
+    "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Described/1/GDRDMA\n"
+    "h:1:2 [0] graph/search.cc:1 NCCL WARN Could not find a path for pattern 1, falling back to simple "
+    "order\n"
+    "h:1:3 [0] graph/search.cc:1 NCCL WARN Could not find a path for pattern 1, falling back to simple "
+    "order\n"
+    "h:1:2 [0] misc.cc:2 NCCL WARN NUMA balancing enabled which can lead to variability\n";
+constexpr const char* kGraphs =
+    "<graphs version=\"1\">\n <graph id=\"0\" nchannels=\"2\" speedintra=\"24\" speedinter=\"12\" "
+    "typeintra=\"NVL\" "
+    "typeinter=\"PIX\">\n  <channel><net dev=\"1\"/><gpu dev=\"0\"/><net dev=\"1\"/></channel>\n </graph>\n"
+    " <graph id=\"3\" nchannels=\"0\" speedintra=\"0\" speedinter=\"0\"/>\n <graph id=\"99\" "
+    "nchannels=\"2\"/>\n</graphs>\n";
+
+TEST(ReadCell, TellsHowFarARunCame) {
+  constexpr int kCallFailed = 4 << 8;
+  const Cell init = ReadCell(SmallRequest(), {kLog, kGraphs, "", kCallFailed, false});
+  EXPECT_EQ(init.end, CellEnd::kInitFailed) << "one of two ranks joined";
+  const std::string both = std::string(kLog) + "driver: 1 joined world in 0.5 s\n";
+  EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", kCallFailed, false}).end, CellEnd::kCallFailed);
+  EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", SIGABRT, false}).end, CellEnd::kCrashed);
+  EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, true}).end, CellEnd::kHung);
+  EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, false}).end, CellEnd::kPassed);
+  const Cell missing = ReadCell(SmallRequest(), {both, "", "", 5 << 8, false});
+  EXPECT_EQ(missing.end, CellEnd::kNotRun);
+  EXPECT_NE(missing.problem.find("stand-in lacks"), std::string::npos);
+}
+
+TEST(ReadCell, ReadsChannelsConnectionsGraphsAndWarnings) {
+  const Cell cell = ReadCell(SmallRequest(), {kLog, kGraphs, "", 0, false});
+  EXPECT_EQ(cell.channels, 16);
+  EXPECT_EQ(cell.nvls_channels, 8);
+  EXPECT_EQ(cell.p2p_channels, 32);
+  EXPECT_EQ(cell.transports, (std::map<std::string, int>{{"NET", 1}}));
+  EXPECT_EQ(cell.adapters, (std::map<std::string, int>{{"1", 1}}));
+  EXPECT_EQ(cell.warnings,
+            std::vector<std::string>{"Could not find a path for pattern 1, falling back to simple order"});
+  ASSERT_EQ(cell.graphs.size(), 1u);
+  EXPECT_EQ(cell.graphs.at("Ring"), (CellGraph{2, 24, 12, "NVL", "PIX", {"1"}}));
+}
+
+// ---- comparisons ----
+
+// A cell of two nodes that ran well.
+Cell GoodCell() {
+  Cell cell{.end = CellEnd::kPassed, .seconds = 2, .ranks = 16, .ranks_joined = 16};
+  cell.channels = 16;
+  cell.p2p_channels = 16;
+  cell.graphs["Ring"] = {8, 24, 24, "NVL", "PIX", {"0", "1"}};
+  cell.adapters = {{"0", 8}, {"1", 8}};
+  cell.transports = {{"NET", 16}, {"P2P", 100}};
+  CellChoice choice{.collective = Collective::kAllReduce,
+                    .bytes = 1 << 20,
+                    .config = {Algorithm::kRing, Protocol::kLL, 16},
+                    .costs = {}};
+  choice.costs[{Algorithm::kRing, Protocol::kLL}] = 100;
+  choice.costs[{Algorithm::kTree, Protocol::kLL}] = 130;
+  cell.choices.push_back(choice);
+  return cell;
+}
+
+TEST(CellJson, ReadsBackWhatItWrote) {
+  Cell cell = GoodCell();
+  cell.stacks["bootstrapRecv"] = 3;
+  cell.warnings = {"Could not \"find\""};
+  const Json json = CellJson(cell);
+  const auto again = CellFromJson(Json::parse(json.dump()));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(CellJson(*again), json);
+  EXPECT_EQ(again->choices, cell.choices);
+  for (const auto& [key, value] : json.items()) {
+    Json without = json;
+    without.erase(key);
+    EXPECT_FALSE(CellFromJson(without)) << key;
+    Json other = json;
+    other[key] = Json::array({Json::object()});
+    EXPECT_FALSE(CellFromJson(other)) << key;
+  }
+}
+
+TEST(CompareCells, EqualCellsAreTheSame) {
+  EXPECT_TRUE(CompareCells(GoodCell(), GoodCell()).empty());
+  EXPECT_EQ(VerdictOf({}), CanaryVerdict::kSame);
+}
+
+// One change to a good cell, and what it must be called.
+struct ChangeCase {
+  const char* name;
+  void (*change)(Cell*);
+  DifferenceKind kind;
+  Gravity gravity;
+  CanaryVerdict verdict;
+};
+
+class Changes : public ::testing::TestWithParam<ChangeCase> {};
+
+TEST_P(Changes, AreFoundAndWeighed) {
+  Cell after = GoodCell();
+  GetParam().change(&after);
+  const auto differences = CompareCells(GoodCell(), after);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences.front().kind, GetParam().kind);
+  EXPECT_EQ(differences.front().gravity, GetParam().gravity);
+  EXPECT_NE(differences.front().before, differences.front().after);
+  EXPECT_EQ(VerdictOf(differences), GetParam().verdict);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOneThing, Changes,
+    ::testing::Values(ChangeCase{"hangs", [](Cell* c) { c->end = CellEnd::kHung; }, DifferenceKind::kEnd,
+                                 Gravity::kGrave, CanaryVerdict::kFails},
+                      ChangeCase{"crashes", [](Cell* c) { c->end = CellEnd::kCrashed; }, DifferenceKind::kEnd,
+                                 Gravity::kGrave, CanaryVerdict::kFails},
+                      ChangeCase{"search",
+                                 [](Cell* c) {
+                                   c->warnings = {"no path for pattern 1, falling back to simple order"};
+                                 },
+                                 DifferenceKind::kSearch, Gravity::kGrave, CanaryVerdict::kWorse},
+                      ChangeCase{"fewer_adapters", [](Cell* c) { c->adapters.erase("1"); },
+                                 DifferenceKind::kAdapters, Gravity::kGrave, CanaryVerdict::kWorse},
+                      ChangeCase{"more_adapters", [](Cell* c) { c->adapters["2"] = 1; },
+                                 DifferenceKind::kAdapters, Gravity::kNotice, CanaryVerdict::kChanged},
+                      ChangeCase{"lost_p2p", [](Cell* c) { c->transports.erase("P2P"); },
+                                 DifferenceKind::kTransports, Gravity::kGrave, CanaryVerdict::kWorse},
+                      ChangeCase{"to_shm", [](Cell* c) { c->transports["SHM"] = 1; },
+                                 DifferenceKind::kTransports, Gravity::kGrave, CanaryVerdict::kWorse},
+                      ChangeCase{"bandwidth", [](Cell* c) { c->graphs["Ring"].inter_gbps = 20; },
+                                 DifferenceKind::kBandwidth, Gravity::kNotice, CanaryVerdict::kChanged},
+                      ChangeCase{"channels", [](Cell* c) { c->channels = 8; }, DifferenceKind::kChannels,
+                                 Gravity::kNotice, CanaryVerdict::kChanged},
+                      ChangeCase{"choice", [](Cell* c) { c->choices[0].config.algorithm = Algorithm::kTree; },
+                                 DifferenceKind::kChoice, Gravity::kNotice, CanaryVerdict::kChanged}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST(CompareCells, ChoicesArePricedByBothModelsAndNeverAcrossThem) {
+  Cell after = GoodCell();
+  after.choices[0].config.algorithm = Algorithm::kTree;
+  EXPECT_EQ(CompareCells(GoodCell(), after).at(0).note, "slower by the model of both releases");
+  // A recalibrated model that prefers the tree is no loss by itself.
+  after.choices[0].costs[{Algorithm::kTree, Protocol::kLL}] = 9;
+  after.choices[0].costs[{Algorithm::kRing, Protocol::kLL}] = 10;
+  EXPECT_EQ(CompareCells(GoodCell(), after).at(0).note,
+            "1.30 of the time by the older release's model, 0.90 by the newer's");
+  after.choices[0].config = GoodCell().choices[0].config;
+  EXPECT_TRUE(CompareCells(GoodCell(), after).empty());
+}
+
+TEST(CompareCells, AMendedFailureIsANotice) {
+  Cell before = GoodCell();
+  before.end = CellEnd::kInitFailed;
+  const auto differences = CompareCells(before, GoodCell());
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences.front().gravity, Gravity::kNotice);
+}
+
+TEST(CompareCells, ACellThatDidNotRunSaysNothing) {
+  Cell after = GoodCell();
+  after.end = CellEnd::kNotRun;
+  EXPECT_TRUE(CompareCells(GoodCell(), after).empty());
+}
+
+// ---- known issues ----
+
+TEST(KnownIssues, OfTheInstallationAreWhole) {
+  const auto issues = ParseKnownIssues(FileText(KNOWN_ISSUES));
+  ASSERT_TRUE(issues) << issues.error().message;
+  ASSERT_GE(issues->size(), 3u);
+  for (const KnownIssue& issue : *issues) {
+    EXPECT_FALSE(issue.title.empty()) << issue.id;
+    EXPECT_TRUE(issue.url.starts_with("https://")) << issue.id;
+    EXPECT_FALSE(issue.shows_as.empty()) << issue.id;
+    EXPECT_TRUE(!issue.until || issue.since < *issue.until) << issue.id;
+  }
+}
+
+TEST(KnownIssues, FitByReleaseArchitectureAndGraveDifference) {
+  const auto issues = ParseKnownIssues(FileText(KNOWN_ISSUES));
+  ASSERT_TRUE(issues);
+  Cell after = GoodCell();
+  after.adapters.erase("1");
+  const auto differences = CompareCells(GoodCell(), after);
+  const auto ids = [&](real_nccl::NcclRelease release, int architecture) {
+    std::vector<std::string> found;
+    for (const KnownIssue& one : IssuesFor(*issues, release, architecture, differences))
+      found.push_back(one.id);
+    return found;
+  };
+  EXPECT_EQ(ids({2, 27, 7}, 80), std::vector<std::string>{"NVIDIA/nccl#1946"});
+  EXPECT_TRUE(ids({2, 24, 3}, 80).empty()) << "before it";
+  EXPECT_TRUE(ids({2, 29, 2}, 80).empty()) << "mended";
+  EXPECT_TRUE(ids({2, 27, 7}, 90).empty()) << "another architecture";
+}
+
+TEST(KnownIssues, WrongEntriesAreNamed) {
+  const std::string text = FileText(KNOWN_ISSUES);
+  const auto other_release = ParseKnownIssues(Replaced(text, "\"2.25.1\"", "\"2.25\""));
+  ASSERT_FALSE(other_release);
+  EXPECT_NE(other_release.error().message.find("NVIDIA/nccl#1946: 'since' is no release: '2.25'"),
+            std::string::npos)
+      << other_release.error().message;
+  EXPECT_FALSE(ParseKnownIssues(Replaced(text, "\"adapters\"", "\"adapter\"")));
+  EXPECT_FALSE(ParseKnownIssues(Replaced(text, "\"schema\": 1", "\"schema\": 2")));
+  EXPECT_FALSE(ParseKnownIssues(text.substr(0, text.size() / 2)));
+}
+
+// ---- rules, releases, logs ----
+
+TEST(RulesThatRestore, AskForTheOldChoiceUpToTheNextSize) {
+  CanaryAnswer answer;
+  Cell old = GoodCell();
+  CellChoice larger = old.choices[0];
+  larger.bytes = 256 << 20;
+  old.choices.push_back(larger);
+  answer.in_use_cells.push_back({Connecting::kAtFirstCall, old, {}});
+  JudgedRelease judged;
+  judged.cells.push_back({Connecting::kAtFirstCall, old, {}});
+  EXPECT_EQ(RulesThatRestore(answer, judged, 16, 2), "");
+  judged.cells[0].cell.choices[0].config.algorithm = Algorithm::kTree;
+  EXPECT_EQ(RulesThatRestore(answer, judged, 16, 2), "AllReduce,1048576,268435455,Ring,LL,16,2,16\n");
+}
+
+TEST(ReleaseInText, IsWhatEachBuildOfNcclHolds) {
+  const auto release = ReleaseInText("...NCCL version %d...NCCL version 2.28.9+cuda13.0\n");
+  ASSERT_TRUE(release);
+  EXPECT_EQ(release->text(), "2.28.9");
+  EXPECT_FALSE(ReleaseInText("NCCL version 2.28"));
+  EXPECT_FALSE(ReleaseInText(""));
+}
+
+TEST(Fidelity, SaysInWhatACellIsNotTheUsersJob) {
+  const LoggedJob logged = ReadNcclLog(
+      "h:1:2 [0] NCCL INFO NCCL version 2.24.3+cuda12.4\n"
+      "h:1:2 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 16 cudaDev 0 nvmlDev 0 busId 1000 - Init "
+      "START\n"
+      "h:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n"
+      "h:1:2 [0] NCCL INFO Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/3/GDRDMA\n"
+      "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC/read\n"
+      "h:1:2 [0] NCCL INFO 16 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels, 2 p2p "
+      "channels per peer\n");
+  ASSERT_TRUE(logged.release);
+  EXPECT_EQ(logged.release->text(), "2.24.3");
+  EXPECT_EQ(logged.ranks, 16);
+  EXPECT_EQ(logged.nodes, 2);
+  Cell cell = GoodCell();
+  cell.adapters = {{"7", 1}};
+  EXPECT_TRUE(Disagreements(logged, cell).empty());
+  cell.channels = 8;
+  cell.transports.erase("P2P");
+  EXPECT_EQ(Disagreements(logged, cell),
+            (std::vector<std::string>{"channels: 16 in the log, 8 here",
+                                      "transports: NET P2P in the log, NET here"}));
+  EXPECT_FALSE(ReadNcclLog("").release);
+}
+
+}  // namespace
+}  // namespace dynamiccl

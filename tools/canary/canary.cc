@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The release in use runs first: its time sets the limit after which another counts as hung. Then each other
+// release is judged; what is grave is confirmed by a second run, and remedies and bisection follow.
+#include "tools/canary/canary.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+using real_nccl::NcclRelease;
+
+// NCCL_RUNTIME_CONNECT came with 2.22; before, ranks always connect while the communicator is made.
+constexpr NcclRelease kConnectsAtRuntime{2, 22, 0};
+constexpr int kPatience_s = 600;  // for the release in use
+constexpr int kLeastLimit_s = 60;
+constexpr int kLeastRemedyLimit_s = 30;
+constexpr double kLimitFactor = 10;
+// At init all algorithms connect; one small size is enough.
+constexpr uint64_t kBytesAtInit = 1024;
+
+// Variables that take a part of NCCL out of play, tried one at a time; those that cost a job least come
+// first.
+constexpr std::pair<const char*, const char*> kCandidates[] = {
+    {"NCCL_RUNTIME_CONNECT", "1"}, {"NCCL_NET_MERGE_LEVEL", "LOC"},
+    {"NCCL_CROSS_NIC", "1"},       {"NCCL_PXN_DISABLE", "1"},
+    {"NCCL_MNNVL_ENABLE", "0"},    {"NCCL_NVB_DISABLE", "1"},
+    {"NCCL_NVLS_ENABLE", "0"},     {"NCCL_ALGO", "Ring"}};
+
+bool HasGrave(const std::vector<Difference>& differences) {
+  return std::any_of(differences.begin(), differences.end(),
+                     [](const Difference& one) { return one.gravity == Gravity::kGrave; });
+}
+
+int LimitFor(const Cell& in_use, int least) {
+  return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
+}
+
+// One canary.
+class Canary {
+ public:
+  Canary(const CellRunner& runner, const CanaryRequest& request, const std::vector<KnownIssue>& known,
+         const std::function<void(const std::string&)>& says)
+      : runner_(runner), request_(request), known_(known), says_(says) {}
+
+  Result<CanaryAnswer> Run() {
+    answer_.in_use = request_.releases.front();
+    for (const Connecting connecting : request_.connecting) {
+      says_(fmt::format("NCCL {}, {}", answer_.in_use.text(), Name(connecting)));
+      DYNAMICCL_TRY(Cell cell, runner_.Run(RequestOf(answer_.in_use, connecting, kPatience_s)));
+      if (cell.end == CellEnd::kNotRun) {
+        return MakeError(ErrorKind::kUnsupported, "NCCL {}, the release in use, cannot be run: {}",
+                         answer_.in_use.text(), cell.problem);
+      }
+      answer_.in_use_cells.push_back({connecting, std::move(cell), {}});
+    }
+    for (size_t next = 1; next < request_.releases.size(); ++next) {
+      DYNAMICCL_TRY(JudgedRelease judged, Judge(request_.releases[next]));
+      answer_.judged.push_back(std::move(judged));
+    }
+    return std::move(answer_);
+  }
+
+ private:
+  CellRequest RequestOf(const ReleaseLibrary& library, Connecting connecting, int limit_s) const {
+    CellRequest request{.release = library.release,
+                        .library_folder = library.folder,
+                        .machine = request_.machine,
+                        .ranks_of_nodes = request_.ranks_of_nodes,
+                        .bytes = request_.bytes,
+                        .connecting = connecting,
+                        .environment = request_.environment,
+                        .limit_s = limit_s};
+    if (connecting == Connecting::kAtInit) request.bytes = {kBytesAtInit};
+    if (library.release < kConnectsAtRuntime) request.connecting = Connecting::kAtFirstCall;
+    return request;
+  }
+
+  // Differences of a cell, confirmed by a second run where one of them is grave.
+  Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use) const {
+    const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
+    says_(fmt::format("NCCL {}, {}", library.text(), Name(in_use.connecting)));
+    DYNAMICCL_TRY(Cell cell, runner_.Run(request));
+    std::vector<Difference> differences = CompareCells(in_use.cell, cell);
+    if (HasGrave(differences)) {
+      says_(fmt::format("NCCL {}, {}: once more", library.text(), Name(in_use.connecting)));
+      DYNAMICCL_TRY(Cell second, runner_.RunAgain(request));
+      std::vector<Difference> again = CompareCells(in_use.cell, second);
+      if (!HasGrave(again)) {
+        cell = std::move(second);
+        differences = std::move(again);
+      }
+    }
+    return JudgedCell{in_use.connecting, std::move(cell), std::move(differences)};
+  }
+
+  Result<JudgedRelease> Judge(const ReleaseLibrary& library) {
+    JudgedRelease judged{.library = library};
+    std::vector<Difference> all;
+    for (const JudgedCell& in_use : answer_.in_use_cells) {
+      DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use));
+      if (cell.cell.end == CellEnd::kNotRun) judged.problem = cell.cell.problem;
+      // Notices do not depend on when ranks connect, and what both ways show is said once.
+      std::erase_if(cell.differences, [&](const Difference& one) {
+        return !judged.cells.empty() &&
+               (one.gravity == Gravity::kNotice || std::ranges::find(all, one) != all.end());
+      });
+      all.insert(all.end(), cell.differences.begin(), cell.differences.end());
+      judged.cells.push_back(std::move(cell));
+    }
+    judged.verdict = VerdictOf(all);
+    judged.issues = IssuesFor(known_, library.release, request_.machine.architecture, all);
+    if (!HasGrave(all)) return judged;
+    if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
+    if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));
+    return judged;
+  }
+
+  const JudgedCell& InUse(Connecting connecting) const {
+    return *std::find_if(answer_.in_use_cells.begin(), answer_.in_use_cells.end(),
+                         [&](const JudgedCell& one) { return one.connecting == connecting; });
+  }
+
+  // All candidates; only up to the first that helps where a run without help takes its whole limit.
+  Status SeekRemedies(JudgedRelease* judged) const {
+    const bool hangs = std::ranges::any_of(
+        judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
+    for (const auto& [variable, value] : kCandidates) {
+      if (request_.environment.contains(variable) || (hangs && !judged->remedies.empty())) continue;
+      bool tried = false, ends = true;
+      for (const JudgedCell& bad : judged->cells) {
+        if (!ends || !HasGrave(bad.differences)) continue;
+        tried = true;
+        DYNAMICCL_TRY(ends, EndedBy(judged->library, bad.connecting, variable, value));
+      }
+      if (tried) judged->tried.push_back(fmt::format("{}={}", variable, value));
+      if (tried && ends) judged->remedies.push_back({variable, value});
+    }
+    return {};
+  }
+
+  Result<bool> EndedBy(const ReleaseLibrary& library, Connecting connecting, const std::string& variable,
+                       const std::string& value) const {
+    const Cell& in_use = InUse(connecting).cell;
+    CellRequest request = RequestOf(library, connecting, LimitFor(in_use, kLeastRemedyLimit_s));
+    request.environment[variable] = value;
+    says_(fmt::format("NCCL {}, {}, with {}={}", library.text(), Name(connecting), variable, value));
+    DYNAMICCL_TRY(const Cell cell, runner_.Run(request));
+    return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell));
+  }
+
+  // Whether a release has a grave difference in one of the ways of connecting.
+  Result<bool> IsGrave(const ReleaseLibrary& library) const {
+    for (const JudgedCell& in_use : answer_.in_use_cells) {
+      says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));
+      DYNAMICCL_TRY(const Cell cell, runner_.Run(RequestOf(library, in_use.connecting,
+                                                           LimitFor(in_use.cell, kLeastRemedyLimit_s))));
+      if (HasGrave(CompareCells(in_use.cell, cell))) return true;
+    }
+    return false;
+  }
+
+  // Halves the cached releases between one without the difference (`without`) and one with it (`with`), given
+  // by their places in `releases`, until they are neighbours.
+  Status Halve(const std::vector<ReleaseLibrary>& releases, size_t* without, size_t* with) const {
+    for (;;) {
+      const size_t low = std::min(*without, *with), high = std::max(*without, *with);
+      if (high - low <= 1) return {};
+      const size_t middle = low + (high - low) / 2;
+      DYNAMICCL_TRY(const bool grave, IsGrave(releases[middle]));
+      *(grave ? with : without) = middle;
+    }
+  }
+
+  Status Bisect(JudgedRelease* judged) const {
+    const std::vector<ReleaseLibrary> releases = CachedReleases();
+    const auto place = [&](const ReleaseLibrary& library) {
+      return static_cast<size_t>(
+          std::find_if(releases.begin(), releases.end(),
+                       [&](const ReleaseLibrary& one) { return one.release == library.release; }) -
+          releases.begin());
+    };
+    size_t without = place(answer_.in_use), with = place(judged->library);
+    if (without == releases.size() || with == releases.size() || with < without) return {};
+    const size_t bad = with;
+    DYNAMICCL_CHECK_OK(Halve(releases, &without, &with));
+    judged->first_with = releases[with].release;
+    judged->last_without = releases[without].release;
+    if (bad + 1 >= releases.size()) return {};
+    size_t free = releases.size() - 1, still = bad;
+    DYNAMICCL_TRY(const bool newest_has_it, IsGrave(releases[free]));
+    if (newest_has_it) return {};
+    DYNAMICCL_CHECK_OK(Halve(releases, &free, &still));
+    judged->free_again = releases[free].release;
+    return {};
+  }
+
+  const CellRunner& runner_;
+  const CanaryRequest& request_;
+  const std::vector<KnownIssue>& known_;
+  const std::function<void(const std::string&)>& says_;
+  CanaryAnswer answer_;
+};
+
+// A choice that is to be restored from one size to the next one that was asked about.
+std::string Rule(const CellChoice& choice, uint64_t least, uint64_t most, int ranks, int nodes) {
+  return fmt::format("{},{},{},{},{},{},{},{}\n", Name(choice.collective), least, most,
+                     Name(choice.config.algorithm), Name(choice.config.protocol), choice.config.channels,
+                     nodes, ranks);
+}
+
+}  // namespace
+
+Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
+                               const std::vector<KnownIssue>& known,
+                               const std::function<void(const std::string&)>& says) {
+  return Canary(runner, request, known, says).Run();
+}
+
+const char* Name(Connecting connecting) {
+  return connecting == Connecting::kAtInit ? "connecting at init" : "connecting at the first call";
+}
+
+std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& judged, int ranks, int nodes) {
+  std::string rules;
+  const std::vector<CellChoice>& old = answer.in_use_cells.front().cell.choices;
+  const std::vector<CellChoice>& now = judged.cells.front().cell.choices;
+  for (const CellChoice& before : old) {
+    const auto same_call = [&](const CellChoice& one) {
+      return one.collective == before.collective && one.bytes == before.bytes;
+    };
+    const auto after = std::find_if(now.begin(), now.end(), same_call);
+    if (after == now.end() || after->config == before.config) continue;
+    // The rule holds up to the next size that was asked about.
+    uint64_t most = UINT64_MAX;
+    for (const CellChoice& other : old) {
+      if (other.collective == before.collective && other.bytes > before.bytes)
+        most = std::min(most, other.bytes - 1);
+    }
+    rules += Rule(before, before.bytes, most, ranks, nodes);
+  }
+  return rules;
+}
+
+}  // namespace dynamiccl

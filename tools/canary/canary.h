@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What releases of NCCL would do with a communicator on a described machine, against the release in use.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/canary/cell_runner.h"
+#include "tools/canary/comparison.h"
+#include "tools/canary/known_issues.h"
+#include "tools/canary/release_library.h"
+
+namespace dynamiccl {
+
+struct CanaryRequest {
+  DescribedMachine machine;
+  std::vector<ReleaseLibrary> releases;  // the one in use, then those to judge; at least two
+  std::vector<int> ranks_of_nodes;
+  std::vector<uint64_t> bytes;
+  std::vector<Connecting> connecting;
+  std::map<std::string, std::string> environment;
+  bool seeks_remedies = true;
+  bool bisects = false;
+};
+
+// One way of connecting, in one release against the release in use.
+struct JudgedCell {
+  Connecting connecting = Connecting::kAtFirstCall;
+  Cell cell;
+  std::vector<Difference> differences;
+};
+
+// A variable that ends every grave difference, in all the ways of connecting that show one.
+struct Remedy {
+  std::string variable;
+  std::string value;
+};
+
+struct JudgedRelease {
+  ReleaseLibrary library;
+  std::vector<JudgedCell> cells;
+  CanaryVerdict verdict = CanaryVerdict::kSame;
+  std::vector<KnownIssue> issues;
+  std::vector<Remedy> remedies;
+  std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
+  // Of the cached releases, by bisection: the first that has the grave difference, the last before it, and
+  // the first after the judged one that is free of it.
+  std::optional<real_nccl::NcclRelease> first_with;
+  std::optional<real_nccl::NcclRelease> last_without;
+  std::optional<real_nccl::NcclRelease> free_again;
+  std::string problem;  // why there is no verdict
+};
+
+struct CanaryAnswer {
+  ReleaseLibrary in_use;
+  std::vector<JudgedCell> in_use_cells;  // without differences
+  std::vector<JudgedRelease> judged;
+};
+
+// Runs all cells. A grave difference counts when a second run shows it too. `says` gets a line for each step.
+// An error when the release in use does not run here: then nothing can be compared.
+Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
+                               const std::vector<KnownIssue>& known,
+                               const std::function<void(const std::string&)>& says);
+
+const char* Name(Connecting connecting);
+
+// Rules in the format of docs/formats/override_rules.md that ask for the choices of the release in use
+// wherever `judged` chooses otherwise; empty when it nowhere does.
+std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& judged, int ranks, int nodes);
+
+}  // namespace dynamiccl

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/canary_text.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+#include "src/collective/size_class.h"
+#include "tools/canary/cell_json.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr size_t kMostChoices = 8;
+
+std::string WorldText(const std::vector<int>& ranks_of_nodes) {
+  const bool even =
+      std::ranges::adjacent_find(ranks_of_nodes, std::ranges::not_equal_to{}) == ranks_of_nodes.end();
+  if (even) return fmt::format("{}x{}", ranks_of_nodes.size(), ranks_of_nodes.front());
+  return fmt::format("{} ranks", fmt::join(ranks_of_nodes, " + "));
+}
+
+std::string Upper(std::string text) {
+  for (char& letter : text) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return text;
+}
+
+std::string Line(const char* label, const std::string& subject, const std::string& text) {
+  return fmt::format("  {:<7} {:<11} {}\n", label, subject, text);
+}
+
+std::string FormatDifference(const Difference& one, const std::string& when) {
+  const std::string of = one.where.empty() ? "" : fmt::format("{}, {}: ", one.where, one.collectives);
+  std::string text = Line(one.gravity == Gravity::kGrave ? "grave" : "notice", Name(one.kind),
+                          fmt::format("{}{} -> {}{}", of, one.before, one.after, when));
+  if (!one.note.empty()) text += Line("", "", one.note);
+  return text;
+}
+
+std::string FormatDifferences(const JudgedRelease& judged) {
+  std::string text;
+  size_t choices = 0;
+  for (const JudgedCell& cell : judged.cells) {
+    const std::string when = cell.connecting == Connecting::kAtInit ? " (when ranks connect at init)" : "";
+    for (const Difference& one : cell.differences) {
+      if (one.kind == DifferenceKind::kChoice && ++choices > kMostChoices) continue;
+      text += FormatDifference(one, when);
+    }
+  }
+  if (choices > kMostChoices)
+    text += Line("", "", fmt::format("and {} choices more (--json)", choices - kMostChoices));
+  return text;
+}
+
+std::string FormatBisection(const JudgedRelease& judged) {
+  if (!judged.first_with) return "";
+  std::string text =
+      fmt::format("{}; {} is free of it", judged.first_with->text(), judged.last_without->text());
+  text += judged.free_again ? fmt::format("; free again from {}", judged.free_again->text())
+                            : "; no newer release of the cache is free of it";
+  return Line("since", "", text);
+}
+
+std::string FormatRemedies(const JudgedRelease& judged) {
+  std::string text;
+  for (const Remedy& remedy : judged.remedies)
+    text += Line("remedy", "", fmt::format("{}={} ends it", remedy.variable, remedy.value));
+  if (text.empty() && !judged.tried.empty())
+    text = Line("remedy", "", fmt::format("none found; tried {}", fmt::join(judged.tried, ", ")));
+  for (const KnownIssue& issue : judged.issues) {
+    text += Line("known", "",
+                 fmt::format("{}: {} ({} to {}); {}", issue.id, issue.title, issue.since.text(),
+                             issue.until ? "before " + issue.until->text() : "now", issue.url));
+    if (!issue.remedy.empty()) text += Line("", "", "reported to help: " + issue.remedy);
+  }
+  return text;
+}
+
+std::string FormatJudged(const CanaryAnswer& answer, const JudgedRelease& judged) {
+  if (!judged.problem.empty()) {
+    return fmt::format("NCCL {} -> {}: no verdict\n  {}\n", answer.in_use.text(), judged.library.text(),
+                       judged.problem);
+  }
+  return fmt::format("NCCL {} -> {}: {}\n", answer.in_use.text(), judged.library.text(),
+                     Upper(Name(judged.verdict))) +
+         FormatDifferences(judged) + FormatBisection(judged) + FormatRemedies(judged);
+}
+
+std::string GraphCell(const Cell& cell, Algorithm algorithm) {
+  const auto found = cell.graphs.find(std::string(Name(algorithm)));
+  if (found == cell.graphs.end()) return "-";
+  const CellGraph& graph = found->second;
+  return fmt::format("{} x {:g}", graph.channels,
+                     graph.adapters.empty() ? graph.intra_gbps : graph.inter_gbps);
+}
+
+std::string LargestChoice(const Cell& cell) {
+  const CellChoice* largest = nullptr;
+  for (const CellChoice& one : cell.choices) {
+    if (one.collective == Collective::kAllReduce && (largest == nullptr || one.bytes > largest->bytes))
+      largest = &one;
+  }
+  if (largest == nullptr) return "-";
+  return fmt::format("{}/{}/{} at {}", Name(largest->config.algorithm), Name(largest->config.protocol),
+                     largest->config.channels, FormatBytes(largest->bytes));
+}
+
+std::string TableRow(const std::string& release, const JudgedCell& judged) {
+  const Cell& cell = judged.cell;
+  return fmt::format("  {:<9} {:<11} {:>6.1f} {:>9} {:>9} {:>12} {:>12}  {}\n", release,
+                     cell.passed() ? "runs" : Name(cell.end), cell.seconds, cell.channels,
+                     cell.adapters.size(), GraphCell(cell, Algorithm::kRing),
+                     GraphCell(cell, Algorithm::kTree), LargestChoice(cell));
+}
+
+std::string FormatTable(const CanaryAnswer& answer) {
+  std::string text =
+      fmt::format("\n  {:<9} {:<11} {:>6} {:>9} {:>9} {:>12} {:>12}  {}\n", "release", "outcome", "s",
+                  "channels", "adapters", "ring GB/s", "tree GB/s", "AllReduce");
+  text += TableRow(answer.in_use.text(), answer.in_use_cells.front());
+  for (const JudgedRelease& judged : answer.judged)
+    text += TableRow(judged.library.text(), judged.cells.front());
+  return text;
+}
+
+Json DifferencesJson(const std::vector<Difference>& differences) {
+  Json all = Json::array();
+  for (const Difference& one : differences) {
+    all.push_back({{"kind", Name(one.kind)},
+                   {"gravity", one.gravity == Gravity::kGrave ? "grave" : "notice"},
+                   {"before", one.before},
+                   {"after", one.after},
+                   {"note", one.note},
+                   {"size", one.where},
+                   {"collectives", one.collectives}});
+  }
+  return all;
+}
+
+const char* KeyOf(Connecting connecting) {
+  return connecting == Connecting::kAtInit ? "init" : "first_call";
+}
+
+Json CellsJson(const std::vector<JudgedCell>& cells) {
+  Json all = Json::array();
+  for (const JudgedCell& one : cells) {
+    all.push_back({{"connecting", KeyOf(one.connecting)},
+                   {"differences", DifferencesJson(one.differences)},
+                   {"cell", CellJson(one.cell)}});
+  }
+  return all;
+}
+
+Json ReleaseJson(const std::optional<real_nccl::NcclRelease>& release) {
+  return release ? Json(release->text()) : Json();
+}
+
+Json JudgedJson(const JudgedRelease& judged) {
+  Json issues = Json::array(), remedies = Json::array();
+  for (const KnownIssue& issue : judged.issues)
+    issues.push_back(
+        {{"id", issue.id}, {"title", issue.title}, {"url", issue.url}, {"remedy", issue.remedy}});
+  for (const Remedy& remedy : judged.remedies)
+    remedies.push_back({{"variable", remedy.variable}, {"value", remedy.value}});
+  return {{"release", judged.library.text()},
+          {"library", judged.library.folder},
+          {"verdict", judged.problem.empty() ? Json(Name(judged.verdict)) : Json()},
+          {"problem", judged.problem},
+          {"cells", CellsJson(judged.cells)},
+          {"first_with", ReleaseJson(judged.first_with)},
+          {"last_without", ReleaseJson(judged.last_without)},
+          {"free_again", ReleaseJson(judged.free_again)},
+          {"known_issues", issues},
+          {"remedies", remedies},
+          {"tried", judged.tried}};
+}
+
+}  // namespace
+
+std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer) {
+  std::string text =
+      fmt::format("{}, {}: {} GPUs and {} adapters a node\n", request.machine.name,
+                  WorldText(request.ranks_of_nodes), request.machine.gpus, request.machine.adapters);
+  for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
+  return text + FormatTable(answer) +
+         "\nNot judged: device code, NCCL's proxy threads, what the network does with the messages.\n";
+}
+
+Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
+  Json judged = Json::array();
+  for (const JudgedRelease& one : answer.judged) judged.push_back(JudgedJson(one));
+  return {{"schema", 1},
+          {"machine", request.machine.name},
+          {"gpus", request.machine.gpus},
+          {"adapters", request.machine.adapters},
+          {"ranks_of_nodes", request.ranks_of_nodes},
+          {"in_use",
+           {{"release", answer.in_use.text()},
+            {"library", answer.in_use.folder},
+            {"cells", CellsJson(answer.in_use_cells)}}},
+          {"judged", judged}};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares a folder with the machine's files, starts the driver over the stand-in and waits for it.
+#include "tools/canary/cell.h"
+
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+#include "tools/canary/cell_output.h"
+#include "tools/launch/child_process.h"
+#include "tools/launch/temporary_folder.h"
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+// Before 2.22 the tuner interface gives no table of costs.
+constexpr NcclRelease kGivesCosts{2, 22, 0};
+
+std::string TextOrNothing(const std::string& path) {
+  const auto text = ReadTextFile(path);
+  return text ? *text : "";
+}
+
+// Waits for a child at most `limit`. False when the limit passed; then the child still runs.
+bool WaitAtMost(pid_t child, std::chrono::duration<double> limit, int* status) {
+  constexpr auto kLook = std::chrono::milliseconds(10);
+  for (const auto end = Clock::now() + limit; Clock::now() < end; std::this_thread::sleep_for(kLook)) {
+    if (waitpid(child, status, WNOHANG) == child) return true;
+  }
+  return false;
+}
+
+// Whether the process has used a fifth of a processor or more for a second: it searches and does not wait.
+bool IsBusy(pid_t child) {
+  const auto ticks = [&] {
+    std::istringstream words(TextOrNothing(fmt::format("/proc/{}/stat", child)));
+    const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+    constexpr size_t kUserTicks = 13, kSystemTicks = 14;  // proc(5), counted from 0
+    if (all.size() <= kSystemTicks) return 0L;
+    return std::atol(all[kUserTicks].c_str()) + std::atol(all[kSystemTicks].c_str());
+  };
+  const long before = ticks();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return ticks() - before > sysconf(_SC_CLK_TCK) / 5;
+}
+
+// Waits until the child ends or hangs: the limit has passed and it is idle. A busy one is given thrice the
+// limit. False when it hangs.
+bool WaitForEnd(pid_t child, int limit_s, int* status) {
+  for (int waited = 0; waited < 3; ++waited) {
+    if (WaitAtMost(child, std::chrono::seconds(limit_s), status)) return true;
+    if (!IsBusy(child)) return false;
+  }
+  return false;
+}
+
+void Kill(pid_t child) {
+  SignalChild(child, true, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+// Runs a helper with its output in a file. False when it cannot be started, fails or takes longer than 60 s.
+bool RunHelper(const Words& command, const std::string& output) {
+  const auto child = StartChild(command, {}, {.output_path = output});
+  if (!child) return false;
+  int status = 0;
+  if (!WaitAtMost(*child, std::chrono::seconds(60), &status)) {
+    Kill(*child);
+    return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Words in front of a command that give it a mount namespace, in which /dev/shm is its own: a killed run
+// leaves nothing behind, and no run sees another's files. None where the machine does not allow it.
+const Words& OwnSharedMemory(const std::string& scratch) {
+  static const Words words = [&] {
+    for (const char* option : {"-m", "-rm"}) {
+      Words found{"unshare", option, "sh", "-c", "mount -t tmpfs tmpfs /dev/shm && exec \"$@\"", "sh"};
+      Words trial = found;
+      trial.emplace_back("true");
+      if (RunHelper(trial, scratch)) return found;
+    }
+    return Words{};
+  }();
+  return words;
+}
+
+// The folder of one run.
+class CellFolder {
+ public:
+  CellFolder(const TemporaryFolder& folder, const CellRequest& request) : folder_(folder) {
+    fs::create_directories(File("ids"));
+    written_ = WriteTextFile(File("node.machine"), request.machine.stand_in) &&
+               WriteTextFile(File("topology.xml"), request.machine.topology);
+  }
+
+  bool written() const { return written_; }
+  std::string File(const char* name) const { return folder_.File(name); }
+
+  CellFiles Read(int exit_status, bool limit_passed) const {
+    return {.log = TextOrNothing(File("log")),
+            .graphs = TextOrNothing(File("graphs.xml")),
+            .tables = File("tables"),
+            .exit_status = exit_status,
+            .limit_passed = limit_passed};
+  }
+
+ private:
+  const TemporaryFolder& folder_;
+  bool written_ = false;
+};
+
+std::map<std::string, std::string> EnvironmentOf(const std::string& objects, const CellRequest& request,
+                                                 const CellFolder& folder) {
+  std::map<std::string, std::string> environment = {
+      {"PATH", "/usr/bin:/bin"},
+      {"HOME", folder.File("ids")},  // no ~/.nccl.conf
+      {"LD_PRELOAD", objects + "/libcuda_standin.so"},
+      {"LD_LIBRARY_PATH", objects + ":" + request.library_folder},
+      {"CUDA_STANDIN_MACHINE", folder.File("node.machine")},
+      {"CUDA_STANDIN_CONNECT", "1"},
+      {"NCCL_TOPO_FILE", folder.File("topology.xml")},
+      {"NCCL_GRAPH_DUMP_FILE", folder.File("graphs.xml")},
+      {"NCCL_NET_PLUGIN", "described"},
+      {"NCCL_SOCKET_IFNAME", "lo"},
+      {"NCCL_DEBUG", "INFO"},
+      {"NCCL_DEBUG_SUBSYS", "INIT,GRAPH,TUNING"},
+  };
+  if (request.release >= kGivesCosts) {
+    environment["NCCL_TUNER_PLUGIN"] = objects + "/libtable_tuner.so";
+    environment["TABLE_TUNER_FILE"] = folder.File("tables");
+  }
+  if (request.release.logs_no_choice())
+    environment["NCCL_PROFILER_PLUGIN"] = objects + "/libwitness_profiler.so";
+  if (request.connecting == Connecting::kAtInit) environment["NCCL_RUNTIME_CONNECT"] = "0";
+  for (const auto& [name, value] : request.environment) environment[name] = value;
+  return environment;
+}
+
+Words CommandOf(const std::string& objects, const CellRequest& request, const CellFolder& folder) {
+  Words command = OwnSharedMemory(folder.File("trial"));
+  command.insert(command.end(), {"env", "-i"});
+  for (const auto& [name, value] : EnvironmentOf(objects, request, folder))
+    command.push_back(name + "=" + value);
+  command.push_back(objects + "/real_nccl_driver");
+  command.push_back(folder.File("ids"));
+  command.push_back(std::to_string(request.ranks_of_nodes.size()));
+  command.push_back(fmt::format("{}", fmt::join(request.ranks_of_nodes, ",")));
+  for (const uint64_t bytes : request.bytes) command.push_back(std::to_string(bytes));
+  return command;
+}
+
+}  // namespace
+
+int CellRequest::ranks() const {
+  return std::accumulate(ranks_of_nodes.begin(), ranks_of_nodes.end(), 0);
+}
+
+Result<Cell> RunCell(const Installation& installation, const CellRequest& request) {
+  const std::string& objects = installation.real_nccl_dir;
+  if (objects.empty()) {
+    return WithHint(MakeError(ErrorKind::kUnsupported, "this build has no lib/real_nccl/libcuda_standin.so"),
+                    "it is part of builds for x86-64 without sanitizers: tools/setup/build.sh programs");
+  }
+  DYNAMICCL_TRY(const TemporaryFolder temporary, TemporaryFolder::Create("canary"));
+  const CellFolder folder(temporary, request);
+  if (!folder.written())
+    return MakeError(ErrorKind::kUnavailable, "cannot write into {}", temporary.File(""));
+  const auto begin = Clock::now();
+  DYNAMICCL_TRY(const pid_t child,
+                StartChild(CommandOf(objects, request, folder), {}, {.output_path = folder.File("log")}));
+  int status = 0;
+  const bool ended = WaitForEnd(child, request.limit_s, &status);
+  const std::chrono::duration<double> taken = Clock::now() - begin;
+  std::string backtraces;
+  if (!ended) {
+    RunHelper({"gdb", "-nx", "-batch", "-p", std::to_string(child), "-ex", "thread apply all backtrace 16"},
+              folder.File("stacks"));
+    backtraces = TextOrNothing(folder.File("stacks"));
+    Kill(child);
+  }
+  Cell cell = ReadCell(request, folder.Read(status, !ended));
+  cell.seconds = taken.count();
+  cell.stacks = StacksOf(backtraces);
+  return cell;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cell of a canary: what the host side of one NCCL release does with one communicator on a described
+// machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
+#include "tests/real_nccl/nccl_release.h"
+#include "tools/canary/described_machine.h"
+
+namespace dynamiccl {
+
+using real_nccl::NcclRelease;
+
+// When ranks connect. NCCL connects at the first call of an algorithm, unless NCCL_RUNTIME_CONNECT=0 or
+// NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all of them while the communicator is made.
+enum class Connecting { kAtFirstCall, kAtInit };
+
+struct CellRequest {
+  NcclRelease release;
+  std::string library_folder;  // with libnccl.so.2
+  DescribedMachine machine;
+  std::vector<int> ranks_of_nodes;  // a rank a GPU, from the first GPU on
+  std::vector<uint64_t> bytes;      // NCCL's total of each call
+  Connecting connecting = Connecting::kAtFirstCall;
+  std::map<std::string, std::string> environment;  // the job's NCCL_ variables
+  int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
+
+  int ranks() const;
+};
+
+enum class CellEnd {
+  kPassed,
+  kInitFailed,  // an error while the communicator was made
+  kCallFailed,  // an error of a collective
+  kCrashed,     // ended by a signal or by NCCL's own abort
+  kHung,        // the limit passed
+  kNotRun,      // the stand-in lacks something that the release needs: no statement about the release
+};
+const char* Name(CellEnd end);
+
+// A result of NCCL's graph search (NCCL_GRAPH_DUMP_FILE): rings, trees, ...
+struct CellGraph {
+  int channels = 0;
+  double intra_gbps = 0;  // of a channel, inside a node and between nodes
+  double inter_gbps = 0;
+  std::string intra_type;  // "NVL", "PIX", "SYS", ...
+  std::string inter_type;
+  std::set<std::string> adapters;  // numbers of those that the channels use
+
+  bool operator==(const CellGraph&) const = default;
+};
+
+struct CellChoice {
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;
+  CollectiveConfig config;
+  // What the release expects of each pair that it offers, in microseconds; none before 2.22.
+  std::map<std::pair<Algorithm, Protocol>, float> costs;
+
+  bool operator==(const CellChoice&) const = default;
+};
+
+struct Cell {
+  CellEnd end = CellEnd::kNotRun;
+  double seconds = 0;
+  int ranks = 0;
+  int ranks_joined = 0;               // whose communicator was made
+  std::vector<std::string> warnings;  // NCCL's, each once, without rank and place
+  int channels = 0;
+  int nvls_channels = 0;
+  int p2p_channels = 0;
+  std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
+  std::map<std::string, int> adapters;      // connections of each adapter, by its number
+  std::map<std::string, int> transports;    // connections of "P2P", "SHM", "NET", ...
+  std::vector<CellChoice> choices;
+  std::map<std::string, int>
+      stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them
+  std::string problem;  // kNotRun: what is missing
+
+  bool passed() const { return end == CellEnd::kPassed; }
+};
+
+// Runs a cell in a process of its own, with an environment that holds nothing of the caller's and, where the
+// machine allows it, a /dev/shm of its own. Errors are those of this machine (no stand-in, no room); what the
+// release does wrong is in the cell.
+Result<Cell> RunCell(const Installation& installation, const CellRequest& request);
+
+}  // namespace dynamiccl

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/cell_json.h"
+
+#include <algorithm>
+
+namespace dynamiccl {
+namespace {
+
+constexpr CellEnd kEnds[] = {CellEnd::kPassed,  CellEnd::kInitFailed, CellEnd::kCallFailed,
+                             CellEnd::kCrashed, CellEnd::kHung,       CellEnd::kNotRun};
+
+Json GraphsJson(const Cell& cell) {
+  Json graphs = Json::object();
+  for (const auto& [name, graph] : cell.graphs) {
+    graphs[name] = {{"channels", graph.channels},     {"intra_gbps", graph.intra_gbps},
+                    {"inter_gbps", graph.inter_gbps}, {"intra_type", graph.intra_type},
+                    {"inter_type", graph.inter_type}, {"adapters", graph.adapters}};
+  }
+  return graphs;
+}
+
+Json ChoicesJson(const Cell& cell) {
+  Json choices = Json::array();
+  for (const CellChoice& choice : cell.choices) {
+    Json costs = Json::object();
+    for (const auto& [pair, cost] : choice.costs)
+      costs[fmt::format("{}/{}", Name(pair.first), Name(pair.second))] = cost;
+    choices.push_back({{"collective", Name(choice.collective)},
+                       {"bytes", choice.bytes},
+                       {"algorithm", Name(choice.config.algorithm)},
+                       {"protocol", Name(choice.config.protocol)},
+                       {"channels", choice.config.channels},
+                       {"expected_us", costs}});
+  }
+  return choices;
+}
+
+CellGraph GraphOf(const Json& json) {
+  return {.channels = json.at("channels"),
+          .intra_gbps = json.at("intra_gbps"),
+          .inter_gbps = json.at("inter_gbps"),
+          .intra_type = json.at("intra_type"),
+          .inter_type = json.at("inter_type"),
+          .adapters = json.at("adapters")};
+}
+
+// Throws std::bad_optional_access for an unknown name, as the JSON library throws for an unknown kind.
+CellChoice ChoiceOf(const Json& json) {
+  CellChoice choice{
+      .collective = ParseCollective(json.at("collective").get<std::string>()).value(),
+      .bytes = json.at("bytes"),
+      .config = {ParseAlgorithm(json.at("algorithm").get<std::string>()).value(),
+                 ParseProtocol(json.at("protocol").get<std::string>()).value(), json.at("channels")},
+      .costs = {}};
+  for (const auto& [pair, cost] : json.at("expected_us").items()) {
+    const size_t slash = pair.find('/');
+    choice.costs[{ParseAlgorithm(pair.substr(0, slash)).value(),
+                  ParseProtocol(pair.substr(slash + 1)).value()}] = cost;
+  }
+  return choice;
+}
+
+Cell ReadAll(const Json& json) {
+  const std::string end = json.at("end");
+  const auto* found =
+      std::find_if(std::begin(kEnds), std::end(kEnds), [&](CellEnd one) { return end == Name(one); });
+  Cell cell{.end = found == std::end(kEnds) ? CellEnd::kNotRun : *found,
+            .seconds = json.at("seconds"),
+            .ranks = json.at("ranks"),
+            .ranks_joined = json.at("ranks_joined"),
+            .warnings = json.at("warnings"),
+            .channels = json.at("channels"),
+            .nvls_channels = json.at("nvls_channels"),
+            .p2p_channels = json.at("p2p_channels")};
+  for (const auto& [name, graph] : json.at("graphs").items()) cell.graphs[name] = GraphOf(graph);
+  cell.adapters = json.at("adapters").get<std::map<std::string, int>>();
+  cell.transports = json.at("transports").get<std::map<std::string, int>>();
+  for (const Json& choice : json.at("choices")) cell.choices.push_back(ChoiceOf(choice));
+  cell.stacks = json.at("stacks").get<std::map<std::string, int>>();
+  cell.problem = json.at("problem");
+  return cell;
+}
+
+}  // namespace
+
+Json CellJson(const Cell& cell) {
+  return {{"end", Name(cell.end)},
+          {"seconds", cell.seconds},
+          {"ranks", cell.ranks},
+          {"ranks_joined", cell.ranks_joined},
+          {"warnings", cell.warnings},
+          {"channels", cell.channels},
+          {"nvls_channels", cell.nvls_channels},
+          {"p2p_channels", cell.p2p_channels},
+          {"graphs", GraphsJson(cell)},
+          {"adapters", cell.adapters},
+          {"transports", cell.transports},
+          {"choices", ChoicesJson(cell)},
+          {"stacks", cell.stacks},
+          {"problem", cell.problem}};
+}
+
+std::optional<Cell> CellFromJson(const Json& json) {
+  try {
+    return ReadAll(json);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/cell_output.h"
+
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <regex>
+#include <sstream>
+
+#include "tests/real_nccl/asked_tables.h"
+#include "tests/real_nccl/choices.h"
+#include "tests/real_nccl/cuda_standin/xml_tree.h"
+
+namespace dynamiccl {
+namespace {
+
+using cuda_standin::XmlElement;
+
+// The driver's exit codes (tests/real_nccl/driver/real_nccl_driver.cc).
+constexpr int kNoHold = 3, kCallFailed = 4, kMissingFunction = 5;
+
+CellEnd EndOf(const CellRequest& request, const CellFiles& files, const Cell& cell) {
+  if (files.limit_passed) return CellEnd::kHung;
+  if (!WIFEXITED(files.exit_status)) return CellEnd::kCrashed;
+  switch (WEXITSTATUS(files.exit_status)) {
+    case 0:
+      return CellEnd::kPassed;
+    case kCallFailed:
+      return cell.ranks_joined < request.ranks() ? CellEnd::kInitFailed : CellEnd::kCallFailed;
+    default:
+      return CellEnd::kNotRun;
+  }
+}
+
+std::string ProblemOf(const CellFiles& files) {
+  switch (WEXITSTATUS(files.exit_status)) {
+    case kNoHold:
+      return "the library is stripped, so that its CUDA functions cannot be found";
+    case kMissingFunction:
+      return "the release needs a CUDA function that the stand-in lacks";
+    default: {
+      const size_t tail = std::min<size_t>(files.log.size(), 400);
+      return fmt::format("the run ended with exit code {}: {}", WEXITSTATUS(files.exit_status),
+                         files.log.substr(files.log.size() - tail));
+    }
+  }
+}
+
+// "host:123:124 [0] graph/search.cc:1097 NCCL WARN Could not find ..." without what stands before the text.
+std::string WarningOf(const std::string& line) {
+  for (const std::string_view mark : {"NCCL WARN ", "NCCL INFO "}) {
+    const size_t at = line.find(mark);
+    if (at == std::string::npos) continue;
+    const std::string text = line.substr(at + mark.size());
+    const bool warns = mark == "NCCL WARN " || text.find("falling back to simple order") != std::string::npos;
+    return warns ? text : "";
+  }
+  return "";
+}
+
+// Says of NCCL's environment or of the stand-in, not of the machine.
+bool IsOfTheHarness(const std::string& warning) {
+  return warning.find("NUMA balancing") != std::string::npos || warning.find("iommu") != std::string::npos ||
+         warning.find("NCCL_DEBUG") != std::string::npos;
+}
+
+void ReadLogLine(const std::string& line, Cell* cell) {
+  static const std::regex kJoined(R"(^driver: \d+ joined world in )");
+  static const std::regex kChannels(
+      R"((\d+) coll channels, (?:\d+ collnet channels, )?(\d+) nvls(?: channels)?, (\d+) p2p channels)");
+  if (line.starts_with("driver: ")) {
+    cell->ranks_joined += std::regex_search(line, kJoined);
+    return;
+  }
+  const auto [transport, adapter] = ConnectionOf(line);
+  if (!transport.empty()) {
+    ++cell->transports[transport];
+    if (!adapter.empty()) ++cell->adapters[adapter];
+    return;
+  }
+  std::smatch match;
+  if (cell->channels == 0 && line.find(" coll channels") != std::string::npos &&
+      std::regex_search(line, match, kChannels)) {
+    cell->channels = std::atoi(match[1].str().c_str());
+    cell->nvls_channels = std::atoi(match[2].str().c_str());
+    cell->p2p_channels = std::atoi(match[3].str().c_str());
+    return;
+  }
+  const std::string warning = WarningOf(line);
+  if (!warning.empty() && !IsOfTheHarness(warning) &&
+      std::find(cell->warnings.begin(), cell->warnings.end(), warning) == cell->warnings.end())
+    cell->warnings.push_back(warning);
+}
+
+// The graph's number in the dump, NCCL src/init.cc.
+std::string NameOfGraph(int id) {
+  constexpr Algorithm kOfGraph[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kCollnetChain,
+                                    Algorithm::kNvls, Algorithm::kCollnetDirect};
+  return id >= 0 && id < static_cast<int>(std::size(kOfGraph)) ? std::string(Name(kOfGraph[id])) : "";
+}
+
+void ReadGraph(const XmlElement& element, Cell* cell) {
+  CellGraph graph{.channels = std::atoi(element.Get("nchannels").c_str()),
+                  .intra_gbps = std::atof(element.Get("speedintra").c_str()),
+                  .inter_gbps = std::atof(element.Get("speedinter").c_str()),
+                  .intra_type = element.Get("typeintra"),
+                  .inter_type = element.Get("typeinter"),
+                  .adapters = {}};
+  element.Visit([&](const XmlElement& below) {
+    if (below.tag == "net") graph.adapters.insert(below.Get("dev"));
+  });
+  const std::string name = NameOfGraph(std::atoi(element.Get("id", "-1").c_str()));
+  if (graph.channels > 0 && !name.empty()) cell->graphs[name] = graph;
+}
+
+void ReadGraphs(const std::string& text, Cell* cell) {
+  std::string error;
+  const auto root = cuda_standin::ParseXml(text, &error);
+  if (!root) return;
+  root->Visit([&](const XmlElement& element) {
+    if (element.tag == "graph") ReadGraph(element, cell);
+  });
+}
+
+void ReadChoices(const CellRequest& request, const CellFiles& files, Cell* cell) {
+  std::string error;
+  const auto chosen = real_nccl::ChoicesOf(files.log, request.release, request.ranks(), &error);
+  if (!chosen) return;
+  const real_nccl::AskedTables asked = real_nccl::ReadAskedTables(files.tables);
+  for (const real_nccl::Choice& one : *chosen) {
+    const auto collective = ParseCollective(one.function);
+    if (!collective) continue;
+    CellChoice choice{.collective = *collective,
+                      .bytes = one.bytes,
+                      .config = {one.algorithm, one.protocol, static_cast<uint8_t>(one.channels)},
+                      .costs = {}};
+    for (const real_nccl::AskedTable& table : asked.tables) {
+      if (table.pipe_ops < 1 || table.collective != *collective || table.bytes != one.bytes) continue;
+      for (size_t pair = 0; pair < table.costs.size(); ++pair) {
+        if (table.costs[pair] >= 0)
+          choice
+              .costs[{static_cast<Algorithm>(pair / kProtocols), static_cast<Protocol>(pair % kProtocols)}] =
+              table.costs[pair];
+      }
+    }
+    cell->choices.push_back(std::move(choice));
+  }
+}
+
+// The name in a line of gdb's: "#3  0x00007f.. in ncclTransportP2pSetup (comm=...) at ..."; empty for others.
+std::string FunctionOfFrame(const std::string& line) {
+  static const std::regex kFrame(R"(^#\d+\s+(?:0x[0-9a-f]+ in )?([A-Za-z_0-9:~<>]+))");
+  std::smatch match;
+  return std::regex_search(line, match, kFrame) ? match[1].str() : "";
+}
+
+// A function that says what NCCL is doing: not how it waits for a socket, and not the thread's entry.
+bool IsOfInterest(const std::string& function) {
+  if (function.starts_with("ncclSocket") || function.starts_with("ncclOs") ||
+      function.starts_with("ncclAsync"))
+    return false;
+  return function.starts_with("nccl") || function.starts_with("bootstrap");
+}
+
+}  // namespace
+
+const char* Name(CellEnd end) {
+  switch (end) {
+    case CellEnd::kPassed:
+      return "passed";
+    case CellEnd::kInitFailed:
+      return "init_failed";
+    case CellEnd::kCallFailed:
+      return "call_failed";
+    case CellEnd::kCrashed:
+      return "crashed";
+    case CellEnd::kHung:
+      return "hung";
+    case CellEnd::kNotRun:
+      break;
+  }
+  return "not_run";
+}
+
+std::pair<std::string, std::string> ConnectionOf(std::string_view line) {
+  constexpr std::string_view kVia = " via ";
+  const size_t via = line.find(kVia);
+  if (via == std::string_view::npos || line.find("Channel ") == std::string_view::npos) return {};
+  const std::string_view transport = line.substr(via + kVia.size());
+  const std::string kind(transport.substr(0, transport.find_first_of("/ \r\n(")));
+  if (kind != "NET") return {kind, ""};
+  // NET/<plugin>/<number>...
+  const size_t plugin = transport.find('/');
+  const size_t number = plugin == std::string_view::npos ? plugin : transport.find('/', plugin + 1);
+  if (number == std::string_view::npos) return {kind, ""};
+  const size_t end = transport.find_first_not_of("0123456789", number + 1);
+  return {kind, std::string(transport.substr(number + 1, end - number - 1))};
+}
+
+std::map<std::string, int> StacksOf(const std::string& backtraces) {
+  constexpr size_t kShown = 3;
+  std::map<std::string, int> stacks;
+  std::vector<std::string> functions;
+  const auto finish = [&] {
+    // NCCL's own service threads wait at all times.
+    if (!functions.empty() && functions.back().starts_with("ncclProxy")) functions.clear();
+    if (functions.size() > kShown) functions.resize(kShown);
+    if (!functions.empty()) ++stacks[fmt::format("{}", fmt::join(functions, " < "))];
+    functions.clear();
+  };
+  std::istringstream lines(backtraces);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Thread ")) finish();
+    const std::string function = FunctionOfFrame(line);
+    if (IsOfInterest(function)) functions.push_back(function);
+  }
+  finish();
+  return stacks;
+}
+
+Cell ReadCell(const CellRequest& request, const CellFiles& files) {
+  Cell cell{.ranks = request.ranks()};
+  std::istringstream lines(files.log);
+  for (std::string line; std::getline(lines, line);) ReadLogLine(line, &cell);
+  cell.end = EndOf(request, files, cell);
+  if (cell.end == CellEnd::kNotRun) cell.problem = ProblemOf(files);
+  ReadGraphs(files.graphs, &cell);
+  if (cell.passed()) ReadChoices(request, files, &cell);
+  return cell;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/cell_runner.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <span>
+
+#include "src/base/sha256.h"
+#include "tools/canary/cell_json.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kVersion = 1;
+
+std::string HashOf(const std::string& text) {
+  const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
+  return ToHex(digest);
+}
+
+// Size and time of change stand for the content of a library of 300 MB.
+std::string StateOf(const fs::path& file) {
+  std::error_code none;
+  return fmt::format("{} {} {}", file.string(), fs::file_size(file, none),
+                     fs::last_write_time(file, none).time_since_epoch().count());
+}
+
+std::string HashOfObjects(const std::string& folder) {
+  std::string all;
+  for (const char* name : {"libcuda_standin.so", "libnccl-net-described.so", "libtable_tuner.so",
+                           "libwitness_profiler.so", "real_nccl_driver"}) {
+    const auto content = ReadTextFile(folder + "/" + name);
+    all += HashOf(content ? *content : "");
+  }
+  return HashOf(all);
+}
+
+// The kept cell of a file, if it is whole.
+std::optional<Cell> ReadKept(const std::string& path) {
+  const auto json = ReadJsonFile(path);
+  if (!json || json->value("schema", 0) != kVersion || !json->contains("cell")) return std::nullopt;
+  if (json->value("sha256", "") != HashOf(json->at("cell").dump())) return std::nullopt;
+  return CellFromJson(json->at("cell"));
+}
+
+// A cell that cannot be kept is run again next time.
+void Keep(const std::string& path, const Cell& cell) {
+  std::error_code none;
+  fs::create_directories(fs::path(path).parent_path(), none);
+  const Json json = CellJson(cell);
+  [[maybe_unused]] const Status ignored =
+      WriteJsonFile(path, {{"schema", kVersion}, {"sha256", HashOf(json.dump())}, {"cell", json}});
+}
+
+}  // namespace
+
+CellRunner::CellRunner(const Installation& installation, bool keeps)
+    : installation_(installation), keeps_(keeps), objects_hash_(HashOfObjects(installation.real_nccl_dir)) {}
+
+std::string CellRunner::PathOf(const CellRequest& request) const {
+  std::string text = fmt::format("{} {} {} {} {}\n", kVersion, objects_hash_,
+                                 StateOf(request.library_folder + "/libnccl.so.2"),
+                                 fmt::join(request.ranks_of_nodes, ","), fmt::join(request.bytes, ","));
+  text += fmt::format("{}\n", static_cast<int>(request.connecting));
+  for (const auto& [name, value] : request.environment) text += fmt::format("{}={}\n", name, value);
+  return (CacheFolder() / "canary" /
+          (HashOf(text + request.machine.stand_in + request.machine.topology) + ".json"))
+      .string();
+}
+
+Result<Cell> CellRunner::Run(const CellRequest& request) const {
+  if (keeps_) {
+    if (auto kept = ReadKept(PathOf(request))) return std::move(*kept);
+  }
+  return RunAgain(request);
+}
+
+Result<Cell> CellRunner::RunAgain(const CellRequest& request) const {
+  DYNAMICCL_TRY(Cell cell, RunCell(installation_, request));
+  if (keeps_ && cell.end != CellEnd::kHung && cell.end != CellEnd::kNotRun) Keep(PathOf(request), cell);
+  return cell;
+}
+
+}  // namespace dynamiccl

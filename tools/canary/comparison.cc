@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times that two releases expect are never compared with each other: NCCL recalibrates its model now and
+// then, which is no loss. Where the choice differs, both choices are priced by each release's own table.
+#include "tools/canary/comparison.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/collective/size_class.h"
+
+namespace dynamiccl {
+namespace {
+
+// Losses below are within what NCCL's own model is off by.
+constexpr double kNoticedLoss = 1.15;
+constexpr const char* kGaveUp = "falling back to simple order";
+
+// Collects the differences of one pair of cells.
+class CellComparison {
+ public:
+  CellComparison(const Cell& before, const Cell& after) : before_(before), after_(after) {}
+
+  std::vector<Difference> Compare() {
+    if (before_.end == CellEnd::kNotRun || after_.end == CellEnd::kNotRun) return {};
+    CompareEnds();
+    CompareSearches();
+    if (before_.passed() && after_.passed()) {
+      CompareAdapters();
+      CompareTransports();
+      CompareBandwidths();
+      CompareChannels();
+      CompareChoices();
+    }
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Difference& a, const Difference& b) { return a.gravity > b.gravity; });
+    return found_;
+  }
+
+ private:
+  void Add(DifferenceKind kind, Gravity gravity, std::string before, std::string after,
+           std::string note = "") {
+    found_.push_back({.kind = kind,
+                      .gravity = gravity,
+                      .before = std::move(before),
+                      .after = std::move(after),
+                      .note = std::move(note),
+                      .where = "",
+                      .collectives = ""});
+  }
+
+  static std::string EndText(const Cell& cell) {
+    const std::string joined = fmt::format("{} of {} ranks joined", cell.ranks_joined, cell.ranks);
+    const std::string warning = cell.warnings.empty() ? "" : ": " + cell.warnings.back();
+    switch (cell.end) {
+      case CellEnd::kPassed:
+        return "runs";
+      case CellEnd::kHung:
+        return fmt::format("hangs, {} after {:.0f} s", joined, cell.seconds);
+      case CellEnd::kCrashed:
+        return fmt::format("crashes, {}{}", joined, warning);
+      case CellEnd::kInitFailed:
+        return fmt::format("init fails, {}{}", joined, warning);
+      case CellEnd::kCallFailed:
+        return fmt::format("a collective fails{}", warning);
+      case CellEnd::kNotRun:
+        break;
+    }
+    return cell.problem;
+  }
+
+  static std::string StackNote(const Cell& cell) {
+    std::vector<std::string> lines;
+    for (const auto& [stack, threads] : cell.stacks) lines.push_back(fmt::format("{} in {}", threads, stack));
+    return fmt::format("{}", fmt::join(lines, "; "));
+  }
+
+  void CompareEnds() {
+    if (before_.end == after_.end) return;
+    const bool mended = after_.passed();
+    Add(DifferenceKind::kEnd, mended ? Gravity::kNotice : Gravity::kGrave, EndText(before_), EndText(after_),
+        StackNote(after_));
+  }
+
+  static bool GaveUp(const Cell& cell) {
+    return std::any_of(cell.warnings.begin(), cell.warnings.end(),
+                       [](const std::string& one) { return one.find(kGaveUp) != std::string::npos; });
+  }
+
+  void CompareSearches() {
+    const bool before = GaveUp(before_), after = GaveUp(after_);
+    if (before == after) return;
+    const auto text = [](bool gave_up) {
+      return std::string(gave_up ? "gave up, simple order" : "found paths");
+    };
+    Add(DifferenceKind::kSearch, after ? Gravity::kGrave : Gravity::kNotice, text(before), text(after));
+  }
+
+  static std::string AdapterText(const Cell& cell) {
+    return fmt::format("{} of a node used", cell.adapters.size());
+  }
+
+  void CompareAdapters() {
+    if (before_.adapters.size() == after_.adapters.size()) return;
+    const bool fewer = after_.adapters.size() < before_.adapters.size();
+    Add(DifferenceKind::kAdapters, fewer ? Gravity::kGrave : Gravity::kNotice, AdapterText(before_),
+        AdapterText(after_));
+  }
+
+  static std::string TransportText(const Cell& cell) {
+    std::vector<std::string> names;
+    for (const auto& [name, count] : cell.transports) names.push_back(name);
+    return fmt::format("{}", fmt::join(names, " "));
+  }
+
+  // Names alone: how many connections there are follows from the channels.
+  void CompareTransports() {
+    const std::string before = TransportText(before_), after = TransportText(after_);
+    if (before == after) return;
+    const bool slower = after_.transports.contains("SHM") && !before_.transports.contains("SHM");
+    const bool lost = before_.transports.contains("P2P") && !after_.transports.contains("P2P");
+    Add(DifferenceKind::kTransports, slower || lost ? Gravity::kGrave : Gravity::kNotice, before, after);
+  }
+
+  static double BandwidthOf(const Cell& cell, const std::string& graph) {
+    const CellGraph& found = cell.graphs.at(graph);
+    const bool across = !found.adapters.empty();
+    return found.channels * (across ? found.inter_gbps : found.intra_gbps);
+  }
+
+  static std::string GraphText(const Cell& cell, const std::string& graph) {
+    const CellGraph& found = cell.graphs.at(graph);
+    return fmt::format("{} {} x {:g} GB/s", graph, found.channels,
+                       found.adapters.empty() ? found.intra_gbps : found.inter_gbps);
+  }
+
+  void CompareBandwidths() {
+    for (const auto& [graph, found] : before_.graphs) {
+      if (!after_.graphs.contains(graph)) continue;
+      const double before = BandwidthOf(before_, graph), after = BandwidthOf(after_, graph);
+      if (after * kNoticedLoss >= before && before * kNoticedLoss >= after) continue;
+      Add(DifferenceKind::kBandwidth, Gravity::kNotice, GraphText(before_, graph), GraphText(after_, graph),
+          fmt::format("{:g} GB/s -> {:g} GB/s in all, by the graph search", before, after));
+    }
+  }
+
+  void CompareChannels() {
+    const auto text = [](const Cell& cell) {
+      return fmt::format("{} collective, {} NVLS, {} point-to-point", cell.channels, cell.nvls_channels,
+                         cell.p2p_channels);
+    };
+    if (before_.channels == after_.channels && before_.nvls_channels == after_.nvls_channels &&
+        before_.p2p_channels == after_.p2p_channels)
+      return;
+    Add(DifferenceKind::kChannels, Gravity::kNotice, text(before_), text(after_));
+  }
+
+  // What `choice` costs by a release's table; NaN where the table does not have it.
+  static double CostOf(const CellChoice& table, const CollectiveConfig& config) {
+    const auto row = table.costs.find({config.algorithm, config.protocol});
+    return row == table.costs.end() ? std::nan("") : row->second;
+  }
+
+  static std::string ConfigText(const CellChoice& choice) {
+    return fmt::format("{}/{}/{}", Name(choice.config.algorithm), Name(choice.config.protocol),
+                       choice.config.channels);
+  }
+
+  // Adds a choice that differs; collectives that differ alike at one size share a difference.
+  void AddChoice(const CellChoice& before, const CellChoice& after) {
+    const std::string size = FormatBytes(before.bytes);
+    Difference one{.kind = DifferenceKind::kChoice,
+                   .gravity = Gravity::kNotice,
+                   .before = ConfigText(before),
+                   .after = ConfigText(after),
+                   .note = PriceNote(before, after),
+                   .where = size,
+                   .collectives = std::string(Name(before.collective))};
+    for (Difference& known : found_) {
+      if (known.kind != one.kind || known.before != one.before || known.after != one.after ||
+          known.where != size || known.note != one.note)
+        continue;
+      known.collectives += fmt::format(", {}", Name(before.collective));
+      return;
+    }
+    found_.push_back(std::move(one));
+  }
+
+  // How much slower the later choice is than the earlier one by each release's model.
+  static std::string PriceNote(const CellChoice& before, const CellChoice& after) {
+    const double by_before = CostOf(before, after.config) / CostOf(before, before.config);
+    const double by_after = CostOf(after, after.config) / CostOf(after, before.config);
+    if (std::isnan(by_before) || std::isnan(by_after)) return "";
+    if (by_before > kNoticedLoss && by_after > kNoticedLoss) return "slower by the model of both releases";
+    if (by_before > kNoticedLoss)
+      return fmt::format("{:.2f} of the time by the older release's model, {:.2f} by the newer's", by_before,
+                         by_after);
+    return "";
+  }
+
+  void CompareChoices() {
+    for (const CellChoice& before : before_.choices) {
+      const auto after =
+          std::find_if(after_.choices.begin(), after_.choices.end(), [&](const CellChoice& one) {
+            return one.collective == before.collective && one.bytes == before.bytes;
+          });
+      if (after == after_.choices.end() || after->config == before.config) continue;
+      AddChoice(before, *after);
+    }
+  }
+
+  const Cell& before_;
+  const Cell& after_;
+  std::vector<Difference> found_;
+};
+
+}  // namespace
+
+const char* Name(DifferenceKind kind) {
+  constexpr const char* kNames[] = {"end",       "search",   "adapters", "transports",
+                                    "bandwidth", "channels", "choice"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+const char* Name(CanaryVerdict verdict) {
+  constexpr const char* kNames[] = {"same", "changed", "worse", "fails"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+std::vector<Difference> CompareCells(const Cell& before, const Cell& after) {
+  return CellComparison(before, after).Compare();
+}
+
+CanaryVerdict VerdictOf(const std::vector<Difference>& differences) {
+  CanaryVerdict verdict = CanaryVerdict::kSame;
+  for (const Difference& one : differences) {
+    const CanaryVerdict its = one.gravity == Gravity::kNotice    ? CanaryVerdict::kChanged
+                              : one.kind == DifferenceKind::kEnd ? CanaryVerdict::kFails
+                                                                 : CanaryVerdict::kWorse;
+    verdict = std::max(verdict, its);
+  }
+  return verdict;
+}
+
+}  // namespace dynamiccl

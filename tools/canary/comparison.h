@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between two releases in the same cell, and how grave it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/canary/cell.h"
+
+namespace dynamiccl {
+
+// kGrave: the job fails, hangs or loses adapters or transports. Of 110 upgrades by one release on ten
+// ordinary worlds two raised one, both rightly (docs/results/canary.md). kNotice: NCCL decides otherwise,
+// with or without harm.
+enum class Gravity { kNotice, kGrave };
+
+enum class DifferenceKind {
+  kEnd,         // init or a call fails or hangs in one of both
+  kSearch,      // NCCL's graph search gave up
+  kAdapters,    // fewer or other adapters are connected
+  kTransports,  // ranks reach each other by other means
+  kBandwidth,   // the channels that the search found carry less or more together
+  kChannels,
+  kChoice,  // another algorithm, protocol or channel count
+};
+const char* Name(DifferenceKind kind);
+
+struct Difference {
+  DifferenceKind kind = DifferenceKind::kEnd;
+  Gravity gravity = Gravity::kNotice;
+  std::string before;
+  std::string after;
+  std::string note;         // what it means; may be empty
+  std::string where;        // kChoice: the size, "1M"
+  std::string collectives;  // kChoice: "AllReduce, AllGather"
+
+  bool operator==(const Difference&) const = default;
+};
+
+// kSame: no difference. kChanged: only notices. kWorse: something grave, but it runs. kFails: it does not.
+enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
+const char* Name(CanaryVerdict verdict);
+
+// Differences, grave ones first. A mended failure is a notice. A cell that did not run compares with nothing.
+std::vector<Difference> CompareCells(const Cell& before, const Cell& after);
+
+CanaryVerdict VerdictOf(const std::vector<Difference>& differences);
+
+}  // namespace dynamiccl

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stand-in knows devices by a PCI bus number alone and NCCL finds them by their address, so addresses are
+// renumbered: each device of the topology gets a bus of its own in domain 0, in the order of the file. What
+// NCCL decides by (which device is below which, classes, widths, speeds, links) stays as it is.
+#include "tools/canary/described_machine.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "tests/real_nccl/cuda_standin/machine.h"
+#include "tests/real_nccl/cuda_standin/topology_xml.h"
+#include "tests/real_nccl/cuda_standin/xml_tree.h"
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using cuda_standin::XmlElement;
+
+constexpr const char* kNvSwitch = "0000:05:00.0";
+constexpr int kFirstBus = 0x10, kLastBus = 0xff;
+constexpr const char* kHowToDump =
+    "let NCCL write the file: run the job once with NCCL_TOPO_DUMP_FILE=topology.xml";
+
+// What a GPU of an architecture has: NVIDIA's data sheets of A100, L40S, H100 and B200. Used for the number
+// of kernels' blocks and their memory alone.
+struct GpuFacts {
+  int architecture;
+  int multiprocessors;
+  int shared_memory_bytes;
+  int memory_gib;
+};
+constexpr GpuFacts kGpuFacts[] = {{70, 80, 98304, 32},     {75, 40, 65536, 16},    {80, 108, 166912, 80},
+                                  {86, 84, 101376, 48},    {89, 142, 101376, 48},  {90, 132, 232448, 80},
+                                  {100, 148, 232448, 180}, {103, 148, 232448, 270}};
+
+const GpuFacts& FactsOf(int architecture) {
+  const auto known = std::find_if(std::rbegin(kGpuFacts), std::rend(kGpuFacts),
+                                  [&](const GpuFacts& one) { return one.architecture <= architecture; });
+  return known == std::rend(kGpuFacts) ? kGpuFacts[0] : *known;
+}
+
+// 0 for what is no number.
+int Number(const std::string& text, int base = 10) {
+  return static_cast<int>(std::strtol(text.c_str(), nullptr, base));
+}
+
+// One topology on its way to a description.
+class TopologyReader {
+ public:
+  TopologyReader(std::string name, XmlElement root) : name_(std::move(name)), root_(std::move(root)) {}
+
+  Result<DescribedMachine> Read(int driver_version) {
+    if (root_.tag != "system") {
+      return Missing(fmt::format("<{}> where <system> is expected: not a topology of NCCL", root_.tag));
+    }
+    DYNAMICCL_CHECK_OK(CheckAttributes());
+    DYNAMICCL_CHECK_OK(RenumberDevices());
+    RenumberLinks();
+    RenumberAdapters();
+    root_.Visit([](XmlElement& element) {
+      if (element.tag != "cpu") return;
+      // All CPUs of the mask must exist where the canary runs, or NCCL cannot pin its threads.
+      element.Set("affinity", "00000001");
+      std::erase_if(element.attributes, [](const auto& one) { return one.first == "host_hash"; });
+    });
+    return Describe(driver_version);
+  }
+
+ private:
+  tl::unexpected<Error> Missing(const std::string& what) const {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", name_, what), kHowToDump);
+  }
+
+  // An attribute without which NCCL would look at the machine that it runs on.
+  Status CheckAttributes() const {
+    const std::map<std::string, std::vector<const char*>> needed = {
+        {"cpu", {"numaid", "arch", "vendor", "familyid", "modelid"}},
+        {"pci", {"busid", "class", "link_speed", "link_width"}},
+        {"gpu", {"dev", "sm", "gdr"}},
+        {"net", {"name", "dev", "speed"}}};
+    std::string missing;
+    int gpus = 0;
+    root_.Visit([&](const XmlElement& element) {
+      gpus += element.tag == "gpu";
+      const auto rules = needed.find(element.tag);
+      if (rules == needed.end()) return;
+      // Only x86 processors are told apart by their model.
+      const bool any_model = element.tag == "cpu" && element.Get("arch") != "x86_64";
+      for (const char* attribute : rules->second) {
+        const bool of_model = attribute != std::string("arch") && attribute != std::string("numaid");
+        if (missing.empty() && element.Find(attribute) == nullptr && !(any_model && of_model))
+          missing = fmt::format("<{}> without '{}'", element.tag, attribute);
+      }
+    });
+    if (!missing.empty()) return Missing(missing);
+    if (gpus == 0) return Missing("no <gpu>: what the devices are is left to the machine");
+    return {};
+  }
+
+  Status RenumberDevices() {
+    int next = kFirstBus;
+    root_.Visit([&](XmlElement& element) {
+      if (element.tag != "pci") return;
+      const auto [known, added] = bus_of_.emplace(element.Get("busid"), next);
+      if (added) ++next;
+      element.Set("busid", Address(known->second));
+    });
+    if (next > kLastBus + 1)
+      return Missing(fmt::format("{} PCI devices; 240 are supported", next - kFirstBus));
+    return {};
+  }
+
+  static std::string Address(int bus) { return fmt::format("0000:{:02x}:00.0", bus); }
+
+  void RenumberLinks() {
+    root_.Visit([&](XmlElement& element) {
+      if (element.tag != "nvlink") return;
+      const auto known = bus_of_.find(element.Get("target"));
+      const bool to_switch = element.Get("tclass").starts_with("0x0680");
+      if (known != bus_of_.end())
+        element.Set("target", Address(known->second));
+      else if (to_switch)
+        element.Set("target", kNvSwitch);
+      links_to_switch_ += to_switch;
+    });
+  }
+
+  // NCCL's dump marks adapters that a plugin named with keep="1"; the canary's own plugin names them again.
+  void RenumberAdapters() {
+    std::vector<XmlElement*> nets;
+    root_.Visit([&](XmlElement& element) {
+      std::erase_if(element.attributes, [](const auto& one) { return one.first == "keep"; });
+      if (element.tag == "net" && element.Get("coll", "0") != "1") nets.push_back(&element);
+    });
+    std::stable_sort(nets.begin(), nets.end(), [](const XmlElement* a, const XmlElement* b) {
+      return Number(a->Get("dev")) < Number(b->Get("dev"));
+    });
+    for (size_t index = 0; index < nets.size(); ++index) nets[index]->Set("dev", std::to_string(index));
+    adapters_ = static_cast<int>(nets.size());
+  }
+
+  struct Gpu {
+    int device;
+    int bus;
+    int architecture;
+    std::string identity;
+  };
+
+  std::vector<Gpu> GpusInOrder() const {
+    std::vector<Gpu> gpus;
+    root_.Visit([&](const XmlElement& pci) {
+      for (const XmlElement& child : pci.children) {
+        if (pci.tag != "pci" || child.tag != "gpu") continue;
+        gpus.push_back(
+            {Number(child.Get("dev")), Number(pci.Get("busid").substr(5, 2), 16), Number(child.Get("sm")),
+             fmt::format("{} {}", Hexadecimal(pci, "device"), Hexadecimal(pci, "subsystem_device"))});
+      }
+    });
+    std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.device < b.device; });
+    return gpus;
+  }
+
+  static std::string Hexadecimal(const XmlElement& pci, const char* attribute) {
+    const std::string value = pci.Get(attribute, "0x0");
+    return value.starts_with("0x") ? value.substr(2) : value;
+  }
+
+  const XmlElement& FirstCpu() const {
+    const XmlElement* first = nullptr;
+    root_.Visit([&](const XmlElement& element) {
+      if (first == nullptr && element.tag == "cpu") first = &element;
+    });
+    return first == nullptr ? root_ : *first;
+  }
+
+  Result<DescribedMachine> Describe(int driver_version) {
+    const std::vector<Gpu> gpus = GpusInOrder();
+    const GpuFacts& facts = FactsOf(gpus.front().architecture);
+    std::vector<std::string> buses;
+    for (const Gpu& gpu : gpus) buses.push_back(fmt::format("{:02x}", gpu.bus));
+    const XmlElement& cpu = FirstCpu();
+    const bool multicast = gpus.front().architecture >= 90 && links_to_switch_ > 0;
+    std::string text;
+    const auto add = [&](const char* key, const std::string& value) {
+      text += fmt::format("{} = {}\n", key, value);
+    };
+    add("name", name_);
+    add("architecture", std::to_string(gpus.front().architecture));
+    add("multiprocessors", std::to_string(facts.multiprocessors));
+    add("shared_memory_bytes", std::to_string(facts.shared_memory_bytes));
+    add("memory_gib", std::to_string(facts.memory_gib));
+    add("driver_version", std::to_string(driver_version));
+    add("gpu_buses", fmt::format("{}", fmt::join(buses, " ")));
+    add("gpus_per_switch", "1");
+    add("gpus_per_numa_node", "1");
+    add("gpu_identity", gpus.front().identity);
+    add("cpu", fmt::format("{} {} {}", cpu.Get("vendor", "Unknown"), cpu.Get("familyid", "0"),
+                           cpu.Get("modelid", "0")));
+    add("pcie_speed", "32.0 GT/s PCIe");
+    add("nvlinks_per_gpu", "0");
+    add("multicast", multicast ? "1" : "0");
+    add("network_mbps", "0");
+    add("adapters_at", "none");
+    return DescribedMachine{.name = name_,
+                            .stand_in = text,
+                            .topology = cuda_standin::WriteXml(root_),
+                            .gpus = static_cast<int>(gpus.size()),
+                            .adapters = adapters_,
+                            .architecture = gpus.front().architecture};
+  }
+
+  const std::string name_;
+  XmlElement root_;
+  std::map<std::string, int> bus_of_;
+  int links_to_switch_ = 0;
+  int adapters_ = 0;
+};
+
+Result<DescribedMachine> DescribeMachineFile(const std::string& path) {
+  DYNAMICCL_TRY(std::string text, ReadTextFile(path));
+  std::string error;
+  const auto machine = cuda_standin::ParseMachine(text, &error);
+  if (!machine) return MakeError(ErrorKind::kInvalidArgument, "{}: {}", path, error);
+  return DescribedMachine{.name = fs::path(path).stem(),
+                          .stand_in = std::move(text),
+                          .topology = cuda_standin::TopologyXml(*machine),
+                          .gpus = static_cast<int>(machine->gpu_buses.size()),
+                          .adapters = static_cast<int>(machine->adapters_at.size()),
+                          .architecture = machine->architecture};
+}
+
+constexpr const char* kMachines = "tests/real_nccl/machines";
+
+std::vector<std::string> KnownMachines(const Installation& installation) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(FindDataFile(installation, kMachines), none)) {
+    if (entry.path().extension() == ".machine") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text,
+                                          int driver_version) {
+  std::string error;
+  auto root = cuda_standin::ParseXml(text, &error);
+  if (!root) return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", name, error), kHowToDump);
+  return TopologyReader(name, std::move(*root)).Read(driver_version);
+}
+
+Result<DescribedMachine> DescribeMachine(const Installation& installation, const std::string& named) {
+  if (named.find('/') == std::string::npos && named.find('.') == std::string::npos) {
+    const std::string file = FindDataFile(installation, fmt::format("{}/{}.machine", kMachines, named));
+    if (!file.empty()) return DescribeMachineFile(file);
+    return WithHint(MakeError(ErrorKind::kNotFound, "no machine is called '{}'", named),
+                    fmt::format("known: {}; or give a file that NCCL wrote (NCCL_TOPO_DUMP_FILE)",
+                                fmt::join(KnownMachines(installation), ", ")));
+  }
+  if (named.ends_with(".machine")) return DescribeMachineFile(named);
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(named));
+  return DescribeTopology(fs::path(named).stem(), text);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the canary's machine is the user's: what it finds for the release in use against the user's own
+// log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/real_nccl/nccl_release.h"
+#include "tools/canary/cell.h"
+
+namespace dynamiccl {
+
+// What a log of NCCL_DEBUG=INFO says of one communicator; a member is empty or 0 where the log does not tell.
+struct LoggedJob {
+  std::optional<real_nccl::NcclRelease> release;
+  int ranks = 0;
+  int nodes = 0;
+  int channels = 0;
+  int nvls_channels = 0;
+  std::map<std::string, int> transports;
+  std::set<std::string> adapters;
+};
+
+// Reads the first communicator that the log reports. Needs NCCL_DEBUG_SUBSYS=INIT (the default) at least.
+LoggedJob ReadNcclLog(const std::string& text);
+
+// Each sentence is a way in which the cell is not what the log says; none: the machine is described well.
+std::vector<std::string> Disagreements(const LoggedJob& logged, const Cell& cell);
+
+}  // namespace dynamiccl

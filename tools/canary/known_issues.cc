@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/known_issues.h"
+
+#include <algorithm>
+
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kFile = "tools/canary/known_issues.json";
+constexpr DifferenceKind kKinds[] = {DifferenceKind::kEnd,       DifferenceKind::kSearch,
+                                     DifferenceKind::kAdapters,  DifferenceKind::kTransports,
+                                     DifferenceKind::kBandwidth, DifferenceKind::kChannels,
+                                     DifferenceKind::kChoice};
+
+Result<real_nccl::NcclRelease> ReleaseOf(const Json& json, const char* key) {
+  const std::string text = json.at(key);
+  const auto release = real_nccl::ParseRelease(text);
+  if (!release) return MakeError(ErrorKind::kCorrupt, "'{}' is no release: '{}'", key, text);
+  return *release;
+}
+
+Result<std::vector<DifferenceKind>> KindsOf(const Json& json) {
+  std::vector<DifferenceKind> kinds;
+  for (const std::string name : json.at("shows_as")) {
+    const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                    [&](DifferenceKind one) { return name == Name(one); });
+    if (kind == std::end(kKinds))
+      return MakeError(ErrorKind::kCorrupt, "'shows_as' has an unknown kind '{}'", name);
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
+Result<KnownIssue> IssueOf(const Json& json) {
+  KnownIssue issue{.id = json.at("id"), .title = json.at("title"), .url = json.at("url")};
+  DYNAMICCL_TRY(issue.since, ReleaseOf(json, "since"));
+  if (json.contains("until")) {
+    DYNAMICCL_TRY(issue.until, ReleaseOf(json, "until"));
+  }
+  DYNAMICCL_TRY(issue.shows_as, KindsOf(json));
+  issue.architectures = json.value("architectures", std::vector<int>{});
+  issue.where = json.at("where");
+  issue.remedy = json.value("remedy", "");
+  return issue;
+}
+
+}  // namespace
+
+Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text) {
+  std::vector<KnownIssue> issues;
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("schema") != 1) return MakeError(ErrorKind::kCorrupt, "{}: another version than 1", kFile);
+    for (const Json& one : json.at("issues")) {
+      auto issue = IssueOf(one);
+      if (!issue) return Wrap(issue.error(), fmt::format("{}: {}", kFile, one.value("id", "?")));
+      issues.push_back(std::move(*issue));
+    }
+  } catch (const Json::exception& error) {
+    return MakeError(ErrorKind::kCorrupt, "{}: {}", kFile, error.what());
+  }
+  return issues;
+}
+
+Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation) {
+  const std::string path = FindDataFile(installation, kFile);
+  if (path.empty())
+    return MakeError(ErrorKind::kNotFound, "this installation has no share/dynamiccl/{}", kFile);
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  return ParseKnownIssues(text);
+}
+
+std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& release,
+                                  int architecture, const std::vector<Difference>& differences) {
+  std::vector<KnownIssue> found;
+  for (const KnownIssue& issue : known) {
+    const bool shows = std::any_of(differences.begin(), differences.end(), [&](const Difference& one) {
+      return one.gravity == Gravity::kGrave &&
+             std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
+    });
+    const bool here = issue.architectures.empty() ||
+                      std::ranges::find(issue.architectures, architecture) != issue.architectures.end();
+    if (shows && here && issue.Has(release)) found.push_back(issue);
+  }
+  return found;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reported faults of NCCL releases that show on the host side: what they look like, which releases have them
+// and what helps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/real_nccl/nccl_release.h"
+#include "tools/canary/comparison.h"
+
+namespace dynamiccl {
+
+struct KnownIssue {
+  std::string id;     // "NVIDIA/nccl#1946"
+  std::string title;  // what happens
+  std::string url;
+  real_nccl::NcclRelease since;                 // the first release that has it
+  std::optional<real_nccl::NcclRelease> until;  // the first without it again
+  std::vector<DifferenceKind> shows_as;
+  std::vector<int> architectures;  // of GPUs that have it; empty: any
+  std::string where;               // the machines and jobs that have it, in words
+  std::string remedy;              // may be empty
+
+  bool Has(const real_nccl::NcclRelease& release) const {
+    return release >= since && (!until || release < *until);
+  }
+};
+
+// Reads the installation's table (tools/canary/known_issues.json). An error names the entry that is wrong.
+Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation);
+Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
+
+// Those that a release has and that show as the differences do, on GPUs of the architecture.
+std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& release,
+                                  int architecture, const std::vector<Difference>& differences);
+
+}  // namespace dynamiccl

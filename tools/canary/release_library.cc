@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/release_library.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "src/base/mapped_file.h"
+#include "tests/real_nccl/cuda_standin/elf_symbols.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using real_nccl::NcclRelease;
+
+constexpr const char* kLibrary = "libnccl.so.2";
+
+tl::unexpected<Error> NotFetched(const std::string& word) {
+  std::vector<std::string> known;
+  for (const ReleaseLibrary& one : CachedReleases()) known.push_back(one.text());
+  return WithHint(
+      MakeError(ErrorKind::kNotFound, "no NCCL {} in the cache", word),
+      fmt::format(
+          "tools/setup/fetch_nccl.sh {0} fetches it from PyPI, or give the path of a {1}; there are {2}",
+          word, kLibrary, fmt::join(known, ", ")));
+}
+
+Result<ReleaseLibrary> FromFile(const fs::path& file) {
+  DYNAMICCL_TRY(const MappedFile content, MappedFile::Open(file.string()));
+  const auto bytes = content.bytes();
+  const auto release = ReleaseInText({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!release)
+    return MakeError(ErrorKind::kInvalidArgument, "{}: no text \"NCCL version\" in it: not an NCCL library",
+                     file.string());
+  std::string error;
+  const auto functions = cuda_standin::ReadFunctionSymbols(file.string(), &error);
+  if (!functions || functions->empty()) {
+    return WithHint(
+        MakeError(ErrorKind::kUnsupported, "{}: {}", file.string(),
+                  functions ? "the library is stripped, so that its CUDA functions cannot be found" : error),
+        fmt::format("use the same release from PyPI: tools/setup/fetch_nccl.sh {}", release->text()));
+  }
+  return ReleaseLibrary{*release, file.parent_path().string()};
+}
+
+}  // namespace
+
+std::optional<NcclRelease> ReleaseInText(std::string_view content) {
+  constexpr std::string_view kMark = "NCCL version ";
+  for (size_t at = content.find(kMark); at != std::string_view::npos; at = content.find(kMark, at + 1)) {
+    const std::string_view rest = content.substr(at + kMark.size(), 24);
+    const auto release =
+        real_nccl::ParseRelease(std::string(rest.substr(0, rest.find_first_not_of("0123456789."))));
+    if (release) return release;
+  }
+  return std::nullopt;
+}
+
+std::vector<ReleaseLibrary> CachedReleases() {
+  std::vector<ReleaseLibrary> found;
+  for (const NcclRelease& release : real_nccl::FetchedReleases())
+    found.push_back({release, *real_nccl::FindNcclLibraryFolder(release)});
+  return found;
+}
+
+Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word) {
+  if (const auto release = real_nccl::ParseRelease(word)) {
+    const auto folder = real_nccl::FindNcclLibraryFolder(*release);
+    if (!folder) return NotFetched(word);
+    return ReleaseLibrary{*release, *folder};
+  }
+  const fs::path path = fs::is_directory(word) ? fs::path(word) / kLibrary : fs::path(word);
+  std::error_code none;
+  const fs::path file = fs::canonical(path, none);
+  if (none) return NotFetched(word);
+  // The loader looks for the name, so that the link beside the file must be there.
+  if (!fs::exists(file.parent_path() / kLibrary))
+    return MakeError(ErrorKind::kNotFound, "{} has no {}", file.parent_path().string(), kLibrary);
+  return FromFile(file);
+}
+
+}  // namespace dynamiccl

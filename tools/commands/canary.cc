@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl canary`: what another release of NCCL would do on a described machine, found by running the host
+// side of the releases themselves, without a GPU. docs/canary.md has an example and the keys of --json.
+#include <fmt/ranges.h>
+
+#include <numeric>
+#include <sstream>
+
+#include "src/collective/size_class.h"
+#include "tools/canary/canary_text.h"
+#include "tools/canary/fidelity.h"
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+
+namespace dynamiccl {
+namespace {
+
+struct CanaryOptions {
+  std::vector<std::string> releases;
+  std::string machine;
+  std::string world;
+  std::string ranks;
+  std::vector<std::string> sizes{"1K", "1M", "256M"};
+  std::vector<std::string> environment;
+  std::string connect = "both";
+  std::string log;
+  std::string rules;
+  bool bisect = false;
+  bool no_remedies = false;
+  bool fresh = false;
+  bool json = false;
+};
+
+// Variables that the canary sets itself; a user's value would hide what is judged.
+constexpr const char* kOwnVariables[] = {
+    "NCCL_TOPO_FILE",    "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "NCCL_NET",
+    "NCCL_NET_PLUGIN",   "NCCL_TUNER_PLUGIN",   "NCCL_PROFILER_PLUGIN", "NCCL_DEBUG",
+    "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE",     "NCCL_SOCKET_IFNAME",   "NCCL_IB_HCA"};
+
+Result<int> PositiveNumber(const std::string& text, const std::string& whole) {
+  char* end = nullptr;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || number < 1 || number > 1024)
+    return MakeError(ErrorKind::kInvalidArgument, "'{}' in '{}' is no number from 1 to 1024", text, whole);
+  return static_cast<int>(number);
+}
+
+// "2x8": two nodes of eight ranks. "7,8" names the ranks of each node.
+Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, int gpus) {
+  std::vector<int> ranks;
+  if (!options.ranks.empty()) {
+    std::istringstream words(options.ranks);
+    for (std::string word; std::getline(words, word, ',');) {
+      DYNAMICCL_TRY(const int number, PositiveNumber(word, options.ranks));
+      ranks.push_back(number);
+    }
+  } else {
+    const std::string world = options.world.empty() ? fmt::format("2x{}", gpus) : options.world;
+    const size_t cross = world.find('x');
+    DYNAMICCL_TRY(const int nodes, PositiveNumber(world.substr(0, cross), world));
+    DYNAMICCL_TRY(const int each,
+                  PositiveNumber(cross == std::string::npos ? "" : world.substr(cross + 1), world));
+    ranks.assign(static_cast<size_t>(nodes), each);
+  }
+  for (const int of_node : ranks) {
+    if (of_node > gpus)
+      return MakeError(ErrorKind::kInvalidArgument, "{} ranks on a node of {} GPUs", of_node, gpus);
+  }
+  if (std::accumulate(ranks.begin(), ranks.end(), 0) < 2)
+    return MakeError(ErrorKind::kInvalidArgument, "one rank alone has nothing to decide; give at least two");
+  return ranks;
+}
+
+Result<std::map<std::string, std::string>> EnvironmentOf(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> environment;
+  for (const std::string& word : words) {
+    const size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (equals == std::string::npos || !name.starts_with("NCCL_"))
+      return MakeError(ErrorKind::kInvalidArgument, "'{}' is not NCCL_NAME=VALUE", word);
+    if (std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables)) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "{} cannot be given: the canary sets it", name),
+          "adapters and their names come from the topology; remove those that the job does not use");
+    }
+    environment[name] = word.substr(equals + 1);
+  }
+  return environment;
+}
+
+Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
+  if (word == "both") return std::vector{Connecting::kAtFirstCall, Connecting::kAtInit};
+  if (word == "first-call") return std::vector{Connecting::kAtFirstCall};
+  if (word == "init") return std::vector{Connecting::kAtInit};
+  return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
+}
+
+Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOptions& options) {
+  CanaryRequest request{.seeks_remedies = !options.no_remedies, .bisects = options.bisect};
+  DYNAMICCL_TRY(request.machine, DescribeMachine(installation, options.machine));
+  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
+  DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
+  for (const std::string& word : options.releases) {
+    DYNAMICCL_TRY(ReleaseLibrary library, FindReleaseLibrary(word));
+    request.releases.push_back(std::move(library));
+  }
+  for (const std::string& word : options.sizes) {
+    DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
+    request.bytes.push_back(bytes);
+  }
+  return request;
+}
+
+// Refuses to judge other releases on a machine on which the release in use is not what the user's log says.
+Status CheckFidelity(const std::string& path, const CanaryRequest& request, const CellRunner& runner) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  const LoggedJob logged = ReadNcclLog(text);
+  if (!logged.release || logged.channels == 0) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no release and channels of NCCL in it", path),
+                    "give a log of NCCL_DEBUG=INFO that begins before the communicator is made");
+  }
+  const ReleaseLibrary& in_use = request.releases.front();
+  if (*logged.release != in_use.release) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of NCCL {}, the first release named is {}",
+                              path, logged.release->text(), in_use.text()),
+                    "name the release of the log first");
+  }
+  DYNAMICCL_TRY(const Cell cell, runner.Run({.release = in_use.release,
+                                             .library_folder = in_use.folder,
+                                             .machine = request.machine,
+                                             .ranks_of_nodes = request.ranks_of_nodes,
+                                             .bytes = request.bytes,
+                                             .environment = request.environment,
+                                             .limit_s = 600}));
+  const std::vector<std::string> unlike = Disagreements(logged, cell);
+  if (unlike.empty()) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "the machine is not described well enough: {}",
+                            fmt::join(unlike, "; ")),
+                  "give the topology that this very job wrote (NCCL_TOPO_DUMP_FILE), its world by --world or "
+                  "--ranks, and its NCCL_ variables by --env");
+}
+
+// Writes the rules of the last judged release. The report says so.
+Status WriteRules(const std::string& path, const CanaryRequest& request, const CanaryAnswer& answer) {
+  const int ranks = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
+  const std::string rules =
+      RulesThatRestore(answer, answer.judged.back(), ranks, static_cast<int>(request.ranks_of_nodes.size()));
+  if (rules.empty()) {
+    fmt::print(stderr, "dynamiccl: no choice differs, {} is not written\n", path);
+    return {};
+  }
+  DYNAMICCL_CHECK_OK(WriteTextFile(path, rules));
+  fmt::print(stderr, "dynamiccl: {} restores the choices of NCCL {}: DYNAMICCL_RULES={}\n", path,
+             answer.in_use.text(), path);
+  return {};
+}
+
+int ExitCodeOf(const CanaryAnswer& answer) {
+  const bool grave = std::any_of(answer.judged.begin(), answer.judged.end(), [](const JudgedRelease& one) {
+    return !one.problem.empty() || one.verdict >= CanaryVerdict::kWorse;
+  });
+  return grave ? kExitResultSaysNo : kExitOk;
+}
+
+void AddOptions(CLI::App& app, CanaryOptions* options) {
+  app.add_option("releases", options->releases,
+                 "The release in use, then those to judge: 2.28.9, or the path of a libnccl.so.2")
+      ->required()
+      ->expected(2, 100);
+  app.add_option("-m,--machine", options->machine,
+                 "A node: dgx_h100, a file of NCCL_TOPO_DUMP_FILE, or a .machine file")
+      ->required();
+  app.add_option("-w,--world", options->world, "Nodes and ranks of each (default: two nodes, all GPUs)")
+      ->type_name("2x8");
+  app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")
+      ->type_name("7,8")
+      ->excludes("--world");
+  app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--env", options->environment, "A variable of the job; any number of times")
+      ->type_name("NCCL_NAME=VALUE");
+  app.add_option("--connect", options->connect, "When ranks connect: both, first-call, init")
+      ->capture_default_str();
+  app.add_option("--log", options->log,
+                 "Your job's log (NCCL_DEBUG=INFO) with the release in use, which must fit first");
+  app.add_option("--rules", options->rules, "Write rules that restore the old choices under the last release")
+      ->type_name("FILE");
+  app.add_flag("--bisect", options->bisect,
+               "Find the releases of the cache that bring and end a grave difference");
+  app.add_flag("--no-remedies", options->no_remedies, "Try no variables against a grave difference");
+  app.add_flag("--fresh", options->fresh, "Run every cell, whatever was kept of earlier runs");
+  app.add_flag("--json", options->json, "JSON on standard output");
+}
+
+}  // namespace
+
+Result<int> CanaryCommand(CommandLine& line) {
+  CanaryOptions options;
+  AddOptions(line.app(), &options);
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation());
+  DYNAMICCL_TRY(const std::vector<KnownIssue> known, ReadKnownIssues(installation));
+  DYNAMICCL_TRY(const CanaryRequest request, RequestOf(installation, options));
+  const CellRunner runner(installation, !options.fresh);
+  if (!options.log.empty()) DYNAMICCL_CHECK_OK(CheckFidelity(options.log, request, runner));
+  const bool shows_steps = isatty(STDERR_FILENO) != 0;
+  DYNAMICCL_TRY(const CanaryAnswer answer, RunCanary(runner, request, known, [&](const std::string& step) {
+                  if (shows_steps) fmt::print(stderr, "\r\033[K{}", step);
+                }));
+  if (shows_steps) fmt::print(stderr, "\r\033[K");
+  if (options.json)
+    PrintJson(CanaryJson(request, answer));
+  else
+    fmt::print("{}", FormatCanary(request, answer));
+  if (!options.rules.empty()) DYNAMICCL_CHECK_OK(WriteRules(options.rules, request, answer));
+  return ExitCodeOf(answer);
+}
+
+}  // namespace dynamiccl

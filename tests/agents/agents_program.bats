@@ -55,6 +55,16 @@ PYTHON
   grep -q '^dynamiccl: 1 of 1: config agent: 300 iterations on' progress
 }
 
+@test "the help of train and eval lists the options of the agents' program" {
+  run "$DYNAMICCL_BIN" train --help
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"--home "*"Options of dynamiccl-agents:"*"--structure-iterations "*"=5000"*"--threads "* ]]
+  [ "$(grep -c -- '--help  ' <<<"$output")" -eq 1 ]
+  run "$DYNAMICCL_BIN" eval -h
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Options of dynamiccl-agents:"*"--trained-on "* ]]
+}
+
 @test "what cannot be trained or written leaves standard output empty" {
   run --separate-stderr "$DYNAMICCL_BIN" train missing.measurements -o p.dcpolicy --json -
   [ "$status" -eq 2 ]

@@ -62,3 +62,21 @@ assert rows["policy"]["mean_regret"] <= rows["default"]["mean_regret"] + 0.01, r
 assert rows["policy"]["keys_surely_more_than_5_percent_slower"] == 0, rows["policy"]
 EOF
 }
+@test "inspect --topology shows the named fabric, and not another one" {
+  run "$DYNAMICCL_BIN" inspect starter --topology two-nodes-ethernet --bytes 1M
+  [ "$status" -eq 0 ]
+  [[ "${lines[0]}" == "AllReduce of 1M on two-nodes-ethernet" ]]
+  run "$DYNAMICCL_BIN" inspect starter --topology nonesuch
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"topology 'nonesuch' is neither a preset nor a readable file"*"presets: "* ]]
+  run "$DYNAMICCL_BIN" inspect starter --topology two-nodes-ethernet --nodes 4
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"leave out one of them"* ]]
+  command -v xz || skip "no xz"
+  xz -dc "$MAP" > map.measurements
+  for topology in two-nodes-ethernet two-nodes-slow-rail; do # the fabric that a sweep of that topology found
+    "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all > named.json
+    "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all --measurements map.measurements | cmp - named.json
+  done
+}
+

@@ -28,6 +28,26 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   ! grep -q " v1$" elsewhere-0.log
 }
 
+@test "run says at the end who decided how many calls" {
+  [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
+  bench=("$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 3 --rounds 1 --singles 1 -g 1)
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 --policy starter --json run.json -- "${bench[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" =~ "dynamiccl: rank 0: of "([0-9]+)" calls the policy chose for "([0-9]+)", and "([0-9]+)" were left to NCCL" ]]
+  [ "${BASH_REMATCH[1]}" -gt 0 ]
+  [ "${BASH_REMATCH[1]}" -eq $((BASH_REMATCH[2] + BASH_REMATCH[3])) ]
+  python3 -c 'import json; assert json.load(open("run.json"))["decisions"]["rank"] == 0'
+  DYNAMICCL_METRICS=kept.%r.prom run "$DYNAMICCL_BIN" run --hostccl -n 2 --mode adaptive --policy starter -- "${bench[@]}"
+  [[ "$output" == *"dynamiccl: rank 0: of "*"; the guard took choices back 0 times"* ]]
+  [ -f kept.1.prom ]
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 --policy starter -- true
+  [[ "$output" == *"dynamiccl: no call was decided"* ]]
+  run "$DYNAMICCL_BIN" run --hostccl --policy starter -- true
+  [[ "$output" == *"was not counted: set DYNAMICCL_METRICS="* ]]
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 -- true
+  [[ "$output" != *decided* ]]
+}
+
 @test "every command that takes a policy takes the word starter, and a file of that name is ./starter" {
   starter=$("$DYNAMICCL_BIN" path --starter)
   echo "no policy" > starter
@@ -49,19 +69,6 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   [[ "$output" == *elsewhere* ]]
 }
 
-@test "on held-out topologies the starter policy is not above the default beyond the bound" {
-  command -v xz || skip "no xz"
-  [ -x "$("$DYNAMICCL_BIN" path --agents)" ] || skip "no dynamiccl-agents in this build"
-  xz -dc "$MAP" > map.measurements
-  "$DYNAMICCL_BIN" eval --policy "$("$DYNAMICCL_BIN" path --starter)" --measurements map.measurements --json out.json
-  python3 - <<'EOF'
-import json
-rows = {r["chooser"]: r for r in json.load(open("out.json"))["config"] if r["split"] == "held-out topology"}
-assert rows["policy"]["keys"] == 48, rows["policy"]
-assert rows["policy"]["mean_regret"] <= rows["default"]["mean_regret"] + 0.01, rows
-assert rows["policy"]["keys_surely_more_than_5_percent_slower"] == 0, rows["policy"]
-EOF
-}
 @test "inspect --topology shows the named fabric, and not another one" {
   run "$DYNAMICCL_BIN" inspect starter --topology two-nodes-ethernet --bytes 1M
   [ "$status" -eq 0 ]
@@ -80,3 +87,16 @@ EOF
   done
 }
 
+@test "on held-out topologies the starter policy is not above the default beyond the bound" {
+  command -v xz || skip "no xz"
+  [ -x "$("$DYNAMICCL_BIN" path --agents)" ] || skip "no dynamiccl-agents in this build"
+  xz -dc "$MAP" > map.measurements
+  "$DYNAMICCL_BIN" eval --policy "$("$DYNAMICCL_BIN" path --starter)" --measurements map.measurements --json out.json
+  python3 - <<'EOF'
+import json
+rows = {r["chooser"]: r for r in json.load(open("out.json"))["config"] if r["split"] == "held-out topology"}
+assert rows["policy"]["keys"] == 48, rows["policy"]
+assert rows["policy"]["mean_regret"] <= rows["default"]["mean_regret"] + 0.01, rows
+assert rows["policy"]["keys_surely_more_than_5_percent_slower"] == 0, rows["policy"]
+EOF
+}

@@ -84,6 +84,15 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   return eval;
 }
 
+// Both commands have the option, so that the help of each shows it.
+void AddThreads(CLI::App& command, int& threads) {
+  command
+      .add_option("--threads", threads,
+                  "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
 int Finish(const Status& status) {
   if (status) return kOk;
   std::fputs(dynamiccl::Describe(status.error()).c_str(), stderr);
@@ -96,14 +105,11 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains and judges DynamICCL's agents.", "dynamiccl-agents"};
   app.require_subcommand(1);
   int threads = 1;
-  app.add_option("--threads", threads,
-                 "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
   TrainSettings train_settings;
   EvalSettings eval_settings;
-  const CLI::App* train = AddTrain(app, train_settings);
-  AddEval(app, eval_settings);
+  CLI::App* const train = AddTrain(app, train_settings);
+  AddThreads(*train, threads);
+  AddThreads(*AddEval(app, eval_settings), threads);
   app.fallthrough();
   try {
     app.parse(argc, argv);

@@ -18,6 +18,7 @@
 #include "agents/policy_export.h"
 #include "agents/structure/structure_calibration.h"
 #include "agents/structure/structure_training.h"
+#include "agents/training_progress.h"
 #include "src/base/clock.h"
 #include "src/policy/config_inference.h"
 #include "src/policy/policy_file.h"
@@ -43,6 +44,13 @@ double SecondsSince(int64_t start_ns) {
   return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
 
+// The number of phases that the user sees: structure agent, config agent, trees if this build has them, and
+// the check; with --from only the config agent.
+int PhasesOf(const TrainSettings& settings) {
+  if (!settings.from.empty()) return 1;
+  return CanTrainTrees() ? 4 : 3;
+}
+
 // Collects the reports of a training: as lines for the user, which are also stored in the policy, and as
 // JSON.
 struct TrainingAccount {
@@ -50,13 +58,18 @@ struct TrainingAccount {
   Json json = {{"schema", 1}};
   // Stream for lines to the user; stderr if standard output is the JSON.
   std::FILE* talk = stdout;
+  // Shows on standard error how far the training is.
+  ProgressLine progress = ProgressLine::OnStandardError();
+  TrainingPhases phases;
 
   explicit TrainingAccount(const TrainSettings& settings)
       : provenance{kProgram, settings.seed, settings.hold_out, {}, {}},
-        talk(JsonIsTheOutput(settings.json) ? stderr : stdout) {}
+        talk(JsonIsTheOutput(settings.json) ? stderr : stdout),
+        phases(progress, PhasesOf(settings)) {}
 
   // Prints a line for the user without storing it.
-  void Say(const std::string& text) const {
+  void Say(const std::string& text) {
+    progress.Clear();
     fmt::print(talk, "{}\n", text);
     std::fflush(talk);
   }
@@ -112,6 +125,11 @@ FloatStructureNetwork TrainStructureAgent(const TrainSettings& settings,
   StructureTrainingSettings training;
   training.seed = settings.seed;
   training.iterations = settings.structure_iterations;
+  training.observer = account.phases.Observer();
+  account.phases.Begin("structure agent",
+                       fmt::format("{} iterations on generated sequences and {} recorded",
+                                   training.iterations, recorded.size()),
+                       "sequences");
   StructureTrainingReport report;
   FloatStructureNetwork network = TrainStructure(recorded, training, &report);
   account.Note("structure",
@@ -134,11 +152,21 @@ Json ToJson(size_t configs, const ConfigTrainingReport& report) {
           {"seconds", report.seconds}};
 }
 
+// The phase in which the config agent's networks are trained.
+TrainingObserver BeginConfigPhase(const std::vector<ConfigSample>& samples, int iterations,
+                                  TrainingAccount& account) {
+  account.phases.Begin("config agent",
+                       fmt::format("{} iterations on {} measured configs", iterations, samples.size()),
+                       "measured configs");
+  return account.phases.Observer();
+}
+
 ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector<ConfigSample>& samples,
                                 TrainingAccount& account) {
   ConfigTrainingSettings training;
   training.seed = settings.seed;
   training.iterations = settings.config_iterations;
+  training.observer = BeginConfigPhase(samples, training.iterations, account);
   ConfigTrainingReport report;
   ConfigNetworks networks = TrainConfig(samples, training, &report);
   account.Note("config", ToJson(samples.size(), report),
@@ -160,6 +188,7 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
     account.Note("trees", nullptr, "trees: none, this build has no XGBoost; the networks decide alone");
     return policy;
   }
+  account.phases.Begin("trees", fmt::format("on {} measured configs", samples.size()));
   const int64_t start = MonotonicNanoseconds();
   TreeTrainingSettings training;
   training.seed = settings.seed;
@@ -199,7 +228,9 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   }
   ConfigNetworks networks = NetworksOf(base->tensors);
   ConfigTrainingReport report;
-  ContinueTraining(networks, samples, FineTuningSettings(settings.seed), &report);
+  ConfigTrainingSettings training = FineTuningSettings(settings.seed);
+  training.observer = BeginConfigPhase(samples, training.iterations, account);
+  ContinueTraining(networks, samples, training, &report);
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
   DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, policy->tensors));
@@ -259,6 +290,7 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
 
+  account.phases.Begin("check", "thresholds, and integers against floats");
   std::mt19937_64 random(settings.seed + 1);
   JobPlan plan = Completed({});
   plan.jobs = kCheckJobs;

@@ -2,11 +2,62 @@
 // Builds the command line of a sibling program and executes it.
 #include "tools/sibling_program.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+
+#include "tools/launch/shell_quote.h"
 
 namespace dynamiccl {
+namespace {
+
+bool AsksForHelp(const CommandLine& line) {
+  const std::vector<std::string>& words = line.arguments();
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "-h" || word == "--help"; });
+}
+
+// Standard output of a command; empty when it cannot be started or fails.
+std::string OutputOf(const std::vector<std::string>& command) {
+  std::FILE* const pipe = ::popen((ShellQuote(command) + " 2>/dev/null").c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string output;
+  std::array<char, 4096> part;
+  while (const size_t read = std::fread(part.data(), 1, part.size(), pipe)) output.append(part.data(), read);
+  return ::pclose(pipe) == 0 ? output : "";
+}
+
+// The options in a help text of CLI11, without --help.
+std::string OptionsIn(const std::string& help) {
+  constexpr std::string_view kTitle = "Options:\n";
+  const size_t title = help.find(kTitle);
+  if (title == help.npos) return "";
+  const std::string options = help.substr(title + kTitle.size());
+  return options.starts_with("  -h,--help") ? options.substr(options.find('\n') + 1) : options;
+}
+
+}  // namespace
+
+void SetSiblingHelp(CommandLine& line, const std::string& command, const std::string& footer,
+                    std::function<std::string()> path) {
+  if (!AsksForHelp(line)) {
+    line.app().footer(footer);
+    return;
+  }
+  line.app().footer([=]() -> std::string {
+    const std::string program = path();
+    const std::string options = program.empty() ? "" : OptionsIn(OutputOf({program, command, "--help"}));
+    if (options.empty()) return footer;
+    return fmt::format("{}\n\nOptions of {}:\n{}", footer, std::filesystem::path(program).filename().string(),
+                       options);
+  });
+}
 
 Result<std::vector<std::string>> SiblingCommand(const std::string& path, const std::string& name,
                                                 CommandLine& line) {

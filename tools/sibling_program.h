@@ -2,6 +2,7 @@
 // Starts the programs beside `dynamiccl` that need LibTorch, with the arguments that are not for `dynamiccl`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,12 @@ Result<std::vector<std::string>> SiblingCommand(const std::string& path, const s
 // (installation.h). It handles `--option=VALUE` and any number of values after `--option`.
 Status NamePolicies(const Installation& installation, const std::string& option,
                     std::vector<std::string>& words);
+
+// Sets what stands under the help of `line`: `footer`, and where the line asks for help also the options of
+// `program COMMAND`, as that program itself tells them. `path` gives the program's path when the help is
+// printed; an empty path leaves the options out.
+void SetSiblingHelp(CommandLine& line, const std::string& command, const std::string& footer,
+                    std::function<std::string()> path);
 
 // Replaces this process by `command` through exec. Returns only when that fails.
 Status BecomeSibling(const std::vector<std::string>& command);

@@ -182,6 +182,7 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
         networks.Residuals(all.inputs.index_select(0, batch.rows)) - all.targets.index_select(0, batch.rows);
     LossOf(error, weights.index_select(1, batch.keys), batch).backward();
     adam.step();
+    if (settings.observer) settings.observer({iteration + 1, settings.iterations, samples.size()});
   }
   *report = ReportOf(networks, all);
   report->seconds = static_cast<double>(MonotonicNanoseconds() - start) * 1e-9;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agents/config/config_sample.h"
+#include "agents/training_progress.h"
 #include "src/policy/policy.h"
 
 namespace dynamiccl::agents {
@@ -35,6 +36,8 @@ struct ConfigTrainingSettings {
   // Approximate number of rows in a batch: whole keys are drawn until they have about this many rows.
   int batch = 2048;
   double learning_rate = 5e-3;
+  // Called after each iteration; the samples are the measured configs.
+  TrainingObserver observer = {};
 };
 
 // How well the trained ensemble fits its own samples. Errors are mean absolute values in octaves.

@@ -15,6 +15,33 @@ std::string Text(const ConfidenceInterval& interval) {
   return fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high);
 }
 
+// Says what each column of the regrets means, and its unit, in the order of the columns.
+constexpr char kRegretLegend[] =
+    "Regret: the choice's time / the best one's - 1. split: seen in training, or held out from it; who: "
+    "which "
+    "method chose;\n"
+    "keys: number of (topology, collective, size); mean %: mean regret of the keys; interval: 95 % "
+    "confidence of "
+    "the column before;\n"
+    "time %: regret of the keys' total time; p95 %, worst %: regret of the 95th percentile and of the worst "
+    "key;\n"
+    "speed-up: default's time / the choice's, geometric mean; changed: % of keys whose choice is not the "
+    "default;\n"
+    ">5 % slower: % of keys that are slower than the default by more than 5 %; surely so: number of them "
+    "beyond "
+    "noise (99 %);\n"
+    "1.3x best: % of keys that take at least 1.3 times the best one's time; probing cost: % of time that "
+    "trying "
+    "configs costs,\n"
+    "and tries per key; run %: regret of all calls, tries included; 20 steps %: slowdown of the slowest 20 "
+    "steps "
+    "in a row, median\n"
+    "and worst of the topologies; clear keys, won %: number of keys whose possible gain is at least 3 times "
+    "their noise, and the\n"
+    "share of that gain which is won; others slower: keys made slower by more than 3 times their noise, of "
+    "the "
+    "other keys.\n";
+
 void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text) {
   if (regrets.empty()) return;
   text +=
@@ -40,6 +67,7 @@ void AppendRegrets(const std::vector<RegretSummary>& regrets, std::string& text)
         fmt::format("{}, {:.0f}", r.clear_keys, 100 * r.clear_gain_kept),
         fmt::format("{:.1f} of {}", r.others_slower, r.other_keys));
   }
+  text += kRegretLegend;
   text += "\n";
 }
 

@@ -261,6 +261,8 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
     torch::nn::utils::clip_grad_norm_(network.parameters(), kGradientNorm);
     adam.step();
     if (iteration >= settings.iterations - tail) tail_loss += loss.item<double>() / tail;
+    if (settings.observer)
+      settings.observer({iteration + 1, settings.iterations, recorded.size() + sampler.generated()});
   }
   *report = {static_cast<double>(MonotonicNanoseconds() - start) * 1e-9, tail_loss, sampler.generated()};
   return network;

@@ -10,6 +10,7 @@
 #include "agents/structure/bounded_lstm.h"
 #include "agents/structure/framework_sequences.h"
 #include "agents/structure/structure_dataset.h"
+#include "agents/training_progress.h"
 
 namespace dynamiccl::agents {
 
@@ -52,6 +53,8 @@ struct StructureTrainingSettings {
   double learning_rate = 1e-2;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;
+  // Called after each iteration; the samples are the sequences.
+  TrainingObserver observer = {};
 };
 
 // Results of the training.

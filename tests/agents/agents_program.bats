@@ -45,6 +45,26 @@ PYTHON
   python3 -c 'import json; d = json.load(open("fitted.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
 }
 
+@test "train says on standard error which phase it is in, on how much data, and of how many" {
+  train -o p.dcpolicy > said 2> progress
+  [ "$(grep -c '^dynamiccl: [1-4] of [34]: ' progress)" -ge 3 ]
+  grep -q '^dynamiccl: 1 of [34]: structure agent: 2 iterations on generated sequences and 0 recorded$' progress
+  grep -qE '^dynamiccl: 2 of [34]: config agent: 20 iterations on [0-9]{4,} measured configs$' progress
+  ! grep -q '^dynamiccl:' said
+  "$DYNAMICCL_BIN" train "$SWEEP" --from p.dcpolicy -o fitted.dcpolicy 2> progress
+  grep -q '^dynamiccl: 1 of 1: config agent: 300 iterations on' progress
+}
+
+@test "the help of train and eval lists the options of the agents' program" {
+  run "$DYNAMICCL_BIN" train --help
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"--home "*"Options of dynamiccl-agents:"*"--structure-iterations "*"=5000"*"--threads "* ]]
+  [ "$(grep -c -- '--help  ' <<<"$output")" -eq 1 ]
+  run "$DYNAMICCL_BIN" eval -h
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Options of dynamiccl-agents:"*"--trained-on "* ]]
+}
+
 @test "what cannot be trained or written leaves standard output empty" {
   run --separate-stderr "$DYNAMICCL_BIN" train missing.measurements -o p.dcpolicy --json -
   [ "$status" -eq 2 ]

@@ -92,6 +92,17 @@ assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
 END
 }
 
+@test "a sweep keeps its budget, and says how far it is and what is left" {
+  bats_require_minimum_version 1.5.0
+  SECONDS=0
+  run --separate-stderr "$DYNAMICCL_BIN" sweep --hostccl --topology two-nodes-ethernet --topology two-nodes-bursty-load \
+    --collectives all_reduce --sizes 64K,256K --repeats 1000 --budget 16s -q -o s.measurements
+  [ "$status" -eq 0 ]
+  [ "$SECONDS" -ge 12 ] && [ "$SECONDS" -le 24 ]
+  [[ "$stderr" =~ "dynamiccl: 1 of 2: two-nodes-ethernet: round "[0-9]+" of "[0-9]+", about "[0-9]+" s left" ]]
+  [[ "$stderr" =~ "dynamiccl: 2 of 2: two-nodes-bursty-load: round " ]]
+}
+
 @test "a sweep's table is JSON where asked, and the report of a run on its topology says the regret" {
   bats_require_minimum_version 1.5.0
   run --separate-stderr "$DYNAMICCL_BIN" sweep --hostccl --topology two-nodes-ethernet --collectives all_reduce --sizes 64K \

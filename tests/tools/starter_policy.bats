@@ -28,6 +28,26 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   ! grep -q " v1$" elsewhere-0.log
 }
 
+@test "run says at the end who decided how many calls" {
+  [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
+  bench=("$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 3 --rounds 1 --singles 1 -g 1)
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 --policy starter --json run.json -- "${bench[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" =~ "dynamiccl: rank 0: of "([0-9]+)" calls the policy chose for "([0-9]+)", and "([0-9]+)" were left to NCCL" ]]
+  [ "${BASH_REMATCH[1]}" -gt 0 ]
+  [ "${BASH_REMATCH[1]}" -eq $((BASH_REMATCH[2] + BASH_REMATCH[3])) ]
+  python3 -c 'import json; assert json.load(open("run.json"))["decisions"]["rank"] == 0'
+  DYNAMICCL_METRICS=kept.%r.prom run "$DYNAMICCL_BIN" run --hostccl -n 2 --mode adaptive --policy starter -- "${bench[@]}"
+  [[ "$output" == *"dynamiccl: rank 0: of "*"; the guard took choices back 0 times"* ]]
+  [ -f kept.1.prom ]
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 --policy starter -- true
+  [[ "$output" == *"dynamiccl: no call was decided"* ]]
+  run "$DYNAMICCL_BIN" run --hostccl --policy starter -- true
+  [[ "$output" == *"was not counted: set DYNAMICCL_METRICS="* ]]
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 -- true
+  [[ "$output" != *decided* ]]
+}
+
 @test "every command that takes a policy takes the word starter, and a file of that name is ./starter" {
   starter=$("$DYNAMICCL_BIN" path --starter)
   echo "no policy" > starter
@@ -47,6 +67,24 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   run "$DYNAMICCL_BIN" run --policy elsewhere -- true
   [ "$status" -eq 2 ]
   [[ "$output" == *elsewhere* ]]
+}
+
+@test "inspect --topology shows the named fabric, and not another one" {
+  run "$DYNAMICCL_BIN" inspect starter --topology two-nodes-ethernet --bytes 1M
+  [ "$status" -eq 0 ]
+  [[ "${lines[0]}" == "AllReduce of 1M on two-nodes-ethernet" ]]
+  run "$DYNAMICCL_BIN" inspect starter --topology nonesuch
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"topology 'nonesuch' is neither a preset nor a readable file"*"presets: "* ]]
+  run "$DYNAMICCL_BIN" inspect starter --topology two-nodes-ethernet --nodes 4
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"leave out one of them"* ]]
+  command -v xz || skip "no xz"
+  xz -dc "$MAP" > map.measurements
+  for topology in two-nodes-ethernet two-nodes-slow-rail; do # the fabric that a sweep of that topology found
+    "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all > named.json
+    "$DYNAMICCL_BIN" inspect starter --topology $topology --json --all --measurements map.measurements | cmp - named.json
+  done
 }
 
 @test "on held-out topologies the starter policy is not above the default beyond the bound" {

@@ -3,18 +3,22 @@
 //
 // A sweep in rounds: one untimed sample of every cell connects what it needs and sets the calls of a sample;
 // then each round times every cell, group by group. A group is one collective and size. A probe of the
-// machine's copy rate stands between groups, and a group during which the rate changed is measured again.
+// machine's copy rate stands between groups, and a group during which the rate changed is measured again if
+// the budget allows it. How many rounds fit is decided anew after each group, from what the groups took so
+// far: on a busy machine barriers and probes take longer than the calls, which no sample of a call can tell.
 //
 // A chosen sweep visits single cells in the order of cell_choice.h, with the same probe around each visit.
 #include "tools/bench/sweep.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "src/base/clock.h"
 #include "src/cost_model/tuner_constants.h"
 #include "tools/bench/cell_choice.h"
 #include "tools/bench/copy_limit.h"
 #include "tools/bench/forced_config.h"
+#include "tools/bench/sweep_pace.h"
 #include "tools/bench/sweep_plan.h"
 
 namespace dynamiccl {
@@ -72,6 +76,13 @@ class Sweep : private CellTimer {
   Result<CostTable> TableFor(Collective collective, uint64_t bytes);
   Status Calibrate();
   Status Round(int round);
+  Result<bool> Attempt(size_t begin, size_t end, std::vector<double>& times);
+  bool MayMeasureAgain(size_t begin, size_t end) const;
+  Status LookAtClock();
+  double BudgetLeft() const { return options_.budget_s * 1e6 - spent_us_; }
+  int RoundsWith(double rest_us) const;
+  void TellCalibrated(size_t done) const;
+  void TellMeasured(size_t done) const;
   Status Group(size_t begin, size_t end, int round, std::vector<double>& times);
   Result<double> Time(const PlannedCell& cell);
   BenchCall CallOf(Collective collective, uint64_t bytes) const;
@@ -87,8 +98,15 @@ class Sweep : private CellTimer {
   std::vector<bool> connected_;
   // Microseconds of a call, by round and cell.
   std::vector<std::vector<double>> samples_;
-  // Expected microseconds of a round.
-  double round_us_ = 0;
+  SweepPace pace_;
+  // When Run() began, and the microseconds since then at the last LookAtClock(), which are equal on all
+  // ranks.
+  int64_t begun_ns_ = 0;
+  double spent_us_ = 0;
+  // The copy rate that the last probe measured.
+  double copy_gbps_ = 0;
+  // Rounds that have begun.
+  int begun_ = 0;
   int disturbed_ = 0;
   CopyProbe probe_;
 };
@@ -157,21 +175,68 @@ Result<double> Sweep::Time(const PlannedCell& cell) {
 }
 
 // The first sample of every cell connects what is needed and is discarded; its time sets the calls of a
-// sample.
+// sample. What the samples took beside their calls, such as barriers, is expected of later ones too.
 Status Sweep::Calibrate() {
+  DYNAMICCL_CHECK_OK(LookAtClock());
+  const double before_us = spent_us_;
   std::vector<double> times;
   for (const PlannedCell& cell : cells_) {
     DYNAMICCL_TRY(const double time, Time(cell));
     times.push_back(time);
+    TellCalibrated(times.size());
   }
   tuner_.ForceNothing();
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(times));
+  DYNAMICCL_CHECK_OK(LookAtClock());
+  const double calls_us = std::accumulate(times.begin(), times.end(), 0.0);
+  const double beside_us = (spent_us_ - before_us - calls_us) / static_cast<double>(cells_.size());
+  std::vector<double> expected_us;
   for (size_t i = 0; i < cells_.size(); ++i) {
     cells_[i].iterations = IterationsFor(times[i], kSampleUs);
-    round_us_ += times[i] * cells_[i].iterations;
-    if (GroupEnd(cells_, i) == i + 1) round_us_ += kProbeMilliseconds * 1e3;
+    const bool probed = GroupEnd(cells_, i) == i + 1;
+    expected_us.push_back(times[i] * cells_[i].iterations + std::max(0.0, beside_us) +
+                          (probed ? kProbeMilliseconds * 1e3 : 0));
   }
+  pace_ = SweepPace(expected_us);
   return {};
+}
+
+// The slowest rank's time counts for all, so that all plan the same rounds.
+Status Sweep::LookAtClock() {
+  std::vector<double> spent{static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-3};
+  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
+  spent_us_ = spent[0];
+  return {};
+}
+
+// The rounds altogether when the current one has `rest_us` to go.
+int Sweep::RoundsWith(double rest_us) const {
+  return RoundsAltogether(begun_, rest_us, BudgetLeft(), pace_.Round(), options_.repeats);
+}
+
+// A round of samples takes at least as long as the first calls, and there are two.
+void Sweep::TellCalibrated(size_t done) const {
+  if (!options_.observer) return;
+  const double spent_s = static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
+  const auto cells = static_cast<double>(cells_.size()), first_calls = static_cast<double>(done);
+  const double least_s = spent_s / first_calls * (3 * cells - first_calls);
+  options_.observer({.done = done,
+                     .cells = cells_.size(),
+                     .spent_s = spent_s,
+                     .left_s = std::max(least_s, options_.budget_s - spent_s)});
+}
+
+// `done` cells of the current round are done.
+void Sweep::TellMeasured(size_t done) const {
+  if (!options_.observer) return;
+  const double rest_us = pace_.RestOfRound(done);
+  const int rounds = RoundsWith(rest_us);
+  options_.observer({.round = begun_,
+                     .rounds = rounds,
+                     .done = done,
+                     .cells = cells_.size(),
+                     .spent_s = spent_us_ * 1e-6,
+                     .left_s = (rest_us + (rounds - begun_) * pace_.Round()) * 1e-6});
 }
 
 // Whether the machine copied memory equally fast before and after. Equal on all ranks, since the rates are.
@@ -189,22 +254,40 @@ Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& ti
   return {};
 }
 
+// Times a group, and tells whether the machine's copy rate stayed the same meanwhile.
+Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times) {
+  const double before_us = spent_us_;
+  DYNAMICCL_CHECK_OK(Group(begin, end, begun_ - 1, times));
+  DYNAMICCL_TRY(const double after, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+  DYNAMICCL_CHECK_OK(LookAtClock());
+  pace_.Observe(begin, end, spent_us_ - before_us);
+  const bool steady = Steady(copy_gbps_, after);
+  disturbed_ += !steady;
+  copy_gbps_ = after;
+  return steady;
+}
+
+// Whether the budget has room for the group once more beside what must still be measured.
+bool Sweep::MayMeasureAgain(size_t begin, size_t end) const {
+  const double again_us = pace_.RestOfRound(begin) - pace_.RestOfRound(end);
+  const int due_rounds = std::max(0, std::min(2, options_.repeats) - begun_);
+  return BudgetLeft() >= again_us + pace_.RestOfRound(end) + due_rounds * pace_.Round();
+}
+
 // Times every cell once. A group during which the machine's copy rate changed is measured again, at most
 // kMaxAttempts times.
 Status Sweep::Round(int round) {
+  begun_ = round + 1;
   std::vector<double> times(cells_.size());
-  DYNAMICCL_TRY(double before, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
+  DYNAMICCL_TRY(copy_gbps_, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
   for (size_t begin = 0; begin < cells_.size();) {
     const size_t end = GroupEnd(cells_, begin);
-    bool steady = false;
-    for (int attempt = 0; attempt < kMaxAttempts && !steady; ++attempt) {
-      DYNAMICCL_CHECK_OK(Group(begin, end, round, times));
-      DYNAMICCL_TRY(const double after, probe_.MeasureMemcpy(kProbeBytes, kProbeMilliseconds));
-      steady = Steady(before, after);
-      disturbed_ += !steady;
-      before = after;
+    for (int attempt = 1; attempt <= kMaxAttempts; ++attempt) {
+      DYNAMICCL_TRY(const bool steady, Attempt(begin, end, times));
+      if (steady || !MayMeasureAgain(begin, end)) break;
     }
     begin = end;
+    TellMeasured(begin);
   }
   samples_.push_back(std::move(times));
   return {};
@@ -239,18 +322,14 @@ Result<SweepResult> Sweep::Collect() {
 }
 
 Result<SweepResult> Sweep::Run() {
-  const int64_t begin = MonotonicNanoseconds();
-  const auto seconds = [begin] { return static_cast<double>(MonotonicNanoseconds() - begin) * 1e-9; };
+  begun_ns_ = MonotonicNanoseconds();
   DYNAMICCL_CHECK_OK(Prepare());
   DYNAMICCL_CHECK_OK(Calibrate());
-  // Each rank measures its own time. The slowest rank's time is used by all, so that all plan the same number
-  // of repeats.
-  std::vector<double> spent{seconds() * 1e6};
-  DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
-  const int repeats = RepeatsWithin(options_.budget_s * 1e6 - spent[0], round_us_, options_.repeats);
-  for (int round = 0; round < repeats; ++round) DYNAMICCL_CHECK_OK(Round(round));
+  TellMeasured(0);
+  for (int round = 0; round < RoundsWith(0); ++round) DYNAMICCL_CHECK_OK(Round(round));
   DYNAMICCL_TRY(SweepResult result, Collect());
-  result.seconds = seconds();
+  DYNAMICCL_CHECK_OK(LookAtClock());
+  result.seconds = spent_us_ * 1e-6;
   return result;
 }
 

@@ -14,6 +14,20 @@
 
 namespace dynamiccl {
 
+// How far a sweep in rounds is.
+struct SweepPosition {
+  // Number of the round, from 1 on; 0 while one untimed sample of every config is taken.
+  int round = 0;
+  // Rounds that the budget allows at the pace measured so far; 0 while that is not known.
+  int rounds = 0;
+  // Cells of this round that are done, and all of them.
+  size_t done = 0;
+  size_t cells = 0;
+  // Seconds since the sweep began, and until it ends at the pace measured so far.
+  double spent_s = 0;
+  double left_s = 0;
+};
+
 // The keys to measure, the limits, and the buffers. All ranks must have equal options.
 struct SweepOptions {
   // Name under which the rows are stored.
@@ -21,13 +35,16 @@ struct SweepOptions {
   std::vector<Collective> collectives;
   std::vector<uint64_t> sizes;
   int repeats = 12;
-  // Seconds; decides how many repeats fit.
+  // Seconds; decides how many repeats fit. The untimed samples and two rounds are taken whatever they cost.
   double budget_s = 60;
   // Buffers of the largest size. Both null: the sweep allocates its own.
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
   // Path of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names.
   std::string tuner_path;
+  // Called between the cells of a sweep in rounds; empty: nobody wants to know. Ranks may have different
+  // ones.
+  std::function<void(const SweepPosition&)> observer = {};
 };
 
 // Times of all cells, equal on all ranks.

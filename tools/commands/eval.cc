@@ -12,8 +12,13 @@ Result<int> EvalCommand(CommandLine& line) {
   std::string home;
   line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
   line.app().allow_extras();
-  line.app().footer(
-      "Everything else is handed to dynamiccl-agents: `dynamiccl eval -- --help` lists its options.");
+  SetSiblingHelp(line, "eval",
+                 "Everything else is handed to dynamiccl-agents; where a build has it, `dynamiccl eval "
+                 "--help` lists its options.",
+                 [&home] {
+                   const auto installation = FindInstallation(home);
+                   return installation ? installation->agents : std::string();
+                 });
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
   DYNAMICCL_TRY(std::vector<std::string> command,

@@ -7,6 +7,7 @@
 
 #include "src/collective/size_class.h"
 #include "tools/exit_code.h"
+#include "tools/explain/emulated_fabric.h"
 #include "tools/explain/explanation.h"
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
@@ -15,13 +16,30 @@
 namespace dynamiccl {
 namespace {
 
-// The named fabric of a measurement file, or an assumed one.
+// The assumed fabric where --ranks and --nodes are not given: two nodes of eight GPUs.
+constexpr int kAssumedRanks = 16;
+constexpr int kAssumedNodes = 2;
+
+// NVLink and InfiniBand, on which a policy is shown where nothing else is named.
+Result<MeasurementContext> AssumedFabricOf(const ExplainCallOptions& options) {
+  const int n_ranks = options.n_ranks == 0 ? kAssumedRanks : options.n_ranks;
+  const int n_nodes = options.n_nodes == 0 ? kAssumedNodes : options.n_nodes;
+  if (n_ranks % n_nodes == 0) return AssumedFabric(n_ranks, n_nodes);
+  return MakeError(ErrorKind::kInvalidArgument, "{} ranks do not lie evenly on {} nodes", n_ranks, n_nodes);
+}
+
+// A topology of hostccl. It says itself how many nodes there are.
+Result<MeasurementContext> EmulatedFabricOf(const ExplainCallOptions& options) {
+  if (options.n_nodes == 0) return EmulatedFabric(options.topology, options.n_ranks);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                            "--nodes beside --topology {}, which has its own nodes", options.topology),
+                  "leave out one of them");
+}
+
+// The named fabric of a measurement file, a topology of hostccl, or an assumed fabric.
 Result<MeasurementContext> FabricOf(const ExplainCallOptions& options) {
-  if (options.measurements.empty()) {
-    if (options.n_ranks % options.n_nodes == 0) return AssumedFabric(options.n_ranks, options.n_nodes);
-    return MakeError(ErrorKind::kInvalidArgument, "{} ranks do not lie evenly on {} nodes", options.n_ranks,
-                     options.n_nodes);
-  }
+  if (options.measurements.empty())
+    return options.topology.empty() ? AssumedFabricOf(options) : EmulatedFabricOf(options);
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
   std::string names;
   for (const MeasurementContext& context : file.contexts) {
@@ -150,11 +168,16 @@ void RegisterExplainCall(CLI::App& app, ExplainCallOptions& options) {
   add("--bytes", options.bytes, "NCCL's total: 64K, 4M")->capture_default_str();
   add("--rules", options.rules, "Override rules that are in force beside the policy")
       ->check(CLI::ExistingFile);
-  add("--topology", options.topology, "Which topology of --measurements (default: the first)");
-  add("--ranks", options.n_ranks, "Without measurements: ranks on NVLink and InfiniBand")
-      ->capture_default_str()
+  add("--topology", options.topology,
+      "Which topology of --measurements (default: the first); without measurements a topology of hostccl, as "
+      "`run --topology` takes it");
+  add("--ranks", options.n_ranks,
+      "Without measurements: ranks, on NVLink and InfiniBand or on --topology (default there: its places)")
+      ->default_str(std::to_string(kAssumedRanks))
       ->check(CLI::Range(2, 1 << 20));
-  add("--nodes", options.n_nodes, "Likewise: nodes")->capture_default_str()->check(CLI::Range(1, 1 << 20));
+  add("--nodes", options.n_nodes, "Without measurements and --topology: nodes")
+      ->default_str(std::to_string(kAssumedNodes))
+      ->check(CLI::Range(1, 1 << 20));
   app.add_flag("--all", options.all,
                "Every number of channels, not only the best of each algorithm and protocol")
       ->group("One call: every config, and who decides");

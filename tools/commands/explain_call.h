@@ -13,11 +13,14 @@ namespace dynamiccl {
 struct ExplainCallOptions {
   std::string rules;
   std::string measurements;  // file from which the fabric is taken; empty: a fabric is assumed
+  // One of the topologies in `measurements`; without that file a topology of hostccl. Empty: the first, or
+  // the assumed fabric.
   std::string topology;
   std::string collective = "all_reduce";
   std::string bytes = "4M";
-  int n_ranks = 16;
-  int n_nodes = 2;
+  // 0: not given.
+  int n_ranks = 0;
+  int n_nodes = 0;
   bool all = false;
   bool json = false;
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl replay`: issues the collectives of a trace again, over any NCCL or in virtual time, and with any
 // policy. Without a launcher's variables it starts the ranks itself, each running this command again. Rank 0
-// prints one line for each stage, collective and size class, with times in microseconds of one call:
+// prints one line for each stage, collective and size class, with times in microseconds of one call. Stage
+// and recorded times are shown where the trace has some:
 //
-//   stage    collective     size class          calls      bytes     recorded     replayed   us per call
-//   unknown  AllReduce      64K..80K              543     33.94M            -       8467.7
+//   collective     size class          calls      bytes     replayed   us per call
+//   AllReduce      64K..80K              543     33.94M       8467.7
 //   # 52.491 s, operations 6903d5c3341e541c
 //
 // The last word is a hash of what was issued: two replays with the same word issued the same calls.

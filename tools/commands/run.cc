@@ -4,8 +4,13 @@
 //
 //   dynamiccl: 2 ranks ended well in 4.22 s
 //   dynamiccl: policy starter.dcpolicy, over hostccl
+//   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
+#include <spdlog/spdlog.h>
+
+#include "src/base/settings.h"
 #include "tools/command_table.h"
 #include "tools/launch_options.h"
+#include "tools/record/decided_launch.h"
 #include "tools/report/json_output.h"
 
 namespace dynamiccl {
@@ -18,7 +23,15 @@ Json RunJson(const RankOutcome& rank) {
           {"ended_by_launcher", rank.ended_by_us}};
 }
 
-Json RunJson(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {
+Json DecisionsJson(const std::optional<DecisionAccount>& account) {
+  if (!account) return {};
+  return {{"rank", account->rank},
+          {"decided_by", account->decided_by},
+          {"taken_back", account->taken_back ? Json(*account->taken_back) : Json()}};
+}
+
+Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
+  const LaunchOutcome& outcome = launch.outcome;
   Json ranks = Json::array();
   for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
   return {{"schema", 1},
@@ -28,7 +41,24 @@ Json RunJson(const LaunchOutcome& outcome, const RuntimeOptions& runtime) {
           {"ranks", ranks},
           {"mode", runtime.mode},
           {"policy", runtime.policy},
-          {"hostccl", runtime.hostccl}};
+          {"hostccl", runtime.hostccl},
+          {"decisions", DecisionsJson(launch.decisions)}};
+}
+
+// Whether a policy or rules decide in this job, by an option or by a setting.
+bool Decides(const RuntimeOptions& runtime) {
+  const std::string mode = runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
+  if (mode == "off" || mode == "observe") return false;
+  return !runtime.policy.empty() || !runtime.rules.empty() || !TextSetting(Setting::kPolicy).empty() ||
+         !TextSetting(Setting::kRules).empty();
+}
+
+// The line about who decided.
+std::string DecisionsText(const DecidedLaunch& launch) {
+  if (launch.decisions) return Describe(*launch.decisions);
+  if (launch.counted) return "no call was decided: NCCL asked on no rank, or the ranks ended before it did";
+  return "who decided was not counted: set DYNAMICCL_METRICS=FOLDER/%h.%p.prom to a folder that all hosts "
+         "share";
 }
 
 }  // namespace
@@ -41,10 +71,17 @@ Result<int> RunCommand(CommandLine& line) {
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
-  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
-  if (!options.quiet) PrintSummary(outcome, options.runtime);
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(outcome, options.runtime)));
-  return ExitCodeOf(outcome);
+  const bool decides = Decides(options.runtime);
+  DecidedLaunch launch;
+  if (decides) {
+    DYNAMICCL_TRY(launch, LaunchDecided(plan, TextSetting(Setting::kMetrics)));
+  } else {
+    DYNAMICCL_TRY(launch.outcome, Launch(plan));
+  }
+  if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
+  if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime)));
+  return ExitCodeOf(launch.outcome);
 }
 
 }  // namespace dynamiccl

@@ -22,6 +22,7 @@
 #include "tools/bench/rehearsed_sweep.h"
 #include "tools/bench/size_list.h"
 #include "tools/bench/sweep.h"
+#include "tools/bench/sweep_progress.h"
 #include "tools/command_table.h"
 #include "tools/commands/sweep_visits.h"
 #include "tools/exit_code.h"
@@ -50,7 +51,7 @@ struct SweepCommandOptions {
   std::string rehearse;  // path of a recorded sweep to use instead of a library
   std::string output;
   std::string worker;  // set for ranks only
-  std::string label;   // name of the topology in the file, for ranks
+  SweepPart part;      // what of the sweep the ranks measure, for ranks
   bool quiet = false;
   bool json = false;
   bool all_presets = false;
@@ -72,8 +73,9 @@ void RegisterSweepOptions(CLI::App& app, SweepCommandOptions& given) {
   app.add_option("--repeats", given.repeats, "Samples a config, taken in rounds over all configs")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--budget", given.budget_s,
-                 "Time for the whole sweep (60s, 40m); rounds become fewer when it does not suffice")
+  app.add_option(
+         "--budget", given.budget_s,
+         "Time for the whole sweep (60s, 40m); rounds become fewer when it does not suffice, two at least")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
       ->default_str("60s");
   app.add_option("--order", given.order,
@@ -87,7 +89,10 @@ void RegisterSweepOptions(CLI::App& app, SweepCommandOptions& given) {
                  "Measures nothing: takes times from this sweep's even repeats, as if they took as long now");
   app.add_option("-o,--output", given.output, "Measurement file to write");
   app.add_option("--worker", given.worker)->group("");
-  app.add_option("--label", given.label)->group("");
+  app.add_option("--label", given.part.label)->group("");
+  app.add_option("--part", given.part.number)->group("");
+  app.add_option("--parts", given.part.count)->group("");
+  app.add_option("--later", given.part.later_s)->group("");
   RegisterNcclOptions(app, given.launch);
   app.add_flag("-q,--quiet", given.quiet, "No table at the end");
   app.add_flag("--json", given.json, "The table as JSON");
@@ -114,19 +119,25 @@ ChoiceOptions ChoiceOf(const SweepCommandOptions& given) {
 
 // Runs one rank; rank 0 writes the rows.
 Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
-  SweepOptions options{.topology = given.label, .repeats = given.repeats, .budget_s = given.budget_s};
+  SweepOptions options{.topology = given.part.label, .repeats = given.repeats, .budget_s = given.budget_s};
   DYNAMICCL_TRY(options.collectives, ParseCollectives(given.collectives));
   DYNAMICCL_TRY(options.sizes, ParseBytesList(given.sizes));
   if (const char* tuner = std::getenv("NCCL_TUNER_PLUGIN")) options.tuner_path = tuner;
   DYNAMICCL_TRY(const auto session, BenchSession::Open());
+  SweepPart part = given.part;
+  part.budget_s = given.budget_s;
+  SweepProgress progress(part);
   if (given.order != "rounds") {
-    DYNAMICCL_CHECK_OK(VisitAsRank(*session, options, ChoiceOf(given), given.worker));
+    DYNAMICCL_CHECK_OK(VisitAsRank(*session, options, ChoiceOf(given), given.worker, progress));
     return kExitOk;
   }
+  const bool is_first = session->place().rank == 0;
+  if (is_first) options.observer = [&](const SweepPosition& position) { progress.Show(position); };
   DYNAMICCL_TRY(SweepResult result, RunSweep(*session, options));
-  if (session->place().rank != 0) return kExitOk;
-  spdlog::info("{}: {} rows, {} repeats each, {} groups measured again, {:.1f} s", given.label,
-               result.rows.size(), result.repeats, result.disturbed, result.seconds);
+  if (!is_first) return kExitOk;
+  progress.Clear();
+  spdlog::info("{}: {} rows, {} repeats each, {} groups disturbed, {:.1f} s", part.label, result.rows.size(),
+               result.repeats, result.disturbed, result.seconds);
   const MeasurementFile file{.library = session->library().Description(),
                              .machine = MachineDescription(),
                              .contexts = {std::move(result.context)},
@@ -192,8 +203,24 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-// Starts the ranks of one part, which write to `path`.
-Status LaunchPart(const SweepCommandOptions& given, const Part& part, double budget_s,
+// The words of a rank's own `sweep`, which writes to `path`.
+std::vector<std::string> RankWords(const SweepCommandOptions& given, const SweepPart& part,
+                                   const std::string& path) {
+  return {"--worker",      path,
+          "--label",       part.label,
+          "--part",        std::to_string(part.number),
+          "--parts",       std::to_string(part.count),
+          "--later",       fmt::format("{:.1f}", part.later_s),
+          "--sizes",       given.sizes,
+          "--repeats",     std::to_string(given.repeats),
+          "--collectives", given.collectives,
+          "--order",       given.order,
+          "--seed",        std::to_string(given.seed),
+          "--budget",      fmt::format("{:.1f}s", part.budget_s)};
+}
+
+// Starts the ranks of one part, which write to `path`. `shown` says how long it and the later parts take.
+Status LaunchPart(const SweepCommandOptions& given, const Part& part, const SweepPart& shown,
                   const std::string& path) {
   LaunchOptions launch = given.launch;
   launch.n_ranks = part.n_ranks;
@@ -203,24 +230,8 @@ Status LaunchPart(const SweepCommandOptions& given, const Part& part, double bud
     return WithHint(MakeError(ErrorKind::kUnsupported, "this build has no libnccl-tuner-sweep.so"),
                     "build all targets (cmake --build)");
   }
-  std::vector<std::string> command{installation.dynamiccl,
-                                   "sweep",
-                                   "--worker",
-                                   path,
-                                   "--label",
-                                   part.label,
-                                   "--sizes",
-                                   given.sizes,
-                                   "--repeats",
-                                   std::to_string(given.repeats),
-                                   "--collectives",
-                                   given.collectives,
-                                   "--order",
-                                   given.order,
-                                   "--seed",
-                                   std::to_string(given.seed),
-                                   "--budget",
-                                   fmt::format("{:.1f}s", budget_s)};
+  std::vector<std::string> command = RankWords(given, shown, path);
+  command.insert(command.begin(), {installation.dynamiccl, "sweep"});
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, std::move(command)));
   plan.environment["NCCL_TUNER_PLUGIN"] = installation.sweep_tuner;
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
@@ -253,9 +264,14 @@ Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   const auto begin = MonotonicClock::now();
   for (size_t i = 0; i < parts.size(); ++i) {
     const double spent_s = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
-    const double budget_s = std::max(1.0, (given.budget_s - spent_s) / static_cast<double>(parts.size() - i));
+    const double due = static_cast<double>(parts.size() - i), done = static_cast<double>(i);
+    const SweepPart shown{.label = parts[i].label,
+                          .number = static_cast<int>(i) + 1,
+                          .count = static_cast<int>(parts.size()),
+                          .budget_s = std::max(1.0, (given.budget_s - spent_s) / due),
+                          .later_s = i == 0 ? 0 : spent_s / done * (due - 1)};
     const std::string path = folder.File(fmt::format("{}", i));
-    DYNAMICCL_CHECK_OK(LaunchPart(given, parts[i], budget_s, path));
+    DYNAMICCL_CHECK_OK(LaunchPart(given, parts[i], shown, path));
     DYNAMICCL_TRY(MeasurementFile file, ReadMeasurementFile(path));
     all.library = file.library;
     all.machine = file.machine;
@@ -282,8 +298,10 @@ Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
                      .topologies = {},
                      .choice = ChoiceOf(given),
                      .budget_s = given.budget_s,
-                     .launch = [&](size_t part, double seconds) {
-                       return LaunchPart(given, parts[part], seconds, JournalOf(given));
+                     .launch = [&](size_t part, double seconds, double later_s) {
+                       const SweepPart shown{
+                           .label = parts[part].label, .budget_s = seconds, .later_s = later_s};
+                       return LaunchPart(given, parts[part], shown, JournalOf(given));
                      }};
   for (const Part& part : parts) sweep.topologies.push_back(part.label);
   DYNAMICCL_TRY(all, VisitTopologies(sweep));

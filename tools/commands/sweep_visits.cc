@@ -58,15 +58,15 @@ Result<MeasurementFile> VisitTopologies(const VisitedSweep& sweep) {
   DYNAMICCL_CHECK_OK(OpenJournal(sweep));
   while (true) {
     DYNAMICCL_TRY(SweepJournal journal, ReadSweepJournal(sweep.journal));
-    const auto slice = NextSlice(StatesOf(sweep, journal), sweep.choice.order,
-                                 sweep.budget_s - journal.seconds, kShortestSlice);
+    const double left_s = sweep.budget_s - journal.seconds;
+    const auto slice = NextSlice(StatesOf(sweep, journal), sweep.choice.order, left_s, kShortestSlice);
     if (!slice) return std::move(journal.measured);
-    DYNAMICCL_CHECK_OK(sweep.launch(slice->topology, slice->seconds));
+    DYNAMICCL_CHECK_OK(sweep.launch(slice->topology, slice->seconds, left_s - slice->seconds));
   }
 }
 
 Status VisitAsRank(BenchSession& session, const SweepOptions& options, const ChoiceOptions& choice,
-                   const std::string& path) {
+                   const std::string& path, SweepProgress& progress) {
   const auto begin = MonotonicClock::now();
   std::vector<Measurement> known;
   std::optional<SweepJournalWriter> writer;
@@ -77,16 +77,22 @@ Status VisitAsRank(BenchSession& session, const SweepOptions& options, const Cho
     DYNAMICCL_TRY(auto opened, SweepJournalWriter::Continue(path, journal));
     writer.emplace(std::move(opened));
   }
+  int visits = 0;
+  double spent_s = 0;
   const SweepObserver observer{[&](const MeasurementContext& context) -> Status {
                                  if (!writer) return {};
                                  return writer->AddContext(session.library().Description(),
                                                            MachineDescription(), context);
                                },
                                [&](const Measurement& row, double seconds) -> Status {
-                                 return writer ? writer->AddVisit(row, seconds) : Status();
+                                 if (!writer) return {};
+                                 spent_s += seconds;
+                                 progress.ShowVisits(++visits, options.budget_s - spent_s);
+                                 return writer->AddVisit(row, seconds);
                                }};
   DYNAMICCL_TRY(const ChosenSweepResult result, RunChosenSweep(session, options, choice, known, observer));
   if (!writer) return {};
+  progress.Clear();
   const double seconds = std::chrono::duration<double>(MonotonicClock::now() - begin).count();
   spdlog::info("{}: {:.1f} s, {}", options.topology, seconds,
                result.complete ? "every config has all repeats"

@@ -9,6 +9,7 @@
 
 #include "tools/bench/cell_choice.h"
 #include "tools/bench/sweep.h"
+#include "tools/bench/sweep_progress.h"
 #include "traces/format/measurement.h"
 
 namespace dynamiccl {
@@ -24,16 +25,17 @@ struct VisitedSweep {
   ChoiceOptions choice;
   // Seconds of all launches together, including those before a restart.
   double budget_s = 60;
-  // Runs the ranks of a topology for this many seconds; they append to the journal.
-  std::function<Status(size_t topology, double seconds)> launch;
+  // Runs the ranks of a topology for this many seconds; they append to the journal. `later_s` seconds of the
+  // budget are left after them.
+  std::function<Status(size_t topology, double seconds, double later_s)> launch;
 };
 
 // Runs slices until the budget is spent and returns what was measured. After a failure the journal stays; the
 // caller removes it once the result is written.
 Result<MeasurementFile> VisitTopologies(const VisitedSweep& sweep);
 
-// Runs on a rank: one slice, during which rank 0 appends to the journal.
+// Runs on a rank: one slice, during which rank 0 appends to the journal and shows the progress.
 Status VisitAsRank(BenchSession& session, const SweepOptions& options, const ChoiceOptions& choice,
-                   const std::string& journal);
+                   const std::string& journal, SweepProgress& progress);
 
 }  // namespace dynamiccl

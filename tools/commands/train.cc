@@ -29,8 +29,15 @@ Result<int> TrainCommand(CommandLine& line) {
   std::string home;
   line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
   line.app().allow_extras();
-  line.app().footer(
-      "Everything else is handed to dynamiccl-agents: `dynamiccl train -- --help` lists its options.");
+  SetSiblingHelp(
+      line, "train",
+      "Files that end in .ctrace, .ctracez and .measurements need no --trace or --measurements before them.\n"
+      "Everything else is handed to dynamiccl-agents; where a build has it, `dynamiccl train --help` lists "
+      "its options.",
+      [&home] {
+        const auto installation = FindInstallation(home);
+        return installation ? installation->agents : std::string();
+      });
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
   DYNAMICCL_TRY(std::vector<std::string> command,

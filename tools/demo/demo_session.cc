@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "src/base/clock.h"
+#include "src/base/progress_line.h"
 #include "src/base/sha256.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
@@ -42,11 +43,6 @@ Status CheckParts(const Installation& installation) {
         "configure with -DDYNAMICCL_BUILD_TORCH=ON (tools/setup/install.sh installs LibTorch) and build all");
   }
   return {};
-}
-
-// "4 min" or "50 s": rounded, since it is an estimate.
-std::string RoughTime(double seconds) {
-  return seconds >= 90 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.0f} s", seconds);
 }
 
 }  // namespace

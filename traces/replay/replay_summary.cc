@@ -2,10 +2,72 @@
 // One pass over the groups adds each call to the row of its kind; the table shows averages per call.
 #include "traces/replay/replay_summary.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 
 namespace dynamiccl {
+namespace {
+
+// A column of the table. A cell without a value is empty.
+struct Column {
+  const char* title;
+  // Characters; negative: the text begins at the left.
+  int width;
+  std::string (*cell)(const ReplayRow& row);
+};
+
+std::string KnownTime(double microseconds) {
+  return microseconds < 0 ? "" : fmt::format("{:.1f}", microseconds);
+}
+
+std::string RecordedTime(const ReplayRow& row) {
+  return row.recorded_calls == 0 ? "" : KnownTime(row.recorded_us / static_cast<double>(row.recorded_calls));
+}
+
+const Column kColumns[] = {
+    {"stage", -8,
+     [](const ReplayRow& row) {
+       return row.stage == ZeroStage::kUnknown ? "" : std::string(Name(row.stage));
+     }},
+    {"collective", -14, [](const ReplayRow& row) { return std::string(Name(row.collective)); }},
+    {"size class", -16, [](const ReplayRow& row) { return Name(row.size_class); }},
+    {"calls", 8, [](const ReplayRow& row) { return std::to_string(row.calls); }},
+    {"bytes", 10, [](const ReplayRow& row) { return FormatBytes(row.bytes); }},
+    {"recorded", 12, RecordedTime},
+    {"replayed", 12,
+     [](const ReplayRow& row) { return KnownTime(row.replayed_us / static_cast<double>(row.calls)); }},
+    {"default", 12, [](const ReplayRow& row) { return KnownTime(row.default_us); }},
+    {"best", 12, [](const ReplayRow& row) { return KnownTime(row.best_us); }},
+};
+
+// The columns that have a value in some row; all where there are no rows.
+std::vector<Column> FilledColumns(const std::vector<ReplayRow>& rows) {
+  std::vector<Column> filled;
+  std::copy_if(
+      std::begin(kColumns), std::end(kColumns), std::back_inserter(filled), [&](const Column& column) {
+        return rows.empty() || std::any_of(rows.begin(), rows.end(),
+                                           [&](const ReplayRow& row) { return !column.cell(row).empty(); });
+      });
+  return filled;
+}
+
+// One line of the table: what `text_of` gives for each column, in the column's width; "-" stands for no
+// value.
+template <typename TextOf>
+std::string LineOf(const std::vector<Column>& columns, const TextOf& text_of) {
+  std::string line;
+  for (const Column& column : columns) {
+    const std::string text = text_of(column), shown = text.empty() ? "-" : text;
+    if (!line.empty()) line += " ";
+    line += column.width < 0 ? fmt::format("{:<{}}", shown, -column.width)
+                             : fmt::format("{:>{}}", shown, column.width);
+  }
+  return line;
+}
+
+}  // namespace
 
 std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector<double>& group_us) {
   std::map<std::tuple<ZeroStage, Collective, SizeClass>, ReplayRow> rows;
@@ -33,21 +95,11 @@ std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector
 }
 
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows) {
-  // A time that is not known shows as "-".
-  const auto known = [](double microseconds) {
-    return microseconds < 0 ? std::string("-") : fmt::format("{:.1f}", microseconds);
-  };
+  const std::vector<Column> columns = FilledColumns(rows);
   std::string text =
-      fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>12} {:>12} {:>12} {:>12}   us per call\n", "stage",
-                  "collective", "size class", "calls", "bytes", "recorded", "replayed", "default", "best");
-  for (const ReplayRow& row : rows) {
-    const double recorded =
-        row.recorded_calls == 0 ? -1 : row.recorded_us / static_cast<double>(row.recorded_calls);
-    text += fmt::format("{:<8} {:<14} {:<16} {:>8} {:>10} {:>12} {:>12.1f} {:>12} {:>12}\n", Name(row.stage),
-                        Name(row.collective), Name(row.size_class), row.calls, FormatBytes(row.bytes),
-                        known(recorded), row.replayed_us / static_cast<double>(row.calls),
-                        known(row.default_us), known(row.best_us));
-  }
+      LineOf(columns, [](const Column& column) { return std::string(column.title); }) + "   us per call\n";
+  for (const ReplayRow& row : rows)
+    text += LineOf(columns, [&](const Column& column) { return column.cell(row); }) + "\n";
   return text;
 }
 

@@ -30,7 +30,8 @@ struct ReplayRow {
 // ran together.
 std::vector<ReplayRow> SummarizeReplay(const ReplayPlan& plan, const std::vector<double>& group_us);
 
-// Returns a table for people, with a header line.
+// Returns a table for people, with a header line. Columns without a value in any row are left out; where only
+// some rows have a value, the others show "-".
 std::string FormatReplayRows(const std::vector<ReplayRow>& rows);
 
 }  // namespace dynamiccl

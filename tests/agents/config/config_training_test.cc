@@ -47,6 +47,21 @@ TEST(ConfigTraining, EqualSeedsGiveEqualWeights) {
                         TrainConfig(samples, settings, &report).weights_2));
 }
 
+TEST(ConfigTraining, TellsTheObserverOfEveryIteration) {
+  const auto samples = SamplesOf(KeysOf({test::MakeSweep({.topologies = 1})}));
+  ConfigTrainingSettings settings = Short();
+  settings.iterations = 3;
+  std::vector<int> done;
+  settings.observer = [&](const TrainingPosition& position) {
+    done.push_back(position.done);
+    EXPECT_EQ(position.iterations, 3);
+    EXPECT_EQ(position.samples, samples.size());
+  };
+  ConfigTrainingReport report;
+  TrainConfig(samples, settings, &report);
+  EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+}
+
 TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
   const auto keys = KeysOf({test::MakeSweep({})});
   const HoldOut hold_out{3, {"t1"}};

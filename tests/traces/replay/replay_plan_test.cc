@@ -178,5 +178,21 @@ TEST(ReplaySummary, SharesAGroupsTimeByBytes) {
   EXPECT_THAT(FormatReplayRows(swept), HasSubstr("30.0         20.2\n"));
 }
 
+TEST(ReplaySummary, LeavesOutColumnsWithoutAnyValue) {
+  ReplayRow row{.size_class = SizeClassOf(1024), .calls = 2, .bytes = 2048, .replayed_us = 5};
+  EXPECT_EQ(FormatReplayRows({row}),
+            "collective     size class          calls      bytes     replayed   us per call\n"
+            "AllReduce      1K..1.25K               2         2K          2.5\n");
+  ReplayRow labelled = row;
+  labelled.stage = ZeroStage::kStage2;
+  labelled.recorded_calls = 1;
+  labelled.recorded_us = 7;
+  const std::string some = FormatReplayRows({row, labelled});
+  EXPECT_THAT(some, HasSubstr("stage    collective"));
+  EXPECT_THAT(some, HasSubstr("bytes     recorded     replayed   us per call"));
+  EXPECT_THAT(some, HasSubstr("\n-        AllReduce"));
+  EXPECT_THAT(some, testing::Not(HasSubstr("best")));
+}
+
 }  // namespace
 }  // namespace dynamiccl

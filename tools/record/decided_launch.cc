@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the files of the processes by their names' pattern, and leaves out those of earlier jobs by their
+// time.
+#include "tools/record/decided_launch.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "src/base/whole_file.h"
+#include "src/collective/decided_by.h"
+#include "tools/launch/temporary_folder.h"
+#include "tools/running/metrics_reading.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A process's metrics have some hundred lines; a larger file is not one of ours.
+constexpr size_t kMostBytes = 16 << 20;
+// A file's time may come from another machine's clock, or from one that is a few milliseconds late.
+constexpr std::chrono::seconds kClockSkew{1};
+// The label of GuardReason::kSlowerThanNccl.
+constexpr const char* kSlower = "slower_than_NCCL";
+
+// `pattern` as a pattern for glob: what the job replaces matches any text.
+std::string GlobOf(const std::string& pattern) {
+  std::string glob;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'h' || next == 'p' || next == 'r') {
+      glob += '*';
+      ++i;
+      continue;
+    }
+    if (std::string_view("*?[\\").find(pattern[i]) != std::string_view::npos) glob += '\\';
+    glob += pattern[i];
+  }
+  return glob;
+}
+
+// The texts of the files that match and were written since `begun`.
+std::vector<std::string> FilesSince(const std::string& pattern, fs::file_time_type begun) {
+  std::vector<std::string> texts;
+  glob_t found{};
+  if (::glob(GlobOf(pattern).c_str(), 0, nullptr, &found) == 0) {
+    for (size_t i = 0; i < found.gl_pathc; ++i) {
+      std::error_code failed;
+      if (fs::last_write_time(found.gl_pathv[i], failed) < begun || failed) continue;
+      if (const auto file = ReadWholeFile(found.gl_pathv[i], kMostBytes)) {
+        const auto* text = reinterpret_cast<const char*>(file->bytes.data());
+        texts.emplace_back(text, file->bytes.size());
+      }
+    }
+  }
+  ::globfree(&found);
+  return texts;
+}
+
+// Whether all processes of the plan run on this machine. torchrun starts processes of its own machine only.
+bool RunsHere(const LaunchPlan& plan) {
+  return plan.n_ranks > 0 || fs::path(plan.command.front()).filename() == "torchrun";
+}
+
+std::map<std::string, uint64_t> CountsBy(const std::vector<MetricLine>& metrics, const char* name,
+                                         const char* label) {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [value, count] : SumBy(metrics, name, label)) counts[value] = static_cast<uint64_t>(count);
+  return counts;
+}
+
+int RankIn(const std::vector<MetricLine>& metrics) {
+  for (const MetricLine& metric : metrics) {
+    const auto rank = metric.labels.find("rank");
+    if (rank != metric.labels.end()) return std::atoi(rank->second.c_str());
+  }
+  return -1;
+}
+
+DecisionAccount AccountIn(const std::string& text) {
+  const std::vector<MetricLine> metrics = ParseMetrics(text);
+  DecisionAccount account{RankIn(metrics), CountsBy(metrics, "dynamiccl_decisions_total", "decided_by"), {}};
+  const auto versions = CountsBy(metrics, "dynamiccl_table_versions_total", "reason");
+  if (const auto slower = versions.find(kSlower); slower != versions.end())
+    account.taken_back = slower->second;
+  return account;
+}
+
+// Who may decide in place of NCCL, in the order of the line.
+constexpr struct {
+  DecidedBy by;
+  const char* text;
+} kDecidersInLine[] = {
+    {DecidedBy::kPolicy, "the policy chose for"}, {DecidedBy::kRule, "rules for"},
+    {DecidedBy::kGuard, "the guard for"},         {DecidedBy::kTrial, "its trials for"},
+    {DecidedBy::kUserPin, "your pins for"},       {DecidedBy::kChainedTuner, "your own tuner for"}};
+
+}  // namespace
+
+uint64_t DecisionAccount::calls() const {
+  uint64_t calls = 0;
+  for (const auto& [by, count] : decided_by) calls += count;
+  return calls;
+}
+
+std::optional<DecisionAccount> DecisionsIn(const std::vector<std::string>& metrics) {
+  std::optional<DecisionAccount> first;
+  for (const std::string& text : metrics) {
+    DecisionAccount account = AccountIn(text);
+    if (account.calls() == 0) continue;
+    const bool lower = !first || (account.rank >= 0 && (first->rank < 0 || account.rank < first->rank));
+    if (lower) first = std::move(account);
+  }
+  return first;
+}
+
+std::string Describe(const DecisionAccount& account) {
+  const auto count = [&](DecidedBy by) {
+    const auto found = account.decided_by.find(std::string(Name(by)));
+    return found == account.decided_by.end() ? 0 : found->second;
+  };
+  std::string line = account.rank < 0 ? "one rank" : fmt::format("rank {}", account.rank);
+  line += fmt::format(": of {} calls", account.calls());
+  for (const auto& [by, text] : kDecidersInLine) {
+    if (count(by) > 0 || by == DecidedBy::kPolicy)
+      line += fmt::format("{} {} {}", by == DecidedBy::kPolicy ? "" : ",", text, count(by));
+  }
+  line += fmt::format(", and {} were left to NCCL", count(DecidedBy::kNccl) + count(DecidedBy::kSample));
+  if (account.taken_back) line += fmt::format("; the guard took choices back {} times", *account.taken_back);
+  return line;
+}
+
+Result<DecidedLaunch> LaunchDecided(LaunchPlan plan, const std::string& metrics) {
+  DecidedLaunch launch;
+  std::string pattern = metrics;
+  std::optional<TemporaryFolder> folder;
+  if (pattern.empty() && RunsHere(plan)) {
+    DYNAMICCL_TRY(TemporaryFolder made, TemporaryFolder::Create("decisions"));
+    folder.emplace(std::move(made));
+    pattern = folder->File("%h.%p.prom");
+    plan.environment["DYNAMICCL_METRICS"] = pattern;
+  }
+  const auto begun = fs::file_time_type::clock::now() - kClockSkew;
+  DYNAMICCL_TRY(launch.outcome, Launch(plan));
+  launch.counted = !pattern.empty();
+  if (launch.counted) launch.decisions = DecisionsIn(FilesSince(pattern, begun));
+  return launch;
+}
+
+}  // namespace dynamiccl

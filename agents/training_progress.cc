@@ -16,17 +16,24 @@ void TrainingPhases::Begin(const std::string& name, const std::string& what, con
 }
 
 TrainingObserver TrainingPhases::Observer() {
-  return [this](const TrainingPosition& position) {
-    if (progress_.IsDue()) progress_.Show(Line(position));
+  // The first call ends what comes before the iterations, such as making sequences: it tells nothing of them.
+  return [this, first = 0, first_ns = int64_t{0}](const TrainingPosition& position) mutable {
+    if (first == 0) {
+      first = position.done;
+      first_ns = MonotonicNanoseconds();
+    }
+    if (!progress_.IsDue()) return;
+    const double seconds = static_cast<double>(MonotonicNanoseconds() - first_ns) * 1e-9;
+    progress_.Show(Line(position) +
+                   TimeLeftText(seconds, position.done - first, position.iterations - first));
   };
 }
 
-// "1 of 4: structure agent: iteration 1200 of 5000 on 581 sequences, 34 s, about 110 s left"
+// "1 of 4: structure agent: iteration 1200 of 5000 on 581 sequences, 34 s"
 std::string TrainingPhases::Line(const TrainingPosition& position) const {
   const double seconds = static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
-  return fmt::format("{} of {}: {}: iteration {} of {} on {} {}, {}{}", number_, count_, name_, position.done,
-                     position.iterations, position.samples, sample_, RoughTime(seconds),
-                     TimeLeftText(seconds, position.done, position.iterations));
+  return fmt::format("{} of {}: {}: iteration {} of {} on {} {}, {}", number_, count_, name_, position.done,
+                     position.iterations, position.samples, sample_, RoughTime(seconds));
 }
 
 }  // namespace dynamiccl::agents

@@ -53,6 +53,50 @@ needs() { # RELEASE...
   [[ "$output" == *"ncclNvlsTreeConnect"* ]]
 }
 
+# answer OLD NEW MACHINE WORLD OPTION...: the text, whatever the verdict
+answer() { canary "$1" "$2" --machine "$3" --world "$4" --connect first-call --no-remedies "${@:5}" || true; }
+topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }
+
+@test "NVIDIA/nccl#1829: GPUs at an AMD processor go from peer-to-peer to host memory" {
+  needs 2.22.3 2.24.3
+  run answer 2.22.3 2.24.3 "$(topology lambda_4xa6000)" 1x4 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"WORSE"*"P2P -> SHM"*"NVIDIA/nccl#1829"* ]]
+  run answer 2.22.3 2.24.3 "$(topology lambda_4xa6000)" 1x4 --sizes 1M --env NCCL_P2P_LEVEL=SYS
+  [[ "$output" != *"P2P -> SHM"* ]]
+}
+
+@test "NVIDIA/nccl-tests#233: an adapter without a NUMA node" {
+  needs 2.24.3 2.22.3
+  run answer 2.24.3 2.22.3 "$(topology l20_numa_minus1)" 2x4 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"FAILS"*"crashes"*"0 of 8 ranks joined"*"NVIDIA/nccl-tests#233"* ]]
+}
+
+@test "pytorch/pytorch#163063 and vllm-project/vllm#58179: what NCCL_ALGO no longer allows" {
+  needs 2.22.3 2.24.3 2.28.9 2.32.3
+  run answer 2.22.3 2.24.3 dgx_a100 1x8 --sizes 1M --env NCCL_ALGO=Tree
+  echo "$output"
+  [[ "$output" == *"FAILS"*"no algorithm/protocol available"*"pytorch/pytorch#163063"* ]]
+  run answer 2.28.9 2.32.3 dgx_h100 1x8 --sizes 1M --env NCCL_ALGO=allreduce:tree --env NCCL_PROTO=Simple
+  echo "$output"
+  [[ "$output" == *"FAILS"*"No algorithm/protocol nor symKernelId"*"vllm-project/vllm#58179"* ]]
+}
+
+@test "notes of 2.28.3: half the channels on Blackwell" {
+  needs 2.24.3 2.28.9
+  run answer 2.24.3 2.28.9 dgx_b200 2x8 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"CHANGED"*"32 collective"*"16 collective"*"notes of 2.28.3"* ]]
+}
+
+@test "a node without adapters runs in every release" {
+  needs 2.22.3 2.28.9
+  run answer 2.22.3 2.28.9 "$(topology g5)" 1x8 --sizes 1M
+  echo "$output"
+  [[ "$output" != *"crashes"* && "$output" != *"FAILS"* ]]
+}
+
 @test "an ordinary upgrade raises nothing grave, is kept, and a damaged kept cell is run again" {
   needs 2.24.3 2.28.9
   run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --json

@@ -22,10 +22,9 @@ constexpr uint64_t kBytesAtInit = 1024;
 // Variables that take a part of NCCL out of play, tried one at a time; those that cost a job least come
 // first.
 constexpr std::pair<const char*, const char*> kCandidates[] = {
-    {"NCCL_RUNTIME_CONNECT", "1"}, {"NCCL_NET_MERGE_LEVEL", "LOC"},
-    {"NCCL_CROSS_NIC", "1"},       {"NCCL_PXN_DISABLE", "1"},
-    {"NCCL_MNNVL_ENABLE", "0"},    {"NCCL_NVB_DISABLE", "1"},
-    {"NCCL_NVLS_ENABLE", "0"},     {"NCCL_ALGO", "Ring"}};
+    {"NCCL_RUNTIME_CONNECT", "1"}, {"NCCL_NET_MERGE_LEVEL", "LOC"}, {"NCCL_CROSS_NIC", "1"},
+    {"NCCL_PXN_DISABLE", "1"},     {"NCCL_P2P_LEVEL", "SYS"},       {"NCCL_MNNVL_ENABLE", "0"},
+    {"NCCL_NVB_DISABLE", "1"},     {"NCCL_NVLS_ENABLE", "0"},       {"NCCL_ALGO", "Ring"}};
 
 bool HasGrave(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
@@ -109,7 +108,8 @@ class Canary {
       judged.cells.push_back(std::move(cell));
     }
     judged.verdict = VerdictOf(all);
-    judged.issues = IssuesFor(known_, library.release, request_.machine.architecture, all);
+    judged.issues =
+        IssuesFor(known_, answer_.in_use.release, library.release, request_.machine.architecture, all);
     if (!HasGrave(all)) return judged;
     if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
     if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));
@@ -173,6 +173,7 @@ class Canary {
   }
 
   Status Bisect(JudgedRelease* judged) const {
+    judged->bisected = true;
     const std::vector<ReleaseLibrary> releases = CachedReleases();
     const auto place = [&](const ReleaseLibrary& library) {
       return static_cast<size_t>(

@@ -45,6 +45,7 @@ struct JudgedRelease {
   std::vector<KnownIssue> issues;
   std::vector<Remedy> remedies;
   std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
+  bool bisected = false;
   // Of the cached releases, by bisection: the first that has the grave difference, the last before it, and
   // the first after the judged one that is free of it.
   std::optional<real_nccl::NcclRelease> first_with;

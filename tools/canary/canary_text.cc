@@ -43,7 +43,8 @@ std::string FormatDifferences(const JudgedRelease& judged) {
   std::string text;
   size_t choices = 0;
   for (const JudgedCell& cell : judged.cells) {
-    const std::string when = cell.connecting == Connecting::kAtInit ? " (when ranks connect at init)" : "";
+    const bool one_of_two = judged.cells.size() > 1 && cell.connecting == Connecting::kAtInit;
+    const std::string when = one_of_two ? " (when ranks connect at init)" : "";
     for (const Difference& one : cell.differences) {
       if (one.kind == DifferenceKind::kChoice && ++choices > kMostChoices) continue;
       text += FormatDifference(one, when);
@@ -55,7 +56,9 @@ std::string FormatDifferences(const JudgedRelease& judged) {
 }
 
 std::string FormatBisection(const JudgedRelease& judged) {
-  if (!judged.first_with) return "";
+  if (!judged.bisected) return "";
+  if (!judged.first_with)
+    return Line("since", "", "not looked for: both releases must be in the cache, the one in use the older");
   std::string text =
       fmt::format("{}; {} is free of it", judged.first_with->text(), judged.last_without->text());
   text += judged.free_again ? fmt::format("; free again from {}", judged.free_again->text())

@@ -76,13 +76,14 @@ struct Cell {
   int channels = 0;
   int nvls_channels = 0;
   int p2p_channels = 0;
+  int p2p_channels_per_peer = 0;
   std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
   std::map<std::string, int> adapters;      // connections of each adapter, by its number
   std::map<std::string, int> transports;    // connections of "P2P", "SHM", "NET", ...
   std::vector<CellChoice> choices;
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them
-  std::string problem;  // kNotRun: what is missing
+  std::string problem;  // kNotRun: what is missing; kCrashed: by which signal
 
   bool passed() const { return end == CellEnd::kPassed; }
 };

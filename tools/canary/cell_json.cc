@@ -71,7 +71,8 @@ Cell ReadAll(const Json& json) {
             .warnings = json.at("warnings"),
             .channels = json.at("channels"),
             .nvls_channels = json.at("nvls_channels"),
-            .p2p_channels = json.at("p2p_channels")};
+            .p2p_channels = json.at("p2p_channels"),
+            .p2p_channels_per_peer = json.at("p2p_channels_per_peer")};
   for (const auto& [name, graph] : json.at("graphs").items()) cell.graphs[name] = GraphOf(graph);
   cell.adapters = json.at("adapters").get<std::map<std::string, int>>();
   cell.transports = json.at("transports").get<std::map<std::string, int>>();
@@ -92,6 +93,7 @@ Json CellJson(const Cell& cell) {
           {"channels", cell.channels},
           {"nvls_channels", cell.nvls_channels},
           {"p2p_channels", cell.p2p_channels},
+          {"p2p_channels_per_peer", cell.p2p_channels_per_peer},
           {"graphs", GraphsJson(cell)},
           {"adapters", cell.adapters},
           {"transports", cell.transports},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <regex>
 #include <sstream>
@@ -49,6 +50,17 @@ std::string ProblemOf(const CellFiles& files) {
   }
 }
 
+// The signal, and what the C library said before it: "Aborted: double free or corruption (fasttop)".
+std::string CrashOf(const CellFiles& files) {
+  std::string text = strsignal(WTERMSIG(files.exit_status));
+  for (const std::string_view words :
+       {"double free or corruption", "free(): ", "malloc(): ", "terminate called"}) {
+    const size_t at = files.log.find(words);
+    if (at != std::string::npos) return text + ": " + files.log.substr(at, files.log.find('\n', at) - at);
+  }
+  return text;
+}
+
 // "host:123:124 [0] graph/search.cc:1097 NCCL WARN Could not find ..." without what stands before the text.
 std::string WarningOf(const std::string& line) {
   for (const std::string_view mark : {"NCCL WARN ", "NCCL INFO "}) {
@@ -70,7 +82,7 @@ bool IsOfTheHarness(const std::string& warning) {
 void ReadLogLine(const std::string& line, Cell* cell) {
   static const std::regex kJoined(R"(^driver: \d+ joined world in )");
   static const std::regex kChannels(
-      R"((\d+) coll channels, (?:\d+ collnet channels, )?(\d+) nvls(?: channels)?, (\d+) p2p channels)");
+      R"((\d+) coll channels, (?:\d+ collnet channels, )?(\d+) nvls(?: channels)?, (\d+) p2p channels, (\d+) p2p)");
   if (line.starts_with("driver: ")) {
     cell->ranks_joined += std::regex_search(line, kJoined);
     return;
@@ -87,6 +99,7 @@ void ReadLogLine(const std::string& line, Cell* cell) {
     cell->channels = std::atoi(match[1].str().c_str());
     cell->nvls_channels = std::atoi(match[2].str().c_str());
     cell->p2p_channels = std::atoi(match[3].str().c_str());
+    cell->p2p_channels_per_peer = std::atoi(match[4].str().c_str());
     return;
   }
   const std::string warning = WarningOf(line);
@@ -227,6 +240,7 @@ Cell ReadCell(const CellRequest& request, const CellFiles& files) {
   for (std::string line; std::getline(lines, line);) ReadLogLine(line, &cell);
   cell.end = EndOf(request, files, cell);
   if (cell.end == CellEnd::kNotRun) cell.problem = ProblemOf(files);
+  if (cell.end == CellEnd::kCrashed) cell.problem = CrashOf(files);
   ReadGraphs(files.graphs, &cell);
   if (cell.passed()) ReadChoices(request, files, &cell);
   return cell;

@@ -59,7 +59,7 @@ class CellComparison {
       case CellEnd::kHung:
         return fmt::format("hangs, {} after {:.0f} s", joined, cell.seconds);
       case CellEnd::kCrashed:
-        return fmt::format("crashes, {}{}", joined, warning);
+        return fmt::format("crashes ({}), {}{}", cell.problem, joined, warning);
       case CellEnd::kInitFailed:
         return fmt::format("init fails, {}{}", joined, warning);
       case CellEnd::kCallFailed:
@@ -145,15 +145,14 @@ class CellComparison {
     }
   }
 
+  static std::string ChannelText(const Cell& cell) {
+    return fmt::format("{} collective, {} NVLS, {} point-to-point, {} per peer", cell.channels,
+                       cell.nvls_channels, cell.p2p_channels, cell.p2p_channels_per_peer);
+  }
+
   void CompareChannels() {
-    const auto text = [](const Cell& cell) {
-      return fmt::format("{} collective, {} NVLS, {} point-to-point", cell.channels, cell.nvls_channels,
-                         cell.p2p_channels);
-    };
-    if (before_.channels == after_.channels && before_.nvls_channels == after_.nvls_channels &&
-        before_.p2p_channels == after_.p2p_channels)
-      return;
-    Add(DifferenceKind::kChannels, Gravity::kNotice, text(before_), text(after_));
+    const std::string before = ChannelText(before_), after = ChannelText(after_);
+    if (before != after) Add(DifferenceKind::kChannels, Gravity::kNotice, before, after);
   }
 
   // What `choice` costs by a release's table; NaN where the table does not have it.
@@ -165,6 +164,13 @@ class CellComparison {
   static std::string ConfigText(const CellChoice& choice) {
     return fmt::format("{}/{}/{}", Name(choice.config.algorithm), Name(choice.config.protocol),
                        choice.config.channels);
+  }
+
+  // Releases before 2.20 do not say which protocol they chose.
+  static bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other) {
+    const bool hidden = one.protocol == Protocol::kUndefined || other.protocol == Protocol::kUndefined;
+    return one.algorithm == other.algorithm && one.channels == other.channels &&
+           (hidden || one.protocol == other.protocol);
   }
 
   // Adds a choice that differs; collectives that differ alike at one size share a difference.
@@ -205,7 +211,7 @@ class CellComparison {
           std::find_if(after_.choices.begin(), after_.choices.end(), [&](const CellChoice& one) {
             return one.collective == before.collective && one.bytes == before.bytes;
           });
-      if (after == after_.choices.end() || after->config == before.config) continue;
+      if (after == after_.choices.end() || SameAsFarAsKnown(before.config, after->config)) continue;
       AddChoice(before, *after);
     }
   }

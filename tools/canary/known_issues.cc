@@ -43,7 +43,20 @@ Result<KnownIssue> IssueOf(const Json& json) {
   issue.architectures = json.value("architectures", std::vector<int>{});
   issue.where = json.at("where");
   issue.remedy = json.value("remedy", "");
+  issue.text = json.value("text", "");
   return issue;
+}
+
+// Differences of these kinds are notices where they are a loss, too; of the others a notice is a gain.
+bool IsLossAsNotice(DifferenceKind kind) {
+  return kind == DifferenceKind::kBandwidth || kind == DifferenceKind::kChannels ||
+         kind == DifferenceKind::kChoice;
+}
+
+bool ShowsAs(const KnownIssue& issue, const Difference& one) {
+  return std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end() &&
+         (one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind)) &&
+         one.after.find(issue.text) != std::string::npos;
 }
 
 }  // namespace
@@ -72,17 +85,16 @@ Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation
   return ParseKnownIssues(text);
 }
 
-std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& release,
-                                  int architecture, const std::vector<Difference>& differences) {
+std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
+                                  const real_nccl::NcclRelease& judged, int architecture,
+                                  const std::vector<Difference>& differences) {
   std::vector<KnownIssue> found;
   for (const KnownIssue& issue : known) {
-    const bool shows = std::any_of(differences.begin(), differences.end(), [&](const Difference& one) {
-      return one.gravity == Gravity::kGrave &&
-             std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
-    });
+    const bool shows =
+        std::ranges::any_of(differences, [&](const Difference& one) { return ShowsAs(issue, one); });
     const bool here = issue.architectures.empty() ||
                       std::ranges::find(issue.architectures, architecture) != issue.architectures.end();
-    if (shows && here && issue.Has(release)) found.push_back(issue);
+    if (shows && here && issue.Has(judged) && !issue.Has(in_use)) found.push_back(issue);
   }
   return found;
 }

@@ -18,6 +18,7 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;
+  std::string text;                // stands in what the difference says of the release; empty: any
   std::vector<int> architectures;  // of GPUs that have it; empty: any
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty
@@ -31,8 +32,10 @@ struct KnownIssue {
 Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation);
 Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
 
-// Those that a release has and that show as the differences do, on GPUs of the architecture.
-std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& release,
-                                  int architecture, const std::vector<Difference>& differences);
+// Those that `judged` has and the release in use has not, and that show as one of the differences does, on
+// GPUs of the architecture. A mended fault is none.
+std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
+                                  const real_nccl::NcclRelease& judged, int architecture,
+                                  const std::vector<Difference>& differences);
 
 }  // namespace dynamiccl

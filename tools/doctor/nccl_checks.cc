@@ -77,19 +77,20 @@ Finding Inspect(const fs::path& path, int* version) {
   return finding;
 }
 
-// A finding for each public report of a fault that shows on the host side of the release.
+// A finding for each public report of a fault that shows on the host side of the release and that a newer one
+// does not have. What later releases keep is theirs to choose.
 std::vector<Finding> KnownFaultsOf(const Installation& installation, int version) {
   const real_nccl::NcclRelease release{version / 10000, version / 100 % 100, version % 100};
   std::vector<Finding> findings;
   const auto known = ReadKnownIssues(installation);
   if (!known) return findings;
   for (const KnownIssue& issue : *known) {
-    if (!issue.Has(release)) continue;
+    if (!issue.Has(release) || !issue.until) continue;
     findings.push_back(
         {fmt::format("NCCL {}", VersionText(version)),
          fmt::format("{}: {}, on {}", issue.id, issue.title, issue.where), Verdict::kWarn,
-         fmt::format("where that is your machine: {}; `dynamiccl canary` tries other releases on it",
-                     issue.remedy.empty() ? issue.url : issue.remedy)});
+         fmt::format("where that is your machine: NCCL {}{}; `dynamiccl canary` tries releases on it",
+                     issue.until->text(), issue.remedy.empty() ? "" : ", or " + issue.remedy)});
   }
   return findings;
 }

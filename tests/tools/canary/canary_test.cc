@@ -160,7 +160,9 @@ TEST(ReadCell, TellsHowFarARunCame) {
   EXPECT_EQ(init.end, CellEnd::kInitFailed) << "one of two ranks joined";
   const std::string both = std::string(kLog) + "driver: 1 joined world in 0.5 s\n";
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", kCallFailed, false}).end, CellEnd::kCallFailed);
-  EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", SIGABRT, false}).end, CellEnd::kCrashed);
+  const Cell crashed = ReadCell(SmallRequest(), {both + "free(): invalid pointer\n", "", "", SIGABRT, false});
+  EXPECT_EQ(crashed.end, CellEnd::kCrashed);
+  EXPECT_EQ(crashed.problem, "Aborted: free(): invalid pointer");
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, true}).end, CellEnd::kHung);
   EXPECT_EQ(ReadCell(SmallRequest(), {both, "", "", 0, false}).end, CellEnd::kPassed);
   const Cell missing = ReadCell(SmallRequest(), {both, "", "", 5 << 8, false});
@@ -173,6 +175,7 @@ TEST(ReadCell, ReadsChannelsConnectionsGraphsAndWarnings) {
   EXPECT_EQ(cell.channels, 16);
   EXPECT_EQ(cell.nvls_channels, 8);
   EXPECT_EQ(cell.p2p_channels, 32);
+  EXPECT_EQ(cell.p2p_channels_per_peer, 4);
   EXPECT_EQ(cell.transports, (std::map<std::string, int>{{"NET", 1}}));
   EXPECT_EQ(cell.adapters, (std::map<std::string, int>{{"1", 1}}));
   EXPECT_EQ(cell.warnings,
@@ -323,7 +326,7 @@ TEST(KnownIssues, FitByReleaseArchitectureAndGraveDifference) {
   const auto differences = CompareCells(GoodCell(), after);
   const auto ids = [&](real_nccl::NcclRelease release, int architecture) {
     std::vector<std::string> found;
-    for (const KnownIssue& one : IssuesFor(*issues, release, architecture, differences))
+    for (const KnownIssue& one : IssuesFor(*issues, {2, 24, 3}, release, architecture, differences))
       found.push_back(one.id);
     return found;
   };
@@ -331,6 +334,34 @@ TEST(KnownIssues, FitByReleaseArchitectureAndGraveDifference) {
   EXPECT_TRUE(ids({2, 24, 3}, 80).empty()) << "before it";
   EXPECT_TRUE(ids({2, 29, 2}, 80).empty()) << "mended";
   EXPECT_TRUE(ids({2, 27, 7}, 90).empty()) << "another architecture";
+  EXPECT_TRUE(IssuesFor(*issues, {2, 26, 5}, {2, 27, 7}, 80, differences).empty()) << "in use has it too";
+}
+
+TEST(KnownIssues, AnEndFitsByWhatTheReleaseSays) {
+  const auto issues = ParseKnownIssues(FileText(KNOWN_ISSUES));
+  ASSERT_TRUE(issues);
+  const auto ids = [&](CellEnd end, const std::string& warning) {
+    Cell after = GoodCell();
+    after.end = end;
+    after.warnings = {warning};
+    std::string found;
+    for (const KnownIssue& one :
+         IssuesFor(*issues, {2, 30, 7}, {2, 31, 2}, 90, CompareCells(GoodCell(), after)))
+      found += one.id;
+    return found;
+  };
+  EXPECT_EQ(ids(CellEnd::kHung, ""), "NVIDIA/nccl#2385");
+  EXPECT_EQ(ids(CellEnd::kCallFailed, "No algorithm/protocol nor symKernelId available"),
+            "vllm-project/vllm#58179");
+  EXPECT_EQ(ids(CellEnd::kCallFailed, "something else"), "");
+}
+
+TEST(CompareCells, AProtocolThatOneReleaseHidesIsNoDifference) {
+  Cell before = GoodCell();
+  before.choices[0].config.protocol = Protocol::kUndefined;
+  EXPECT_TRUE(CompareCells(before, GoodCell()).empty());
+  before.choices[0].config.channels = 4;
+  EXPECT_EQ(CompareCells(before, GoodCell()).size(), 1u);
 }
 
 TEST(KnownIssues, WrongEntriesAreNamed) {

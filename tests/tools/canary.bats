@@ -84,8 +84,8 @@ topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }
 }
 
 @test "notes of 2.28.3: half the channels on Blackwell" {
-  needs 2.24.3 2.28.9
-  run answer 2.24.3 2.28.9 dgx_b200 2x8 --sizes 1M
+  needs 2.27.7 2.28.9
+  run answer 2.27.7 2.28.9 dgx_b200 2x8 --sizes 1M
   echo "$output"
   [[ "$output" == *"CHANGED"*"32 collective"*"16 collective"*"notes of 2.28.3"* ]]
 }

@@ -55,9 +55,11 @@ uint64_t WorkOf(pid_t process) {
   return work;
 }
 
-// Whether the process has worked, or would have where a processor had been free, for a fifth of a second.
+// Whether the process has worked, or would have where a processor had been free, for most of a second.
 bool IsBusy(pid_t child) {
-  constexpr uint64_t kWorks = 200'000'000;
+  // Of a second: a thread that searches runs or waits for all of it. The ranks of a hung run poll their
+  // sockets, which comes to 0.1 to 0.4 s.
+  constexpr uint64_t kWorks = 700'000'000;
   const uint64_t before = WorkOf(child);
   std::this_thread::sleep_for(std::chrono::seconds(1));
   return WorkOf(child) - before > kWorks;

@@ -54,9 +54,10 @@ bool IsLossAsNotice(DifferenceKind kind) {
 }
 
 bool ShowsAs(const KnownIssue& issue, const Difference& one) {
-  return std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end() &&
-         (one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind)) &&
-         one.after.find(issue.text) != std::string::npos;
+  const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
+  const bool is_new = issue.text.empty() || (says(one.after) && !says(one.before));
+  const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind);
+  return is_new && counts && std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
 }
 
 }  // namespace

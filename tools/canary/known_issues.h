@@ -18,7 +18,8 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;
-  std::string text;                // stands in what the difference says of the release; empty: any
+  std::string
+      text;  // stands in what the difference says of the judged release, and not of the other; empty: any
   std::vector<int> architectures;  // of GPUs that have it; empty: any
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty

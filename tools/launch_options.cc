@@ -28,6 +28,7 @@ void MakeAbsolute(RuntimeOptions& runtime) {
 std::string DescribeChoice(const RuntimeOptions& runtime) {
   if (!runtime.policy.empty()) return "policy " + runtime.policy;
   if (!runtime.rules.empty()) return "rules " + runtime.rules;
+  if (runtime.mode == "adaptive") return "no policy: begins with NCCL's own choices";
   return "no policy: NCCL's own choices";
 }
 

@@ -163,7 +163,7 @@ class InventedStep {
   const InventedHabits& habits_;
   OperationList& list_;
   const std::vector<Parts> blocks_;
-  // By block: whether it was gathered in the current pass.
+  // Element b is true once block b was gathered in the current pass.
   std::vector<bool> gathered_;
   // Reduced pieces that have not been summed over the replicas yet.
   Sizes unsummed_;

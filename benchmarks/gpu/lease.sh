@@ -12,7 +12,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 out="" home="" seconds=590 scale=1 inner="" archive=""
 # The order is that of worth: the last ones are cut when time runs out.
 parts=(machine device tables record steps adaptive zero measure newest hour)
-declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=115 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
+declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=500 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
 usage() {
   sed -n '5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
@@ -132,24 +132,27 @@ part_record() {
 }
 
 # A step under NCCL's choice and under others, in turns within one job.
-compare_steps() { # NAME RANKS WRAP STEPS SETTING...
-  local name="$1" ranks="$2" wrap="$3" steps="$4" code
+compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
+  local name="$1" ranks="$2" wrap="$3" steps="$4" settings=() code
   shift 4
+  while [[ $# -gt 0 && "$1" != --* ]]; do settings+=("$1") && shift; done
   fresh_mps
-  timeout -k 5 60 "$home/bin/dynamiccl" ab default "$@" -n "$ranks" --no-hostccl --json "$work/ab-$name.json" \
-    -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps "$steps" --json "$work/steps-$name.json"
+  timeout -k 5 60 "$home/bin/dynamiccl" ab default "${settings[@]}" -n "$ranks" --no-hostccl --json "$work/ab-$name.json" \
+    -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps "$steps" --json "$work/steps-$name.json" "$@"
   code=$?
   echo "-- $name: exit code $code"
   return $code
 }
 
 # What NCCL says of a short job: its rings and choices.
-log_choices() { # NAME RANKS
+log_choices() { # NAME RANKS [OPTION OF THE JOB...]
+  local name="$1" ranks="$2"
+  shift 2
   fresh_mps
-  timeout -k 5 40 env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$1-%p.log" "$home/bin/dynamiccl" run \
-    -n "$2" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20
+  timeout -k 5 40 env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$name-%p.log" \
+    "$home/bin/dynamiccl" run -n "$ranks" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20 "$@"
   local code=$?
-  echo "-- $1, $2 ranks, choices: exit code $code"
+  echo "-- $name, $ranks ranks, choices: exit code $code"
   return $code
 }
 
@@ -175,20 +178,33 @@ part_steps() {
   return $code
 }
 
-# Whole jobs as they are and in mode adaptive, in turns.
+# Whole jobs in turns: as they are, in mode adaptive from nothing, and again with what that job left in the site store. No policy: the
+# experiments begin with NCCL's choices. The job is wide enough to keep the GPU busy: its steps vary less than those of a small one.
+wide_job=(--width 2048 --batch 4)
 part_adaptive() {
-  local turn mode code=0
+  local turn job code=0
   LD_LIBRARY_PATH="$(libraries)"
   export LD_LIBRARY_PATH
   over_memory
   [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
+  (compare_steps wide-ddp 2 ddp 700 ring/simple/{4,8,16} ring/ll128/8 "${wide_job[@]}") || code=1
   for turn in 1 2 3; do
-    for mode in off adaptive; do
-      fresh_mps
-      DYNAMICCL_LOG=info timeout -k 5 40 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode -- python3 "$here/torch_steps.py" --steps 500 \
-        --json "$work/$mode-$turn.json" || code=1
+    for job in off adaptive again; do
+      adaptive_job "$job" "$turn" || code=1
     done
   done
+  return $code
+}
+
+adaptive_job() { # off|adaptive|again TURN
+  local mode=adaptive steps=1500 code
+  [[ $1 != off ]] || mode=off
+  [[ $1 != adaptive ]] || steps=2500
+  fresh_mps
+  DYNAMICCL_LOG=trace DYNAMICCL_SITE_STORE="$work/site-$2.dcsite" timeout -k 5 120 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode \
+    -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --json "$work/$1-$2.json"
+  code=$?
+  echo "-- $1, turn $2: exit code $code"
   return $code
 }
 

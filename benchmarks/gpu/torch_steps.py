@@ -5,7 +5,8 @@
   dynamiccl run -n 2 --no-hostccl -- torch_steps.py --wrap ddp --steps 200 --json steps.json
 
 Ranks that share a GPU get an NCCL_HOSTID each, so that NCCL takes them for different hosts, unless NCCL_MULTI_RANK_GPU_ENABLE is set.
-Without a GPU it runs over the backend of --backend on host memory, as a rehearsal. Rank 0 writes the milliseconds of every step.
+Without a GPU it runs over the backend of --backend on host memory, as a rehearsal. Rank 0 writes the milliseconds of every step;
+with --read-every N the host waits for the device in every Nth step only, and each step counts as the mean of its N.
 """
 import argparse
 import json
@@ -26,6 +27,7 @@ def arguments():
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--sequence", type=int, default=512)
+    parser.add_argument("--read-every", type=int, default=1, help="steps between two looks at the loss, which wait for the device")
     parser.add_argument("--backend", default="nccl")
     parser.add_argument("--json", default="")
     return parser.parse_args()
@@ -74,16 +76,19 @@ def train(options, model, device, rank):
     generator = torch.Generator().manual_seed(rank)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     milliseconds, losses = [], []
-    for _ in range(options.steps):
+    began = time.perf_counter()
+    for step in range(options.steps):
         tokens = torch.randint(256, (options.batch, options.sequence + 1), generator=generator).to(device)
-        began = time.perf_counter()
         logits = model(tokens[:, :-1])
         loss = nn.functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        losses.append(loss.item())  # waits for the device
-        milliseconds.append(1000 * (time.perf_counter() - began))
+        if (step + 1) % options.read_every == 0:
+            losses.append(loss.item())  # waits for the device
+            now = time.perf_counter()
+            milliseconds += [1000 * (now - began) / options.read_every] * options.read_every
+            began = now
     return milliseconds, losses
 
 

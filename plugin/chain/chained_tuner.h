@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What NCCL passes to a tuner's init.
+// The arguments that NCCL passes to a tuner's init, under one name for all versions of the interface.
 struct TunerInit {
   uint64_t communicator = 0;
   size_t n_ranks = 0;

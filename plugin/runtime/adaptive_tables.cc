@@ -12,9 +12,10 @@ SwitchThread& AdaptiveTables::switch_thread() {
 }
 
 std::unique_ptr<SwitchLeadership> AdaptiveTables::NewLeadership() {
-  if (settings_.mode != Mode::kAdaptive || !policy_) return nullptr;
+  if (settings_.mode != Mode::kAdaptive || (!policy_ && !GuardsTables(settings_))) return nullptr;
+  const Sha256Digest first = policy_ ? policy_->sha256 : Sha256Digest{};
   return std::make_unique<SwitchLeadership>(
-      std::make_unique<PolicyWatch>(settings_.policy_path, policy_->sha256),
+      std::make_unique<PolicyWatch>(settings_.policy_path, first),
       [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
       [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
           const Sha256Digest& digest) { return policies->Read(digest); },

@@ -138,12 +138,13 @@ std::string LoadedChoices::WhyNotChoosing() const {
 EntryFunction LoadedChoices::EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
                                         int n_nodes) const {
   if (decisions_) return EntriesOfSaved(decisions_, n_ranks, n_nodes);
-  if (!policy_) return {};
+  if (!policy_ && !GuardsTables(settings_)) return {};
   return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
 }
 
 EntryFunction LoadedChoices::EntriesOf(std::shared_ptr<const Policy> policy,
                                        const CostModelInput& input) const {
+  if (!policy) return [](const TableKey&, const ConfigMask&) { return kLeaveNcclAlone; };
   return [&made = made_, policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
     const ConfigChoice choice =
         ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed});

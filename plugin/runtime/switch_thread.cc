@@ -206,7 +206,9 @@ bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
   const uint32_t version = prepare.message.version;
   const TableContents& table = prepare.table;
   if (table.leaves_nccl_alone()) return link.tables->OfferNcclsChoice(version);
-  return link.tables->Offer(version, policies_.Read(table.policy), table.plan);
+  if (table.policy == Sha256Digest{}) return link.tables->Offer(version, nullptr, table.plan);
+  const auto policy = policies_.Read(table.policy);
+  return policy && link.tables->Offer(version, policy, table.plan);
 }
 
 void SwitchThread::HandleVerdict(LeaderLink& link, const SwitchMessage& verdict) {

@@ -43,7 +43,7 @@ bool SwitchableTables::Offer(uint32_t version, const std::shared_ptr<const Polic
                              std::span<const std::byte> plan) {
   const std::lock_guard lock(mutex_);
   if (tables_.contains(version)) return true;
-  auto table = policy ? engine_of_(policy, plan) : nullptr;
+  auto table = engine_of_(policy, plan);
   if (table == nullptr) return false;
   tables_[version] = {std::move(table), policy};
   return true;

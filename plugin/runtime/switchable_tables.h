@@ -30,8 +30,9 @@ struct VersionedTable {
 // only at a switch. The switch thread makes tables and commits versions.
 class SwitchableTables {
  public:
-  // Makes a table of this communicator from a policy and the version's plan. It must be a pure function of
-  // these and of attested values. Null: this rank cannot make the table, so no rank uses it.
+  // Makes a table of this communicator from a policy (null: NCCL's choices) and the version's plan. It must
+  // be a pure function of these and of attested values. Null: this rank cannot make the table, so no rank
+  // uses it.
   using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>& policy,
                                                                  std::span<const std::byte> plan)>;
 
@@ -42,7 +43,7 @@ class SwitchableTables {
   // another table than before.
   bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
-  // The policy of the table in use; null: NCCL's choice, or the first table.
+  // The policy of the table in use; null: NCCL's choices, or the first table.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // Digests of the decisions: the issuing thread adds decisions, and the switch thread sends digests to the
   // leader.

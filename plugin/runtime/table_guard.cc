@@ -69,7 +69,8 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
   if (const auto seen = seen_.find(KeyCode(key)); seen != seen_.end()) {
     known.policy_choice = seen->second.policy_choice;
     known.candidates = UnlikeFirst(policy_.get(), subject_.input,
-                                   {key.collective, LowerBound(key.size_class), seen->second.allowed});
+                                   {key.collective, LowerBound(key.size_class), seen->second.allowed},
+                                   {seen->second.nccls, subject_.channels_are_known});
   }
   if (subject_.store) {
     known.confirmed =
@@ -95,7 +96,7 @@ void TableGuard::ReadCalls(int64_t now_ns) {
   DecidedCall decided;
   while (subject_.feed->Pop(decided)) {
     if (decided.version < first_version_) continue;
-    seen_[KeyCode(decided.key)] = {decided.policy_choice, decided.allowed};
+    seen_[KeyCode(decided.key)] = {decided.policy_choice, decided.nccls, decided.allowed};
     newest_call_ = decided.number;
     calls_.Add(decided);
   }

@@ -30,6 +30,7 @@ struct GuardSubject {
   int n_ranks = 1;
   std::shared_ptr<CallFeed> feed;
   CostModelInput input;
+  bool channels_are_known = true;  // `input` has NCCL's own number of channels and not an assumed one
   SitePlace place;
   std::shared_ptr<const SiteStore> store;  // results of earlier runs at the start of the job; null: none
   bool all_timed = false;                  // the user's settings time every call
@@ -66,6 +67,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   // What the last call of a key showed.
   struct SeenKey {
     CollectiveConfig policy_choice;
+    CollectiveConfig nccls;
     ConfigMask allowed;
   };
 

@@ -257,6 +257,7 @@ void TunerSession::BeGuarded(const CostModelInput& input, const TunerInit& init)
     const auto alive = communicator.lock();
     return alive ? alive->identity.number : 0;
   };
+  subject.channels_are_known = init.constants != nullptr && CarriesFabric(*init.constants);
   subject.place.n_ranks = static_cast<int32_t>(init.n_ranks);
   subject.place.n_nodes = static_cast<int32_t>(init.n_nodes);
   if (init.constants != nullptr) subject.place.fabric = FabricOf(*init.constants);
@@ -382,29 +383,30 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   }
   if (sets_chunks_ && !seen.none()) NoteChunk(question, decision, group);
   Note(question, decision, group, thread.clock);
-  if (group != nullptr && !allowed.none()) Feed(question, decision, allowed, *group, thread.clock);
+  if (group != nullptr && !allowed.none() && group->communicator->switching.feed)
+    Feed(question, decision, {CheapestCell(table), allowed}, *group, thread.clock);
 }
 
 // Passes the decision to the leader's guard, unless a rule made it.
 [[gnu::hot]] void TunerSession::Feed(const DecisionKey& question, const Decision& decision,
-                                     const ConfigMask& allowed, const IssuedGroup& group,
+                                     const Offered& offered, const IssuedGroup& group,
                                      InterpolatedClock& clock) {
-  CallFeed* const feed = group.communicator->switching.feed.get();
-  if (feed == nullptr || !question.is_call || decision.decided_by == DecidedBy::kRule) return;
+  if (!question.is_call || decision.decided_by == DecidedBy::kRule) return;
   DecidedCall call;
   call.number = question.call_number;
   call.key = {question.collective, SizeClassOf(question.bytes), question.role};
   call.use = decision.use;
   call.config = decision.asked_for;
   call.policy_choice = decision.policy_choice;
-  call.allowed = allowed;
+  call.nccls = offered.nccls;
+  call.allowed = offered.allowed;
   call.version = group.table.version;
   call.events = group.collectives[static_cast<size_t>(question.collective)];
   call.timed = group.timed;
   call.captured = group.captured;
   call.on_suspicion = group.on_suspicion;
   call.issued_ns = clock.Now();
-  feed->Push(call);
+  group.communicator->switching.feed->Push(call);
 }
 
 [[gnu::hot]] void TunerSession::Note(const DecisionKey& question, const Decision& decision,

@@ -73,7 +73,12 @@ class TunerSession {
   bool ChannelsStayNccls();
   bool SetsChunks(const TunerInit& init);
   void MarkQuestion(const DecisionKey& question, const ConfigMask& seen, IssuedGroup* group) const;
-  static void Feed(const DecisionKey& question, const Decision& decision, const ConfigMask& allowed,
+  // What NCCL offers for a call.
+  struct Offered {
+    CollectiveConfig nccls;  // the pair that it uses by itself
+    ConfigMask allowed;      // on all ranks
+  };
+  static void Feed(const DecisionKey& question, const Decision& decision, const Offered& offered,
                    const IssuedGroup& group, InterpolatedClock& clock);
   void WarnThatItIsGone(const DecisionKey& question, const CollectiveConfig& config);
   // Returns the table for the call under way.

@@ -67,6 +67,18 @@ float Least(const Costs (&costs)[kVectors]) {
   return ConfigMask(static_cast<unsigned>(cells[0] | cells[1] | cells[2] | cells[3]));
 }
 
+CollectiveConfig CheapestCell(const CostTable& table) {
+  CollectiveConfig cheapest = kLeaveNcclAlone;
+  float least = std::numeric_limits<float>::infinity();
+  for (int cell = 0; cell < kCells; ++cell) {
+    const float cost = table.microseconds[cell / kProtocols][cell % kProtocols];
+    if (!(cost >= 0 && cost < least)) continue;
+    least = cost;
+    cheapest = {static_cast<Algorithm>(cell / kProtocols), static_cast<Protocol>(cell % kProtocols), 0};
+  }
+  return cheapest;
+}
+
 DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(options)) {
   if (options_.policy) table_ = std::make_unique<DecisionTable>(options_.policy);
 }

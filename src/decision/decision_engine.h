@@ -34,6 +34,9 @@ inline constexpr float kPricedOut = 500.0f;
 // Returns the cells of NCCL's cost table that may be chosen: possible for NCCL (a cost of at least 0) and not
 // priced out.
 ConfigMask ChoosableCells(const CostTable& table);
+// Returns the algorithm and protocol with the least cost, which NCCL uses by itself, with 0 channels;
+// kLeaveNcclAlone if no cell is possible.
+CollectiveConfig CheapestCell(const CostTable& table);
 
 // What an engine decides from, beside the key of the call. Everything is attested to be equal on all ranks.
 struct EngineOptions {

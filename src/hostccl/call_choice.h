@@ -48,7 +48,7 @@ int ChannelsWithin(const CallChoice& choice, int channels, int communicator_chan
 // A tag means every name that begins with it, in any case: "RING_LL" means RING_LL and RING_LL128. White
 // space is ignored. Example: "RING+^RING_SIMPLE,TREE_LL".
 
-// What a selection means for one collective.
+// A parsed selection, applied to one collective.
 struct AlgorithmSelection {
   ConfigMask configs;  // pairs of the cost table
   // The selection names a symmetric kernel that NCCL has for the collective; hostccl has none.

@@ -29,7 +29,7 @@ using InitResult = tl::expected<std::shared_ptr<Communicator>, InitError>;
 // as in NCCL; the interposer writes into them.
 Result<ncclUniqueId> MakeUniqueId();
 
-// What one rank needs in order to join.
+// Arguments with which one rank joins a new communicator.
 struct InitRequest {
   int n_ranks = 1;
   int rank = 0;

@@ -16,7 +16,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// What one thread has collected since its outermost ncclGroupStart.
+// Calls and communicator set-ups that the thread has issued since its outermost ncclGroupStart. ncclGroupEnd
+// runs them and empties it.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;

@@ -108,6 +108,31 @@ constexpr double kPlausible = 1;
 // rest.
 constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
 
+using Pair = std::pair<Algorithm, Protocol>;
+
+Pair PairOf(const CollectiveConfig& config) {
+  return {config.algorithm, config.protocol};
+}
+
+// A pair among all pairs of a key.
+struct PairPlace {
+  int place = 0;          // by the best price; NCCL's own pair is the first
+  CollectiveConfig best;  // its cheapest config
+  double cheapest = 0;    // of which the price over NCCL's choice, in octaves
+};
+
+// `key.others` are sorted by price.
+std::map<Pair, PairPlace> PlacesOf(const PricedKey& key, const CollectiveConfig& nccls) {
+  std::map<Pair, PairPlace> pairs;
+  int next = 1;
+  for (const Priced& one : key.others) {
+    const bool of_nccl = !nccls.leaves_nccl_alone() && PairOf(nccls) == PairOf(one.config);
+    const auto [pair, is_new] = pairs.try_emplace(PairOf(one.config));
+    if (is_new) pair->second = {of_nccl ? 0 : next++, one.config, key.Over(one)};
+  }
+  return pairs;
+}
+
 }  // namespace
 
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
@@ -130,25 +155,24 @@ double Kinship(const CollectiveConfig& a, const CollectiveConfig& b) {
 }
 
 std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInput& input,
-                                        const ConfigQuestion& question) {
+                                        const ConfigQuestion& question, const NcclsOwn& own) {
   PricedKey key = PriceAll(policy, input, question);
+  if (!own.channels_are_known && key.by_default.by_model > 0) key.others.push_back(key.by_default);
   TakeBest(0, &Priced::believed, key.others);
+  const std::map<Pair, PairPlace> pairs = PlacesOf(key, own.pair);
   const int half = key.by_default.config.channels / 2;
-  std::map<std::pair<Algorithm, Protocol>, int> pairs;  // in the order of their best prices
   std::vector<std::pair<int, ProbeCandidate>> ordered;
-  std::map<std::pair<Algorithm, Protocol>, double> cheapest;
-  for (const Priced& one : key.others)
-    cheapest.try_emplace({one.config.algorithm, one.config.protocol}, key.Over(one));
   for (const Priced& one : key.others) {
-    if (cheapest.at({one.config.algorithm, one.config.protocol}) > kPlausible) continue;
-    const auto [pair, best] =
-        pairs.try_emplace({one.config.algorithm, one.config.protocol}, static_cast<int>(pairs.size()));
+    const PairPlace& pair = pairs.at(PairOf(one.config));
+    const bool of_nccl = !own.pair.leaves_nccl_alone() && PairOf(own.pair) == PairOf(one.config);
+    if (pair.cheapest > kPlausible && !of_nccl) continue;
+    const bool best = one.config == pair.best;
     int place = 2 * kExtremes;
     if (best || one.config.channels == 1)
-      place = 2 * pair->second + (best ? 0 : 1);
+      place = 2 * pair.place + (best ? 0 : 1);
     else if (one.config.channels == half)
-      place = kExtremes + pair->second;
-    ordered.emplace_back(place, ProbeCandidate{one.config, std::exp2(key.Over(one))});
+      place = kExtremes + pair.place;
+    ordered.emplace_back(place, ProbeCandidate{one.config, std::exp2(key.Over(one)), of_nccl});
   }
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

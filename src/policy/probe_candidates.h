@@ -21,7 +21,14 @@ inline constexpr size_t kBestOfPrior = 5;
 // One configuration to try.
 struct ProbeCandidate {
   CollectiveConfig config;
-  double predicted = 1;  // time over the time of NCCL's choice
+  double predicted = 1;        // time over the time of NCCL's choice
+  bool of_nccls_pair = false;  // has the algorithm and protocol that NCCL uses by itself
+};
+
+// What is known about NCCL's own choice beyond what the cost model expects.
+struct NcclsOwn {
+  CollectiveConfig pair;  // algorithm and protocol; kLeaveNcclAlone: not known
+  bool channels_are_known = true;
 };
 
 // Returns the candidates, best first. `policy` may be null: then only the cost model is used. `best_of_model`
@@ -33,12 +40,14 @@ std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostMode
 // Returns every configuration that the communicator can use and the cost model can price, except NCCL's
 // choice, in the order in which a job should try them. A pair of algorithm and protocol is left out if its
 // best price is over twice that of NCCL's choice: an unusual fabric changes which channel counts are good,
-// but hardly what a protocol for small messages costs for large ones. First come, for each pair and the
-// cheapest pairs first, one channel and the number with the best price; then half of NCCL's channels; then
-// the rest by price. Predictions do not know the peculiarities of a fabric, but configurations that differ
-// much from each other are affected in different ways.
+// but hardly what a protocol for small messages costs for large ones. First come, for each pair, one channel
+// and the number with the best price; then half of NCCL's channels; then the rest by price. NCCL's own pair
+// is the first, the others follow by price. Predictions do not know the peculiarities of a fabric, but
+// configurations that differ much from each other are affected in different ways. If the number of NCCL's
+// channels is not known, the choice that the model expects of NCCL is a candidate too, because NCCL may use
+// other channels.
 std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInput& input,
-                                        const ConfigQuestion& question);
+                                        const ConfigQuestion& question, const NcclsOwn& own = {});
 
 // Returns how much a measurement of one configuration tells about another, at most 1. It is largest if only
 // the number of channels differs, and differs little.

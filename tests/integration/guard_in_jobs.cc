@@ -309,7 +309,7 @@ int main(int argc, char** argv) {
   app.add_option("--ranks", options.n_ranks, "Ranks");
   app.add_option("--calls", options.calls, "Calls of a job");
   app.add_option("--bytes", options.bytes, "Sizes in turn");
-  app.add_option("--policy", options.policy, "What the policy prefers");
+  app.add_option("--policy", options.policy, "What the policy prefers; none: there is no policy");
   app.add_option("--timing", options.timing, "DYNAMICCL_TIMES");
   app.add_option("--model", options.model, "Modelled times: factors, as in \"Ring/LL 4,Tree/Simple/2 0.8\"");
   app.add_option("--sleep", options.sleep, "With --model: calls take so many times the modelled times");

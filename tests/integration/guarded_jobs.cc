@@ -119,15 +119,10 @@ GuardedRun GuardedJobs::Run(const Environment& more, int calls, bool preload) co
 }
 
 Environment GuardedJobs::Adaptive() const {
-  const size_t slash = options_.policy.find('/');
-  const auto policy = test::MakePolicyThatPrefers(*ParseAlgorithm(options_.policy.substr(0, slash)),
-                                                  *ParseProtocol(options_.policy.substr(slash + 1)));
-  const std::string path = folder_ + "/p.dcpolicy";
-  if (!WritePolicyFile(path, *policy)) std::abort();
-  Environment environment = {{"DYNAMICCL_POLICY", path},
-                             {"DYNAMICCL_MODE", "adaptive"},
+  Environment environment = {{"DYNAMICCL_MODE", "adaptive"},
                              {"DYNAMICCL_TIMES", options_.timing},
                              {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
+  if (options_.policy != "none") environment["DYNAMICCL_POLICY"] = WritePolicy();
   if (options_.model.empty()) return environment;
   // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled
   // times.
@@ -137,6 +132,15 @@ Environment GuardedJobs::Adaptive() const {
   environment["NCCL_PROFILER_PLUGIN"] = DYNAMICCL_TEST_MODELLED_TIMES;
   environment["TEST_DYNAMICCL"] = DYNAMICCL_TEST_PRELOAD;
   return environment;
+}
+
+std::string GuardedJobs::WritePolicy() const {
+  const size_t slash = options_.policy.find('/');
+  const auto policy = test::MakePolicyThatPrefers(*ParseAlgorithm(options_.policy.substr(0, slash)),
+                                                  *ParseProtocol(options_.policy.substr(slash + 1)));
+  const std::string path = folder_ + "/p.dcpolicy";
+  if (!WritePolicyFile(path, *policy)) std::abort();
+  return path;
 }
 
 }  // namespace dynamiccl::testing

@@ -19,7 +19,7 @@ struct GuardedJobOptions {
   int n_ranks = 4;
   int calls = 1200;
   std::string bytes = "65536,1048576,4194304";
-  std::string policy = "Ring/LL";  // what it prefers for every call
+  std::string policy = "Ring/LL";  // what it prefers for every call; "none": there is none
   std::string timing = "1";        // DYNAMICCL_TIMES
   // Factors as in MODEL_TIMES of modelled_times.cc; empty: the times that kernels really took.
   std::string model;
@@ -73,6 +73,8 @@ class GuardedJobs {
 
  private:
   GuardedRun Run(const Environment& more, int calls, bool preload) const;
+  // Returns the path of a policy that prefers what the options say.
+  std::string WritePolicy() const;
 
   const GuardedJobOptions options_;
   std::string folder_;

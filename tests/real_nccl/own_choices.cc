@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <regex>
 #include <set>
@@ -13,6 +15,8 @@
 #include "tests/real_nccl/asked_tables.h"
 #include "tests/real_nccl/choices.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
+#include "tests/real_nccl/cuda_standin/xml_tree.h"
+#include "tests/real_nccl/init_log.h"
 #include "tests/real_nccl/real_nccl_run.h"
 
 namespace dynamiccl::real_nccl {
@@ -38,42 +42,31 @@ std::string Tail(const std::string& text) {
   return text.substr(text.size() - std::min(text.size(), kTail));
 }
 
-// "... 16 coll channels, 16 collnet channels, 16 nvls channels, ..."; before 2.22 no word follows "nvls".
-int ChannelsOf(const std::string& output, const std::string& kind) {
-  std::smatch match;
-  return std::regex_search(output, match, std::regex("(\\d+) " + kind)) ? std::stoi(match[1]) : 0;
-}
-
-std::string Attribute(const std::string& line, const std::string& name) {
-  const size_t begin = line.find(" " + name + "=\"");
-  if (begin == std::string::npos) return "0";
-  const size_t value = begin + name.size() + 3;
-  return line.substr(value, line.find('"', value) - value);
-}
-
-// The graph's number in the dump, NCCL src/init.cc.
-Algorithm AlgorithmOfGraph(int id) {
-  constexpr Algorithm kOfGraph[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kCollnetChain,
-                                    Algorithm::kNvls, Algorithm::kCollnetDirect};
-  return kOfGraph[id];
+void AddGraph(const cuda_standin::XmlElement& element, std::map<Algorithm, NcclGraph>* graphs) {
+  const auto number = [&](const char* name) { return std::atof(element.Get(name, "0").c_str()); };
+  const NcclGraph graph{.pattern = static_cast<int>(number("pattern")),
+                        .channels = static_cast<int>(number("nchannels")),
+                        .intra_gbps = number("speedintra"),
+                        .inter_gbps = number("speedinter"),
+                        .latency_us = number("latencyinter"),
+                        .intra_type = element.Get("typeintra", "0"),
+                        .inter_type = element.Get("typeinter", "0"),
+                        .same_channels = element.Get("samechannels") == "1"};
+  const auto algorithm = AlgorithmOfGraph(static_cast<int>(number("id")));
+  if (graph.channels > 0 && algorithm) (*graphs)[*algorithm] = graph;
 }
 
 // Those with channels, from a file of NCCL_GRAPH_DUMP_FILE.
 std::map<Algorithm, NcclGraph> ReadGraphs(const std::string& path) {
-  std::map<Algorithm, NcclGraph> graphs;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.find("<graph ") == std::string::npos) continue;
-    const NcclGraph graph{.pattern = std::stoi(Attribute(line, "pattern")),
-                          .channels = std::stoi(Attribute(line, "nchannels")),
-                          .intra_gbps = std::stod(Attribute(line, "speedintra")),
-                          .inter_gbps = std::stod(Attribute(line, "speedinter")),
-                          .latency_us = std::stod(Attribute(line, "latencyinter")),
-                          .intra_type = Attribute(line, "typeintra"),
-                          .inter_type = Attribute(line, "typeinter"),
-                          .same_channels = Attribute(line, "samechannels") == "1"};
-    if (graph.channels > 0) graphs[AlgorithmOfGraph(std::stoi(Attribute(line, "id")))] = graph;
-  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string error;
+  const auto root = cuda_standin::ParseXml(text, &error);
+  std::map<Algorithm, NcclGraph> graphs;
+  if (!root) return graphs;
+  root->Visit([&](const cuda_standin::XmlElement& element) {
+    if (element.tag == "graph") AddGraph(element, &graphs);
+  });
   return graphs;
 }
 
@@ -193,9 +186,9 @@ std::string AddOwnChoices(const NcclRelease& release, const NcclWorld& world,
   if (!own) return error;
   AskedTables asked;
   error = RunForTables(request, &asked);
-  NcclCommunicator communicator{.channels = ChannelsOf(alone.output, "coll channels"),
-                                .nvls_channels = ChannelsOf(alone.output, "nvls channels"),
-                                .graphs = ReadGraphs(dump)};
+  const LoggedChannels channels = ParseChannels(alone.output).value_or(LoggedChannels{});
+  NcclCommunicator communicator{
+      .channels = channels.collective, .nvls_channels = channels.nvls, .graphs = ReadGraphs(dump)};
   if (error.empty() && communicator.graphs.empty()) error = "no graphs in NCCL_GRAPH_DUMP_FILE";
   if (error.empty()) error = Price(*own, asked, LoggedTimes(alone.output), &communicator);
   if (error.empty()) error = AddMachine(world.machine, choices);

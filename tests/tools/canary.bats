@@ -123,7 +123,7 @@ topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }
 
 @test "a log of another machine is refused before anything is judged" {
   needs 2.24.3 2.28.9
-  printf 'h:1:2 [0] NCCL INFO NCCL version 2.24.3+cuda12.4\nh:1:2 [0] NCCL INFO 99 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels\n' >user.log
+  printf 'h:1:2 [0] NCCL INFO NCCL version 2.24.3+cuda12.4\nh:1:2 [0] NCCL INFO 99 coll channels, 16 collnet channels, 0 nvls channels, 16 p2p channels, 2 p2p channels per peer\n' >user.log
   run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --log user.log
   echo "$output"
   [ "$status" -eq 2 ]

@@ -29,7 +29,9 @@ namespace {
 constexpr double kProbeBytes = 16 << 20;
 // Copy rates that differ by a larger factor mean that the machine changed in between.
 constexpr double kSteadyRatio = 1.3;
-// After this many attempts at a group its last measurement is accepted.
+// A group that is disturbed in each of this many attempts keeps its last measurement, and the sweep counts
+// the disturbed attempts in its result. A machine that is never quiet would hold the sweep up for ever
+// otherwise.
 constexpr int kMaxAttempts = 3;
 
 // The (algorithm, protocol) pairs that the table offers: NCCL marks impossible ones with a negative time.

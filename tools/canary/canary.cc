@@ -19,12 +19,19 @@ constexpr double kLimitFactor = 10;
 // At init all algorithms connect; one small size is enough.
 constexpr uint64_t kBytesAtInit = 1024;
 
+// The variable that makes ranks connect at the first call.
+constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
+
 // Variables that take a part of NCCL out of play, tried one at a time; those that cost a job least come
 // first.
-constexpr std::pair<const char*, const char*> kCandidates[] = {
-    {"NCCL_RUNTIME_CONNECT", "1"}, {"NCCL_NET_MERGE_LEVEL", "LOC"}, {"NCCL_CROSS_NIC", "1"},
-    {"NCCL_PXN_DISABLE", "1"},     {"NCCL_P2P_LEVEL", "SYS"},       {"NCCL_MNNVL_ENABLE", "0"},
-    {"NCCL_NVB_DISABLE", "1"},     {"NCCL_NVLS_ENABLE", "0"},       {"NCCL_ALGO", "Ring"}};
+struct Candidate {
+  std::string variable;
+  std::string value;
+};
+const Candidate kCandidates[] = {
+    {kRuntimeConnect, "1"},    {"NCCL_NET_MERGE_LEVEL", "LOC"}, {"NCCL_CROSS_NIC", "1"},
+    {"NCCL_PXN_DISABLE", "1"}, {"NCCL_P2P_LEVEL", "SYS"},       {"NCCL_MNNVL_ENABLE", "0"},
+    {"NCCL_NVB_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"},       {"NCCL_ALGO", "Ring"}};
 
 bool HasGrave(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
@@ -127,16 +134,23 @@ class Canary {
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
     for (const auto& [variable, value] : kCandidates) {
       if (request_.environment.contains(variable) || (hangs && !judged->remedies.empty())) continue;
-      bool tried = false, ends = true;
-      for (const JudgedCell& bad : judged->cells) {
-        if (!ends || !HasGrave(bad.differences)) continue;
-        tried = true;
-        DYNAMICCL_TRY(ends, EndedBy(judged->library, bad.connecting, variable, value));
-      }
-      if (tried) judged->tried.push_back(fmt::format("{}={}", variable, value));
-      if (tried && ends) judged->remedies.push_back({variable, value});
+      DYNAMICCL_TRY(const std::optional<bool> ends, EndsAll(*judged, variable, value));
+      if (ends) judged->tried.push_back(fmt::format("{}={}", variable, value));
+      if (ends.value_or(false)) judged->remedies.push_back({variable, value});
     }
     return {};
+  }
+
+  // Whether a variable ends what is grave in all ways of connecting; nothing where it cannot.
+  Result<std::optional<bool>> EndsAll(const JudgedRelease& judged, const std::string& variable,
+                                      const std::string& value) const {
+    for (const JudgedCell& bad : judged.cells) {
+      if (!HasGrave(bad.differences)) continue;
+      if (variable == kRuntimeConnect && bad.connecting == Connecting::kAtFirstCall) return std::nullopt;
+      DYNAMICCL_TRY(const bool ends, EndedBy(judged.library, bad.connecting, variable, value));
+      if (!ends) return false;
+    }
+    return true;
   }
 
   Result<bool> EndedBy(const ReleaseLibrary& library, Connecting connecting, const std::string& variable,
@@ -231,7 +245,7 @@ std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& ju
       return one.collective == before.collective && one.bytes == before.bytes;
     };
     const auto after = std::find_if(now.begin(), now.end(), same_call);
-    if (after == now.end() || after->config == before.config) continue;
+    if (after == now.end() || after->config == before.config || before.config.leaves_nccl_alone()) continue;
     // The rule holds up to the next size that was asked about.
     uint64_t most = UINT64_MAX;
     for (const CellChoice& other : old) {

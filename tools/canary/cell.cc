@@ -43,26 +43,29 @@ bool WaitAtMost(pid_t child, std::chrono::duration<double> limit, int* status) {
   return false;
 }
 
-// Nanoseconds that the threads of a process have run, or have waited for a processor.
-uint64_t WorkOf(pid_t process) {
-  uint64_t work = 0;
+// Nanoseconds that each thread of a process has run, or has waited for a processor; by thread.
+std::map<std::string, uint64_t> WorkOfThreads(pid_t process) {
+  std::map<std::string, uint64_t> work;
   std::error_code ended;
   for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", process), ended)) {
     std::ifstream file(thread.path() / "schedstat");
     uint64_t ran = 0, waited = 0;
-    if (file >> ran >> waited) work += ran + waited;
+    if (file >> ran >> waited) work[thread.path().filename()] = ran + waited;
   }
   return work;
 }
 
-// Whether the process has worked, or would have where a processor had been free, for most of a second.
+// Whether a thread of the process runs all the time, or would where a processor had been free. A rank that
+// searches graphs does; the threads of a hung run poll their sockets, each for some percent of the time.
 bool IsBusy(pid_t child) {
-  // Of a second: a thread that searches runs or waits for all of it. The ranks of a hung run poll their
-  // sockets, which comes to 0.1 to 0.4 s.
-  constexpr uint64_t kWorks = 700'000'000;
-  const uint64_t before = WorkOf(child);
+  constexpr uint64_t kHalfASecond = 500'000'000;
+  const auto before = WorkOfThreads(child);
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  return WorkOf(child) - before > kWorks;
+  for (const auto& [thread, work] : WorkOfThreads(child)) {
+    const auto known = before.find(thread);
+    if (known != before.end() && work - known->second > kHalfASecond) return true;
+  }
+  return false;
 }
 
 // Waits until the child ends or hangs: the limit has passed and it is idle. A busy one is given thrice the

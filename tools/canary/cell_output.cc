@@ -14,6 +14,7 @@
 #include "tests/real_nccl/asked_tables.h"
 #include "tests/real_nccl/choices.h"
 #include "tests/real_nccl/cuda_standin/xml_tree.h"
+#include "tests/real_nccl/init_log.h"
 
 namespace dynamiccl {
 namespace {
@@ -81,8 +82,6 @@ bool IsOfTheHarness(const std::string& warning) {
 
 void ReadLogLine(const std::string& line, Cell* cell) {
   static const std::regex kJoined(R"(^driver: \d+ joined world in )");
-  static const std::regex kChannels(
-      R"((\d+) coll channels, (?:\d+ collnet channels, )?(\d+) nvls(?: channels)?, (\d+) p2p channels, (\d+) p2p)");
   if (line.starts_with("driver: ")) {
     cell->ranks_joined += std::regex_search(line, kJoined);
     return;
@@ -93,26 +92,19 @@ void ReadLogLine(const std::string& line, Cell* cell) {
     if (!adapter.empty()) ++cell->adapters[adapter];
     return;
   }
-  std::smatch match;
-  if (cell->channels == 0 && line.find(" coll channels") != std::string::npos &&
-      std::regex_search(line, match, kChannels)) {
-    cell->channels = std::atoi(match[1].str().c_str());
-    cell->nvls_channels = std::atoi(match[2].str().c_str());
-    cell->p2p_channels = std::atoi(match[3].str().c_str());
-    cell->p2p_channels_per_peer = std::atoi(match[4].str().c_str());
+  if (line.find(" coll channels") != std::string::npos) {
+    if (const auto channels = real_nccl::ParseChannels(line)) {
+      cell->channels = channels->collective;
+      cell->nvls_channels = channels->nvls;
+      cell->p2p_channels = channels->p2p;
+      cell->p2p_channels_per_peer = channels->p2p_per_peer;
+    }
     return;
   }
   const std::string warning = WarningOf(line);
   if (!warning.empty() && !IsOfTheHarness(warning) &&
       std::find(cell->warnings.begin(), cell->warnings.end(), warning) == cell->warnings.end())
     cell->warnings.push_back(warning);
-}
-
-// The graph's number in the dump, NCCL src/init.cc.
-std::string NameOfGraph(int id) {
-  constexpr Algorithm kOfGraph[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kCollnetChain,
-                                    Algorithm::kNvls, Algorithm::kCollnetDirect};
-  return id >= 0 && id < static_cast<int>(std::size(kOfGraph)) ? std::string(Name(kOfGraph[id])) : "";
 }
 
 void ReadGraph(const XmlElement& element, Cell* cell) {
@@ -125,8 +117,8 @@ void ReadGraph(const XmlElement& element, Cell* cell) {
   element.Visit([&](const XmlElement& below) {
     if (below.tag == "net") graph.adapters.insert(below.Get("dev"));
   });
-  const std::string name = NameOfGraph(std::atoi(element.Get("id", "-1").c_str()));
-  if (graph.channels > 0 && !name.empty()) cell->graphs[name] = graph;
+  const auto algorithm = real_nccl::AlgorithmOfGraph(std::atoi(element.Get("id", "-1").c_str()));
+  if (graph.channels > 0 && algorithm) cell->graphs[std::string(Name(*algorithm))] = graph;
 }
 
 void ReadGraphs(const std::string& text, Cell* cell) {

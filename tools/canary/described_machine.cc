@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using cuda_standin::XmlElement;
 
+constexpr const char* kDriverVersion = "13000";  // CUDA 13.0: every release up to now accepts it
 constexpr const char* kNvSwitch = "0000:05:00.0";
 constexpr int kFirstBus = 0x10, kLastBus = 0xff;
 constexpr const char* kHowToDump =
@@ -56,7 +57,7 @@ class TopologyReader {
  public:
   TopologyReader(std::string name, XmlElement root) : name_(std::move(name)), root_(std::move(root)) {}
 
-  Result<DescribedMachine> Read(int driver_version) {
+  Result<DescribedMachine> Read() {
     if (root_.tag != "system") {
       return Missing(fmt::format("<{}> where <system> is expected: not a topology of NCCL", root_.tag));
     }
@@ -70,7 +71,7 @@ class TopologyReader {
       element.Set("affinity", "00000001");
       std::erase_if(element.attributes, [](const auto& one) { return one.first == "host_hash"; });
     });
-    return Describe(driver_version);
+    return Describe();
   }
 
  private:
@@ -180,7 +181,7 @@ class TopologyReader {
     return first == nullptr ? root_ : *first;
   }
 
-  Result<DescribedMachine> Describe(int driver_version) {
+  Result<DescribedMachine> Describe() {
     const std::vector<Gpu> gpus = GpusInOrder();
     const GpuFacts& facts = FactsOf(gpus.front().architecture);
     std::vector<std::string> buses;
@@ -196,7 +197,7 @@ class TopologyReader {
     add("multiprocessors", std::to_string(facts.multiprocessors));
     add("shared_memory_bytes", std::to_string(facts.shared_memory_bytes));
     add("memory_gib", std::to_string(facts.memory_gib));
-    add("driver_version", std::to_string(driver_version));
+    add("driver_version", kDriverVersion);
     add("gpu_buses", fmt::format("{}", fmt::join(buses, " ")));
     add("gpus_per_switch", "1");
     add("gpus_per_numa_node", "1");
@@ -250,12 +251,11 @@ std::vector<std::string> KnownMachines(const Installation& installation) {
 
 }  // namespace
 
-Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text,
-                                          int driver_version) {
+Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text) {
   std::string error;
   auto root = cuda_standin::ParseXml(text, &error);
   if (!root) return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", name, error), kHowToDump);
-  return TopologyReader(name, std::move(*root)).Read(driver_version);
+  return TopologyReader(name, std::move(*root)).Read();
 }
 
 Result<DescribedMachine> DescribeMachine(const Installation& installation, const std::string& named) {

@@ -25,9 +25,7 @@ struct DescribedMachine {
 // not the one described, so all that decides must be there.
 Result<DescribedMachine> DescribeMachine(const Installation& installation, const std::string& named);
 
-// The same from the text of a topology. `driver_version` is what cudaDriverGetVersion shall say, 13000 for
-// CUDA 13.0.
-Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text,
-                                          int driver_version = 13000);
+// The same from the text of a topology.
+Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text);
 
 }  // namespace dynamiccl

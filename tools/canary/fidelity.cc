@@ -4,40 +4,33 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <regex>
 #include <sstream>
 
+#include "tests/real_nccl/init_log.h"
 #include "tools/canary/cell_output.h"
 #include "tools/canary/release_library.h"
 
 namespace dynamiccl {
 namespace {
 
-int NumberIn(const std::smatch& match, size_t group) {
-  return static_cast<int>(std::strtol(match[group].str().c_str(), nullptr, 10));
-}
-
 void ReadLine(const std::string& line, LoggedJob* job) {
-  static const std::regex kRanks(R"(rank \d+ nranks (\d+) )");
-  static const std::regex kNodes(R"(nRanks (\d+) nNodes (\d+) )");
-  static const std::regex kChannels(R"((\d+) coll channels, (?:\d+ collnet channels, )?(\d+) nvls)");
+  static const std::regex kRanks(R"((?:nranks|nRanks) (\d+) )");
   const auto [transport, adapter] = ConnectionOf(line);
   if (!transport.empty()) {
     ++job->transports[transport];
     if (!adapter.empty()) job->adapters.insert(adapter);
     return;
   }
-  std::smatch match;
   if (!job->release) job->release = ReleaseInText(line);
-  if (std::regex_search(line, match, kNodes)) {
-    job->ranks = std::max(job->ranks, NumberIn(match, 1));
-    job->nodes = std::max(job->nodes, NumberIn(match, 2));
-  } else if (std::regex_search(line, match, kRanks)) {
-    job->ranks = std::max(job->ranks, NumberIn(match, 1));
-  } else if (job->channels == 0 && std::regex_search(line, match, kChannels)) {
-    job->channels = NumberIn(match, 1);
-    job->nvls_channels = NumberIn(match, 2);
-  }
+  std::smatch match;
+  if (std::regex_search(line, match, kRanks))
+    job->ranks = std::max(job->ranks, std::atoi(match[1].str().c_str()));
+  if (job->channels > 0 || line.find(" coll channels") == std::string::npos) return;
+  const auto channels = real_nccl::ParseChannels(line).value_or(real_nccl::LoggedChannels{});
+  job->channels = channels.collective;
+  job->nvls_channels = channels.nvls;
 }
 
 template <typename Values>

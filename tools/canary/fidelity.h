@@ -16,7 +16,6 @@ namespace dynamiccl {
 struct LoggedJob {
   std::optional<real_nccl::NcclRelease> release;
   int ranks = 0;
-  int nodes = 0;
   int channels = 0;
   int nvls_channels = 0;
   std::map<std::string, int> transports;

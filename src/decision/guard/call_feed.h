@@ -18,8 +18,9 @@ struct DecidedCall {
   TableKey key;
   CallUse use = CallUse::kChoice;
   CollectiveConfig config;  // what was answered; kLeaveNcclAlone: NCCL's own
-  // What the table would have answered without the version's plan.
+  // The answer of the policy and rules, before the table version's plan changed it.
   CollectiveConfig policy_choice;
+  CollectiveConfig nccls;     // algorithm and protocol that NCCL uses by itself, without its channels
   ConfigMask allowed;         // what NCCL offers on every rank; empty: the ranks have not agreed yet
   uint32_t version = 0;       // table version that answered
   uint16_t events = 1;        // collectives of this kind in the call

@@ -42,16 +42,25 @@ Pair PairOf(const CollectiveConfig& config) {
 
 // What is known about a pair of algorithm and protocol over the candidate lists of all keys.
 struct PairFacts {
-  double share = 0;  // share of the bytes, of the keys that have the pair
-  double best = 0;   // least predicted time for the heaviest key that has the pair
+  double share = 0;        // share of the bytes, of the keys that have the pair
+  double best = 0;         // least predicted time for the heaviest key that has the pair
+  double nccls_share = 0;  // share of the bytes, of the keys for which NCCL uses the pair
   int most_channels = 0;
-  int rank = 0;  // place among all pairs by `best`, from 0
+  int rank = 0;  // place among all pairs, from 0: NCCL's own come first, the others follow by `best`
+
+  bool ComesBefore(const PairFacts& other) const {
+    if (nccls_share != other.nccls_share) return nccls_share > other.nccls_share;
+    return best < other.best;
+  }
 };
 
 std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first) {
   std::map<Pair, PairFacts> facts;
   for (const JoiningKey& key : heaviest_first) {
     std::map<Pair, double> best;
+    const auto nccls = std::find_if(key.candidates->begin(), key.candidates->end(),
+                                    [](const ProbeCandidate& candidate) { return candidate.of_nccls_pair; });
+    if (nccls != key.candidates->end()) facts[PairOf(nccls->config)].nccls_share += key.share;
     for (const ProbeCandidate& candidate : *key.candidates) {
       const auto [least, is_new] = best.try_emplace(PairOf(candidate.config), candidate.predicted);
       least->second = std::min(least->second, candidate.predicted);
@@ -65,13 +74,13 @@ std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first)
     }
   }
   for (auto& [pair, of] : facts) {
-    for (const auto& [other, its] : facts) of.rank += its.best < of.best ? 1 : 0;
+    for (const auto& [other, its] : facts) of.rank += its.ComesBefore(of) ? 1 : 0;
   }
   return facts;
 }
 
-// Returns the place of a config in the order of trials; -1: not tried. Pairs come in the order of the model's
-// prediction, each with one channel and with half of its channels. Configs with all channels come last.
+// Returns the place of a config in the order of trials; -1: not tried. Pairs come in the order of their
+// ranks, each with one channel and with half of its channels. Configs with all channels come last.
 int PlaceOf(const PairFacts& of, int channels) {
   if (channels == 1) return 2 * of.rank;
   if (2 * channels == of.most_channels) return 2 * of.rank + 1;
@@ -127,7 +136,35 @@ bool CommonSearch::TryAgain(const StepExperiment& experiment) {
   return tries_again_ = true;
 }
 
+void CommonSearch::Remember(const StepExperiment& experiment) {
+  const KeySearch::SeenOf seen_of = SeenIn(experiment);
+  std::vector<std::pair<double, CollectiveConfig>> faster;
+  bool seen_any = false;
+  for (const ProbeCandidate& candidate : search_.candidates()) {
+    const SeenConfig seen = seen_of(candidate.config);
+    seen_any |= seen.steps > 0;
+    if (seen.steps > 0 && seen.effect.mean < -seen.effect.error)
+      faster.emplace_back(seen.effect.mean, candidate.config);
+  }
+  if (!seen_any) return;
+  std::stable_sort(faster.begin(), faster.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (faster.size() > kMaxCommonArms) faster.resize(kMaxCommonArms);
+  liked_.clear();
+  for (const auto& [mean, config] : faster) liked_.push_back(config);
+}
+
+void CommonSearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
+  const auto place = [this](const ProbeCandidate& candidate) {
+    return std::find(liked_.begin(), liked_.end(), candidate.config) - liked_.begin();
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  search_.SetCandidates(std::move(candidates));
+}
+
 std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
+  if (search_.began()) Remember(experiment);
   const ArmPatience& patience = tries_again_ ? kPatienceLater : kPatienceAtFirst;
   return search_.began() ? search_.Judge(SeenIn(experiment), patience) : std::vector<CollectiveConfig>{};
 }

@@ -25,10 +25,11 @@ struct JoiningKey {
   const std::vector<ProbeCandidate>* candidates;  // in the order of UnlikeFirst
 };
 
-// Returns the configs that all keys may try together, in the order of trials. Pairs of algorithm and protocol
-// come in the order of their best predicted times, each with one channel and with half of the channels.
-// Configs with all channels come last. Configs that keys with less than a third of the bytes can use are left
-// out.
+// Returns the configs that all keys may try together, in the order of trials. The pair of algorithm and
+// protocol that NCCL uses for the most bytes comes first, because with fewer channels it leaves more of the
+// device to the computation. The other pairs follow in the order of their best predicted times. Each comes
+// with one channel and with half of the channels. Configs with all channels come last. Configs that keys with
+// less than a third of the bytes can use are left out.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
 // The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those
@@ -40,8 +41,9 @@ class CommonSearch {
   void End() { done_ = true; }
   // Allows the search to begin again, because the fabric or the steps changed.
   void Restart();
-  // Replaces the configs that the search will open.
-  void SetCandidates(std::vector<ProbeCandidate> candidates) { search_.SetCandidates(std::move(candidates)); }
+  // Replaces the configs that the search will open. Those that looked faster before the last Restart come
+  // first: most changes are slow waves of a busy machine, after which the same configs are good.
+  void SetCandidates(std::vector<ProbeCandidate> candidates);
   bool began() const { return search_.began(); }
 
   // Gives up arms that are shown to be no gain; called after each block of steps. Returns those that are so
@@ -71,8 +73,11 @@ class CommonSearch {
 
  private:
   static KeySearch::SeenOf SeenIn(const StepExperiment& experiment);
+  // Notes which arms look faster, for SetCandidates.
+  void Remember(const StepExperiment& experiment);
 
   KeySearch search_;
+  std::vector<CollectiveConfig> liked_;  // at most kMaxCommonArms, the fastest first
   bool done_ = false;
   bool tries_again_ = false;
 };

@@ -380,6 +380,7 @@ void Guard::TakeUp(const KeyPlan& entry) {
   if (adopts) {
     key.SetProven();  // by steps or by an earlier run
     step_watch_.Forget();
+    step_witness_.Forget();
   }
   const auto search = proposed_searches_.find(code);
   if (search == proposed_searches_.end()) return;

@@ -44,6 +44,7 @@
 #include "src/decision/guard/step_experiment.h"
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/step_watch.h"
+#include "src/decision/guard/step_witness.h"
 #include "src/decision/guard/timing_detector.h"
 
 namespace dynamiccl {
@@ -202,7 +203,12 @@ class Guard {
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, const GuardedKey& key);
   void Detect(const GuardedCall& call);
-  // Looks for a change in the time of whole steps. `log_step_ns` is what StepExperiment::Take returned.
+  // Notes a change of the fabric, which the next version answers.
+  void NoteChange(int64_t at_ns);
+  // True if steps judge every choice in use that is not NCCL's.
+  bool StepsJudgeAll() const;
+  // Looks for a change in the time of whole steps, and decides whether a change that calls show is one.
+  // `log_step_ns` is what StepExperiment::Take returned.
   void DetectBySteps(const GuardedCall& call, double log_step_ns);
   // True if a change was reported so recently that a further sign of change belongs to it.
   bool HasJustChanged() const;
@@ -287,6 +293,7 @@ class Guard {
   KnowledgeOf knowledge_;
   TimingDetector detector_;
   StepWatch step_watch_;
+  StepWitness step_witness_;
   PaceWatch pace_;
   StepPeriod steps_;
   StepEffects effects_;

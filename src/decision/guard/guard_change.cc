@@ -49,20 +49,39 @@ void Guard::Detect(const GuardedCall& call) {
     if (!regime_changed()) fabric_of_keys_ = fabric();
     return;
   }
-  changed_ns_ = call.at_ns;
+  if (StepsJudgeAll() && step_witness_.Suspect()) return;
+  NoteChange(call.at_ns);
+}
+
+void Guard::NoteChange(int64_t at_ns) {
+  changed_ns_ = at_ns;
   ++regime_changes_;
+}
+
+// A choice that only its calls' times have judged must not wait for steps.
+bool Guard::StepsJudgeAll() const {
+  return has_steps() && std::all_of(keys_.begin(), keys_.end(), [](const auto& each) {
+           const GuardedKey& key = each.second;
+           return key.choice().leaves_nccl_alone() || key.proven() || key.drawn();
+         });
 }
 
 void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
   // While ranks are late, steps take longer whatever the choices are.
   if (detector_.regime() == Regime::kStraggler) return;
+  if (const auto felt = step_witness_.Take(log_step_ns)) {
+    if (*felt)
+      NoteChange(call.at_ns);
+    else
+      detector_.Refute();
+  }
   if (!step_watch_.Take(log_step_ns, call.at_ns)) return;
+  step_witness_.Forget();
   RenewCredit();
   // Times of calls have shown this change already.
   if (!changed_by_steps_ && HasJustChanged()) return;
   changed_by_steps_ = true;
-  changed_ns_ = call.at_ns;
-  ++regime_changes_;
+  NoteChange(call.at_ns);
 }
 
 bool Guard::HasJustChanged() const {

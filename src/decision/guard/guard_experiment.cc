@@ -61,7 +61,7 @@ void Guard::FollowSteps(const GuardedCall& call) {
   const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
   const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
   period_of_grid_ = calls;
-  BeginExperiment({effects_.step_began_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
+  BeginExperiment({effects_.step_begins_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
                   call.at_ns);
 }
 

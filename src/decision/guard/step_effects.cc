@@ -2,6 +2,8 @@
 // Take collects the calls of a step. End passes the step to the shares, together with the one before it.
 #include "src/decision/guard/step_effects.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace dynamiccl {
@@ -9,6 +11,7 @@ namespace dynamiccl {
 void StepEffects::Take(const Call& call, const StepPeriod& steps) {
   if (!steps.steady() || steps.calls() != period_) {
     held_ = 0;
+    pauses_.clear();
     Restart();
     // Shares that were learnt from other steps do not hold for the new ones.
     if (steps.calls() != 0 && std::exchange(period_, steps.calls()) != steps.calls()) shares_ = {};
@@ -17,12 +20,28 @@ void StepEffects::Take(const Call& call, const StepPeriod& steps) {
   ++held_;
   if (calls_ == period_) End(call);
   if (calls_++ == 0) now_ = {call.issued_ns, call.number, {}, true};
+  NotePause(call, calls_ - 1);
   now_.is_known &= call.excess_is_known;
   if (call.excess_ns != 0) now_.excess_ns[call.key] += call.excess_ns;
 }
 
+void StepEffects::NotePause(const Call& call, size_t place) {
+  const int64_t pause_ns = call.issued_ns - std::exchange(last_issued_ns_, call.issued_ns);
+  if (held_ == 1) return;  // the call before it was not seen
+  if (pauses_.size() < period_) pauses_.resize(period_, {std::numeric_limits<int64_t>::max(), 0});
+  Pause& pause = pauses_[place];
+  pause = {std::min(pause.least_ns, pause_ns), call.number - now_.begun_at};
+}
+
+uint64_t StepEffects::step_begins_at() const {
+  const auto longest = std::max_element(
+      pauses_.begin(), pauses_.end(), [](const Pause& a, const Pause& b) { return a.least_ns < b.least_ns; });
+  return now_.begun_at + (longest == pauses_.end() ? 0 : longest->offset);
+}
+
 void StepEffects::Restart() {
   calls_ = 0;
+  pauses_.clear();
   before_.reset();
   shares_.ForgetLevel();
 }

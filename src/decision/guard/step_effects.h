@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/waited_shares.h"
@@ -35,8 +36,10 @@ class StepEffects {
   size_t held() const { return held_; }
   // Calls of the communicator in one step, including those that the guard does not receive; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }
-  // Number of the call that began the step under way.
-  uint64_t step_began_at() const { return now_.begun_at; }
+  // Number of a call after which the program's own steps begin: the one after the longest pause. A host that
+  // runs ahead of its device issues the calls of a step early and then waits, so only a step that is cut at
+  // the pause takes longer because of its own calls.
+  uint64_t step_begins_at() const;
   // Returns the level of a key by its share; kUnknown while steps are not steady.
   Criticality LevelOf(uint32_t key) const { return steady() ? shares_.LevelOf(key) : Criticality::kUnknown; }
   const WaitedShares& shares() const { return shares_; }
@@ -56,12 +59,21 @@ class StepEffects {
   };
   // Ends the step under way; `next` is the first call of the next step.
   void End(const Call& next);
+  // Notes the pause before a call at a place of the step under way.
+  void NotePause(const Call& call, size_t place);
 
   WaitedShares shares_;
   size_t period_ = 0;  // calls in one of the steps from which the shares are learnt
   size_t held_ = 0;    // calls in a row with that period
   uint64_t calls_of_step_ = 0;
   size_t calls_ = 0;  // calls of the step under way
+  int64_t last_issued_ns_ = 0;
+  // By the place in a step: what came before the call.
+  struct Pause {
+    int64_t least_ns = 0;  // in all steps: a stall in one of them is no pause
+    uint64_t offset = 0;   // of the call's number from that of the step's first call
+  };
+  std::vector<Pause> pauses_;
   Step now_;
   std::optional<Step> before_;  // the step before it, if that one is usable
 };

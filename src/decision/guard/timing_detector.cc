@@ -35,6 +35,8 @@ constexpr double kLeastEffect = 0.0953;
 constexpr double kLeastSkewEffect = 0.182;
 // An effect must exceed this many standard deviations of the mean of a block as long as the verification.
 constexpr double kNoiseTimes = 5;
+// The noise is raised to an effect over this, where the effect proved to be noise.
+constexpr double kAdmittedTimes = 3;
 // A verification ends without a result after this many samples in a row without the time that it needs: ranks
 // have then stopped reporting.
 constexpr size_t kSamplesInVain = 128;
@@ -206,6 +208,7 @@ void TimingDetector::Forget() {
 RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   RegimeChange change{Regime::kNormal, alarm_ == Alarm::kTransfer, std::exp(effect), first_verified_ns_};
   if (change.of_fabric) {
+    last_change_ = {effect, verified_.size(), fabric_};
     level_ += effect;
     // Calls that vary by more than twice their usual spread mean congestion.
     fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
@@ -221,12 +224,20 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   return change;
 }
 
+// The noise is raised to a third of the effect, so the same effect is only three deviations the next time,
+// which is below kNoiseTimes.
+void TimingDetector::Refute() {
+  transfer_noise_.Admit(std::abs(last_change_.effect) / kAdmittedTimes, last_change_.calls);
+  level_ -= last_change_.effect;
+  fabric_ = last_change_.before;
+  last_change_.effect = 0;
+}
+
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
   // An effect that lasted for the whole verification but was no change is noise; a burst that has ended is
-  // not. The noise is raised to a third of the effect, so the same effect is only three deviations the next
-  // time, which is below kNoiseTimes.
-  noise().Admit(std::abs(effect) / 3, verified_.size());
+  // not.
+  noise().Admit(std::abs(effect) / kAdmittedTimes, verified_.size());
   for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
   // A small effect becomes the usual level; otherwise the same alarm would come again and again.
   const bool small = std::abs(effect) < kLeastEffect;

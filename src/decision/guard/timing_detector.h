@@ -69,6 +69,9 @@ class TimingDetector {
   void Forget();
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
+  // Takes the last change of the fabric back, because something else shows that it was noise. Such an effect
+  // alone does not pass a verification again.
+  void Refute();
   // True while an alarm is being verified: more calls should be timed.
   bool verifying() const { return alarm_ != Alarm::kNone; }
   // The regime as last reported: kStraggler while ranks are late, else the state of the fabric.
@@ -135,6 +138,13 @@ class TimingDetector {
   // Log of the transfer time over that of the normal regime, summed over the changes.
   double level_ = 0;
   Regime fabric_ = Regime::kNormal;
+  // The last change of the fabric: its effect in logs, how many calls showed it, and the state before it.
+  struct LastChange {
+    double effect = 0;
+    size_t calls = 0;
+    Regime before = Regime::kNormal;
+  };
+  LastChange last_change_;
   bool late_ranks_ = false;
   uint64_t dismissed_ = 0;
 };

@@ -48,21 +48,6 @@ struct Properties10 {
   size_t max_collective_bytes;
 };
 
-struct Properties8 {
-  char* name;
-  char* pci_path;
-  uint64_t guid;
-  int pointer_support;
-  int registration_is_global;
-  int speed;
-  int port;
-  float latency;
-  int max_connections;
-  int max_receives;
-  int device_type;
-  int device_version;
-};
-
 struct Properties6 {
   char* name;
   char* pci_path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a network plugin that all versions share: connections that are made at once and move no bytes.
-// On a machine without a GPU nothing would send any.
+// What the network plugins beside it share: the properties of version 8, and connections that are made at
+// once and move no bytes. On a machine without a GPU nothing would send any.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,22 @@
 #include "src/nccl_abi/tuner_types.h"
 
 namespace idle_connections {
+
+// ncclNetProperties_v8_t (NCCL ext-net/example/nccl/net_v8.h).
+struct Properties8 {
+  char* name;
+  char* pci_path;
+  uint64_t guid;
+  int pointer_support;
+  int registration_is_global;
+  int speed;
+  int port;
+  float latency;
+  int max_connections;
+  int max_receives;
+  int device_type;
+  int device_version;
+};
 
 inline constexpr size_t kHandleBytes = 64;  // the part of NCCL's handle that every release has
 

@@ -14,22 +14,6 @@ namespace {
 
 using namespace idle_connections;
 
-// ncclNetProperties_v8_t (NCCL ext-net/example/nccl/net_v8.h).
-struct Properties {
-  char* name;
-  char* pci_path;
-  uint64_t guid;
-  int pointer_support;
-  int registration_is_global;
-  int speed;
-  int port;
-  float latency;
-  int max_connections;
-  int max_receives;
-  int device_type;
-  int device_version;
-};
-
 // ncclNetProperties_v7_t: without registration_is_global.
 struct Properties7 {
   char* name;
@@ -83,7 +67,7 @@ ncclResult_t Devices(int* count) {
   return ncclSuccess;
 }
 
-ncclResult_t GetProperties(int device, Properties* out) {
+ncclResult_t GetProperties(int device, Properties8* out) {
   static std::array<std::string, 64> names;
   if (device < 0 || device >= AdapterCount() || device >= static_cast<int>(names.size()))
     return ncclInvalidArgument;
@@ -109,7 +93,7 @@ ncclResult_t GetProperties(int device, Properties* out) {
 }
 
 ncclResult_t GetProperties7(int device, Properties7* out) {
-  Properties newer;
+  Properties8 newer;
   const ncclResult_t result = GetProperties(device, &newer);
   if (result != ncclSuccess) return result;
   *out = {newer.name,         newer.pci_path,    newer.guid,          newer.pointer_support,
@@ -145,6 +129,6 @@ constexpr NetworkPlugin<PropertiesOfVersion, Size> PluginWith(
 }  // namespace
 
 #define PLUGIN extern "C" __attribute__((visibility("default")))
-PLUGIN const NetworkPlugin<Properties, size_t> ncclNetPlugin_v8 =
-    PluginWith<Properties, size_t>(GetProperties);
+PLUGIN const NetworkPlugin<Properties8, size_t> ncclNetPlugin_v8 =
+    PluginWith<Properties8, size_t>(GetProperties);
 PLUGIN const NetworkPlugin<Properties7, int> ncclNetPlugin_v7 = PluginWith<Properties7, int>(GetProperties7);

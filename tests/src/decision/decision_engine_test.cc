@@ -45,6 +45,12 @@ TEST(ChoosableCells, AreThoseNotRuledOutAndNotPricedOut) {
   EXPECT_EQ(ChoosableCells(TableOf(0, 0, 5)).count(), 2u);
 }
 
+TEST(CheapestCell, IsThePairThatNcclUsesByItself) {
+  EXPECT_EQ(CheapestCell(TableOf(10, -1, 4)), (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 0}));
+  EXPECT_EQ(CheapestCell(TableOf(10, 3, NAN)), (CollectiveConfig{Algorithm::kRing, Protocol::kLL, 0}));
+  EXPECT_TRUE(CheapestCell(TableOf(-1, -1, NAN)).leaves_nccl_alone());
+}
+
 // Cell by cell.
 ConfigMask PlainChoosableCells(const CostTable& table) {
   float best = INFINITY;

@@ -43,6 +43,28 @@ TEST(ProbeCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
   for (size_t i = 0; i < kBestOfModel; ++i) EXPECT_TRUE(Contains(candidates, of_model[i].config)) << i;
 }
 
+// What NCCL itself uses is known from its cost table, although the model expects something else of it.
+TEST(UnlikeFirst, NcclsOwnPairComesFirstHoweverTheModelPricesIt) {
+  const auto [input, question] = Asked();
+  const CollectiveConfig tree_ll{Algorithm::kTree, Protocol::kLL, 0};
+  const auto candidates = UnlikeFirst(nullptr, input, question, {tree_ll, true});
+  ASSERT_GT(candidates.size(), 2u);
+  EXPECT_TRUE(candidates[0].of_nccls_pair);
+  EXPECT_NE(UnlikeFirst(nullptr, input, question)[0].config, candidates[0].config);
+  for (const ProbeCandidate& candidate : candidates) {
+    const bool is_pair =
+        candidate.config.algorithm == Algorithm::kTree && candidate.config.protocol == Protocol::kLL;
+    EXPECT_EQ(candidate.of_nccls_pair, is_pair) << Describe(candidate.config);
+  }
+}
+
+TEST(UnlikeFirst, WhatTheModelExpectsOfNcclIsTriedIfItsChannelsAreNotKnown) {
+  const auto [input, question] = Asked();
+  const CollectiveConfig expected = ConfigContext(input, question).default_config();
+  EXPECT_FALSE(Contains(UnlikeFirst(nullptr, input, question), expected));
+  EXPECT_TRUE(Contains(UnlikeFirst(nullptr, input, question, {kLeaveNcclAlone, false}), expected));
+}
+
 TEST(FurtherCandidates, NeitherNcclsChoiceNorWhatWasTriedComesAgain) {
   const Asked asked;
   std::vector<TriedConfig> tried;

@@ -50,6 +50,19 @@ TEST(CommonCandidates, ThePairThatTheModelLikesBestComesFirstWithFewChannels) {
   EXPECT_EQ(chosen, expected);
 }
 
+TEST(CommonCandidates, NcclsOwnPairComesBeforeWhatTheModelLikes) {
+  auto gather = Rings(1, 1.4, 1.1), reduce = Rings(1, 1.4, 1.1);
+  for (ProbeCandidate& candidate : gather)
+    candidate.of_nccls_pair = candidate.config.protocol == Protocol::kLL;
+  for (ProbeCandidate& candidate : reduce)
+    candidate.of_nccls_pair = candidate.config.protocol == Protocol::kLL128;
+  const auto chosen = ConfigsOf(CommonCandidates({{0.4, &reduce}, {0.6, &gather}}));
+  const std::vector<Protocol> expected{Protocol::kLL,    Protocol::kLL,     Protocol::kLL128,
+                                       Protocol::kLL128, Protocol::kSimple, Protocol::kSimple};
+  ASSERT_GE(chosen.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(chosen[i].protocol, expected[i]) << i;
+}
+
 TEST(CommonCandidates, WhatFewBytesCanUseIsLeftOut) {
   const std::vector<ProbeCandidate> trees{{Config(Algorithm::kTree, Protocol::kSimple, 1), 1}};
   const std::vector<ProbeCandidate> rings{{kRing1, 1}};
@@ -127,6 +140,22 @@ TEST(CommonSearch, EndsWhereNothingIsThereAndAdoptsNothing) {
   EXPECT_TRUE(program.search.done());
   program.search.Restart();
   EXPECT_FALSE(program.search.done());
+}
+
+TEST(CommonSearch, WhatLookedFasterComesFirstAfterAChange) {
+  Program program;
+  program.Block(std::log(0.9), 0.02);
+  program.Block(std::log(0.9), 0.02);
+  program.search.Judge(program.experiment);
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    program.search.Restart();
+    program.experiment.Begin({0, 2}, true);
+    const CollectiveConfig other = Config(Algorithm::kTree, Protocol::kSimple, 4);
+    program.search.SetCandidates({{other, 1}, {kLl128, 1}, {kRing1, 1}});
+    program.search.Refill(program.experiment);
+    EXPECT_EQ(program.search.open(), (std::vector{kRing1, other})) << restarts;
+    program.search.Judge(program.experiment);
+  }
 }
 
 TEST(CommonSearch, WhatMakesStepsMuchSlowerMustGoAtOnce) {

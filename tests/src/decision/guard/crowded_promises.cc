@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "tests/src/decision/guard/promise_jobs.h"
@@ -22,10 +23,16 @@ constexpr double kCrowding = 0.047;
 struct Machine {
   double step_noise;  // of a step, in logs
   double pace_memory;
+  double wave_noise;
+  double call_waves;
+  double issued_within;
   int steps;
 };
-constexpr Machine kQuiet{0.03, 0, 400};
-constexpr Machine kNoisy{0.1, 0.65, 4000};
+constexpr Machine kQuiet{0.03, 0, 0, 0, 1, 400};
+constexpr Machine kNoisy{0.1, 0.65, 0, 0, 1, 4000};
+constexpr Machine kShared{0.05, 0, 0.075, 0, 1, 4000};
+constexpr Machine kAhead{0.04, 0, 0.02, 0, 0.3, 2000};
+constexpr Machine kAheadWaves{0.04, 0, 0.02, 0.2, 0.3, 2000};
 
 struct Gained {
   Spread share;     // of what there is to gain in the whole job
@@ -40,6 +47,9 @@ JobOptions MeasuredJob(JobOptions job_options, const Machine& machine, double cr
   job_options.step_ns = kStepNs;
   job_options.step_noise = machine.step_noise;
   job_options.pace_memory = machine.pace_memory;
+  job_options.wave_noise = machine.wave_noise;
+  job_options.call_waves = machine.call_waves;
+  job_options.issued_within = machine.issued_within;
   job_options.nothing_to_win = true;
   job_options.crowding = crowding;
   job_options.timing_cost = 0;
@@ -59,6 +69,10 @@ void Gain(const JobOptions& job_options, const Machine& machine, Gained& result)
   SimulatedJob job(MeasuredJob(job_options, machine, kCrowding));
   job.RunSteps(machine.steps);
   result.share.Add(GainedShare(job));
+  std::string all;
+  for (const auto& each : job.switches())
+    all += fmt::format(" {}:{}", each.call / kCallsPerStep, Name(each.reason));
+  if (std::getenv("SHOW")) fmt::print("{} {:.2f}:{}\n", machine.steps, GainedShare(job), all);
   double freed = 0;
   for (size_t key = 0; key < job.truth().size(); ++key)
     freed += job.ChoiceOf(key).leaves_nccl_alone() ? 0 : 1;
@@ -75,15 +89,15 @@ std::string Describe(const Machine& machine, Gained& gained) {
       "steps vary by {:.0f} %: gained in {} steps {:.0f} % of what there is (median), {:.0f} % at least, at "
       "the "
       "end {:.0f} % of the keys (median); adopted without a difference in {} jobs",
-      100 * machine.step_noise, machine.steps, 100 * gained.share.At(0.5), 100 * gained.share.At(0),
-      100 * gained.at_end.At(0.5), gained.adopted);
+      100 * std::hypot(machine.step_noise, machine.wave_noise), machine.steps, 100 * gained.share.At(0.5),
+      100 * gained.share.At(0), 100 * gained.at_end.At(0.5), gained.adopted);
 }
 
 }  // namespace
 
 std::vector<Promise> Crowded(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("crowded", timing, options, [&](Noise noise, Promise& promise) {
-    for (const Machine& machine : {kQuiet, kNoisy}) {
+    for (const Machine& machine : {kQuiet, kNoisy, kShared, kAhead, kAheadWaves}) {
       Gained gained;
       for (int i = 0; i < options.seeds; ++i) Gain(JobOf(options, timing, noise, i), machine, gained);
       promise.figures += (promise.figures.empty() ? "" : "; ") + Describe(machine, gained);

@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kNoise = 0.05;
 constexpr double kComputeNoise = 0.02;
+// Waves of some fifty steps, as on a shared machine with an H200.
+constexpr double kWaveMemory = 0.975;
 
 double Uniform(std::mt19937_64& random, double from, double to) {
   return std::uniform_real_distribution(from, to)(random);
@@ -176,7 +178,8 @@ void SimulatedJob::Call(size_t index, int place) {
   call.number = calls_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
   if (use.use == CallUse::kTrial) call.config = use.config;
-  const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place));
+  const double wave = index < static_cast<size_t>(options_.hidden_keys) ? call_wave_log_ : 0;
+  const double nccl_ns = truth_[index].nccl_ns * factor_[index] * std::exp(NoiseOf(place) + wave);
   const double ratio = RatioOf(index, call.config);
   const double transfer_ns = nccl_ns * ratio;
   if (use.use == CallUse::kTrial) {
@@ -192,7 +195,9 @@ void SimulatedJob::Call(size_t index, int place) {
   history.nccl_ns += nccl_ns;
   news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls), call);
   ++calls_;
-  now_ns_ += static_cast<int64_t>(PassedNs(index, call.config, transfer_ns));
+  const double passed_ns = PassedNs(index, call.config, transfer_ns);
+  now_ns_ += static_cast<int64_t>(options_.issued_within * passed_ns);
+  waits_ns_ += (1 - options_.issued_within) * passed_ns;
 }
 
 double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns) {
@@ -238,12 +243,20 @@ void SimulatedJob::Deliver() {
 void SimulatedJob::Step() {
   const double memory = options_.pace_memory;
   pace_log_ = memory * pace_log_ + Normal(pace_random_, options_.step_noise * std::sqrt(1 - memory * memory));
-  pace_ = std::exp(pace_log_);
+  const auto move = [&](double deviation, double& wave) {
+    if (deviation == 0) return;
+    wave = kWaveMemory * wave + Normal(pace_random_, deviation * std::sqrt(1 - kWaveMemory * kWaveMemory));
+  };
+  move(options_.wave_noise, wave_log_);
+  move(options_.call_waves, call_wave_log_);
+  pace_ = std::exp(pace_log_ + wave_log_);
   if (!has_steps_) std::shuffle(order_.begin(), order_.end(), pace_random_);
   for (int place = 0; place < options_.calls_per_step; ++place) {
     Call(order_[static_cast<size_t>(place)], place);
     Deliver();
   }
+  now_ns_ += static_cast<int64_t>(waits_ns_);
+  waits_ns_ = 0;
 }
 
 void SimulatedJob::RunSteps(int steps) {

@@ -60,8 +60,12 @@ struct JobOptions {
   double one_channel_ratio = 0;                    // > 0: of one channel of Ring/Simple on every key
   double step_noise = 0;                           // of what the program computes in a step, in logs
   double pace_memory = 0;                          // correlation of that noise from one step to the next
-  int64_t step_ns = 100'000'000;                   // without what the program waits for
-  bool carries = true;                             // GuardOptions::carries
+  double wave_noise = 0;                           // the same, correlated by kWaveMemory
+  double call_waves = 0;  // such noise of the transfers of hidden keys, which no step feels
+  double issued_within =
+      1;  // share of a step in which the host issues its calls, before it waits for the device
+  int64_t step_ns = 100'000'000;  // without what the program waits for
+  bool carries = true;            // GuardOptions::carries
 };
 
 // One key as it truly is.
@@ -176,6 +180,9 @@ class SimulatedJob {
   bool has_steps_ = true;
   double pace_ = 1;  // of what the program computes in this step
   double pace_log_ = 0;
+  double wave_log_ = 0;
+  double call_wave_log_ = 0;
+  double waits_ns_ = 0;         // until the step's end, after its last call
   std::deque<double> late_ns_;  // by call
 };
 

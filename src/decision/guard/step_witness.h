@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says whether whole training steps feel a change that the times of calls show. A collective beside
+// computation takes longer or shorter without any effect on the step, for example because the ranks' kernels
+// meet other kernels on the device. What steps do not feel needs no answer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "src/decision/guard/block_noise.h"
+
+namespace dynamiccl {
+
+// The witness of one communicator, owned by its Guard on the leader's control thread.
+class StepWitness {
+ public:
+  // Steps after the suspicion that are compared with those before it.
+  static constexpr size_t kStepsAfter = 16;
+
+  // The times of calls show a change. Returns false if too few steps were seen before it; then this object
+  // can say nothing.
+  bool Suspect();
+  // Adds the log of a step's nanoseconds. If this step completes a comparison, returns whether steps have
+  // changed: by 3 % or more, and by three standard deviations of how much such means vary by themselves.
+  std::optional<bool> Take(double log_ns);
+  // Forgets the steps and a suspicion, because steps use other configs from now on.
+  void Forget();
+
+ private:
+  // The last steps before a suspicion may have changed already, since it takes some time to arise.
+  static constexpr size_t kStepsBefore = 32;
+  static constexpr size_t kStepsBetween = 24;
+  static constexpr size_t kKept = kStepsBefore + kStepsBetween;
+
+  std::array<double, kKept> last_{};  // a ring
+  uint64_t taken_ = 0;
+  BlockNoise noise_;
+  double first_ = 0;      // the level from which residuals are taken
+  double before_ = 0;     // mean log before the suspicion
+  double sum_after_ = 0;  // of the steps after it
+  size_t after_ = 0;      // number of steps still to come; 0: nothing is suspected
+};
+
+}  // namespace dynamiccl

@@ -10,8 +10,8 @@ set -uo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 out="" home="" seconds=590 scale=1 inner="" archive=""
-# The order is that of worth: the last ones are cut when time runs out.
-parts=(machine device tables record steps adaptive zero measure newest hour)
+# The order is that of worth: the last ones are cut when time runs out. `adaptive` fills a lease by itself.
+parts=(machine device tables record steps zero measure newest hour adaptive)
 declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=500 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
 usage() {

@@ -100,3 +100,12 @@ assert rows["policy"]["mean_regret"] <= rows["default"]["mean_regret"] + 0.01, r
 assert rows["policy"]["keys_surely_more_than_5_percent_slower"] == 0, rows["policy"]
 EOF
 }
+
+@test "run says who decided in mode adaptive without a policy too" {
+  [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
+  run "$DYNAMICCL_BIN" run --hostccl -n 2 --mode adaptive -- "$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 3 --rounds 1 --singles 1 -g 1
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"mode adaptive, no policy: begins with NCCL's own choices, over hostccl"* ]]
+  [[ "$output" =~ "dynamiccl: rank 0: of "[0-9]+" calls the policy chose for 0,".*" left to NCCL; the guard took choices back 0 times" ]]
+}

@@ -45,10 +45,11 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
           {"decisions", DecisionsJson(launch.decisions)}};
 }
 
-// Whether a policy or rules decide in this job, by an option or by a setting.
+// Whether a policy, rules or experiments decide in this job, by an option or by a setting.
 bool Decides(const RuntimeOptions& runtime) {
   const std::string mode = runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
   if (mode == "off" || mode == "observe") return false;
+  if (mode == "adaptive") return true;
   return !runtime.policy.empty() || !runtime.rules.empty() || !TextSetting(Setting::kPolicy).empty() ||
          !TextSetting(Setting::kRules).empty();
 }

@@ -145,12 +145,11 @@ compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
 }
 
 # What NCCL says of a short job: its rings and choices.
-log_choices() { # NAME RANKS [OPTION OF THE JOB...]
+log_choices() { # NAME RANKS
   local name="$1" ranks="$2"
-  shift 2
   fresh_mps
   timeout -k 5 40 env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$name-%p.log" \
-    "$home/bin/dynamiccl" run -n "$ranks" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20 "$@"
+    "$home/bin/dynamiccl" run -n "$ranks" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20
   local code=$?
   echo "-- $name, $ranks ranks, choices: exit code $code"
   return $code
@@ -187,7 +186,7 @@ part_adaptive() {
   export LD_LIBRARY_PATH
   over_memory
   [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
-  (compare_steps wide-ddp 2 ddp 700 ring/simple/{4,8,16} ring/ll128/8 "${wide_job[@]}") || code=1
+  compare_steps wide-ddp 2 ddp 700 ring/simple/{4,8,16} ring/ll128/8 "${wide_job[@]}" || code=1
   for turn in 1 2 3; do
     for job in off adaptive again; do
       adaptive_job "$job" "$turn" || code=1

@@ -30,7 +30,10 @@ def arguments():
     parser.add_argument("--read-every", type=int, default=1, help="steps between two looks at the loss, which wait for the device")
     parser.add_argument("--backend", default="nccl")
     parser.add_argument("--json", default="")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if not 1 <= given.read_every <= given.steps:
+        parser.error(f"--read-every {given.read_every} is not from 1 to --steps {given.steps}")
+    return given
 
 
 def take_a_device(rank, world, backend):

@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. In other modes nothing is ever switched, nor without both a
-// policy and guards. Without a policy guards begin with NCCL's choices.
+// Owned by the process's runtime; any thread. In other modes nothing is ever switched. In mode adaptive
+// without a policy, guards begin with NCCL's choices; if calls are not timed either, nothing is switched.
 class AdaptiveTables {
  public:
   // `settings` outlives this object; `policy` is the one at the start of the job, or null.

@@ -73,10 +73,10 @@ class TunerSession {
   bool ChannelsStayNccls();
   bool SetsChunks(const TunerInit& init);
   void MarkQuestion(const DecisionKey& question, const ConfigMask& seen, IssuedGroup* group) const;
-  // What NCCL offers for a call.
+  // The part of NCCL's cost table that the guard needs.
   struct Offered {
-    CollectiveConfig nccls;  // the pair that it uses by itself
-    ConfigMask allowed;      // on all ranks
+    CollectiveConfig nccls;  // algorithm and protocol that NCCL uses by itself on this rank
+    ConfigMask allowed;      // pairs that NCCL offers on all ranks
   };
   static void Feed(const DecisionKey& question, const Decision& decision, const Offered& offered,
                    const IssuedGroup& group, InterpolatedClock& clock);

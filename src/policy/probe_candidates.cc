@@ -118,7 +118,7 @@ Pair PairOf(const CollectiveConfig& config) {
 struct PairPlace {
   int place = 0;          // by the best price; NCCL's own pair is the first
   CollectiveConfig best;  // its cheapest config
-  double cheapest = 0;    // of which the price over NCCL's choice, in octaves
+  double cheapest = 0;    // price of `best` over that of NCCL's choice, in octaves
 };
 
 // `key.others` are sorted by price.

@@ -36,9 +36,9 @@ class StepEffects {
   size_t held() const { return held_; }
   // Calls of the communicator in one step, including those that the guard does not receive; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }
-  // Number of a call after which the program's own steps begin: the one after the longest pause. A host that
-  // runs ahead of its device issues the calls of a step early and then waits, so only a step that is cut at
-  // the pause takes longer because of its own calls.
+  // Returns the number of a call that begins a step of the program: the call after the longest pause. A host
+  // that runs ahead of its device issues the calls of a step early and then waits, so only a step that is cut
+  // at the pause takes longer because of its own calls.
   uint64_t step_begins_at() const;
   // Returns the level of a key by its share; kUnknown while steps are not steady.
   Criticality LevelOf(uint32_t key) const { return steady() ? shares_.LevelOf(key) : Criticality::kUnknown; }
@@ -68,12 +68,12 @@ class StepEffects {
   uint64_t calls_of_step_ = 0;
   size_t calls_ = 0;  // calls of the step under way
   int64_t last_issued_ns_ = 0;
-  // By the place in a step: what came before the call.
+  // The pause before the call at one place of a step.
   struct Pause {
-    int64_t least_ns = 0;  // in all steps: a stall in one of them is no pause
-    uint64_t offset = 0;   // of the call's number from that of the step's first call
+    int64_t least_ns = 0;  // the shortest in all steps, because a stall in one step is no pause
+    uint64_t offset = 0;   // the call's number minus the number of the step's first call
   };
-  std::vector<Pause> pauses_;
+  std::vector<Pause> pauses_;  // indexed by place
   Step now_;
   std::optional<Step> before_;  // the step before it, if that one is usable
 };

@@ -35,7 +35,7 @@ constexpr double kLeastEffect = 0.0953;
 constexpr double kLeastSkewEffect = 0.182;
 // An effect must exceed this many standard deviations of the mean of a block as long as the verification.
 constexpr double kNoiseTimes = 5;
-// The noise is raised to an effect over this, where the effect proved to be noise.
+// When an effect proves to be noise, the noise is raised to the effect divided by this.
 constexpr double kAdmittedTimes = 3;
 // A verification ends without a result after this many samples in a row without the time that it needs: ranks
 // have then stopped reporting.

@@ -195,13 +195,15 @@ part_adaptive() {
   return $code
 }
 
+# In the third turn the host waits for its device in every tenth step only, as jobs do that read their loss now and then.
 adaptive_job() { # off|adaptive|again TURN
-  local mode=adaptive steps=1500 code
+  local mode=adaptive steps=1500 read_every=1 code
+  [[ $2 != 3 ]] || read_every=10
   [[ $1 != off ]] || mode=off
   [[ $1 != adaptive ]] || steps=2500
   fresh_mps
   DYNAMICCL_LOG=trace DYNAMICCL_SITE_STORE="$work/site-$2.dcsite" timeout -k 5 120 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode \
-    -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --json "$work/$1-$2.json"
+    -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --read-every "$read_every" --json "$work/$1-$2.json"
   code=$?
   echo "-- $1, turn $2: exit code $code"
   return $code

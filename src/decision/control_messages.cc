@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
 constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
-constexpr uint16_t kMessageVersion = 5;
+constexpr uint16_t kMessageVersion = 6;
 constexpr size_t kBlockBytes = 60;
 // A text in a message has at most this many bytes; the reason of a verdict may have four times as many.
 constexpr size_t kTextLimit = 128;
@@ -253,6 +253,7 @@ std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSec
   for (const CallTime& time : message.times) {
     body.Put(time.call_number);
     body.Put(time.ns);
+    body.Put(time.begun_ns);
     body.Put(time.collective);
   }
   return Seal(ControlKind::kTimes, std::move(body.buffer()), secret);
@@ -402,6 +403,7 @@ Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const Contr
   for (CallTime& time : times.times) {
     time.call_number = reader.Get<uint64_t>();
     time.ns = reader.Get<int64_t>();
+    time.begun_ns = reader.Get<int64_t>();
     time.collective = reader.Get<Collective>();
     tunable = tunable && static_cast<int>(time.collective) < kTunableCollectives && time.ns > 0;
   }

@@ -164,8 +164,8 @@ enum class ControlKind : uint16_t {
 inline constexpr size_t kMaxMessageBytes = 8192;
 // The most bytes of a plan; the rest of the message is for its other fields.
 inline constexpr size_t kMaxPlanBytes = kMaxMessageBytes - 256;
-// The most times in one message, 17 bytes each.
-inline constexpr size_t kMaxTimes = 400;
+// The most times in one message, 25 bytes each.
+inline constexpr size_t kMaxTimes = 300;
 // Magic, version, kind and length of the body.
 inline constexpr size_t kMessageHeaderBytes = 12;
 

@@ -50,6 +50,9 @@ struct CommunicatorSettings {
 // or on a stream's thread, one launch after another (launch_mutex). Functions that any thread may call at any
 // time say so.
 //
+// It has many members because it owns the parts of one rank and hands them to the launch in progress. What a
+// part does is in the part's own class; here are only their lifetimes, the order of launches and the health.
+//
 // A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
 class Communicator {
  public:

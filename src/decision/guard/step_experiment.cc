@@ -17,6 +17,9 @@ namespace {
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 
+// After this many steps in a row without times of the device, it is taken to tell none any more.
+constexpr uint32_t kDeviceSilence = 24;
+
 // An arm's effect is subtracted from a step's log time only if its standard error is at most this.
 constexpr double kKnownArmError = 0.05;
 
@@ -65,14 +68,25 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
   const bool complete = now_.calls > 0 && number == now_.number + 1;
   const bool usual = now_.calls == calls_before_;
   std::optional<double> level;
-  if (complete && usual && !now_.mixed && next.at_ns > now_.begun_ns) {
-    const int64_t step_ns = next.at_ns - now_.begun_ns;
+  const int64_t step_ns = complete && usual ? TimeUntil(next) : 0;
+  if (step_ns > 0 && !now_.mixed) {
     level = WithoutArms(now_, std::log(static_cast<double>(step_ns)));
     AddRow(now_, step_ns);
   }
   if (complete) calls_before_ = now_.calls;
-  now_ = {.number = number, .begun_ns = next.at_ns};
+  now_ = {.number = number, .issued_ns = next.at_ns, .begun_ns = next.begun_ns};
   return level;
+}
+
+// A host that runs ahead of its device issues a step's calls when it has room for them, so the two clocks
+// must not mix: a step that the device did not time is left out, unless the device has stopped telling times.
+int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
+  if (now_.begun_ns >= 0 && next.begun_ns >= 0) {
+    awaits_device_ = kDeviceSilence;
+    return next.begun_ns - now_.begun_ns;
+  }
+  if (awaits_device_ > 0 && --awaits_device_ > 0) return 0;
+  return next.at_ns - now_.issued_ns;
 }
 
 std::optional<double> StepExperiment::WithoutArms(const Step& step, double log_ns) const {

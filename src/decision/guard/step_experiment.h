@@ -86,7 +86,8 @@ class StepExperiment {
   // The step under way.
   struct Step {
     uint64_t number = 0;
-    int64_t begun_ns = 0;
+    int64_t issued_ns = 0;  // when its first call was issued
+    int64_t begun_ns = -1;  // when its first call began, by the device; below 0: not known
     uint32_t calls = 0;
     bool mixed = false;    // a key used two configs, or a call was captured
     bool sampled = false;  // a call of a key without arms was a sample
@@ -102,6 +103,9 @@ class StepExperiment {
   // The same, but gives a new config a number. When all numbers are taken, it takes the number of the config
   // that was used least recently, which no config of this step has.
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
+  // Returns the nanoseconds from the step under way to `next`, the first call of the next step; 0 if nothing
+  // says how long it took.
+  int64_t TimeUntil(const GuardedCall& next);
   // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);
   // Returns the log of the step's time minus the estimated effects of its arms.
@@ -127,6 +131,9 @@ class StepExperiment {
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // calls of the last complete step
+  // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they are
+  // timed so.
+  uint32_t awaits_device_ = 0;
   uint32_t blocks_ = 0;
   uint32_t blocks_since_arms_ = 0;
   double step_ns_ = 0;

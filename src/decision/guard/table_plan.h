@@ -40,7 +40,8 @@ inline constexpr uint32_t kMiddlePeriod = 12;
 // 1 % of the calls are timed.
 inline constexpr uint32_t kSparsePeriod = 200;
 // Keys with arms time all calls of one step in 12, whatever config they use, so the cost of timing cannot
-// pass for an effect of a config.
+// pass for an effect of a config. The first call of every step is timed too: a host that runs ahead of its
+// device issues calls long before they run, and then only the device says when a step began.
 inline constexpr uint32_t kTimedStepPeriod = 12;
 // The most arms of a key: eight that are tried, and NCCL's own choice beside a choice that is not NCCL's.
 inline constexpr size_t kMaxArmsOfPlan = 9;

@@ -62,6 +62,8 @@ void TimedCalls::TakeTimes(int teller, std::span<const CallTime> times) {
     Told& told = told_[{time.call_number, time.collective}];
     told.ns[place] = std::max(told.ns[place], time.ns);
     ++told.events[place];
+    if (teller != kLeadingTeller || time.begun_ns < 0) continue;
+    told.begun_ns = told.begun_ns < 0 ? time.begun_ns : std::min(told.begun_ns, time.begun_ns);
   }
   while (told_.size() > kMaxTold) told_.erase(told_.begin());
 }
@@ -83,6 +85,7 @@ bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
 void TimedCalls::PutTimes(const DecidedCall& call, GuardedCall& guarded) const {
   const auto told = told_.find({call.number, call.key.collective});
   if (!call.timed || told == told_.end()) return;
+  guarded.begun_ns = told->second.begun_ns;
   std::vector<int64_t> known;
   std::copy_if(told->second.ns.begin(), told->second.ns.end(), std::back_inserter(known),
                [](int64_t ns) { return ns > 0; });

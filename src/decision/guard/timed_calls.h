@@ -25,11 +25,15 @@ int TellersOf(int n_ranks);
 // Returns the number of a rank among those that report times, from 0; -1 if it does not report.
 int TellerOf(int rank, int n_ranks);
 
+// The number of the leader's own rank among those that report times.
+inline constexpr int kLeadingTeller = 0;
+
 // One rank's time of one collective of a call, in nanoseconds.
 struct CallTime {
   uint64_t call_number = 0;
   Collective collective = Collective::kAllReduce;
   int64_t ns = 0;
+  int64_t begun_ns = -1;  // its start by the clock of the rank's device; below 0: not known
 
   friend bool operator==(const CallTime&, const CallTime&) = default;
 };
@@ -61,6 +65,7 @@ class TimedCalls {
     // Nanoseconds of the longest event, because the collectives of a batch share a kernel; 0: not reported
     // yet.
     std::array<int64_t, kMaxTellers> ns{};
+    int64_t begun_ns = -1;  // least of the leader's events; below 0: not known
     // Number of events reported.
     std::array<uint16_t, kMaxTellers> events{};
   };

@@ -27,12 +27,18 @@ struct Machine {
   double call_waves;
   double issued_within;
   int steps;
+  double runs_ahead = 0;
+  int waits_every = 0;
+  bool device_times = false;
 };
 constexpr Machine kQuiet{0.03, 0, 0, 0, 1, 400};
 constexpr Machine kNoisy{0.1, 0.65, 0, 0, 1, 4000};
 constexpr Machine kShared{0.05, 0, 0.075, 0, 1, 4000};
 constexpr Machine kAhead{0.04, 0, 0.02, 0, 0.3, 2000};
 constexpr Machine kAheadWaves{0.04, 0, 0.02, 0.2, 0.3, 2000};
+// The host runs more than a step ahead, and waits every tenth step or never.
+constexpr Machine kStepsAhead{0.04, 0, 0.02, 0, 1, 2000, 2.5, 10, true};
+constexpr Machine kNeverWaits{0.04, 0, 0.02, 0, 1, 2000, 1.6, 0, true};
 
 struct Gained {
   Spread share;     // of what there is to gain in the whole job
@@ -50,6 +56,9 @@ JobOptions MeasuredJob(JobOptions job_options, const Machine& machine, double cr
   job_options.wave_noise = machine.wave_noise;
   job_options.call_waves = machine.call_waves;
   job_options.issued_within = machine.issued_within;
+  job_options.runs_ahead = machine.runs_ahead;
+  job_options.waits_every = machine.waits_every;
+  job_options.device_times = machine.device_times;
   job_options.nothing_to_win = true;
   job_options.crowding = crowding;
   job_options.timing_cost = 0;
@@ -97,7 +106,7 @@ std::string Describe(const Machine& machine, Gained& gained) {
 
 std::vector<Promise> Crowded(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("crowded", timing, options, [&](Noise noise, Promise& promise) {
-    for (const Machine& machine : {kQuiet, kNoisy, kShared, kAhead, kAheadWaves}) {
+    for (const Machine& machine : {kQuiet, kNoisy, kShared, kAhead, kAheadWaves, kStepsAhead, kNeverWaits}) {
       Gained gained;
       for (int i = 0; i < options.seeds; ++i) Gain(JobOf(options, timing, noise, i), machine, gained);
       promise.figures += (promise.figures.empty() ? "" : "; ") + Describe(machine, gained);

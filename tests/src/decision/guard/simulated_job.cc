@@ -12,6 +12,8 @@ constexpr double kNoise = 0.05;
 constexpr double kComputeNoise = 0.02;
 // Waves of some fifty steps, as on a shared machine with an H200.
 constexpr double kWaveMemory = 0.975;
+// A host issues a step's calls in this fraction of the time that they take.
+constexpr int64_t kHostTimesFaster = 5;
 
 double Uniform(std::mt19937_64& random, double from, double to) {
   return std::uniform_real_distribution(from, to)(random);
@@ -161,10 +163,24 @@ bool SimulatedJob::TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordi
   return window || IsTimed(plan_, entry, samples, {ordinal, calls_});
 }
 
+void SimulatedJob::Issue() {
+  if (CallsAhead() == 0) {
+    host_ns_ = now_ns_;
+    return;
+  }
+  host_ns_ += options_.step_ns / options_.calls_per_step / kHostTimesFaster;
+  if (ahead_ns_.size() == CallsAhead()) {
+    host_ns_ = std::max(host_ns_, ahead_ns_.front());
+    ahead_ns_.pop_front();
+  }
+  ahead_ns_.push_back(now_ns_);
+}
+
 void SimulatedJob::Time(bool by_plan, double transfer_ns, GuardedCall& call) {
   call.on_suspicion = !by_plan;
   if (!by_plan && (options_.timing == Timing::kWindows || !guard_.wants_more_times())) return;
   call.transfer_ns = static_cast<int64_t>(transfer_ns);
+  if (options_.device_times) call.begun_ns = now_ns_;
   timing_ns_ += options_.timing_cost * transfer_ns;
   ++timed_calls_;
 }
@@ -174,7 +190,8 @@ void SimulatedJob::Call(size_t index, int place) {
   const uint32_t ordinal = ordinals_[index]++;
   const bool samples = !entry.choice.leaves_nccl_alone();
   const PlannedUse use = UseOf(plan_, entry, samples, {ordinal, calls_});
-  GuardedCall call{entry.key, use.use, entry.choice, version_, now_ns_};
+  Issue();
+  GuardedCall call{entry.key, use.use, entry.choice, version_, host_ns_};
   call.number = calls_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
   if (use.use == CallUse::kTrial) call.config = use.config;
@@ -193,7 +210,7 @@ void SimulatedJob::Call(size_t index, int place) {
   history.non_default += call.config.leaves_nccl_alone() ? 0 : 1;
   history.time_ns += transfer_ns;
   history.nccl_ns += nccl_ns;
-  news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls), call);
+  news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls) + CallsAhead(), call);
   ++calls_;
   const double passed_ns = PassedNs(index, call.config, transfer_ns);
   now_ns_ += static_cast<int64_t>(options_.issued_within * passed_ns);
@@ -257,6 +274,10 @@ void SimulatedJob::Step() {
   }
   now_ns_ += static_cast<int64_t>(waits_ns_);
   waits_ns_ = 0;
+  ++steps_;
+  if (options_.waits_every == 0 || steps_ % static_cast<uint64_t>(options_.waits_every) != 0) return;
+  host_ns_ = now_ns_;
+  ahead_ns_.clear();
 }
 
 void SimulatedJob::RunSteps(int steps) {

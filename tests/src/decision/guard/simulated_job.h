@@ -64,6 +64,10 @@ struct JobOptions {
   double call_waves = 0;  // such noise of the transfers of hidden keys, which no step feels
   double issued_within =
       1;  // share of a step in which the host issues its calls, before it waits for the device
+  // Steps by which the host may run ahead of its device; every `waits_every` steps it waits for it, 0: never.
+  double runs_ahead = 0;
+  int waits_every = 0;
+  bool device_times = false;      // timed calls say when they began on the device
   int64_t step_ns = 100'000'000;  // without what the program waits for
   bool carries = true;            // GuardOptions::carries
 };
@@ -145,6 +149,12 @@ class SimulatedJob {
   double NoiseOf(int place);
   int64_t Skew(double transfer_ns);
   bool TimedByPlan(const KeyPlan& entry, bool samples, uint32_t ordinal) const;
+  // Moves the host's clock to when the call is issued.
+  void Issue();
+  // Calls by which the host may run ahead.
+  size_t CallsAhead() const {
+    return static_cast<size_t>(options_.runs_ahead * options_.calls_per_step);
+  }
   // The times that the call has.
   void Time(bool by_plan, double transfer_ns, GuardedCall& call);
   void Deliver();
@@ -168,7 +178,10 @@ class SimulatedJob {
   uint64_t switch_at_ = 0;
   std::deque<std::pair<uint64_t, GuardedCall>> news_;
   std::vector<Switch> switches_;
-  int64_t now_ns_ = 0;
+  int64_t now_ns_ = 0;   // the device's clock
+  int64_t host_ns_ = 0;  // when the newest call was issued
+  std::deque<int64_t> ahead_ns_;  // when the last calls began on the device
+  uint64_t steps_ = 0;
   uint64_t calls_ = 0;
   uint64_t timed_calls_ = 0;
   uint64_t trials_ = 0;

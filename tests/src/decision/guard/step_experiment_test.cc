@@ -33,11 +33,17 @@ class Program {
                      now_ns_ + static_cast<int64_t>(place)};
     call.number = call_ + place;
     call.captured = captured;
+    if (device_tells) call.begun_ns = now_ns_ + 77;
+    if (ahead_ns > 0) call.at_ns = static_cast<int64_t>(call.number) * 1000 + now_ns_ / ahead_ns * ahead_ns;
     experiment.Take(call, true);
   }
   SeenConfig Seen() const { return experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone); }
   StepExperiment experiment;
   bool captured = false;
+  bool device_tells = false;  // when calls began on the device
+  // Nanoseconds of which the host issues all calls at once, after which it waits for the device; 0: it does
+  // not run ahead.
+  int64_t ahead_ns = 0;
 
  private:
   uint64_t call_ = 1000;
@@ -63,6 +69,32 @@ TEST(StepExperiment, SeesWhatAConfigDoesToSteps) {
   EXPECT_NEAR(program.experiment.step_ns(), 9.4e6, 1e6);
   EXPECT_EQ(program.experiment.lost_ns(), 0) << "its trials took less";
   EXPECT_EQ(program.experiment.Seen(KeyCode(kReduce), kRing, kLeaveNcclAlone).steps, 0u);
+}
+
+// A host that issues ten steps at once shows nothing; the device does.
+TEST(StepExperiment, TheDeviceSaysHowLongStepsTookOfAHostThatRunsAhead) {
+  Program program;
+  program.ahead_ns = 100'000'000;
+  RunSteps(program, 200);
+  EXPECT_GT(program.Seen().effect.mean, std::log(0.7) / 4) << "timed by when calls are issued";
+  Program told;
+  told.ahead_ns = 100'000'000;
+  told.device_tells = true;
+  RunSteps(told, 200);
+  EXPECT_NEAR(told.Seen().effect.mean, std::log(0.7), 0.02);
+  EXPECT_NEAR(told.experiment.step_ns(), 9.4e6, 1e6);
+}
+
+TEST(StepExperiment, AStepThatTheDeviceDidNotTimeIsLeftOutUntilTheDeviceIsSilent) {
+  Program program;
+  program.device_tells = true;
+  RunSteps(program, 24);
+  ASSERT_EQ(program.experiment.blocks(), 1u) << "the last step is not complete";
+  program.device_tells = false;
+  RunSteps(program, 24);
+  EXPECT_EQ(program.experiment.blocks(), 1u);
+  RunSteps(program, 24);
+  EXPECT_EQ(program.experiment.blocks(), 3u) << "timed by when calls are issued";
 }
 
 TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {

@@ -138,6 +138,18 @@ TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
   EXPECT_EQ(timed, 1000);
 }
 
+TEST(TablePlan, TheFirstCallOfEachStepIsTimed) {
+  const TablePlan plan = PlanOfSteps();
+  KeyPlan settled = KeyWith({});
+  settled.steady = true;
+  for (uint64_t step = 0; step < 100; ++step) {
+    EXPECT_TRUE(IsTimed(plan, settled, false, {100'000, kOrigin + step * kStepCalls})) << step;
+    EXPECT_TRUE(IsTimed(plan, KeyWith({kTreeLl}), false, {7, kOrigin + step * kStepCalls})) << step;
+  }
+  const TablePlan no_steps;
+  EXPECT_EQ(IsTimed(no_steps, settled, false, {3, kOrigin}), IsTimed(no_steps, settled, false, {3, kOrigin + 1}));
+}
+
 TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {
   const TablePlan plan;
   KeyPlan key = KeyWith({});

@@ -52,6 +52,21 @@ TEST_F(TimedCallsTest, ACallTookWhatItTookOnTheRankThatWaitedLeast) {
   EXPECT_EQ(call->skew_ns, 400);
 }
 
+TEST_F(TimedCallsTest, ACallBeganWhenTheFirstOfItsKernelsBeganOnTheLeadersRank) {
+  DecidedCall call = Call(7);
+  call.events = 2;
+  calls_.Add(call);
+  for (const int64_t begun_ns : {5000, 4000}) {
+    for (int teller = 0; teller < 3; ++teller)
+      calls_.TakeTimes(teller, std::vector<CallTime>{{7, Collective::kAllReduce, 10, begun_ns - teller}});
+  }
+  const auto timed = calls_.Next(2000);
+  ASSERT_TRUE(timed);
+  EXPECT_EQ(timed->begun_ns, 4000);
+  calls_.Add(Call(8, false));
+  EXPECT_EQ(calls_.Next(2000)->begun_ns, -1);
+}
+
 TEST_F(TimedCallsTest, TimesMayComeBeforeTheLeadersOwnDecision) {
   for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 100 + teller));
   EXPECT_EQ(Next(), -2);

@@ -109,7 +109,7 @@ void KernelTimes::Finish(Cell& cell) {
   finished_.fetch_add(1, std::memory_order_relaxed);
   Deliver(cell);
   const ToldTo told_to = std::exchange(cell.told_to, {});
-  if (told_to.report) 
+  if (told_to.report)
     told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns, cell.first_ns});
 }
 

@@ -68,6 +68,8 @@ class Canary {
   }
 
  private:
+  const Traffic* traffic() const { return request_.traffic ? &*request_.traffic : nullptr; }
+
   CellRequest RequestOf(const ReleaseLibrary& library, Connecting connecting, int limit_s) const {
     CellRequest request{.release = library.release,
                         .library_folder = library.folder,
@@ -87,11 +89,11 @@ class Canary {
     const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
     says_(fmt::format("NCCL {}, {}", library.text(), Name(in_use.connecting)));
     DYNAMICCL_TRY(Cell cell, runner_.Run(request));
-    std::vector<Difference> differences = CompareCells(in_use.cell, cell);
+    std::vector<Difference> differences = CompareCells(in_use.cell, cell, traffic());
     if (HasGrave(differences)) {
       says_(fmt::format("NCCL {}, {}: once more", library.text(), Name(in_use.connecting)));
       DYNAMICCL_TRY(Cell second, runner_.RunAgain(request));
-      std::vector<Difference> again = CompareCells(in_use.cell, second);
+      std::vector<Difference> again = CompareCells(in_use.cell, second, traffic());
       if (!HasGrave(again)) {
         cell = std::move(second);
         differences = std::move(again);
@@ -115,12 +117,21 @@ class Canary {
       judged.cells.push_back(std::move(cell));
     }
     judged.verdict = VerdictOf(all);
+    judged.effect = EffectOf(judged);
     judged.issues =
         IssuesFor(known_, answer_.in_use.release, library.release, request_.machine.architecture, all);
     if (!HasGrave(all)) return judged;
     if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
     if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));
     return judged;
+  }
+
+  std::optional<TrafficEffect> EffectOf(const JudgedRelease& judged) const {
+    const JudgedCell& in_use = answer_.in_use_cells.front();
+    const JudgedCell& now = judged.cells.front();
+    const bool has_calls = in_use.connecting == Connecting::kAtFirstCall;
+    if (!request_.traffic || !has_calls || !in_use.cell.passed() || !now.cell.passed()) return std::nullopt;
+    return EffectOn(*request_.traffic, in_use.cell, now.cell);
   }
 
   const JudgedCell& InUse(Connecting connecting) const {

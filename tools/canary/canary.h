@@ -23,6 +23,7 @@ struct CanaryRequest {
   std::map<std::string, std::string> environment;
   bool seeks_remedies = true;
   bool bisects = false;
+  std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` then belong
 };
 
 // One way of connecting, in one release against the release in use.
@@ -51,6 +52,8 @@ struct JudgedRelease {
   std::optional<real_nccl::NcclRelease> first_with;
   std::optional<real_nccl::NcclRelease> last_without;
   std::optional<real_nccl::NcclRelease> free_again;
+  // On the traffic of the request. Nothing without traffic, or if one of the releases did not run all calls.
+  std::optional<TrafficEffect> effect;
   std::string problem;  // why there is no verdict
 };
 

@@ -55,6 +55,41 @@ std::string FormatDifferences(const JudgedRelease& judged) {
   return text;
 }
 
+std::string FormatEffect(const CanaryAnswer& answer, const JudgedRelease& judged) {
+  if (!judged.effect) return "";
+  const TrafficEffect& effect = *judged.effect;
+  std::string text;
+  if (effect.calls > 0 && effect.calls_with_other == 0) {
+    text = fmt::format("the same choices for all {} calls", effect.calls);
+  } else if (effect.calls > 0) {
+    text = fmt::format(
+        "other choices for {} of {} calls: {:.2f} of their expected time by the table of {}, {:.2f} by {}'s",
+        effect.calls_with_other, effect.calls, effect.by_before, answer.in_use.text(), effect.by_after,
+        judged.library.text());
+  }
+  if (effect.calls_unpriced > 0)
+    text += fmt::format("{}{} calls have no price in both tables", text.empty() ? "" : "; ",
+                        effect.calls_unpriced);
+  return Line("traffic", "", text);
+}
+
+// What of the user's job is judged, and what is not.
+std::string FormatTraffic(const Traffic& traffic) {
+  std::string text =
+      fmt::format("traffic: {} calls of a rank among {} ranks, {} kinds by collective and size\n",
+                  traffic.calls, traffic.ranks, traffic.classes.size());
+  if (traffic.calls_left_out > 0)
+    text +=
+        fmt::format("  not judged: {} calls of further sizes, with fewer bytes\n", traffic.calls_left_out);
+  for (const std::string& other : traffic.other_communicators)
+    text += fmt::format("  not judged: communicators of another size: {}\n", other);
+  if (traffic.calls_without_choice > 0)
+    text +=
+        fmt::format("  not judged: {} calls for which NCCL chooses no algorithm (Send, Recv and others)\n",
+                    traffic.calls_without_choice);
+  return text;
+}
+
 std::string FormatBisection(const JudgedRelease& judged) {
   if (!judged.bisected) return "";
   if (!judged.first_with)
@@ -88,7 +123,8 @@ std::string FormatJudged(const CanaryAnswer& answer, const JudgedRelease& judged
   }
   return fmt::format("NCCL {} -> {}: {}\n", answer.in_use.text(), judged.library.text(),
                      Upper(Name(judged.verdict))) +
-         FormatDifferences(judged) + FormatBisection(judged) + FormatRemedies(judged);
+         FormatDifferences(judged) + FormatEffect(answer, judged) + FormatBisection(judged) +
+         FormatRemedies(judged);
 }
 
 std::string GraphCell(const Cell& cell, Algorithm algorithm) {
@@ -160,6 +196,28 @@ Json ReleaseJson(const std::optional<real_nccl::NcclRelease>& release) {
   return release ? Json(release->text()) : Json();
 }
 
+Json EffectJson(const std::optional<TrafficEffect>& effect) {
+  if (!effect) return {};
+  return {{"by_table_in_use", effect->by_before},
+          {"by_table_judged", effect->by_after},
+          {"calls", effect->calls},
+          {"calls_with_other_choice", effect->calls_with_other},
+          {"calls_without_price", effect->calls_unpriced}};
+}
+
+Json TrafficJson(const std::optional<Traffic>& traffic) {
+  if (!traffic) return {};
+  Json classes = Json::array();
+  for (const TrafficClass& one : traffic->classes)
+    classes.push_back({{"collective", Name(one.collective)}, {"bytes", one.bytes}, {"calls", one.calls}});
+  return {{"ranks", traffic->ranks},
+          {"classes", classes},
+          {"calls", traffic->calls},
+          {"calls_left_out", traffic->calls_left_out},
+          {"calls_without_choice", traffic->calls_without_choice},
+          {"other_communicators", traffic->other_communicators}};
+}
+
 Json JudgedJson(const JudgedRelease& judged) {
   Json issues = Json::array(), remedies = Json::array();
   for (const KnownIssue& issue : judged.issues)
@@ -172,6 +230,7 @@ Json JudgedJson(const JudgedRelease& judged) {
           {"verdict", judged.problem.empty() ? Json(Name(judged.verdict)) : Json()},
           {"problem", judged.problem},
           {"cells", CellsJson(judged.cells)},
+          {"traffic", EffectJson(judged.effect)},
           {"first_with", ReleaseJson(judged.first_with)},
           {"last_without", ReleaseJson(judged.last_without)},
           {"free_again", ReleaseJson(judged.free_again)},
@@ -186,6 +245,7 @@ std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answe
   std::string text =
       fmt::format("{}, {}: {} GPUs and {} adapters a node\n", request.machine.name,
                   WorldText(request.ranks_of_nodes), request.machine.gpus, request.machine.adapters);
+  if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
   return text + FormatTable(answer) +
          "\nNot judged: device code, NCCL's proxy threads, what the network does with the messages.\n";
@@ -199,6 +259,7 @@ Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
           {"gpus", request.machine.gpus},
           {"adapters", request.machine.adapters},
           {"ranks_of_nodes", request.ranks_of_nodes},
+          {"traffic", TrafficJson(request.traffic)},
           {"in_use",
            {{"release", answer.in_use.text()},
             {"library", answer.in_use.folder},

@@ -20,7 +20,8 @@ constexpr const char* kGaveUp = "falling back to simple order";
 // Collects the differences of one pair of cells.
 class CellComparison {
  public:
-  CellComparison(const Cell& before, const Cell& after) : before_(before), after_(after) {}
+  CellComparison(const Cell& before, const Cell& after, const Traffic* traffic)
+      : before_(before), after_(after), traffic_(traffic) {}
 
   std::vector<Difference> Compare() {
     if (before_.end == CellEnd::kNotRun || after_.end == CellEnd::kNotRun) return {};
@@ -207,6 +208,7 @@ class CellComparison {
 
   void CompareChoices() {
     for (const CellChoice& before : before_.choices) {
+      if (traffic_ != nullptr && !Has(*traffic_, before.collective, before.bytes)) continue;
       const auto after =
           std::find_if(after_.choices.begin(), after_.choices.end(), [&](const CellChoice& one) {
             return one.collective == before.collective && one.bytes == before.bytes;
@@ -218,6 +220,7 @@ class CellComparison {
 
   const Cell& before_;
   const Cell& after_;
+  const Traffic* traffic_;
   std::vector<Difference> found_;
 };
 
@@ -234,8 +237,8 @@ const char* Name(CanaryVerdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
-std::vector<Difference> CompareCells(const Cell& before, const Cell& after) {
-  return CellComparison(before, after).Compare();
+std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic) {
+  return CellComparison(before, after, traffic).Compare();
 }
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tools/canary/cell.h"
+#include "tools/canary/traffic.h"
 
 namespace dynamiccl {
 
@@ -42,7 +43,8 @@ enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 
 // Differences, grave ones first. A mended failure is a notice. A cell that did not run compares with nothing.
-std::vector<Difference> CompareCells(const Cell& before, const Cell& after);
+// `traffic`: choices are compared for its calls alone; null: for all calls of the cells.
+std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences);
 

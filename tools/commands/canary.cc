@@ -11,6 +11,7 @@
 #include "tools/canary/fidelity.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/why/read_files.h"
 
 namespace dynamiccl {
 namespace {
@@ -21,6 +22,7 @@ struct CanaryOptions {
   std::string world;
   std::string ranks;
   std::vector<std::string> sizes{"1K", "1M", "256M"};
+  std::vector<std::string> traces;
   std::vector<std::string> environment;
   std::string connect = "both";
   std::string log;
@@ -43,6 +45,15 @@ Result<int> PositiveNumber(const std::string& text, const std::string& whole) {
   if (text.empty() || *end != '\0' || number < 1 || number > 1024)
     return MakeError(ErrorKind::kInvalidArgument, "'{}' in '{}' is no number from 1 to 1024", text, whole);
   return static_cast<int>(number);
+}
+
+// The world in which a job's communicator lies on nodes of `gpus` GPUs each.
+Result<std::string> WorldOf(const Traffic& traffic, int gpus) {
+  const int nodes = std::max(traffic.nodes, (traffic.ranks + gpus - 1) / gpus);
+  if (traffic.ranks % nodes == 0) return fmt::format("{}x{}", nodes, traffic.ranks / nodes);
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{} ranks do not lie on {} nodes alike", traffic.ranks, nodes),
+      "give the ranks of each node by --ranks");
 }
 
 // "2x8": two nodes of eight ranks. "7,8" names the ranks of each node.
@@ -95,19 +106,45 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
   return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
 }
 
+// Takes sizes and, where the command line names no world, the world from the job's trace.
+Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
+  DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(options.traces));
+  if (!input.trace) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{}: no calls of a job in it", options.traces.front()),
+        "give a trace, a profile, a dump of the Flight Recorder or a log of NCCL_DEBUG_SUBSYS=COLL");
+  }
+  int ranks = 0;
+  if (!options.world.empty() || !options.ranks.empty()) {
+    DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+    ranks = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
+  }
+  DYNAMICCL_TRY(request.traffic, TrafficOf(*input.trace, ranks));
+  request.bytes = SizesOf(*request.traffic);
+  if (ranks > 0) return {};
+  DYNAMICCL_TRY(options.world, WorldOf(*request.traffic, request.machine.gpus));
+  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  return {};
+}
+
+Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
+  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  for (const std::string& word : options.sizes) {
+    DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
+    request.bytes.push_back(bytes);
+  }
+  return {};
+}
+
 Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOptions& options) {
   CanaryRequest request{.seeks_remedies = !options.no_remedies, .bisects = options.bisect};
   DYNAMICCL_TRY(request.machine, DescribeMachine(installation, options.machine));
-  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request) : TakeTraffic(options, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   for (const std::string& word : options.releases) {
     DYNAMICCL_TRY(ReleaseLibrary library, FindReleaseLibrary(word));
     request.releases.push_back(std::move(library));
-  }
-  for (const std::string& word : options.sizes) {
-    DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
-    request.bytes.push_back(bytes);
   }
   return request;
 }
@@ -179,6 +216,10 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--trace", options->traces,
+                 "Your job's calls, whose collectives and sizes are judged: a trace, profile, dump or log")
+      ->type_name("FILE")
+      ->excludes("--sizes");
   app.add_option("--env", options->environment, "A variable of the job; any number of times")
       ->type_name("NCCL_NAME=VALUE");
   app.add_option("--connect", options->connect, "When ranks connect: both, first-call, init")

@@ -4,6 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
+
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/report/json_output.h"
@@ -33,6 +35,7 @@ Result<int> DemoCommand(CommandLine& line) {
     PrintJson(Json(nlohmann::json(session.result())));
   else
     PrintDemo(session.result());
+  std::fflush(stdout);  // so that the next line stands after the tables in a log of both streams
   spdlog::info("done in {:.0f} s; the report is {}", session.Elapsed(), session.Output("report.html"));
   return kExitOk;
 }

@@ -21,9 +21,9 @@
 //     every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
 // In a program whose steps do not repeat, 1 and 2 hold and nothing is tried.
 //
-// The class is large because a proposal weighs everything at once: a version replaces the entries of all keys,
-// so each rule must know what the others ask for. What can be judged by itself has a class of its own: keys,
-// searches, experiments, steps and detectors.
+// The class is large because a proposal weighs everything at once: a version replaces the entries of all
+// keys, so each rule must know what the others ask for. What can be judged by itself has a class of its own:
+// keys, searches, experiments, steps and detectors.
 //
 // Tick() proposes for the gravest reason first: a changed fabric, a slow choice, changed steps, an arm that
 // is much too slow, an exhausted budget, a doubt; only then adoptions and further configs.

@@ -131,8 +131,8 @@ class StepExperiment {
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // calls of the last complete step
-  // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they are
-  // timed so.
+  // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they
+  // are timed so.
   uint32_t awaits_device_ = 0;
   uint32_t blocks_ = 0;
   uint32_t blocks_since_arms_ = 0;

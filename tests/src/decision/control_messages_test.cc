@@ -117,9 +117,8 @@ TimesMessage Times(size_t n) {
   TimesMessage times;
   times.communicator.fill(4);
   for (size_t i = 0; i < n; ++i)
-    times.times.push_back(
-        {i * 3, static_cast<Collective>(i % kTunableCollectives), static_cast<int64_t>(i + 1),
-         i % 4 == 0 ? -1 : static_cast<int64_t>(i) << 40});
+    times.times.push_back({i * 3, static_cast<Collective>(i % kTunableCollectives),
+                           static_cast<int64_t>(i + 1), i % 4 == 0 ? -1 : static_cast<int64_t>(i) << 40});
   return times;
 }
 TimingMessage Timing() {

@@ -152,9 +152,7 @@ class SimulatedJob {
   // Moves the host's clock to when the call is issued.
   void Issue();
   // Calls by which the host may run ahead.
-  size_t CallsAhead() const {
-    return static_cast<size_t>(options_.runs_ahead * options_.calls_per_step);
-  }
+  size_t CallsAhead() const { return static_cast<size_t>(options_.runs_ahead * options_.calls_per_step); }
   // The times that the call has.
   void Time(bool by_plan, double transfer_ns, GuardedCall& call);
   void Deliver();
@@ -178,8 +176,8 @@ class SimulatedJob {
   uint64_t switch_at_ = 0;
   std::deque<std::pair<uint64_t, GuardedCall>> news_;
   std::vector<Switch> switches_;
-  int64_t now_ns_ = 0;   // the device's clock
-  int64_t host_ns_ = 0;  // when the newest call was issued
+  int64_t now_ns_ = 0;            // the device's clock
+  int64_t host_ns_ = 0;           // when the newest call was issued
   std::deque<int64_t> ahead_ns_;  // when the last calls began on the device
   uint64_t steps_ = 0;
   uint64_t calls_ = 0;

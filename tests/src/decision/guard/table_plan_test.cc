@@ -147,7 +147,8 @@ TEST(TablePlan, TheFirstCallOfEachStepIsTimed) {
     EXPECT_TRUE(IsTimed(plan, KeyWith({kTreeLl}), false, {7, kOrigin + step * kStepCalls})) << step;
   }
   const TablePlan no_steps;
-  EXPECT_EQ(IsTimed(no_steps, settled, false, {3, kOrigin}), IsTimed(no_steps, settled, false, {3, kOrigin + 1}));
+  EXPECT_EQ(IsTimed(no_steps, settled, false, {3, kOrigin}),
+            IsTimed(no_steps, settled, false, {3, kOrigin + 1}));
 }
 
 TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {

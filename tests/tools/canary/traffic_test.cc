@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/canary/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/traces/any_trace.h"
+#include "tools/canary/comparison.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+// Four AllReduces of a bucket, one of another size of its class, a gather, and a Send.
+SectionBuilder Job() {
+  SectionBuilder builder(0, 16);
+  for (uint64_t call = 0; call < 4; ++call) builder.Call(call, Collective::kAllReduce, 4 * kMiB);
+  builder.Call(4, Collective::kAllReduce, 4 * kMiB + 6);
+  builder.Call(5, Collective::kAllGather, 1002);
+  builder.Call(6, Collective::kSend, 64 * kMiB);
+  return builder;
+}
+
+Trace TraceOf(SectionBuilder builder) {
+  Trace trace;
+  trace.sections.push_back(std::move(builder.section()));
+  return trace;
+}
+
+TEST(Traffic, IsTheCallsByCollectiveAndSizeClass) {
+  const auto traffic = TrafficOf(TraceOf(Job()), 0);
+  ASSERT_TRUE(traffic) << traffic.error().message;
+  EXPECT_EQ(traffic->ranks, 16);
+  EXPECT_EQ(traffic->nodes, 1);
+  ASSERT_EQ(traffic->classes.size(), 2u);
+  EXPECT_EQ(traffic->classes[0], (TrafficClass{Collective::kAllReduce, 4 * kMiB, 5, 5 * 4 * kMiB + 6}))
+      << "the size with most calls";
+  EXPECT_EQ(traffic->classes[1], (TrafficClass{Collective::kAllGather, 1024, 1, 1002}))
+      << "whole floats a rank";
+  EXPECT_EQ(traffic->calls, 6u);
+  EXPECT_EQ(traffic->calls_without_choice, 1u);
+  EXPECT_EQ(SizesOf(*traffic), (std::vector<uint64_t>{1024, 4 * kMiB}));
+  EXPECT_TRUE(Has(*traffic, Collective::kAllGather, 1024));
+  EXPECT_FALSE(Has(*traffic, Collective::kAllReduce, 1024));
+}
+
+TEST(Traffic, OfCommunicatorsOfAnotherSizeIsNamed) {
+  SectionBuilder builder = Job();
+  builder.Add(CommunicatorRecord(1, {.id = 0xdef, .rank = 0, .n_ranks = 4, .n_nodes = 2}, 0));
+  IssuedCall small;
+  small.call.bytes = 4096;
+  for (uint64_t call = 0; call < 3; ++call) {
+    small.call.call_number = call;
+    builder.Add(CallRecord(1, small));
+  }
+  const Trace trace = TraceOf(std::move(builder));
+  const auto large = TrafficOf(trace, 0);
+  ASSERT_TRUE(large);
+  EXPECT_EQ(large->other_communicators, std::vector<std::string>{"1 of 4 ranks, 3 calls"});
+  const auto other = TrafficOf(trace, 4);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->calls, 3u);
+  EXPECT_EQ(other->nodes, 2);
+  const auto none = TrafficOf(trace, 8);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("no collectives among 8 ranks"), std::string::npos);
+  EXPECT_NE(none.error().message.find("1 of 16 ranks"), std::string::npos) << none.error().message;
+  EXPECT_FALSE(TrafficOf(Trace{}, 0));
+}
+
+TEST(Traffic, OfManySizesKeepsThoseWithMostBytes) {
+  SectionBuilder builder(0, 2);
+  for (uint64_t i = 0; i < 20; ++i) builder.Call(i, Collective::kReduceScatter, uint64_t{1024} << i);
+  const auto traffic = TrafficOf(TraceOf(std::move(builder)), 0);
+  ASSERT_TRUE(traffic);
+  EXPECT_EQ(traffic->classes.size(), kMostClasses);
+  EXPECT_EQ(traffic->classes.front().bytes, uint64_t{1024} << 19);
+  EXPECT_EQ(traffic->calls_left_out, 20 - kMostClasses);
+}
+
+constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 8};
+constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kSimple, 8};
+
+// A release that chooses `config` at both sizes of Job, with its prices of ring and tree at the larger size.
+Cell Chooses(const CollectiveConfig& config, float ring_us, float tree_us) {
+  Cell cell;
+  cell.end = CellEnd::kPassed;
+  for (const auto& [collective, bytes, share] : {std::tuple{Collective::kAllReduce, 4 * kMiB, 1.0F},
+                                                 std::tuple{Collective::kAllGather, uint64_t{1024}, 0.01F},
+                                                 std::tuple{Collective::kBroadcast, 4 * kMiB, 1.0F}}) {
+    CellChoice choice{.collective = collective, .bytes = bytes, .config = config, .costs = {}};
+    choice.costs[{Algorithm::kRing, Protocol::kSimple}] = share * ring_us;
+    choice.costs[{Algorithm::kTree, Protocol::kSimple}] = share * tree_us;
+    cell.choices.push_back(choice);
+  }
+  return cell;
+}
+
+TEST(TrafficEffect, PricesBothChoicesByEachTable) {
+  const auto traffic = TrafficOf(TraceOf(Job()), 0);
+  ASSERT_TRUE(traffic);
+  const TrafficEffect effect = EffectOn(*traffic, Chooses(kRing, 100, 150), Chooses(kTree, 40, 20));
+  EXPECT_NEAR(effect.by_before, 1.5, 1e-6);
+  EXPECT_NEAR(effect.by_after, 0.5, 1e-6);
+  EXPECT_EQ(effect.calls, 6u);
+  EXPECT_EQ(effect.calls_with_other, 6u);
+  const TrafficEffect none = EffectOn(*traffic, Chooses(kRing, 100, 150), Chooses(kRing, 40, 20));
+  EXPECT_EQ(none.by_before, 1);
+  EXPECT_EQ(none.calls_with_other, 0u);
+}
+
+TEST(TrafficEffect, LeavesOutWhatATableDoesNotPrice) {
+  const auto traffic = TrafficOf(TraceOf(Job()), 0);
+  ASSERT_TRUE(traffic);
+  Cell after = Chooses(kTree, 40, 20);
+  after.choices[0].costs.clear();
+  const TrafficEffect effect = EffectOn(*traffic, Chooses(kRing, 100, 150), after);
+  EXPECT_EQ(effect.calls, 1u);
+  EXPECT_EQ(effect.calls_unpriced, 5u);
+  after.choices.clear();
+  EXPECT_EQ(EffectOn(*traffic, Chooses(kRing, 100, 150), after).calls_unpriced, 6u);
+}
+
+TEST(CompareCells, SaysOfChoicesOnlyWhatTheTrafficCalls) {
+  const auto traffic = TrafficOf(TraceOf(Job()), 0);
+  ASSERT_TRUE(traffic);
+  const auto all = CompareCells(Chooses(kRing, 100, 150), Chooses(kTree, 40, 20));
+  const auto called = CompareCells(Chooses(kRing, 100, 150), Chooses(kTree, 40, 20), &*traffic);
+  EXPECT_EQ(all.size(), 2u) << "AllReduce and Broadcast of 4 MiB share a difference";
+  ASSERT_EQ(called.size(), 2u);
+  for (const Difference& one : called) EXPECT_EQ(one.collectives.find("Broadcast"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -3,7 +3,7 @@
 // before it, after it, and once calls have touched its buffers. Memory is PSS: a page that k processes share
 // counts as one k-th in each.
 //
-//   build/bin/init_bench --threads 2,8,64 --processes 2,16
+//   build/release/bin/init_bench --threads 2,8,64 --processes 2,16
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

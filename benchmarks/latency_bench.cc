@@ -3,7 +3,7 @@
 // followed by a stream synchronize, and calls back to back. Inline calls and calls through the stream take
 // turns, each in new processes, because a communicator reads HOSTCCL_INLINE when it is created.
 //
-//   build/bin/latency_bench -n 2 -b 1024,16384 --json
+//   build/release/bin/latency_bench -n 2 -b 1024,16384 --json
 //
 // NCCL_ALGO and NCCL_PROTO choose the config as in any program.
 #include <sys/mman.h>

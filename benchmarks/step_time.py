@@ -7,7 +7,7 @@ after the other, several rounds. A mode's figure of a round is the median of its
 ones; stated are the median over rounds, and the median, least and greatest of its ratio to the run without the
 object in the same round.
 
-    benchmarks/step_time.py --build build --policy demo.dcpolicy --data shakespeare/ --json step_time.json
+    benchmarks/step_time.py --build build/release --policy demo.dcpolicy --data shakespeare/ --json step_time.json
 """
 import argparse
 import statistics

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step times of PyTorch's DDP and FSDP2 over gloo and over the backend dynamiccl, in turn in the same processes.
 
-    PYTHONPATH=build/lib/python python3 benchmarks/torch_step_bench.py --ranks 2 --model 60M --json out.json
+    PYTHONPATH=build/release/lib/python python3 benchmarks/torch_step_bench.py --ranks 2 --model 60M --json out.json
 
 A round times some steps of each; what is compared is the ratio within a round, so that other load falls on both.
 Printed: medians over the rounds, the middle half of the rounds as noise, and the processors' time, which other load

@@ -14,7 +14,7 @@ figure is the median of its steps' times but for the first ones. Stated are, ove
 the mean of the two default runs of its seed with a 95 % interval (bootstrap over seeds), and how far the two defaults
 are apart: what is not beyond that is noise.
 
-    benchmarks/tuned_step.py --build build --policy p.dcpolicy --data shakespeare/ --sweep map.measurements --json t.json
+    benchmarks/tuned_step.py --build build/release --policy p.dcpolicy --data shakespeare/ --sweep map.measurements --json t.json
 """
 import argparse
 import copy

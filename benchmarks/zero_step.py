@@ -8,7 +8,7 @@ computing alone takes on the machine's shared memory). A mode's figure of a roun
 first ones; stated are medians over rounds and, for ratios, median, least and greatest of the rounds' ratios. Memory
 is the largest resident size of rank 0.
 
-    benchmarks/zero_step.py --build build --python .venv/bin/python --data shakespeare/ --json zero_step.json
+    benchmarks/zero_step.py --build build/release --python .venv/bin/python --data shakespeare/ --json zero_step.json
 """
 import argparse
 import json

@@ -15,7 +15,7 @@
 namespace dynamiccl::agents {
 
 // The parameters in LibTorch's layout (gates in the order input, forget, candidate, output), with one bias
-// instead of LibTorch's two. All are fp32.
+// instead of LibTorch's two. All are fp32. The comment of a tensor gives its shape.
 struct FloatStructureNetwork {
   // [kGateRows, kTokenFeatures].
   at::Tensor input_weights;

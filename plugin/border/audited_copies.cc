@@ -55,9 +55,10 @@ static_assert(kMaxNcclCopies == 4, "as many as there are columns, and as plugin/
 }  // namespace
 }  // namespace dynamiccl
 
-// Returns the function that a program gets for `symbol` of a copy, whose own function is at `real`; null:
-// `real` itself. A null symbol means that the copy was unloaded. See audited_door in plugin/audit/audit.c.
-// The dynamic linker holds its lock during this call, so nothing may be allocated or loaded.
+// The program looks up `symbol` in copy number `copy` of NCCL, where it is at `real`. Returns the function
+// that the program gets instead, or null if it gets `real` itself. A null symbol means that the copy was
+// unloaded. See audited_door in plugin/audit/audit.c. The dynamic linker holds its lock during this call, so
+// nothing may be allocated or loaded.
 extern "C" __attribute__((visibility("default"))) void* dynamicclAuditedDoor(int copy, const char* symbol,
                                                                              void* real) {
   using namespace dynamiccl;  // NOLINT(build/namespaces): a C function

@@ -147,7 +147,7 @@ void EnterTable(IssuedGroup& group) {
   }
 }
 
-// Counts the call for the record of which calls a tuner could change.
+// Counts the call in the communicator's ledger, which says how many calls a tuner could change.
 void CountCoverage(Mode mode, const IssuedGroup& group, PendingCall& pending) {
   pending.issued.coverage = CoverageOf(pending, mode, group);
   pending.communicator->issuing.ledger.CountCall(pending.issued.call, pending.issued.coverage);

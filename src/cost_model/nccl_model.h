@@ -27,8 +27,8 @@ struct AlgorithmGraph {
 };
 
 // Everything that the formula reads. A plain value of one communicator; the members that differ between
-// releases and GPU generations default to 2.30 on Hopper. It has 22 members because NCCL's formula has that
-// many inputs, and each caller sets them by name.
+// releases and GPU generations default to those of NCCL 2.30 on Hopper. It has 22 members because NCCL's
+// formula has that many inputs, and each caller sets them by name.
 struct NcclModelInput {
   int n_ranks = 1;
   int n_nodes = 1;

@@ -16,7 +16,7 @@ DYNAMICCL_NCCL_FURTHER_FUNCTIONS(HOSTCCL_STRONG)
 }
 #pragma GCC visibility pop
 
-// Use it once for each function, in the file that defines pncclX.
+// Exports ncclX as a weak alias of pncclX. Use it once for each function, in the file that defines pncclX.
 #define HOSTCCL_WEAK(name) \
   extern "C"               \
       __attribute__((weak, alias("pnccl" #name), visibility("default"))) decltype(nccl##name) nccl##name;

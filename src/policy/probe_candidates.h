@@ -32,8 +32,8 @@ struct NcclsOwn {
 };
 
 // Returns the candidates, best first. `policy` may be null: then only the cost model is used. `best_of_model`
-// is how many of the cost model's own best are added. Jobs pass 0: with three more candidates their guard did
-// not finish its search.
+// is how many of the cost model's own best are added. Only the search of dynamiccl-lab-agents uses this; jobs
+// use UnlikeFirst.
 std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
                                             const ConfigQuestion& question, size_t best_of_model = 0);
 
@@ -63,8 +63,8 @@ struct TriedConfig {
 // also corrects the prediction for similar configurations, most of all for those with the same algorithm and
 // protocol and a similar number of channels. `in_use` is the time of the configuration in use over the time
 // of NCCL's choice. Candidates have a corrected prediction of at most twice that time, because predictions
-// are off by as much. NCCL's choice and what was tried are left out. Only the evaluation's search uses this;
-// jobs stop after the candidates above.
+// are off by as much. NCCL's choice and what was tried are left out. Only the search of dynamiccl-lab-agents
+// uses this.
 std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
                                               const ConfigQuestion& question,
                                               const std::vector<TriedConfig>& tried, double in_use,

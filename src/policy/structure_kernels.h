@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// A block has all four gates of some units: as many rows as eight registers of 32 bytes hold.
+// A block is the rows of all four gates of 16 units. Its 64 sums of 32 bits fill eight registers of 32 bytes.
 inline constexpr int kBlockUnits = 16;
 inline constexpr int kBlockRows = 4 * kBlockUnits;
 inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;

@@ -19,7 +19,8 @@ class ResidualSurface {
   ResidualSurface(const System& system, Collective collective, const CollectiveConfig& config);
 
   bool empty() const { return columns_.empty(); }
-  // Returns the logarithm of the factor. `here` has the formulas' times of the shape that is asked for.
+  // Returns the natural logarithm of (time / formula) for `n_ranks` ranks and `bytes`. `here` holds the
+  // formulas' times for a communicator of that shape.
   double At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const;
 
  private:

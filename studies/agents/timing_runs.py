@@ -7,7 +7,7 @@ on the links are degraded, strangers load them in bursts, one rank is late, a li
 change. Each job becomes a trace (all calls timed on every rank); runs.jsonl says what happened in it
 (docs/formats/timing_runs.md). `dynamiccl-lab-agents timing` trains and judges detectors on such a folder.
 
-    studies/agents/timing_runs.py --build build -o timing-runs
+    studies/agents/timing_runs.py --build build/release -o timing-runs
 """
 import argparse
 import hashlib

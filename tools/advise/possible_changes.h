@@ -24,8 +24,8 @@ struct PossibleChange {
   double memory_bytes;
 };
 
-// Every change of one setting that the framework accepts and that makes a difference. `ranks_per_node` is the
-// group over which hybrid sharding would divide.
+// Returns every change of one setting that the framework accepts and that makes a difference. Hybrid sharding
+// would divide over groups of `ranks_per_node` ranks.
 std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node);
 
 // Bytes of states, two buckets and gathered units on a rank, without activations.

@@ -16,7 +16,7 @@ std::vector<std::string> SplitAt(const std::string& text, char separator) {
   return parts;
 }
 
-// CLI11 shows a list of values as "TEXT:{a,b}" in the type's name.
+// Returns "a" and "b" for the type "TEXT:{a,b}", which is how CLI11 shows a list of allowed values.
 std::vector<std::string> ChoicesOf(const std::string& type) {
   const size_t open = type.find('{');
   const size_t close = type.find('}', open);

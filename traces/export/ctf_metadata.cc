@@ -82,7 +82,7 @@ event {{
 }};
 )";
 
-// The enumerations of the metadata, from the same lists as the code.
+// Kinds() and Collectives() write the enumerations of the metadata. They use the same lists as the C++ enums.
 std::string Kinds() {
   std::string text;
 #define DYNAMICCL_RECORD_KIND(name, number) \

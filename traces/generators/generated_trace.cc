@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank issues the same operations, so each section is written from the same lists. Only communicators
-// differ: a rank's place and the id on each axis.
+// Every rank issues the same operations, so each section is written from the same lists. Sections differ only
+// in which communicator a rank uses on each axis of the world, and in the rank's place in it.
 #include "traces/generators/generated_trace.h"
 
 #include <map>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPT trained by PyTorch's own DDP or FSDP2 on CPU: an ordinary script, which names its backend and nothing else.
 
-    PYTHONPATH=build/lib/python torchrun --nproc-per-node 2 train_gpt.py --parallel fsdp2 --backend dynamiccl
+    PYTHONPATH=build/release/lib/python torchrun --nproc-per-node 2 train_gpt.py --parallel fsdp2 --backend dynamiccl
 """
 import argparse
 import json

@@ -133,6 +133,29 @@ topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }
   [[ "$output" == *"is of NCCL 2.24.3, the first release named is 2.28.9"* ]]
 }
 
+@test "the user's own traffic: its world, its sizes, and what other choices do to its time" {
+  needs 2.24.3 2.28.9
+  "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=4 --data-parallel 16 -o job.ctrace
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --connect first-call --no-remedies
+  echo "$output"
+  [[ "$output" == *"dgx_a100, 2x8"*"traffic: "*" calls of a rank among 16 ranks"* ]]
+  [[ "$output" == *"  traffic  "*" calls"* && "$output" != *"have no price"* && "$output" != *"Broadcast"* ]]
+  "$DYNAMICCL_BIN" canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --connect first-call --no-remedies --json >answer.json || true
+  python3 - <<'END'
+import json
+answer = json.load(open("answer.json"))
+effect = answer["judged"][0]["traffic"]
+assert answer["ranks_of_nodes"] == [8, 8], answer["ranks_of_nodes"]
+assert effect["calls"] == answer["traffic"]["calls"] > 0 and effect["calls_without_price"] == 0, effect
+assert 0.2 < effect["by_table_in_use"] < 5 and 0.2 < effect["by_table_judged"] < 5, effect
+END
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --world 1x8
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no collectives among 8 ranks in the trace: it has 1 of 16 ranks"* ]]
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --sizes 1M
+  [ "$status" -eq 2 ]
+}
+
 @test "wrong input says what to do" {
   needs 2.28.9
   refused() { run canary "$@"; echo "$output"; [ "$status" -eq 2 ]; }

@@ -193,6 +193,27 @@ Status WriteRules(const std::string& path, const CanaryRequest& request, const C
   return {};
 }
 
+// Says on standard error what is run, since a canary may take minutes: on a terminal in one line that is
+// replaced, elsewhere a line a step. A program that reads JSON gets none.
+class Steps {
+ public:
+  explicit Steps(bool json) : terminal_(isatty(STDERR_FILENO) != 0), quiet_(json && !terminal_) {}
+  void Say(const std::string& step) const {
+    if (quiet_) return;
+    if (terminal_)
+      fmt::print(stderr, "\r\033[K{}", step);
+    else
+      fmt::print(stderr, "dynamiccl: {}\n", step);
+  }
+  void End() const {
+    if (terminal_) fmt::print(stderr, "\r\033[K");
+  }
+
+ private:
+  bool terminal_;
+  bool quiet_;
+};
+
 int ExitCodeOf(const CanaryAnswer& answer) {
   const bool grave = std::any_of(answer.judged.begin(), answer.judged.end(), [](const JudgedRelease& one) {
     return !one.problem.empty() || one.verdict >= CanaryVerdict::kWorse;
@@ -246,11 +267,10 @@ Result<int> CanaryCommand(CommandLine& line) {
   DYNAMICCL_TRY(const CanaryRequest request, RequestOf(installation, options));
   const CellRunner runner(installation, !options.fresh);
   if (!options.log.empty()) DYNAMICCL_CHECK_OK(CheckFidelity(options.log, request, runner));
-  const bool shows_steps = isatty(STDERR_FILENO) != 0;
-  DYNAMICCL_TRY(const CanaryAnswer answer, RunCanary(runner, request, known, [&](const std::string& step) {
-                  if (shows_steps) fmt::print(stderr, "\r\033[K{}", step);
-                }));
-  if (shows_steps) fmt::print(stderr, "\r\033[K");
+  const Steps steps(options.json);
+  DYNAMICCL_TRY(const CanaryAnswer answer,
+                RunCanary(runner, request, known, [&](const std::string& step) { steps.Say(step); }));
+  steps.End();
   if (options.json)
     PrintJson(CanaryJson(request, answer));
   else

@@ -55,22 +55,43 @@ std::string FormatDifferences(const JudgedRelease& judged) {
   return text;
 }
 
+// True if the releases reach or use the machine otherwise, which their tables show.
+bool UsesOtherPaths(const JudgedRelease& judged) {
+  return std::ranges::any_of(judged.cells.front().differences, [](const Difference& one) {
+    return one.kind != DifferenceKind::kChoice && one.kind != DifferenceKind::kEnd;
+  });
+}
+
+std::vector<std::string> EffectLines(const CanaryAnswer& answer, const JudgedRelease& judged) {
+  const TrafficEffect& effect = *judged.effect;
+  const std::string old = answer.in_use.text(), now = judged.library.text();
+  std::vector<std::string> lines;
+  if (effect.calls_with_other_pair > 0)
+    lines.push_back(
+        fmt::format("another algorithm or protocol for {} of {} calls; all of them take {:.2f} of the time "
+                    "by the table of "
+                    "{}, {:.2f} by {}'s",
+                    effect.calls_with_other_pair, effect.calls, effect.by_before, old, effect.by_after, now));
+  if (effect.calls_with_other_channels > 0)
+    lines.push_back(fmt::format("other channel counts alone for {} of {} calls, which no table prices",
+                                effect.calls_with_other_channels, effect.calls));
+  if (lines.empty() && effect.calls > 0)
+    lines.push_back(fmt::format("the same choices for all {} calls", effect.calls));
+  if (effect.calls > 0 && UsesOtherPaths(judged))
+    lines.push_back(
+        fmt::format("{:.3g} ms by {}'s own table, {:.3g} ms by {}'s; the tables may be calibrated apart",
+                    effect.own_us_before / 1000, old, effect.own_us_after / 1000, now));
+  if (effect.calls_unpriced > 0)
+    lines.push_back(fmt::format("{} calls without a price in both tables", effect.calls_unpriced));
+  return lines;
+}
+
 std::string FormatEffect(const CanaryAnswer& answer, const JudgedRelease& judged) {
   if (!judged.effect) return "";
-  const TrafficEffect& effect = *judged.effect;
   std::string text;
-  if (effect.calls > 0 && effect.calls_with_other == 0) {
-    text = fmt::format("the same choices for all {} calls", effect.calls);
-  } else if (effect.calls > 0) {
-    text = fmt::format(
-        "other choices for {} of {} calls: {:.2f} of their expected time by the table of {}, {:.2f} by {}'s",
-        effect.calls_with_other, effect.calls, effect.by_before, answer.in_use.text(), effect.by_after,
-        judged.library.text());
-  }
-  if (effect.calls_unpriced > 0)
-    text += fmt::format("{}{} calls have no price in both tables", text.empty() ? "" : "; ",
-                        effect.calls_unpriced);
-  return Line("traffic", "", text);
+  for (const std::string& line : EffectLines(answer, judged))
+    text += Line(text.empty() ? "traffic" : "", "", line);
+  return text;
 }
 
 // What of the user's job is judged, and what is not.
@@ -201,7 +222,10 @@ Json EffectJson(const std::optional<TrafficEffect>& effect) {
   return {{"by_table_in_use", effect->by_before},
           {"by_table_judged", effect->by_after},
           {"calls", effect->calls},
-          {"calls_with_other_choice", effect->calls_with_other},
+          {"us_by_own_table_in_use", effect->own_us_before},
+          {"us_by_own_table_judged", effect->own_us_after},
+          {"calls_with_other_pair", effect->calls_with_other_pair},
+          {"calls_with_other_channels", effect->calls_with_other_channels},
           {"calls_without_price", effect->calls_unpriced}};
 }
 

@@ -159,12 +159,17 @@ TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& a
       continue;
     }
     effect.calls += one.calls;
-    effect.calls_with_other += old->config == now->config ? 0 : one.calls;
+    const bool same_pair =
+        old->config.algorithm == now->config.algorithm && old->config.protocol == now->config.protocol;
+    effect.calls_with_other_pair += same_pair ? 0 : one.calls;
+    effect.calls_with_other_channels += same_pair && old->config != now->config ? one.calls : 0;
     Add(*old, *old, *now, one.calls, by_before);
     Add(*now, *old, *now, one.calls, by_after);
   }
   effect.by_before = by_before.ratio();
   effect.by_after = by_after.ratio();
+  effect.own_us_before = by_before.with_before;
+  effect.own_us_after = by_after.with_after;
   return effect;
 }
 

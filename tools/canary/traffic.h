@@ -42,14 +42,20 @@ Result<Traffic> TrafficOf(const Trace& trace, int ranks);
 // Returns the sizes of the classes, each once, ascending.
 std::vector<uint64_t> SizesOf(const Traffic& traffic);
 
-// What the later release's choices do to the job's expected time. Each release's own cost table prices the
-// choices of both, because tables of two releases must not be compared with each other.
+// What the later release does to the job's expected time. Each release's own cost table prices the choices of
+// both, because tables of two releases may be calibrated apart. Tables do not price channel counts.
 struct TrafficEffect {
-  // Time with the later release's choices over time with the earlier's; 1: no change.
+  // Time of all priced calls with the later release's algorithms and protocols over the time with the
+  // earlier's, by each table; 1: no change.
   double by_before = 1;
   double by_after = 1;
-  uint64_t calls = 0;             // that both tables price
-  uint64_t calls_with_other = 0;  // of them, those for which the later release chooses otherwise
+  // Microseconds of all priced calls by each release's own table and choices. They show what fewer adapters
+  // or channels do, but also how differently the tables are calibrated.
+  double own_us_before = 0;
+  double own_us_after = 0;
+  uint64_t calls = 0;                      // that both tables price
+  uint64_t calls_with_other_pair = 0;      // of them, those with another algorithm or protocol
+  uint64_t calls_with_other_channels = 0;  // of them, those with another number of channels and nothing else
   uint64_t calls_unpriced = 0;
 };
 TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& after);

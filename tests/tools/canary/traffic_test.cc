@@ -103,10 +103,19 @@ TEST(TrafficEffect, PricesBothChoicesByEachTable) {
   EXPECT_NEAR(effect.by_before, 1.5, 1e-6);
   EXPECT_NEAR(effect.by_after, 0.5, 1e-6);
   EXPECT_EQ(effect.calls, 6u);
-  EXPECT_EQ(effect.calls_with_other, 6u);
+  EXPECT_EQ(effect.calls_with_other_pair, 6u);
+  EXPECT_NEAR(effect.own_us_before, 501, 1e-3) << "five of 100 us and one of 1 us";
+  EXPECT_NEAR(effect.own_us_after, 100.2, 1e-3);
   const TrafficEffect none = EffectOn(*traffic, Chooses(kRing, 100, 150), Chooses(kRing, 40, 20));
   EXPECT_EQ(none.by_before, 1);
-  EXPECT_EQ(none.calls_with_other, 0u);
+  EXPECT_EQ(none.calls_with_other_pair + none.calls_with_other_channels, 0u);
+  CollectiveConfig narrow = kRing;
+  narrow.channels = 2;
+  const TrafficEffect channels = EffectOn(*traffic, Chooses(kRing, 100, 150), Chooses(narrow, 700, 900));
+  EXPECT_EQ(channels.calls_with_other_pair, 0u);
+  EXPECT_EQ(channels.calls_with_other_channels, 6u);
+  EXPECT_EQ(channels.by_after, 1);
+  EXPECT_NEAR(channels.own_us_after / channels.own_us_before, 7, 1e-6);
 }
 
 TEST(TrafficEffect, LeavesOutWhatATableDoesNotPrice) {

@@ -55,8 +55,8 @@ for check in "${checks[@]}"; do
   printf '==> %s\n' "$check"
   began=$SECONDS
   run_check "$check" 2>&1 | tee "$logs/$check"
-  outcome=passed
-  [[ ${PIPESTATUS[0]} -eq 0 ]] || { outcome=FAILED verdict=1; }
+  code=${PIPESTATUS[0]} outcome=passed  # any command, an assignment too, sets PIPESTATUS
+  [[ $code -eq 0 ]] || { outcome=FAILED verdict=1; }
   summary="$(grep -E 'tests passed|tests failed|executions' "$logs/$check" | tail -n 1 | sed 's/|/ /g')"
   skipped="$(grep -cE '\*\*\*Skipped' "$logs/$check")"
   rows+=("| $check | $outcome | $(date -u +%F) | $(git rev-parse --short HEAD) | $(((SECONDS - began + 59) / 60)) | ${summary:-no summary}; $skipped skipped |")

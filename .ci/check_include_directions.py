@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     **TRAINER_ROWS,
     "tools": SRC + ["traces", "zero_workloads/estimate"],
     # Runs releases of NCCL with what tests/real_nccl runs them with.
-    "tools/canary": SRC + ["tools", "tests/real_nccl"],
+    "tools/canary": SRC + ["tools", "traces", "tests/real_nccl"],
     # Not the product, which may include neither.
     "studies": SRC + ["traces", "tools", "zero_workloads/estimate"],
     "studies/agents": SRC + ["traces", "agents", "tools"],

@@ -141,15 +141,20 @@ std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& s
                      all.empty() ? &judged.evidence.release()->line : &all.front()->line);
 }
 
-// Calls of a symmetric kernel or of the copy engine ran no algorithm of the table.
-std::optional<Receipt> JudgeUntuned(const Judged& judged) {
-  if (judged.log().untuned.empty()) return std::nullopt;
-  const UntunedCalls& calls = judged.log().untuned.front();
-  const std::string by = calls.kernel.empty() ? "the copy engine" : "symmetric kernel " + calls.kernel;
-  return NotInEffect(
-      judged,
-      fmt::format("{} of {} call{} by {}", calls.function, calls.calls, calls.calls == 1 ? "" : "s", by),
-      "such calls run no algorithm of NCCL's table; NCCL_WIN_ENABLE=0 ends that", &calls.line);
+// Calls of a symmetric kernel or of the copy engine that the value is about: they ran no algorithm of the
+// table.
+std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selection) {
+  for (const UntunedCalls& calls : judged.log().untuned) {
+    const auto collective = ParseCollective(calls.function);
+    if (!collective || static_cast<int>(*collective) >= kTunableCollectives || !selection.Of(collective))
+      continue;
+    const std::string by = calls.kernel.empty() ? "the copy engine" : "symmetric kernel " + calls.kernel;
+    return NotInEffect(
+        judged,
+        fmt::format("{}: {} call{} by {}", calls.function, calls.calls, calls.calls == 1 ? "" : "s", by),
+        "such calls run no algorithm of NCCL's table; NCCL_WIN_ENABLE=0 ends that", &calls.line);
+  }
+  return std::nullopt;
 }
 
 // Kernels of a profiler trace. Their names tell Tree from all else, and nothing more.
@@ -188,7 +193,7 @@ Receipt JudgeChoices(const Judged& judged, const Selection& selection, const Cho
                           variable.what),
         &others.front()->line);
   }
-  if (auto receipt = JudgeUntuned(judged)) return *receipt;
+  if (auto receipt = JudgeUntuned(judged, selection)) return *receipt;
   if (as_asked.empty()) return NotProvable(judged, "the log shows no call that the value is about");
   if (!judged.was_read()) {
     Receipt receipt =

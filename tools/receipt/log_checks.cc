@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tools/receipt/nccl_variables.h"
 #include "tools/receipt/setting_check.h"
 #include "traces/import/text_fields.h"
 
@@ -39,6 +40,7 @@ std::optional<Receipt> CheckDebug(const Judged& judged) {
 
 // NCCL ignores words that are no subsystem.
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged) {
+  if (judged.release() != nullptr && !TableReaches(*judged.release())) return std::nullopt;
   std::string_view value = judged.asked.value;
   if (value.starts_with('^')) value.remove_prefix(1);
   for (const std::string_view word : CommaFields(value)) {

@@ -71,10 +71,13 @@ bool IsBulk(std::string_view text) {
                      [&](std::string_view start) { return Trimmed(text).starts_with(start); });
 }
 
-// What stands behind "NCCL WARN " or behind PyTorch's and DynamICCL's own marks; empty for other lines.
+// What stands behind a level above INFO or behind PyTorch's and DynamICCL's own marks; empty for other lines.
 std::string_view OtherNote(std::string_view line) {
-  constexpr std::string_view kWarn = "NCCL WARN ";
-  if (const size_t at = line.find(kWarn); at != std::string_view::npos) return line.substr(at + kWarn.size());
+  // ATTN from NCCL 2.32 on.
+  for (const std::string_view level : {"NCCL WARN ", "NCCL ATTN "}) {
+    if (const size_t at = line.find(level); at != std::string_view::npos)
+      return line.substr(at + level.size());
+  }
   for (const std::string_view mark : {"dynamiccl: ", "TORCH_NCCL_", "DynamICCL: "}) {
     if (line.find(mark) != std::string_view::npos) return line;
   }

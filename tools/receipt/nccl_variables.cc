@@ -34,8 +34,13 @@ constexpr std::array<const char*, 2> kReach[] = {
 #undef DYNAMICCL_NCCL_VARIABLE
 #undef DYNAMICCL_NCCL_TABLE_REACHES
 
+// A name with fewer letters of its own is near another at one letter, others at two. More would take names of
+// plugins, such as NCCL_SHARP_DISABLE, for NCCL's.
+constexpr size_t kShortName = 6;
+
 // Variables that each release from `since` on reads whenever it makes a communicator of several ranks.
-// Communicators of one rank and machines with one GPU leave others out, so the list is short.
+// Seen in each process of worlds of 1 x 2, 2 x 1 and 2 x 2 ranks. Communicators of one rank and machines with
+// one GPU leave others out, so the list is short.
 struct ReadAtInit {
   std::string_view name;
   NcclRelease since;
@@ -45,7 +50,7 @@ constexpr ReadAtInit kReadAtInit[] = {
     {"NCCL_MIN_CTAS", {2, 21, 5}},       {"NCCL_MAX_CTAS", {2, 21, 5}},
     {"NCCL_MIN_NCHANNELS", {2, 21, 5}},  {"NCCL_MAX_NCHANNELS", {2, 21, 5}},
     {"NCCL_BUFFSIZE", {2, 21, 5}},       {"NCCL_LL_BUFFSIZE", {2, 21, 5}},
-    {"NCCL_LL128_BUFFSIZE", {2, 21, 5}}, {"NCCL_CROSS_NIC", {2, 21, 5}},
+    {"NCCL_LL128_BUFFSIZE", {2, 21, 5}}, {"NCCL_CROSS_NIC", {2, 28, 9}},
     {"NCCL_NVLS_ENABLE", {2, 21, 5}},    {"NCCL_CUMEM_ENABLE", {2, 21, 5}},
     {"NCCL_TOPO_FILE", {2, 21, 5}},      {"NCCL_CGA_CLUSTER_SIZE", {2, 21, 5}},
     {"NCCL_COMM_BLOCKING", {2, 21, 5}},  {"NCCL_RUNTIME_CONNECT", {2, 22, 3}}};
@@ -72,9 +77,8 @@ std::string NearestNcclVariable(std::string_view name) {
   std::vector<std::string_view> known;
   for (const VariableRow& row : kRows) known.emplace_back(row.name);
   std::string nearest = NearestName(name, known);
-  constexpr std::string_view kPrefix = "NCCL_";
-  const size_t own = name.size() - std::min(name.size(), kPrefix.size());
-  const size_t near = std::max<size_t>(2, own > 8 ? own / 4 : 0);
+  constexpr size_t kPrefix = 5;  // "NCCL_"
+  const size_t near = name.size() < kPrefix + kShortName ? 1 : 2;
   return EditDistance(name, nearest) <= near ? nearest : "";
 }
 

@@ -31,8 +31,7 @@ bool TableReaches(const real_nccl::NcclRelease& release);
 std::string ReachOfTable();
 
 // The known variable that a mistyped name most likely means; empty where none is near: a plugin's or a
-// program's own variable may have any name. Near is a distance of at most 2 letters, or of a fourth of a name
-// that is longer than 8.
+// program's own variable may have any name. Near is a distance of one or two letters.
 std::string NearestNcclVariable(std::string_view name);
 
 // Whether every process that makes a communicator of several ranks reads the variable and logs its value, so

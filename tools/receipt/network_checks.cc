@@ -12,6 +12,12 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kUsing = "Using network ";
+constexpr std::string_view kLoadedPlugin = "NET/Plugin: Loaded net plugin ";
+
+// "Instant (v8)" without the version.
+std::string NameBefore(const std::string& text) {
+  return text.substr(0, text.find(" (v"));
+}
 
 // The networks that communicators use: "Using network IB". The first line of each.
 std::vector<const LogLine*> Networks(const NcclLog& log) {
@@ -128,11 +134,10 @@ std::optional<Receipt> CheckNet(const Judged& judged) {
       return NotInEffect(judged, "network " + network, "the communicator uses another network", line);
     return InEffect(judged, "network " + network, *line);
   }
-  for (const std::string_view words : {"Failed to initialize any NET plugin", "network "}) {
-    const LogLine* const line = judged.log().Find(words, words == "network " ? "not found" : "");
-    if (line != nullptr)
-      return NotInEffect(judged, "the communicator was not made", "the network is not to be had", line);
-  }
+  const LogLine* line = judged.log().Find("Failed to initialize any NET plugin");
+  if (line == nullptr) line = judged.log().Find(fmt::format("network {} not found", judged.asked.value));
+  if (line != nullptr)
+    return NotInEffect(judged, "the communicator was not made", "the network is not to be had", line);
   return std::nullopt;
 }
 
@@ -142,7 +147,7 @@ std::optional<Receipt> CheckNetPlugin(const Judged& judged) {
   const std::string network = networks.empty() ? "" : "network " + NetworkOf(*networks.front());
   if (const LogLine* const line = log.Find("NET/Plugin: Could not find", judged.asked.value))
     return NotInEffect(judged, network, "the plugin was not found in the library path", line);
-  const LogLine* const loaded = log.Find("NET/Plugin: Loaded net plugin ");
+  const LogLine* const loaded = log.Find(kLoadedPlugin);
   if (networks.empty()) return std::nullopt;
   const bool own = NetworkOf(*networks.front()) == "Socket" || NetworkOf(*networks.front()) == "IB";
   if (judged.asked.value == "none") {
@@ -151,7 +156,7 @@ std::optional<Receipt> CheckNetPlugin(const Judged& judged) {
                              : std::optional(NotInEffect(judged, network, "a plugin was loaded", loaded));
   }
   if (loaded == nullptr || !judged.was_read()) return std::nullopt;
-  const std::string name = loaded->text.substr(29, loaded->text.find(" (v") - 29);
+  const std::string name = NameBefore(loaded->text.substr(kLoadedPlugin.size()));
   if (NetworkOf(*networks.front()) == name) return InEffect(judged, network, *loaded);
   if (own)
     return NotInEffect(judged, network,

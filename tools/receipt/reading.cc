@@ -35,14 +35,43 @@ bool Mentions(std::string_view text, std::string_view name) {
   return end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '_');
 }
 
-const LogLine* ComplaintAbout(const NcclLog& log, std::string_view name) {
+// Complaints that do not name the variable: by the name of the member of ncclConfig_t that it sets, or by
+// other words.
+struct UnnamedComplaint {
+  std::string_view variable;
+  std::string_view member;
+  std::string_view words;
+};
+constexpr UnnamedComplaint kUnnamedComplaints[] = {{"NCCL_MIN_CTAS", "minCTAs", ""},
+                                                   {"NCCL_MAX_CTAS", "maxCTAs", ""},
+                                                   {"NCCL_NVLS_NCHANNELS", "nvlsCTAs", ""},
+                                                   {"NCCL_COLLNET_ENABLE", "collnetEnable", ""},
+                                                   {"NCCL_CTA_POLICY", "CTAPolicy", "Unknown CTA policy"},
+                                                   {"NCCL_SHM_LOCALITY", "", "Ignoring SHM locality"}};
+
+// "CTAPolicy 7 is not a valid value", "Env var for nvlsCTAs=128 is ignored". Null without such a line.
+const LogLine* UnnamedComplaintAbout(const NcclLog& log, const AskedSetting& asked) {
+  for (const UnnamedComplaint& one : kUnnamedComplaints) {
+    if (one.variable != asked.name) continue;
+    const LogLine* line = one.words.empty() ? nullptr : log.Find(one.words);
+    if (line == nullptr && !one.member.empty())
+      line = log.Find(fmt::format("{} {} is not a valid value", one.member, asked.value));
+    if (line == nullptr && !one.member.empty())
+      line = log.Find(fmt::format("Env var for {}={} is ignored", one.member, asked.value));
+    return line;
+  }
+  return nullptr;
+}
+
+const LogLine* ComplaintAbout(const NcclLog& log, const AskedSetting& asked) {
+  const std::string& name = asked.name;
   for (const LogLine& line : log.notes) {
     if (!Mentions(line.text, name)) continue;
     for (const std::string_view words : kComplaints) {
       if (line.text.find(words) != std::string::npos) return &line;
     }
   }
-  return nullptr;
+  return UnnamedComplaintAbout(log, asked);
 }
 
 bool IsSameValue(const std::string& asked, const std::string& read) {
@@ -93,7 +122,7 @@ std::optional<Receipt> JudgeDisagreement(const Judged& judged, const ReadVariabl
 std::optional<Receipt> JudgeRefusal(const Judged& judged, bool read_as_asked) {
   if (auto receipt = JudgeName(judged)) return receipt;
   const std::string& asked = judged.asked.value;
-  if (const LogLine* const complaint = ComplaintAbout(judged.log(), judged.asked.name))
+  if (const LogLine* const complaint = ComplaintAbout(judged.log(), judged.asked))
     return NotInEffect(judged, "", "NCCL refuses or limits the value", complaint);
   if (!read_as_asked) return std::nullopt;
   const auto is_other = [&](const ReadVariable* read) { return !IsSameValue(asked, read->value); };

@@ -29,9 +29,9 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_MAX_NRINGS", CheckMostChannels},
                                 {"NCCL_NVLS_NCHANNELS", CheckNvlsChannels},
                                 {"NCCL_P2P_DISABLE", CheckP2pDisable, false},
-                                {"NCCL_P2P_LEVEL", CheckP2pLevel, false},
+                                {"NCCL_P2P_LEVEL", CheckP2pLevel},
                                 {"NCCL_SHM_DISABLE", CheckShmDisable},
-                                {"NCCL_NET_GDR_LEVEL", CheckGdrLevel, false},
+                                {"NCCL_NET_GDR_LEVEL", CheckGdrLevel},
                                 {"NCCL_CUMEM_ENABLE", CheckCumem},
                                 {"NCCL_NET", CheckNet},
                                 {"NCCL_NET_PLUGIN", CheckNetPlugin},
@@ -49,9 +49,11 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_DEBUG_SUBSYS", CheckDebugSubsystems}};
 
 SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
+  // NCCL logs levels by name, whatever they were set by.
+  read_as_asked = !name.ends_with("_LEVEL") && name != "NCCL_NETDEVS_POLICY";
   for (const CheckRow& row : kChecks) {
     if (row.name != name) continue;
-    read_as_asked = row.read_as_asked;
+    read_as_asked = read_as_asked && row.read_as_asked;
     return row.check;
   }
   return name.starts_with("NCCL_IB_") ? CheckOtherIb : nullptr;

@@ -15,7 +15,7 @@ namespace dynamiccl {
 // What to bring when a log says too little.
 inline constexpr const char* kBringLog =
     "the log of every rank of a short run with NCCL_DEBUG=INFO "
-    "NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING,NET,P2P";
+    "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,GRAPH,TUNING,NET,P2P";
 
 // One asked setting and the evidence. Lives while its receipt is written.
 struct Judged {

@@ -62,10 +62,7 @@ std::optional<Receipt> CheckNvls(const Judged& judged) {
   if (asked != 1)
     return InEffect(judged, "no NVLS: NCCL decides, and found no use for it", channels.front().line);
   const LogLine* const why = judged.log().Find("NVLS multicast support is not available");
-  return NotInEffect(judged, "no NVLS channels",
-                     why == nullptr
-                         ? "NCCL found no NVLS graph: it needs NVSwitch of the third generation or later"
-                         : "the GPUs have no NVLS",
+  return NotInEffect(judged, "no NVLS channels", why == nullptr ? "NCCL made none" : "the GPUs have no NVLS",
                      why == nullptr ? &channels.front().line : why);
 }
 

@@ -36,8 +36,8 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
     TakeRelease(path, section.library, evidence);
     if ((section.flags & kTraceImported) != 0) continue;
     const LogLine line{path, 0,
-                       fmt::format("{} calls and decisions of process {}, written by {}",
-                                   section.records.size(), section.process_id, section.writer)};
+                       fmt::format("{} records of process {}, written by {}", section.records.size(),
+                                   section.process_id, section.writer)};
     if (!evidence.trace) evidence.trace = line;
     const SectionCalls calls = CallsOf(section);
     for (const TraceCall& call : calls.calls) {

@@ -144,25 +144,24 @@ std::optional<Receipt> CheckNet(const Judged& judged) {
 std::optional<Receipt> CheckNetPlugin(const Judged& judged) {
   const NcclLog& log = judged.log();
   const auto networks = Networks(log);
-  const std::string network = networks.empty() ? "" : "network " + NetworkOf(*networks.front());
-  if (const LogLine* const line = log.Find("NET/Plugin: Could not find", judged.asked.value))
-    return NotInEffect(judged, network, "the plugin was not found in the library path", line);
+  const std::string network = networks.empty() ? "" : NetworkOf(*networks.front());
+  const std::string effect = networks.empty() ? "" : "network " + network;
+  const bool own = network == "Socket" || network == "IB";
   const LogLine* const loaded = log.Find(kLoadedPlugin);
-  if (networks.empty()) return std::nullopt;
-  const bool own = NetworkOf(*networks.front()) == "Socket" || NetworkOf(*networks.front()) == "IB";
   if (judged.asked.value == "none") {
-    if (own) return InEffect(judged, network, *networks.front());
-    return loaded == nullptr ? std::nullopt
-                             : std::optional(NotInEffect(judged, network, "a plugin was loaded", loaded));
+    if (own) return InEffect(judged, effect, *networks.front());
+    if (loaded == nullptr) return std::nullopt;
+    return NotInEffect(judged, effect, "a plugin was loaded", loaded);
   }
-  if (loaded == nullptr || !judged.was_read()) return std::nullopt;
+  if (const LogLine* const line = log.Find("NET/Plugin: Could not find", judged.asked.value))
+    return NotInEffect(judged, effect, "the plugin was not found in the library path", line);
+  if (networks.empty() || loaded == nullptr || !judged.was_read()) return std::nullopt;
   const std::string name = NameBefore(loaded->text.substr(kLoadedPlugin.size()));
-  if (NetworkOf(*networks.front()) == name) return InEffect(judged, network, *loaded);
-  if (own)
-    return NotInEffect(judged, network,
-                       fmt::format("the plugin was loaded as {}, but another network is used", name),
-                       networks.front());
-  return std::nullopt;
+  if (network == name) return InEffect(judged, effect, *loaded);
+  if (!own) return std::nullopt;
+  return NotInEffect(judged, effect,
+                     fmt::format("the plugin was loaded as {}, but another network is used", name),
+                     networks.front());
 }
 
 std::optional<Receipt> CheckIbDisable(const Judged& judged) {

@@ -27,7 +27,8 @@ std::string SettingText(const Receipt& receipt) {
 
 std::string ReceiptText(const Receipt& receipt) {
   std::string text = fmt::format("{}  {}\n", Mark(receipt.standing), SettingText(receipt));
-  if (!receipt.effect.empty()) text += fmt::format("     {}\n", receipt.effect);
+  const bool repeats = receipt.proof && receipt.proof->text == receipt.effect;
+  if (!receipt.effect.empty() && !repeats) text += fmt::format("     {}\n", receipt.effect);
   if (!receipt.reason.empty()) text += fmt::format("     {}\n", receipt.reason);
   if (receipt.proof) {
     const std::string& proof = receipt.proof->text;

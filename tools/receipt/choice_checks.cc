@@ -114,23 +114,31 @@ std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVari
 }
 
 // A value that fails: NCCL refuses it, or a collective has nothing left to choose from.
-std::optional<Receipt> JudgeFailure(const Judged& judged) {
+std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selection) {
   const NcclLog& log = judged.log();
   if (const LogLine* const line =
           log.Find("Unrecognized element token", fmt::format("\"{}\"", judged.asked.value)))
     return NotInEffect(judged, "the communicator was not made", "NCCL does not know a word of the value",
                        line);
-  if (const LogLine* const line =
-          log.Find("no algorithm/protocol available", judged.asked.name + " was set to"))
-    return NotInEffect(judged, "a collective failed", "the value leaves it nothing to choose from", line);
+  for (const LogLine& line : log.notes) {
+    // "Error : no algorithm/protocol available", "No algorithm/protocol nor symKernelId available".
+    if (line.text.find("o algorithm/protocol") == std::string::npos) continue;
+    // From 2.24 on the line names the variables that are to blame.
+    const bool blamed = line.text.find(judged.asked.name + " was set to") != std::string::npos;
+    const bool names_none = line.text.find(" was set to") == std::string::npos;
+    if (blamed || (names_none && selection.all == 0u))
+      return NotInEffect(judged, "a collective failed", "the value leaves it nothing to choose from", &line);
+  }
   return std::nullopt;
 }
 
-// NCCL before 2.24 ignores words that it does not know; a value without any other is as good as none.
+// NCCL 2.24 refuses words that it does not know. Before, some releases ignore a value without a known word,
+// which the calls that ran all the same show.
 std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& selection,
                                         const ChoiceVariable& variable) {
   const auto* const release = judged.release();
-  if (release == nullptr || *release >= kNamesCollectives || selection.unknown.empty() || selection.all != 0u)
+  if (release == nullptr || *release >= kNamesCollectives || selection.unknown.empty() ||
+      selection.all != 0u || judged.log().choices.empty())
     return std::nullopt;
   std::vector<const ChosenCalls*> all;
   for (const ChosenCalls& calls : judged.log().choices) all.push_back(&calls);
@@ -138,7 +146,7 @@ std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& s
   return NotInEffect(judged, Summary(all, variable),
                      fmt::format("NCCL {} ignores '{}', which is no {}{}", release->text(), selection.unknown,
                                  variable.what, names ? "; collectives can be named from 2.24 on" : ""),
-                     all.empty() ? &judged.evidence.release()->line : &all.front()->line);
+                     &all.front()->line);
 }
 
 // Calls of a symmetric kernel or of the copy engine that the value is about: they ran no algorithm of the
@@ -205,10 +213,10 @@ Receipt JudgeChoices(const Judged& judged, const Selection& selection, const Cho
 }
 
 std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& variable) {
-  if (auto receipt = JudgeFailure(judged)) return receipt;
   const auto* const release = judged.release();
   const Selection selection =
       ParseSelection(judged.asked.value, variable, release == nullptr || *release >= kNamesCollectives);
+  if (auto receipt = JudgeFailure(judged, selection)) return receipt;
   if (auto receipt = JudgeIgnoredWord(judged, selection, variable)) return receipt;
   if (&variable == &kAlgorithm) {
     if (auto receipt = JudgeKernels(judged, selection)) return receipt;
@@ -217,7 +225,7 @@ std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& v
   if (judged.log().choices.empty() && judged.log().untuned.empty()) {
     if (!judged.was_read()) return std::nullopt;
     Receipt receipt =
-        NotProvable(judged, "NCCL read it, but the log does not show what it chose: TUNING is missing");
+        NotProvable(judged, "NCCL read it, but the log shows no choice, which lines of TUNING would");
     receipt.proof = judged.reads.front()->line;
     return receipt;
   }

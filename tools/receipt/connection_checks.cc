@@ -58,11 +58,11 @@ std::optional<Receipt> JudgeLevelName(const Judged& judged) {
 }
 
 // A way to connect that was turned off: none may be there.
-std::optional<Receipt> JudgeTurnedOff(const Judged& judged, std::string_view kind) {
+std::optional<Receipt> JudgeTurnedOff(const Judged& judged, std::string_view kind, bool read) {
   if (const Connections* const found = Find(judged.log(), kind))
     return NotInEffect(judged, Summary(judged.log()),
                        fmt::format("{} is used", kind.substr(0, kind.size() - 1)), &found->line);
-  if (!judged.was_read() || judged.log().connections.empty()) return std::nullopt;
+  if (!read || judged.log().connections.empty()) return std::nullopt;
   return InEffect(judged, Summary(judged.log()), judged.log().connections.front().line);
 }
 
@@ -75,24 +75,40 @@ std::optional<Receipt> JudgeSwitchWord(const Judged& judged, std::string_view ki
                      fmt::format("NCCL reads '{}' as 0: only 1 means yes", judged.asked.value), &found->line);
 }
 
+// The line in which NCCL reads NCCL_P2P_DISABLE=1, which releases before 2.24 log as level LOC; null without
+// one.
+const LogLine* ReadAsDisabled(const Judged& judged) {
+  for (const ReadVariable* read : judged.log().ReadsOf("NCCL_P2P_DISABLE")) {
+    if (read->value == "1") return &read->line;
+  }
+  const auto& asked = judged.evidence.asked;
+  const bool wanted = std::any_of(asked.begin(), asked.end(), [](const AskedSetting& one) {
+    return one.name == "NCCL_P2P_DISABLE" && one.value == "1";
+  });
+  for (const ReadVariable* read : judged.log().ReadsOf("NCCL_P2P_LEVEL")) {
+    if (wanted && read->value == "LOC") return &read->line;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<Receipt> CheckP2pDisable(const Judged& judged) {
   if (auto receipt = JudgeSwitchWord(judged, "P2P/")) return receipt;
-  if (NumberAsNcclReads(judged.asked.value) == 1) return JudgeTurnedOff(judged, "P2P/");
+  if (NumberAsNcclReads(judged.asked.value) == 1)
+    return JudgeTurnedOff(judged, "P2P/", ReadAsDisabled(judged) != nullptr);
   const Connections* const found = Find(judged.log(), "P2P/");
   if (found == nullptr || judged.asked.value != "0") return std::nullopt;
   return InEffect(judged, Summary(judged.log()), found->line);
 }
 
 std::optional<Receipt> CheckP2pLevel(const Judged& judged) {
-  const auto disabled = judged.log().ReadsOf("NCCL_P2P_DISABLE");
-  const auto off =
-      std::find_if(disabled.begin(), disabled.end(), [](const auto* read) { return read->value == "1"; });
-  if (off != disabled.end())
-    return NotInEffect(judged, "no peer-to-peer", "NCCL_P2P_DISABLE=1 comes first", &(*off)->line);
+  if (const LogLine* const off = ReadAsDisabled(judged)) {
+    if (judged.asked.value != "LOC")
+      return NotInEffect(judged, "no peer-to-peer", "NCCL_P2P_DISABLE=1 comes first", off);
+  }
   if (auto receipt = JudgeLevelName(judged)) return receipt;
-  if (LevelOf(judged.asked.value) == "LOC") return JudgeTurnedOff(judged, "P2P/");
+  if (LevelOf(judged.asked.value) == "LOC") return JudgeTurnedOff(judged, "P2P/", judged.was_read());
   if (!judged.was_read()) return std::nullopt;
   Receipt receipt =
       NotProvable(judged, "NCCL read it; which pairs of GPUs the level admits depends on the machine",
@@ -103,7 +119,7 @@ std::optional<Receipt> CheckP2pLevel(const Judged& judged) {
 }
 
 std::optional<Receipt> CheckShmDisable(const Judged& judged) {
-  if (NumberAsNcclReads(judged.asked.value) == 1) return JudgeTurnedOff(judged, "SHM/");
+  if (NumberAsNcclReads(judged.asked.value) == 1) return JudgeTurnedOff(judged, "SHM/", judged.was_read());
   if (auto receipt = JudgeSwitchWord(judged, "SHM/")) return receipt;
   const Connections* const found = Find(judged.log(), "SHM/");
   if (found == nullptr || judged.asked.value != "0") return std::nullopt;

@@ -155,6 +155,28 @@ TEST_F(Receipts, CommunicatorsOfUnlikeChannelsAreNotTakenTogether) {
   EXPECT_EQ(receipt.effect, "2 to 8 channels");
 }
 
+TEST_F(Receipts, AProgramsConfigLosesToTheEnvironment) {
+  const std::string channels =
+      "8 coll channels, 8 collnet channels, 0 nvls channels, 8 p2p channels, 2 p2p channels per peer";
+  const auto of = [&](const std::string& lines) { return Of({Write("nccl.log", Process(lines))}).front(); };
+  const Receipt lost = of("Comm config Max CTAs set to 4\nComm config maxCTAs reset to NCCL_MAX_CTAS=8");
+  EXPECT_EQ(lost.asked.name, "ncclConfig_t.maxCTAs");
+  EXPECT_EQ(lost.standing, Standing::kNotInEffect);
+  EXPECT_EQ(lost.effect, "NCCL_MAX_CTAS=8");
+  EXPECT_EQ(of("Comm config Max CTAs set to 8\n" + channels).standing, Standing::kInEffect);
+  EXPECT_EQ(of("Comm config Min CTAs set to 16\n" + channels).standing, Standing::kNotProvable)
+      << "it may be another communicator that has 8";
+}
+
+// Before 2.24 the line of a failure does not name the variables.
+TEST_F(Receipts, AnUnnamedFailureBlamesAValueThatAdmitsNothing) {
+  std::string log = Process("NCCL_ALGO set by environment to Ring\nNCCL_PROTO set by environment to LL256");
+  log.replace(log.find("2.28.9"), 6, "2.22.3");
+  log += "node:7:7 [0] enqueue.cc:1606 NCCL WARN Error : no algorithm/protocol available\n";
+  EXPECT_EQ(One(log, "NCCL_PROTO=LL256").standing, Standing::kNotInEffect);
+  EXPECT_EQ(One(log, "NCCL_ALGO=Ring").standing, Standing::kNotProvable);
+}
+
 TEST_F(Receipts, ANumberIsComparedAsANumber) {
   EXPECT_EQ(One(Process("NCCL_BUFFSIZE set by environment to 65536."), "NCCL_BUFFSIZE=0x10000").standing,
             Standing::kNotProvable)

@@ -54,7 +54,7 @@ offered() {
   dynamiccl completion fish > dynamiccl.fish
   export HOME="$PWD"
   fish_offers() { fish --no-config -c "source dynamiccl.fish; complete -C '$1'" | cut -f1; }
-  [ "$(fish_offers 'dynamiccl rec')" = record ]
+  [ "$(fish_offers 'dynamiccl reco')" = record ]
   [ "$(fish_offers 'dynamiccl trace impo')" = import ]
   [ "$(fish_offers 'dynamiccl trace import --fro')" = --from ]
   [ "$(fish_offers 'dynamiccl run --mode ada')" = adaptive ]

@@ -21,7 +21,7 @@ offered() {
 }
 
 @test "bash: commands, actions, options, listed values and files" {
-  [ "$(offered dynamiccl rec)" = record ]
+  [ "$(offered dynamiccl reco)" = record ]
   [ "$(offered dynamiccl trace imp)" = import ]
   [ "$(offered dynamiccl trace import --fr)" = --from ]
   [ "$(offered dynamiccl config che)" = check ]

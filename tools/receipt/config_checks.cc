@@ -40,7 +40,7 @@ bool AllFit(const NcclLog& log, const std::string& member, int64_t asked) {
 Receipt JudgeMember(const Judged& judged, const std::string& member) {
   const NcclLog& log = judged.log();
   const std::string& asked = judged.asked.value;
-  if (const LogLine* const line = log.Find(fmt::format("{}{} reset to ", kConfig, member))) {
+  if (const LogLine* const line = log.Find(fmt::format("{}{} reset to NCCL_", kConfig, member))) {
     const std::string variable = line->text.substr(line->text.find("NCCL_"));
     if (!variable.ends_with("=" + asked))
       return NotInEffect(judged, variable, "the environment wins over the program", line);

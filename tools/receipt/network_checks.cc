@@ -74,6 +74,12 @@ std::vector<std::string> NamesIn(std::string_view text) {
   return names;
 }
 
+// The line that says why NCCL found no InfiniBand; null without one.
+const LogLine* WhyNoInfiniBand(const NcclLog& log) {
+  const LogLine* const none = log.Find("NET/IB : No device found");
+  return none != nullptr ? none : log.Find("Failed to open libibverbs");
+}
+
 // NCCL_IB_* are read by NCCL's own InfiniBand network and by plugins that are made from it ("IBext").
 std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
   const auto networks = Networks(judged.log());
@@ -81,8 +87,7 @@ std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
   for (const LogLine* const line : networks) {
     if (NetworkOf(*line) != "Socket") return std::nullopt;
   }
-  const LogLine* why = judged.log().Find("NET/IB : No device found");
-  if (why == nullptr) why = judged.log().Find("Failed to open libibverbs");
+  const LogLine* const why = WhyNoInfiniBand(judged.log());
   return NotInEffect(
       judged, "network Socket",
       why == nullptr ? "InfiniBand is not used" : fmt::format("InfiniBand is not used ({})", why->text),
@@ -169,15 +174,20 @@ std::optional<Receipt> CheckIbDisable(const Judged& judged) {
   if (networks.empty()) return std::nullopt;
   const std::string network = NetworkOf(*networks.front());
   const bool infiniband = network.starts_with("IB");
+  const LogLine* const looked = WhyNoInfiniBand(judged.log());
   if (judged.asked.value == "1") {
     if (infiniband) return NotInEffect(judged, "network " + network, "InfiniBand is used", networks.front());
-    return judged.was_read() || network == "Socket"
+    return judged.was_read() || (network == "Socket" && looked == nullptr)
                ? std::optional(InEffect(judged, "network " + network, *networks.front()))
                : std::nullopt;
   }
   if (judged.asked.value != "0") return std::nullopt;
   if (infiniband) return InEffect(judged, "network " + network, *networks.front());
-  return JudgeOtherNetwork(judged);
+  // NCCL looked for InfiniBand, so it is not disabled.
+  if (looked == nullptr) return std::nullopt;
+  return InEffect(judged,
+                  fmt::format("InfiniBand is not disabled, and not used all the same: network {}", network),
+                  *looked);
 }
 
 std::optional<Receipt> CheckIbHca(const Judged& judged) {

@@ -55,6 +55,7 @@ MAY_INCLUDE = {
     "tools": SRC + ["traces", "zero_workloads/estimate"],
     # Runs releases of NCCL with what tests/real_nccl runs them with.
     "tools/canary": SRC + ["tools", "traces", "tests/real_nccl"],
+    "tools/receipt": SRC + ["traces", "tools", "tests/real_nccl"],
     # Not the product, which may include neither.
     "studies": SRC + ["traces", "tools", "zero_workloads/estimate"],
     "studies/agents": SRC + ["traces", "agents", "tools"],

@@ -21,7 +21,7 @@ offered() {
 }
 
 @test "bash: commands, actions, options, listed values and files" {
-  [ "$(offered dynamiccl rec)" = record ]
+  [ "$(offered dynamiccl reco)" = record ]
   [ "$(offered dynamiccl trace imp)" = import ]
   [ "$(offered dynamiccl trace import --fr)" = --from ]
   [ "$(offered dynamiccl config che)" = check ]
@@ -54,7 +54,7 @@ offered() {
   dynamiccl completion fish > dynamiccl.fish
   export HOME="$PWD"
   fish_offers() { fish --no-config -c "source dynamiccl.fish; complete -C '$1'" | cut -f1; }
-  [ "$(fish_offers 'dynamiccl rec')" = record ]
+  [ "$(fish_offers 'dynamiccl reco')" = record ]
   [ "$(fish_offers 'dynamiccl trace impo')" = import ]
   [ "$(fish_offers 'dynamiccl trace import --fro')" = --from ]
   [ "$(fish_offers 'dynamiccl run --mode ada')" = adaptive ]

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/receipt/receipt_text.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
@@ -32,6 +33,20 @@ Error NothingKnown(const std::string& path, Error error) {
   }
   if (error.hint.empty()) error.hint = "if the file was cut, copy it again or record fewer steps";
   return error;
+}
+
+// The sentences of WhyInput::refuted_settings, from what NCCL itself says that it read.
+Result<std::vector<std::string>> RefutedSettings(const std::vector<WhyFile>& files) {
+  std::vector<std::string> logs, sentences;
+  for (const WhyFile& file : files) {
+    if (file.kind.starts_with(NcclDebugImporter().name())) logs.push_back(file.path);
+  }
+  if (logs.empty()) return sentences;
+  DYNAMICCL_TRY(const Evidence evidence, ReadEvidence(logs, {}));
+  for (const Receipt& receipt : WriteReceipts(evidence)) {
+    if (receipt.standing == Standing::kNotInEffect) sentences.push_back(ReceiptSentence(receipt));
+  }
+  return sentences;
 }
 
 // Reads one file into the input; its trace, if it is one, goes to the end of `traces`.
@@ -67,6 +82,7 @@ Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
   WhyInput input;
   std::vector<Trace> traces;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
+  DYNAMICCL_TRY(input.refuted_settings, RefutedSettings(input.files));
   if (traces.empty()) return input;
   if (traces.size() == 1) {
     input.trace = std::move(traces.front());

@@ -177,6 +177,7 @@ class Reader {
       return {};
     }
     if (use == EventUse::kAnnotation || use == EventUse::kStep) event.name = JsonText(raw.name);
+    if (use == EventUse::kKernel) ++file_.kernel_names[JsonText(raw.name)];
     List(use).push_back(std::move(event));
     return {};
   }

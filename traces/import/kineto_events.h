@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,13 +70,14 @@ struct KinetoFile {
   uint64_t bytes = 0;   // length of the decompressed file
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
-  std::vector<KinetoEvent> comms;         // record_param_comms: the calls with their arguments
-  std::vector<KinetoEvent> annotations;   // nccl:*
-  std::vector<KinetoEvent> kernels;       // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
-  std::vector<KinetoEvent> steps;         // ProfilerStep#n
-  std::vector<KinetoLaunch> launches;     // by correlation
-  std::vector<KinetoInterval> computing;  // other kernels, copies and fills, in the file's order
-  bool several_devices = false;           // true: the kernels ran on more than one device
+  std::vector<KinetoEvent> comms;                // record_param_comms: the calls with their arguments
+  std::vector<KinetoEvent> annotations;          // nccl:*
+  std::vector<KinetoEvent> kernels;              // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
+  std::map<std::string, uint64_t> kernel_names;  // of `kernels`, with how many have the name
+  std::vector<KinetoEvent> steps;                // ProfilerStep#n
+  std::vector<KinetoLaunch> launches;            // by correlation
+  std::vector<KinetoInterval> computing;         // other kernels, copies and fills, in the file's order
+  bool several_devices = false;                  // true: the kernels ran on more than one device
 };
 
 // Reads a file. Errors name the file and the byte of the decompressed text.

@@ -1,0 +1,60 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl receipt` from the command line.
+
+setup() {
+  cd "$BATS_TEST_TMPDIR"
+  {
+    echo "node:7:7 [0] NCCL INFO NCCL version 2.28.9+cuda12.9"
+    echo "node:7:7 [0] NCCL INFO NCCL_MAX_CTAS set by environment to 0."
+    echo "node:7:7 [0] NCCL INFO NCCL_MAX_CTAS 0 is too low, leaving it set at 64"
+  } >nccl.log
+}
+
+@test "a setting that is not in effect, with the line that proves it" {
+  run "$DYNAMICCL_BIN" receipt nccl.log --asked NCCL_ALG=Ring
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NO   NCCL_ALG=Ring"* && "$output" == *"did you mean NCCL_ALGO?"* ]]
+  [[ "$output" == *"nccl.log:3: NCCL_MAX_CTAS 0 is too low"* ]]
+  run bash -c '"$DYNAMICCL_BIN" receipt nccl.log --json | python3 -c "
+import json, sys
+answer = json.load(sys.stdin)
+assert answer[\"schema\"] == 1 and answer[\"nccl\"] == \"2.28.9\"
+assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"receipts\"][0][\"proof\"][\"line\"] == 3
+"'
+  [ "$status" -eq 0 ]
+}
+
+@test "what cannot be proved is no refutation, and says what to bring" {
+  run "$DYNAMICCL_BIN" receipt <(head -1 nccl.log) --asked NCCL_BUFFSIZE=1048576
+  [ "$status" -eq 2 ]
+  head -1 nccl.log >short.log
+  run "$DYNAMICCL_BIN" receipt short.log --asked NCCL_BUFFSIZE=1048576
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"0 in effect, 0 not, 1 not provable"* && "$output" == *"NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV"* ]]
+}
+
+@test "wrong input says what to give" {
+  run "$DYNAMICCL_BIN" receipt nccl.log --asked NCCL_ALGO
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"expected NAME=VALUE"* ]]
+  echo "nothing" >notes.txt
+  run "$DYNAMICCL_BIN" receipt notes.txt
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"notes.txt"* && "$output" == *"hint:"* ]]
+  head -1 nccl.log >short.log
+  run "$DYNAMICCL_BIN" receipt short.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"name no setting"* ]]
+}
+
+@test "rules that decided nothing in a job over hostccl" {
+  echo "allreduce,1,2,ring,ll,1,-1,-1" >rules.csv
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --rules rules.csv -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 5
+  run "$DYNAMICCL_BIN" receipt run.ctrace rules.csv --asked DYNAMICCL_RULES=rules.csv
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"no call of the job matches it"* && "$output" == *"no rule decided a call"* ]]
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the cases of cases.json: NVIDIA's NCCL itself over the stand-in for CUDA under a setting, then `dynamiccl receipt` on what
+it logged and on the job's environment.
+
+    tests/tools/receipt/run_cases.py BUILD_FOLDER [--only WORDS] [--markdown]
+
+A case with `standing` is a seeded misconfiguration: right where the setting's receipt has that standing and says these words. A case
+with `clean` has nothing wrong: a receipt that says "not in effect" of anything is a false statement, and the named ones must be as
+said. Cases with `files` hold what the job wrote. Exit codes: 0 all right, 1 something is not, 2 usage, 3 a release was not fetched and
+nothing else is wrong.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+DEBUG = {"NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,ENV,GRAPH,TUNING,NET,P2P", "CUDA_STANDIN_CONNECT": "1"}
+NOT_FETCHED = 3
+
+
+def assignments(environment):
+    return [f"{name}={value}" for name, value in environment.items()]
+
+
+def run_nccl(build, case, folder):
+    """Writes nccl.log, even where NCCL fails; None where the release is not there."""
+    command = [build / "tests/real_nccl_case", case["release"], case["machine"], case["world"]]
+    command += assignments(DEBUG | {name: value for name, value in case["environment"].items() if name != "NCCL_DEBUG"})
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, check=False)
+    if done.returncode == NOT_FETCHED:
+        return None
+    log = re.search(r"^log: (.*)$", done.stdout, re.M)
+    if not log:
+        sys.exit(f"error: {case['name']}: no log\n{done.stdout}{done.stderr}")
+    log = pathlib.Path(log[1])
+    (folder / "nccl.log").write_bytes(log.read_bytes())
+    subprocess.run(["rm", "-rf", log.parent], check=True)
+    return [folder / "nccl.log"]
+
+
+def files_of(build, case, folder):
+    if "files" in case:
+        for name, text in case["files"].items():
+            (folder / name).write_text(text)
+        return [folder / name for name in case["files"]]
+    files = run_nccl(build, case, folder)
+    if files is not None:
+        (folder / "job.env").write_text("".join(line + "\n" for line in assignments(case["environment"])) + "HOME=/root\n")
+        files.append(folder / "job.env")
+    return files
+
+
+def receipts(build, case, files):
+    command = [build / "bin/dynamiccl", "receipt", *files, "--json"]
+    for asked in assignments(case["asked"]):
+        command += ["--asked", asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(f"error: {case['name']}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout)["receipts"]
+
+
+def words_of(receipt):
+    return f"{receipt['effect']}; {receipt['reason']}" if receipt["effect"] else receipt["reason"]
+
+
+def faults_of(case, found):
+    """What is wrong with the receipts of a case, as sentences."""
+    if "clean" in case:
+        faults = [f"false: {one['setting']}={one['asked']} {words_of(one)}" for one in found if one["standing"] == "not in effect"]
+        for setting, standing in case["clean"].items():
+            seen = [one["standing"] for one in found if one["setting"] == setting]
+            if seen != [standing]:
+                faults.append(f"{setting} is {seen}, not {standing}")
+        return faults
+    mine = [one for one in found if one["setting"] == case["setting"]]
+    if [one["standing"] for one in mine] != [case["standing"]] or case["says"] not in words_of(mine[0]):
+        return [f"{case['setting']}: {[(one['standing'], words_of(one)) for one in mine]}"]
+    return []
+
+
+def row(case, found):
+    asked = " ".join(assignments(case.get("environment", {}) | case["asked"])) or "see its files"
+    where = f"NCCL {case['release']}, {case['machine']}" if "release" in case else "files"
+    if "clean" in case:
+        return f"| {case['name']} | {where} | `{asked}` | {', '.join(f'{name} {standing}' for name, standing in case['clean'].items())} |"
+    mine = next(one for one in found if one["setting"] == case["setting"])
+    proof = mine["proof"]["text"][:90] if mine["proof"] else ""
+    return f"| {case['name']} | {where} | `{asked}` | {words_of(mine)} | {'`' + proof.replace('|', '/') + '`' if proof else ''} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="cases whose name holds these words")
+    parser.add_argument("--markdown", action="store_true", help="also print the tables of docs/results/receipts.md")
+    options = parser.parse_args()
+    tally = {"seeded": [0, 0], "clean": [0, 0]}
+    rows = {"seeded": [], "clean": []}
+    skipped = 0
+    for case in json.loads((HERE / "cases.json").read_text()):
+        if options.only not in case["name"]:
+            continue
+        kind = "clean" if "clean" in case else "seeded"
+        with tempfile.TemporaryDirectory() as scratch:
+            files = files_of(options.build, case, pathlib.Path(scratch))
+            if files is None:
+                skipped += 1
+                continue
+            found = receipts(options.build, case, files)
+        faults = faults_of(case, found)
+        tally[kind][0] += not faults
+        tally[kind][1] += 1
+        rows[kind].append(row(case, found) if not faults else f"| {case['name']} | FAULT |")
+        for fault in faults:
+            print(f"{case['name']}: {fault}")
+    if options.markdown:
+        print("\n".join(rows["seeded"] + ["", *rows["clean"]]))
+    print(f"seeded misconfigurations: {tally['seeded'][0]} of {tally['seeded'][1]} right")
+    print(f"clean cases: {tally['clean'][0]} of {tally['clean'][1]} without a false statement")
+    if skipped:
+        print(f"skipped: {skipped}, whose release is not in the cache; tools/setup/fetch_nccl.sh 2.21.5 2.22.3 2.24.3 2.28.9 2.32.3")
+    if any(right != all_ for right, all_ in tally.values()):
+        return 1
+    return NOT_FETCHED if skipped else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL_ALGO and NCCL_PROTO against what NCCL chose, and the settings that send calls to symmetric kernels or
+// to the copy engine.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <map>
+
+#include "src/collective/algorithm.h"
+#include "src/collective/protocol.h"
+#include "tools/receipt/setting_check.h"
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+using real_nccl::NcclRelease;
+
+// From here on a value may name collectives, an unknown word makes init fail, and the log names collectives.
+constexpr NcclRelease kNamesCollectives{2, 24, 0};
+
+// One of the two variables.
+struct ChoiceVariable {
+  std::optional<int> (*parse)(std::string_view word);
+  int (*of)(const CollectiveConfig& config);
+  std::string_view (*name)(int element);
+  const char* what;
+};
+
+template <typename T, std::optional<T> (*Parse)(std::string_view)>
+std::optional<int> NumberOf(std::string_view word) {
+  const auto parsed = Parse(word);
+  if (!parsed) return std::nullopt;
+  return static_cast<int>(*parsed);
+}
+
+const ChoiceVariable kAlgorithm = {
+    NumberOf<Algorithm, ParseAlgorithm>,
+    [](const CollectiveConfig& config) { return static_cast<int>(config.algorithm); },
+    [](int element) { return Name(static_cast<Algorithm>(element)); }, "algorithm"};
+const ChoiceVariable kProtocol = {
+    NumberOf<Protocol, ParseProtocol>,
+    [](const CollectiveConfig& config) { return static_cast<int>(config.protocol); },
+    [](int element) { return Name(static_cast<Protocol>(element)); }, "protocol"};
+
+// Which elements a value admits, as bits.
+struct Selection {
+  std::optional<uint32_t> all;  // of collectives that are not named
+  std::map<Collective, uint32_t> named;
+  std::string unknown;  // the first word that means nothing
+
+  std::optional<uint32_t> Of(const std::optional<Collective>& collective) const {
+    if (collective && named.contains(*collective)) return named.at(*collective);
+    return all;
+  }
+};
+
+// "^LL128,LL" as bits; words that mean nothing are kept in `unknown`.
+uint32_t ElementsOf(std::string_view list, const ChoiceVariable& variable, std::string& unknown) {
+  const bool inverted = list.starts_with('^');
+  if (inverted) list.remove_prefix(1);
+  uint32_t bits = 0;
+  for (const std::string_view word : CommaFields(list)) {
+    const auto element = variable.parse(word);
+    if (element && *element >= 0)
+      bits |= 1u << *element;
+    else if (unknown.empty())
+      unknown = word;
+  }
+  return inverted ? ~bits : bits;
+}
+
+// "ring;allreduce:tree", from NCCL 2.24 on; before, one list.
+Selection ParseSelection(std::string_view value, const ChoiceVariable& variable, bool names_collectives) {
+  Selection selection;
+  if (!names_collectives) {
+    selection.all = ElementsOf(value, variable, selection.unknown);
+    return selection;
+  }
+  while (!value.empty()) {
+    const size_t end = value.find(';');
+    const std::string_view entry = value.substr(0, end);
+    value.remove_prefix(end == std::string_view::npos ? value.size() : end + 1);
+    const size_t colon = entry.find(':');
+    const uint32_t bits = ElementsOf(colon == std::string_view::npos ? entry : entry.substr(colon + 1),
+                                     variable, selection.unknown);
+    if (colon == std::string_view::npos) {
+      selection.all = bits;
+      continue;
+    }
+    if (const auto collective = ParseCollective(entry.substr(0, colon)))
+      selection.named[*collective] = bits;
+    else if (selection.unknown.empty())
+      selection.unknown = entry.substr(0, colon);
+  }
+  return selection;
+}
+
+std::string FunctionName(const ChosenCalls& calls) {
+  return calls.collective ? std::string(Name(*calls.collective)) : "calls";
+}
+
+// "AllReduce: Tree (3 calls); AllGather: Ring (2 calls)"
+std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVariable& variable) {
+  std::map<std::pair<std::string, int>, uint64_t> counts;
+  for (const ChosenCalls* calls : all)
+    counts[{FunctionName(*calls), variable.of(calls->config)}] += calls->calls;
+  std::vector<std::string> texts;
+  for (const auto& [key, count] : counts)
+    texts.push_back(fmt::format("{}: {} ({} call{})", key.first, variable.name(key.second), count,
+                                count == 1 ? "" : "s"));
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+// A value that fails: NCCL refuses it, or a collective has nothing left to choose from.
+std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selection) {
+  const NcclLog& log = judged.log();
+  if (const LogLine* const line =
+          log.Find("Unrecognized element token", fmt::format("\"{}\"", judged.asked.value)))
+    return NotInEffect(judged, "the communicator was not made", "NCCL does not know a word of the value",
+                       line);
+  for (const LogLine& line : log.notes) {
+    // "Error : no algorithm/protocol available", "No algorithm/protocol nor symKernelId available".
+    if (line.text.find("o algorithm/protocol") == std::string::npos) continue;
+    // From 2.24 on the line names the variables that are to blame.
+    const bool blamed = line.text.find(judged.asked.name + " was set to") != std::string::npos;
+    const bool names_none = line.text.find(" was set to") == std::string::npos;
+    if (blamed || (names_none && selection.all == 0u))
+      return NotInEffect(judged, "a collective failed", "the value leaves it nothing to choose from", &line);
+  }
+  return std::nullopt;
+}
+
+// NCCL 2.24 refuses words that it does not know. Before, some releases ignore a value without a known word,
+// which the calls that ran all the same show.
+std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& selection,
+                                        const ChoiceVariable& variable) {
+  const auto* const release = judged.release();
+  if (release == nullptr || *release >= kNamesCollectives || selection.unknown.empty() ||
+      selection.all != 0u || judged.log().choices.empty())
+    return std::nullopt;
+  std::vector<const ChosenCalls*> all;
+  for (const ChosenCalls& calls : judged.log().choices) all.push_back(&calls);
+  const bool names = judged.asked.value.find(':') != std::string::npos;
+  return NotInEffect(judged, Summary(all, variable),
+                     fmt::format("NCCL {} ignores '{}', which is no {}{}", release->text(), selection.unknown,
+                                 variable.what, names ? "; collectives can be named from 2.24 on" : ""),
+                     &all.front()->line);
+}
+
+// Calls of a symmetric kernel or of the copy engine that the value is about: they ran no algorithm of the
+// table.
+std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selection) {
+  for (const UntunedCalls& calls : judged.log().untuned) {
+    const auto collective = ParseCollective(calls.function);
+    if (!collective || static_cast<int>(*collective) >= kTunableCollectives || !selection.Of(collective))
+      continue;
+    const std::string by = calls.kernel.empty() ? "the copy engine" : "symmetric kernel " + calls.kernel;
+    return NotInEffect(
+        judged,
+        fmt::format("{}: {} call{} by {}", calls.function, calls.calls, calls.calls == 1 ? "" : "s", by),
+        "such calls run no algorithm of NCCL's table; NCCL_WIN_ENABLE=0 ends that", &calls.line);
+  }
+  return std::nullopt;
+}
+
+// Kernels of a profiler trace. Their names tell Tree from all else, and nothing more.
+std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selection) {
+  const auto admitted = selection.Of(Collective::kAllReduce);
+  if (!admitted) return std::nullopt;
+  constexpr uint32_t kTree = 1u << static_cast<int>(Algorithm::kTree);
+  for (const SeenKernels& kernel : judged.evidence.kernels) {
+    if (!kernel.name.starts_with("ncclDevKernel_AllReduce")) continue;
+    const bool tree = kernel.name.find("_TREE") != std::string::npos;
+    if (tree && (*admitted & kTree) == 0)
+      return NotInEffect(judged, "AllReduce: Tree", "the kernel is Tree's", &kernel.line);
+    if (!tree && *admitted == kTree)
+      return NotInEffect(judged, "AllReduce: not Tree", "Tree has kernels of its own, and this is none",
+                         &kernel.line);
+  }
+  return std::nullopt;
+}
+
+Receipt JudgeChoices(const Judged& judged, const Selection& selection, const ChoiceVariable& variable) {
+  std::vector<const ChosenCalls*> as_asked, others;
+  for (const ChosenCalls& calls : judged.log().choices) {
+    const auto admitted = selection.Of(calls.collective);
+    if (!admitted) continue;
+    const bool fits = (*admitted >> variable.of(calls.config) & 1u) != 0;
+    (fits ? as_asked : others).push_back(&calls);
+  }
+  if (!others.empty()) {
+    std::vector<const ChosenCalls*> all = as_asked;
+    all.insert(all.end(), others.begin(), others.end());
+    return NotInEffect(
+        judged, Summary(all, variable),
+        as_asked.empty()
+            ? fmt::format("calls ran another {}", variable.what)
+            : fmt::format("in effect for some calls only: a collective without the {} gets another",
+                          variable.what),
+        &others.front()->line);
+  }
+  if (auto receipt = JudgeUntuned(judged, selection)) return *receipt;
+  if (as_asked.empty()) return NotProvable(judged, "the log shows no call that the value is about");
+  if (!judged.was_read()) {
+    Receipt receipt =
+        NotProvable(judged, "calls ran as asked, but nothing shows that NCCL read the variable");
+    receipt.effect = Summary(as_asked, variable);
+    return receipt;
+  }
+  return InEffect(judged, Summary(as_asked, variable), as_asked.front()->line);
+}
+
+std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& variable) {
+  const auto* const release = judged.release();
+  const Selection selection =
+      ParseSelection(judged.asked.value, variable, release == nullptr || *release >= kNamesCollectives);
+  if (auto receipt = JudgeFailure(judged, selection)) return receipt;
+  if (auto receipt = JudgeIgnoredWord(judged, selection, variable)) return receipt;
+  if (&variable == &kAlgorithm) {
+    if (auto receipt = JudgeKernels(judged, selection)) return receipt;
+  }
+  // Without choices a process may still show that the variable never reached it.
+  if (judged.log().choices.empty() && judged.log().untuned.empty()) {
+    if (!judged.was_read()) return std::nullopt;
+    Receipt receipt =
+        NotProvable(judged, "NCCL read it, but the log shows no choice, which lines of TUNING would");
+    receipt.proof = judged.reads.front()->line;
+    return receipt;
+  }
+  if (!judged.was_read() && judged.WholeInit() != nullptr) return std::nullopt;
+  return JudgeChoices(judged, selection, variable);
+}
+
+// Kernels that run on windows of registered memory.
+const LogLine* SymmetricKernel(const Evidence& evidence) {
+  for (const UntunedCalls& calls : evidence.log.untuned) {
+    if (!calls.kernel.empty()) return &calls.line;
+  }
+  for (const SeenKernels& kernel : evidence.kernels) {
+    if (kernel.name.starts_with("ncclSym")) return &kernel.line;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Receipt> CheckAlgorithm(const Judged& judged) {
+  return CheckChoice(judged, kAlgorithm);
+}
+
+std::optional<Receipt> CheckProtocol(const Judged& judged) {
+  return CheckChoice(judged, kProtocol);
+}
+
+// Policy ZERO sends calls to the copy engine, where the communicator and the buffers allow it.
+std::optional<Receipt> CheckCtaPolicy(const Judged& judged) {
+  const std::string& value = judged.asked.value;
+  if (value != "2" && !EqualIgnoringCase(value, "ZERO")) return std::nullopt;
+  for (const UntunedCalls& calls : judged.log().untuned) {
+    if (calls.kernel.empty()) return InEffect(judged, calls.function + " by the copy engine", calls.line);
+  }
+  if (const LogLine* const line = SymmetricKernel(judged.evidence))
+    return NotInEffect(
+        judged, "a symmetric kernel, which takes processors of the GPU",
+        "NCCL falls back to a kernel without a warning: buffers or communicator do not fit the copy engine",
+        line);
+  return std::nullopt;
+}
+
+std::optional<Receipt> CheckWindows(const Judged& judged) {
+  const LogLine* const kernel = SymmetricKernel(judged.evidence);
+  if (NumberAsNcclReads(judged.asked.value) == 0) {
+    if (kernel == nullptr) return std::nullopt;
+    return NotInEffect(judged, "symmetric kernels run", "they need windows, so windows are on", kernel);
+  }
+  if (kernel != nullptr) return InEffect(judged, "symmetric kernels run", *kernel);
+  if (const LogLine* const line = judged.log().Find("does not support symmetric memory"))
+    return NotInEffect(judged, "no windows", "the communicator does not support them", line);
+  return std::nullopt;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of NCCL's log, of which the log itself is the evidence.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "tools/receipt/nccl_variables.h"
+#include "tools/receipt/setting_check.h"
+#include "traces/import/text_fields.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr std::string_view kSubsystems[] = {
+    "INIT", "COLL",      "P2P", "SHM",     "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL",    "PROXY",
+    "NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS", "NVTX",  "CFT",    "GIN", "RMA",   "DESTROY", "ALL"};
+
+// The first line of NCCL INFO, as evidence that such lines are logged.
+const LogLine* FirstLine(const NcclLog& log) {
+  if (!log.reads.empty()) return &log.reads.front().line;
+  return log.notes.empty() ? nullptr : &log.notes.front();
+}
+
+}  // namespace
+
+std::optional<Receipt> CheckDebug(const Judged& judged) {
+  const LogLine* const line = judged.log().empty() ? nullptr : FirstLine(judged.log());
+  if (line == nullptr) return std::nullopt;
+  const std::string& value = judged.asked.value;
+  for (const std::string_view level : {"INFO", "TRACE"}) {
+    if (EqualIgnoringCase(value, level)) return InEffect(judged, "lines of INFO are logged", *line);
+  }
+  for (const std::string_view level : {"VERSION", "WARN", "ABORT", "NONE"}) {
+    if (EqualIgnoringCase(value, level))
+      return NotInEffect(judged, "lines of INFO are logged", "another level reached NCCL", line);
+  }
+  return std::nullopt;
+}
+
+// NCCL ignores words that are no subsystem.
+std::optional<Receipt> CheckDebugSubsystems(const Judged& judged) {
+  if (judged.release() != nullptr && !TableReaches(*judged.release())) return std::nullopt;
+  std::string_view value = judged.asked.value;
+  if (value.starts_with('^')) value.remove_prefix(1);
+  for (const std::string_view word : CommaFields(value)) {
+    const bool known = std::any_of(std::begin(kSubsystems), std::end(kSubsystems),
+                                   [&](std::string_view name) { return EqualIgnoringCase(name, word); });
+    if (!known && !word.empty())
+      return NotInEffect(judged, "", fmt::format("'{}' is no subsystem, and NCCL ignores it", word),
+                         judged.asked.from.file.empty() ? nullptr : &judged.asked.from);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dynamiccl

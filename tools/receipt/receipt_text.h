@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receipts as a table and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/receipt/receipt.h"
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+
+// Some lines for each receipt: the verdict with the setting, what is in effect, why, the line that proves it,
+// and what to bring. Those that are not in effect come first.
+std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts);
+
+// The same as JSON, in the order of asking (docs/formats/command_json.md).
+Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts);
+
+// One sentence about a setting that is not in effect: "NCCL_MAX_CTAS=0 is not in effect: ... (nccl.log:12)".
+std::string ReceiptSentence(const Receipt& receipt);
+
+}  // namespace dynamiccl

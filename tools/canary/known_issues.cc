@@ -2,6 +2,7 @@
 #include "tools/canary/known_issues.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tools/report/json_output.h"
 
@@ -44,6 +45,8 @@ Result<KnownIssue> IssueOf(const Json& json) {
   issue.where = json.at("where");
   issue.remedy = json.value("remedy", "");
   issue.text = json.value("text", "");
+  issue.logged = json.value("logged", false);
+  if (issue.logged && issue.text.empty()) return MakeError(ErrorKind::kCorrupt, "'logged' without a 'text'");
   return issue;
 }
 
@@ -97,6 +100,16 @@ std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const re
                       std::ranges::find(issue.architectures, architecture) != issue.architectures.end();
     if (shows && here && issue.Has(judged) && !issue.Has(in_use)) found.push_back(issue);
   }
+  return found;
+}
+
+std::vector<KnownIssue> IssuesInLog(const std::vector<KnownIssue>& known,
+                                    const real_nccl::NcclRelease& release,
+                                    const std::function<bool(const std::string& text)>& says) {
+  std::vector<KnownIssue> found;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(found), [&](const KnownIssue& issue) {
+    return issue.logged && issue.Has(release) && says(issue.text);
+  });
   return found;
 }
 

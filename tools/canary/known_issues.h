@@ -3,6 +3,8 @@
 // and what helps.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,9 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;
-  std::string
-      text;  // stands in what the difference says of the judged release, and not of the other; empty: any
+  // Stands in what the difference says of the judged release, and not of the other; empty: any difference.
+  std::string text;
+  bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
   std::vector<int> architectures;  // of GPUs that have it; empty: any
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty
@@ -38,5 +41,10 @@ Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
                                   const real_nccl::NcclRelease& judged, int architecture,
                                   const std::vector<Difference>& differences);
+
+// Those that the release has and that a job's log shows. `says`: whether a line of the log holds a text.
+std::vector<KnownIssue> IssuesInLog(const std::vector<KnownIssue>& known,
+                                    const real_nccl::NcclRelease& release,
+                                    const std::function<bool(const std::string& text)>& says);
 
 }  // namespace dynamiccl

@@ -46,6 +46,7 @@ std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
   std::vector<WhyPart> parts = {
       {"job", "The job", JobLines(input, facts)},
       {"trouble", "What is wrong", trouble},
+      {"faults", "Known faults of this release of NCCL", input.known_faults},
       {"settings", "Settings that are not in effect", input.refuted_settings},
       {"time", "Where its time goes", TimeLines(input, facts)},
       {"choices", "What the library chose", ChoiceLines(input)},

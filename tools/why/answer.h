@@ -13,7 +13,7 @@
 namespace dynamiccl {
 
 struct WhyPart {
-  // "job", "trouble", "settings", "time", "choices", "changes", "missing" or "next".
+  // "job", "trouble", "faults", "settings", "time", "choices", "changes", "missing" or "next".
   std::string id;
   std::string title;
   // The sentences of the part; at least one.

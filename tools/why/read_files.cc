@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/canary/known_issues.h"
 #include "tools/receipt/receipt_text.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
@@ -35,18 +36,39 @@ Error NothingKnown(const std::string& path, Error error) {
   return error;
 }
 
-// The sentences of WhyInput::refuted_settings, from what NCCL itself says that it read.
-Result<std::vector<std::string>> RefutedSettings(const std::vector<WhyFile>& files) {
-  std::vector<std::string> logs, sentences;
-  for (const WhyFile& file : files) {
-    if (file.kind.starts_with(NcclDebugImporter().name())) logs.push_back(file.path);
-  }
-  if (logs.empty()) return sentences;
-  DYNAMICCL_TRY(const Evidence evidence, ReadEvidence(logs, {}));
-  for (const Receipt& receipt : WriteReceipts(evidence)) {
-    if (receipt.standing == Standing::kNotInEffect) sentences.push_back(ReceiptSentence(receipt));
+// The sentences of WhyInput::known_faults. None where the installation has no table of them.
+std::vector<std::string> KnownFaults(const NcclLog& log) {
+  const auto installation = FindInstallation();
+  const auto known = installation ? ReadKnownIssues(*installation) : tl::unexpected(installation.error());
+  std::vector<std::string> sentences;
+  if (!known || log.releases.size() != 1) return sentences;
+  const auto says = [&](const std::string& text) { return log.Find(text) != nullptr; };
+  for (const KnownIssue& issue : IssuesInLog(*known, log.releases.front().release, says)) {
+    const LogLine& line = *log.Find(issue.text);
+    std::string sentence =
+        fmt::format("{}: {}, as {}:{} says", issue.id, issue.title, line.file, line.number);
+    sentence += fmt::format("; reported for {}", issue.where);
+    if (issue.until) sentence += fmt::format("; NCCL {} does not have it", issue.until->text());
+    if (!issue.remedy.empty()) sentence += fmt::format("; reported to help: {}", issue.remedy);
+    sentences.push_back(fmt::format("{} ({}).", sentence, issue.url));
   }
   return sentences;
+}
+
+// Adds what NCCL's own logs show beside calls: settings that it did not take, and known faults.
+Status ReadLogs(WhyInput& input) {
+  std::vector<std::string> logs;
+  for (const WhyFile& file : input.files) {
+    if (file.kind.starts_with(NcclDebugImporter().name())) logs.push_back(file.path);
+  }
+  if (logs.empty()) return {};
+  DYNAMICCL_TRY(const Evidence evidence, ReadEvidence(logs, {}));
+  for (const Receipt& receipt : WriteReceipts(evidence)) {
+    if (receipt.standing == Standing::kNotInEffect)
+      input.refuted_settings.push_back(ReceiptSentence(receipt));
+  }
+  input.known_faults = KnownFaults(evidence.log);
+  return {};
 }
 
 // Reads one file into the input; its trace, if it is one, goes to the end of `traces`.
@@ -82,7 +104,7 @@ Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
   WhyInput input;
   std::vector<Trace> traces;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
-  DYNAMICCL_TRY(input.refuted_settings, RefutedSettings(input.files));
+  DYNAMICCL_CHECK_OK(ReadLogs(input));
   if (traces.empty()) return input;
   if (traces.size() == 1) {
     input.trace = std::move(traces.front());

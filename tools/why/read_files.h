@@ -33,6 +33,8 @@ struct WhyInput {
   std::vector<DeviceTime> devices;
   // Some file is another tool's, so that commands which take traces need it imported first.
   bool imported = false;
+  // For each known fault of the logged release of which a log holds the message, a sentence with the line.
+  std::vector<std::string> known_faults = {};
   // For each setting that a log shows not to be in effect, a sentence with the line that proves it.
   std::vector<std::string> refuted_settings = {};
 };

@@ -337,6 +337,21 @@ TEST(KnownIssues, FitByReleaseArchitectureAndGraveDifference) {
   EXPECT_TRUE(IssuesFor(*issues, {2, 26, 5}, {2, 27, 7}, 80, differences).empty()) << "in use has it too";
 }
 
+TEST(KnownIssues, ThatALogShowsFitByReleaseAndMessage) {
+  const auto issues = ParseKnownIssues(FileText(KNOWN_ISSUES));
+  ASSERT_TRUE(issues);
+  const std::string log = "NCCL WARN Could not find NET with id 0; the collective hangs";
+  const auto says = [&](const std::string& text) { return log.find(text) != std::string::npos; };
+  const auto found = IssuesInLog(*issues, {2, 26, 5}, says);
+  ASSERT_EQ(found.size(), 1u) << "'hangs' is the canary's word, not NCCL's";
+  EXPECT_EQ(found[0].id, "NVIDIA/nccl#1748");
+  EXPECT_TRUE(IssuesInLog(*issues, {2, 24, 3}, says).empty()) << "before it";
+  EXPECT_TRUE(IssuesInLog(*issues, {2, 27, 3}, says).empty()) << "mended";
+  EXPECT_FALSE(
+      ParseKnownIssues(R"({"schema": 1, "issues": [{"id": "a", "title": "b", "url": "c", "since": "2.25.1",
+    "shows_as": ["end"], "where": "d", "logged": true}]})"));
+}
+
 TEST(KnownIssues, AnEndFitsByWhatTheReleaseSays) {
   const auto issues = ParseKnownIssues(FileText(KNOWN_ISSUES));
   ASSERT_TRUE(issues);

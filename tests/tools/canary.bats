@@ -151,7 +151,7 @@ assert 0.2 < effect["by_table_in_use"] < 5 and 0.2 < effect["by_table_judged"] <
 END
   run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --world 1x8
   [ "$status" -eq 2 ]
-  [[ "$output" == *"no collectives among 8 ranks in the trace: it has 1 of 16 ranks"* ]]
+  [[ "$output" == *"no collectives among 8 ranks in the trace; its communicators: 1 of 16 ranks"* ]]
   run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --sizes 1M
   [ "$status" -eq 2 ]
 }
@@ -166,6 +166,7 @@ END
   refused 2.28.9 2.28.9 --machine dgx_a100 --world 2x9
   [[ "$output" == *"9 ranks on a node of 8 GPUs"* ]]
   refused 2.28.9 2.28.9 --machine dgx_a100 --world 2
+  [[ "$output" == *"'2' is no world"*"such as 2x8"* ]]
   refused 2.28.9 2.28.9 --machine dgx_a100 --ranks 1
   refused 2.28.9 2.28.9 --machine dgx_a100 --env NCCL_TOPO_FILE=x
   [[ "$output" == *"the canary sets it"* ]]

@@ -70,6 +70,16 @@ std::vector<std::string> OthersOf(const SectionCalls& section, int ranks) {
   return texts;
 }
 
+// Says that no call of the trace is among the ranks asked for, and what it has instead.
+tl::unexpected<Error> NoneAmong(const Traffic& traffic) {
+  const std::string what = fmt::format("no collectives among {} ranks in the trace", traffic.ranks);
+  if (traffic.other_communicators.empty())
+    return MakeError(ErrorKind::kInvalidArgument, "{}: it has none at all", what);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}; its communicators: {}", what,
+                            fmt::join(traffic.other_communicators, "; ")),
+                  "leave out --world and --ranks: then the ranks are those that the trace has");
+}
+
 int NodesOf(const SectionCalls& section, int ranks) {
   int nodes = 1;
   for (const auto& [number, info] : section.communicators) {
@@ -123,13 +133,7 @@ Result<Traffic> TrafficOf(const Trace& trace, int ranks) {
     }
   }
   traffic.other_communicators = OthersOf(section, traffic.ranks);
-  if (sizes.empty()) {
-    const std::string others = traffic.other_communicators.empty()
-                                   ? "it has none at all"
-                                   : fmt::format("it has {}", fmt::join(traffic.other_communicators, "; "));
-    return MakeError(ErrorKind::kInvalidArgument, "no collectives among {} ranks in the trace: {}",
-                     traffic.ranks, others);
-  }
+  if (sizes.empty()) return NoneAmong(traffic);
   traffic.nodes = NodesOf(section, traffic.ranks);
   for (const auto& [key, found] : sizes) traffic.classes.push_back(ClassOf(key.first, found, traffic.ranks));
   std::stable_sort(traffic.classes.begin(), traffic.classes.end(),

@@ -68,9 +68,11 @@ Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, int gpus) {
   } else {
     const std::string world = options.world.empty() ? fmt::format("2x{}", gpus) : options.world;
     const size_t cross = world.find('x');
+    if (cross == std::string::npos)
+      return MakeError(ErrorKind::kInvalidArgument, "'{}' is no world: nodes x ranks of each, such as 2x8",
+                       world);
     DYNAMICCL_TRY(const int nodes, PositiveNumber(world.substr(0, cross), world));
-    DYNAMICCL_TRY(const int each,
-                  PositiveNumber(cross == std::string::npos ? "" : world.substr(cross + 1), world));
+    DYNAMICCL_TRY(const int each, PositiveNumber(world.substr(cross + 1), world));
     ranks.assign(static_cast<size_t>(nodes), each);
   }
   for (const int of_node : ranks) {

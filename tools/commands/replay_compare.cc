@@ -127,7 +127,9 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
     DYNAMICCL_CHECK_OK(WriteTextFile(path, RulesThatForce(config)));
     arms.push_back({.name = name, .rules = path, .mode = "frozen"});
   }
-  spdlog::info("looking for the best: {} configs, {} rounds each", forced.size(), kSearchRounds);
+  spdlog::info("looking for the best: {} configs and the default, {} rounds each", forced.size(),
+               kSearchRounds);
+  spdlog::info("--measurements FILE takes it from a sweep instead; --count N issues fewer calls");
   DYNAMICCL_TRY(const ReplayComparison search, CompareReplays(plan, arms, kSearchRounds, run));
   return RulesOfFastest(search, forced);
 }

@@ -50,7 +50,7 @@ std::string VerdictText(const PilotResult& result) {
   const Timing by_default = result.DefaultTiming(), ours = result.OursTiming();
   if (result.rounds.empty() && !result.headroom_missing.empty())
     return "Default and ours were not compared: no other choice was looked for. Give more time "
-           "(--budget), or a --policy.";
+           "(--budget), fewer calls (--replayed-calls), or a --policy.";
   if (result.rounds.empty())
     return "Default and ours were not compared: there is nothing that ours would change.";
   const double percent = 100 * (ours.median / by_default.median - 1);

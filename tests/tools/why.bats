@@ -36,6 +36,23 @@ assert [part[\"id\"] for part in answer[\"parts\"]][0] == \"job\"
   [ "$status" -eq 2 ]
 }
 
+@test "a log of a job that failed before its first call shows a known fault of its release" {
+  {
+    echo 'host:100:100 [0] NCCL INFO NCCL version 2.26.5+cuda12.8'
+    echo 'host:100:101 [0] NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 8 cudaDev 0 nvmlDev 0 busId 18000 commId 0xabc - Init START'
+    echo 'host:100:101 [0] graph/search.cc:1097 NCCL WARN Could not find NET with id 0'
+  } >nccl.log
+  run "$DYNAMICCL_BIN" why nccl.log
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Known faults of this release of NCCL"*"NVIDIA/nccl#1748"* ]]
+  [[ "$(tr -s ' \n' ' ' <<<"$output")" == *"NCCL 2.27.3 does not have it; reported to help: NCCL_PXN_DISABLE=1"* ]]
+  [[ "$output" == *"no call is logged"*"dynamiccl receipt nccl.log"* ]]
+  sed -i s/2.26.5/2.27.3/ nccl.log
+  run "$DYNAMICCL_BIN" why nccl.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no call in this log"* ]]
+}
+
 @test "dumps of a job that stands still name the rank that is behind" {
   python3 - <<'END'
 import json

@@ -38,9 +38,12 @@ std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan) {
   std::vector<CollectiveConfig> configs;
   for (int a = 0; a < kAlgorithms; ++a) {
     for (int p = 0; p < kProtocols; ++p) {
-      const CollectiveConfig config{static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
-      if (mask.test(ConfigIndex(config.algorithm, config.protocol)) && !NeedsSwitches(config.algorithm))
-        configs.push_back(config);
+      CollectiveConfig config{static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
+      if (!mask.test(ConfigIndex(config.algorithm, config.protocol)) || NeedsSwitches(config.algorithm))
+        continue;
+      configs.push_back(config);
+      config.channels = 1;
+      if (config.protocol == Protocol::kSimple) configs.push_back(config);
     }
   }
   return configs;

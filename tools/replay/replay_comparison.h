@@ -88,7 +88,8 @@ Json ToJson(const ReplayComparison& comparison);
 std::string FormatComparison(const ReplayComparison& comparison);
 
 // The configs to force, one after the other: every (algorithm, protocol) that NCCL has for a collective of
-// the plan, with NCCL's number of channels. CollNet is left out: it needs switches that reduce.
+// the plan, with NCCL's number of channels, and every algorithm with Simple on one channel, which an odd
+// fabric may want. CollNet is left out: it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 
 // Rules (docs/formats/override_rules.md) that force the config for every size of every collective that has

@@ -36,6 +36,10 @@ std::string Paths(const WhyInput& input) {
 
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
+  if (!input.trace && input.measurements.empty())
+    return {
+        "What the job calls: no call is logged. NCCL logs calls with NCCL_DEBUG=INFO "
+        "NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING."};
   if (!input.trace)
     return {
         "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
@@ -62,6 +66,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
 
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes) {
   const std::string paths = Paths(input);
+  if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};

@@ -89,6 +89,12 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
     return {};
   }
   Result<Imported> imported = ImportFile(path, "");
+  if (!imported && NcclDebugImporter().Recognises(head)) {
+    // A job that fails before its first call still logs its settings and why it failed.
+    input.imported = true;
+    input.files.push_back({path, std::string(NcclDebugImporter().name()), {}, {imported.error().message}});
+    return {};
+  }
   if (!imported) return tl::unexpected(NothingKnown(path, imported.error()));
   input.imported = true;
   input.files.push_back({path, imported->format, std::move(imported->unfilled), std::move(imported->notes)});
@@ -105,6 +111,12 @@ Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
   std::vector<Trace> traces;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
   DYNAMICCL_CHECK_OK(ReadLogs(input));
+  if (traces.empty() && input.measurements.empty() && input.known_faults.empty() &&
+      input.refuted_settings.empty()) {
+    const WhyFile& log = input.files.front();
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", log.path, log.notes.front()),
+                    "NCCL logs calls with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING");
+  }
   if (traces.empty()) return input;
   if (traces.size() == 1) {
     input.trace = std::move(traces.front());

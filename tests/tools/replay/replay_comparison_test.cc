@@ -96,6 +96,8 @@ TEST(BestByForcing, ForcesWhatTheTracesCollectivesHave) {
   };
   EXPECT_TRUE(has(Algorithm::kRing) && has(Algorithm::kTree) && has(Algorithm::kPat));
   EXPECT_FALSE(has(Algorithm::kCollnetDirect) || has(Algorithm::kCollnetChain));
+  const CollectiveConfig one_channel{Algorithm::kRing, Protocol::kSimple, 1};
+  EXPECT_EQ(std::count(configs.begin(), configs.end(), one_channel), 1) << "what an odd fabric may want";
   for (const CollectiveConfig& config : configs) {
     const auto rules = OverrideRules::Parse(RulesThatForce(config), "forced.csv");
     ASSERT_TRUE(rules.has_value()) << rules.error().message;

@@ -29,6 +29,13 @@ assert [part[\"id\"] for part in answer[\"parts\"]][0] == \"job\"
   run "$DYNAMICCL_BIN" why notes.txt
   [ "$status" -eq 2 ]
   [[ "$output" == *"notes.txt: no known format"* && "$output" == *"hint: these are read"* ]]
+  mkdir folder
+  run "$DYNAMICCL_BIN" why folder
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"folder: no file in it"* ]]
+  cp z.ctrace folder
+  run "$DYNAMICCL_BIN" why folder
+  [ "$status" -eq 0 ]
   run "$DYNAMICCL_BIN" why z.ctrace z.ctrace
   [ "$status" -eq 2 ]
   [[ "$output" == *"files of one job"* ]]

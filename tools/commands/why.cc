@@ -16,10 +16,11 @@ Result<int> WhyCommand(CommandLine& line) {
   std::string output;
   bool json = false;
   line.app()
-      .add_option("files", paths,
-                  "Traces, logs, dumps or sweeps of one job; the kind of each is told by content")
+      .add_option(
+          "files", paths,
+          "Traces, logs, dumps or sweeps of one job, or folders of them; the kind of each is told by content")
       ->required()
-      ->check(CLI::ExistingFile);
+      ->check(CLI::ExistingPath);
   line.app().add_option("-o,--output", output, "Write the same as an HTML file");
   line.app().add_flag("--json", json, "JSON on standard output");
   if (const auto exit_code = line.Parse()) return *exit_code;

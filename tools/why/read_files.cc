@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/why/read_files.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
 
 #include "tools/canary/known_issues.h"
 #include "tools/receipt/receipt_text.h"
@@ -71,6 +74,21 @@ Status ReadLogs(WhyInput& input) {
   return {};
 }
 
+// The named files, and all files of named folders, sorted in each.
+std::vector<std::string> FilesOf(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    const auto begin = static_cast<std::ptrdiff_t>(files.size());
+    std::error_code none;
+    if (!std::filesystem::is_directory(path, none)) files.push_back(path);
+    for (const auto& entry : std::filesystem::directory_iterator(path, none)) {
+      if (entry.is_regular_file(none)) files.push_back(entry.path());
+    }
+    std::sort(files.begin() + begin, files.end());
+  }
+  return files;
+}
+
 // Reads one file into the input; its trace, if it is one, goes to the end of `traces`.
 Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& traces) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
@@ -109,7 +127,10 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
   WhyInput input;
   std::vector<Trace> traces;
-  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
+  const std::vector<std::string> files = FilesOf(paths);
+  if (files.empty())
+    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it", fmt::join(paths, ", "));
+  for (const std::string& path : files) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
   DYNAMICCL_CHECK_OK(ReadLogs(input));
   if (traces.empty() && input.measurements.empty() && input.known_faults.empty() &&
       input.refuted_settings.empty()) {

@@ -39,9 +39,9 @@ struct WhyInput {
   std::vector<std::string> refuted_settings = {};
 };
 
-// Reads all files: traces of ours in any form, .measurements, and everything that an importer recognises. The
-// kind of a file follows from its content. An error names the file. It is also an error when the traces are
-// of two jobs.
+// Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
+// an importer recognises. The kind of a file follows from its content. An error names the file. It is also an
+// error when the traces are of two jobs.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

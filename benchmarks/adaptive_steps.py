@@ -14,6 +14,7 @@ defaults lie apart.
 import argparse
 import pathlib
 import statistics
+import sys
 import tempfile
 
 import trained_steps
@@ -26,7 +27,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     trained_steps.add_arguments(parser)
     parser.set_defaults(steps=400, skip=5)
-    parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE")
+    parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE; stages are 0 to 3, ddp and fsdp2 (PyTorch)")
+    parser.add_argument("--python", default=sys.executable, help="the Python that has torch, for ddp and fsdp2")
     parser.add_argument("--configs", nargs="+", default=["ring/simple/1", "ring/simple/2", "ring/simple/4"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--again", action="store_true", help="a second job in mode adaptive, with the store that the first left")
@@ -56,8 +58,11 @@ def run(given, cell, arm, seed, store):
             options, environment = ["--mode", "adaptive", "--policy", given.policy], [f"DYNAMICCL_SITE_STORE={store}"]
         elif not arm.startswith("default"):
             options = rules(folder, arm)
-        times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()],
-                                         environment=environment)
+        if stage in trained_steps.PYTORCH:
+            times = trained_steps.pytorch_step_times(given, preset, stage, options, environment)
+        else:
+            times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()],
+                                             environment=environment)
     return statistics.fmean(times), statistics.median(times[-len(times) // 5:])
 
 

@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 
+import trained_steps
+
 COLLECTIVES = {
     "allreduce": [f"{algorithm}/{protocol}" for algorithm in ("ring", "tree") for protocol in ("ll", "ll128", "simple")] + ["nvls/simple"],
     "reducescatter": ["ring/ll", "ring/ll128", "ring/simple", "nvls/simple", "pat/simple"],
@@ -50,10 +52,8 @@ def arguments():
 
 
 def program(given, preset, workload, steps):
-    if workload in ("ddp", "fsdp2"):
-        example = pathlib.Path(__file__).parents[1] / "zero_workloads/torch_backend/examples/train_gpt.py"
-        return [given.python, example, "--parallel", workload, "--steps", steps, "--layers", 2, "--hidden", 96, "--heads", 4,
-                "--sequence", 32, "--batch", max(2, RANKS.get(preset, 2)), "--vocabulary", 256]
+    if workload in trained_steps.PYTORCH:
+        return trained_steps.pytorch_program(given.python, workload, steps, max(2, RANKS.get(preset, 2)))
     return [given.build / "bin/dynamiccl-zero", "train", "--data", given.data, "--steps", steps, "--stage", workload, "--batch", max(2, RANKS.get(preset, 2)),
             "--sequence", 32, "--log-every", 1000000]
 
@@ -61,7 +61,7 @@ def program(given, preset, workload, steps):
 def compare(given, cell, settings, rounds):
     preset, workload = cell.split("/")
     steps = STEPS_BEFORE + rounds * len(settings) * TURN_STEPS
-    command = ["env", f"PYTHONPATH={given.build}/lib/python", "OMP_NUM_THREADS=1", given.build / "bin/dynamiccl", "ab", *settings, "-q",
+    command = ["env", *trained_steps.pytorch_environment(given.build), given.build / "bin/dynamiccl", "ab", *settings, "-q",
                "-n", RANKS.get(preset, 2), "--topology", preset, "--json", given.json.with_suffix(".one"), "--",
                *program(given, preset, workload, steps)]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)

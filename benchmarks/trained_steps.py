@@ -33,6 +33,31 @@ def checked(command):
         sys.exit(f"error: {' '.join(map(str, command))} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
 
 
+PYTORCH = ("ddp", "fsdp2")
+
+
+def pytorch_program(python, workload, steps, batch):
+    """PyTorch's DDP or FSDP2 over the torch backend, on a model whose step takes some 10 ms."""
+    example = pathlib.Path(__file__).parents[1] / "zero_workloads/torch_backend/examples/train_gpt.py"
+    return [python, example, "--parallel", workload, "--steps", steps, "--layers", 2, "--hidden", 96, "--heads", 4,
+            "--sequence", 32, "--batch", batch, "--vocabulary", 256]
+
+
+def pytorch_environment(build):
+    return [f"PYTHONPATH={build}/lib/python", "OMP_NUM_THREADS=1"]
+
+
+def pytorch_step_times(given, topology, workload, run_options, environment=()):
+    """The same as step_times, of rank 0 of pytorch_program. The model does not depend on a seed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "{rank}.json"
+        checked(["env", *pytorch_environment(given.build), *environment, given.build / "bin/dynamiccl", "run", "-q", "-n", given.ranks,
+                 "--topology", topology, *run_options, "--", *pytorch_program(given.python, workload, given.steps, given.ranks),
+                 "--json", file])
+        seconds = json.loads((pathlib.Path(folder) / "0.json").read_text(encoding="utf-8"))["seconds"]
+        return [1000 * one for one in seconds[given.skip:]]
+
+
 def step_times(given, topology, run_options, train_options, steps=None, environment=()):
     """Milliseconds of each step after given.skip; ends the program where the run fails. `environment`: NAME=VALUE."""
     trainer = given.trainer or given.build / "bin/dynamiccl-zero"

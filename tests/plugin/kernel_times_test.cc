@@ -53,6 +53,15 @@ TEST_F(KernelTimesTest, LastsFromTheFirstStartToTheLastStopOfItsChannels) {
   EXPECT_EQ(statistics_.Of(kKey)->least_ns, 1500);
 }
 
+TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
+  const auto report = std::make_shared<TimesReport>([] {});
+  void* collective = times_.BeginCollective(kKey, 2, KernelClock::kStamps, {77, report});
+  Channel(collective, 1200, 1900);
+  EXPECT_TRUE(report->Take().empty());
+  Channel(collective, 1000, 1500);
+  EXPECT_EQ(report->Take(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900, 1000}}));
+}
+
 TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
   void* collective = Begin(2);
   times_.End(collective);  // "enqueued"

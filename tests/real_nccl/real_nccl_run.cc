@@ -116,10 +116,19 @@ std::vector<RunOutcome> RunTogether(const std::vector<std::string>& commands, co
 
 namespace {
 
+// Reading fails when the process ends meanwhile, which getline takes for the end of the file.
+bool Maps(const std::filesystem::path& process, const std::string& path) {
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(path) != std::string::npos) return true;
+  }
+  return false;
+}
+
 bool MappedBySomebody(const std::string& path) {
   std::error_code ignored;  // processes come and go
   for (const auto& process : std::filesystem::directory_iterator("/proc", ignored)) {
-    if (ReadAll(process.path() / "maps").find(path) != std::string::npos) return true;
+    if (Maps(process.path(), path)) return true;
   }
   return false;
 }

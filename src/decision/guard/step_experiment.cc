@@ -80,8 +80,9 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
 
 // A host that runs ahead of its device issues a step's calls when it has room for them, so the two clocks
 // must not mix: a step that the device did not time is left out, unless the device has stopped telling times.
+// A clock that does not advance tells none.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
-  if (now_.begun_ns >= 0 && next.begun_ns >= 0) {
+  if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
     awaits_device_ = kDeviceSilence;
     return next.begun_ns - now_.begun_ns;
   }

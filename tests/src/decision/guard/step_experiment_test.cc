@@ -33,14 +33,15 @@ class Program {
                      now_ns_ + static_cast<int64_t>(place)};
     call.number = call_ + place;
     call.captured = captured;
-    if (device_tells) call.begun_ns = now_ns_ + 77;
+    if (device_tells) call.begun_ns = device_stands ? 1000 : now_ns_ + 77;
     if (ahead_ns > 0) call.at_ns = static_cast<int64_t>(call.number) * 1000 + now_ns_ / ahead_ns * ahead_ns;
     experiment.Take(call, true);
   }
   SeenConfig Seen() const { return experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone); }
   StepExperiment experiment;
   bool captured = false;
-  bool device_tells = false;  // when calls began on the device
+  bool device_tells = false;   // when calls began on the device
+  bool device_stands = false;  // its clock does not advance
   // Nanoseconds of which the host issues all calls at once, after which it waits for the device; 0: it does
   // not run ahead.
   int64_t ahead_ns = 0;
@@ -95,6 +96,13 @@ TEST(StepExperiment, AStepThatTheDeviceDidNotTimeIsLeftOutUntilTheDeviceIsSilent
   EXPECT_EQ(program.experiment.blocks(), 1u);
   RunSteps(program, 24);
   EXPECT_EQ(program.experiment.blocks(), 3u) << "timed by when calls are issued";
+}
+
+TEST(StepExperiment, AClockOfTheDeviceThatStandsIsNone) {
+  Program program;
+  program.device_tells = program.device_stands = true;
+  RunSteps(program, 200);
+  EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.02) << "timed by when calls are issued";
 }
 
 TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {

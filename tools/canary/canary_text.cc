@@ -94,7 +94,7 @@ std::string FormatEffect(const CanaryAnswer& answer, const JudgedRelease& judged
   return text;
 }
 
-// What of the user's job is judged, and what is not.
+// Returns lines that say how many of the job's calls are judged, and which calls and communicators are not.
 std::string FormatTraffic(const Traffic& traffic) {
   std::string text =
       fmt::format("traffic: {} calls of a rank among {} ranks, {} kinds by collective and size\n",

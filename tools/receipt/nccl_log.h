@@ -63,7 +63,8 @@ struct InitialisedChannels {
   LogLine line;
 };
 
-// What shows how much of a process's log is here.
+// Says which parts of one process's log the files contain, because a line that is missing proves something
+// only if its part is there.
 struct LoggedProcess {
   bool begins = false;             // its first lines are here
   bool shows_environment = false;  // lines of the subsystem ENV are here

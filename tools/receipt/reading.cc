@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's lines about a variable itself say: that it is not there, that its value is wrong, that another
-// value was read, or that it was read.
+// Judges a variable by NCCL's own lines about it. They say that the variable does not exist, that its value
+// is wrong, that another value was read, or that it was read.
 #include <fmt/format.h>
 
 #include <algorithm>

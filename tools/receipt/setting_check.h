@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of settings share: a setting beside all that shows something about it, and the three
-// verdicts.
+// The checks of settings share this: a setting together with all that shows something about it, and functions
+// that make the three verdicts.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// What to bring when a log says too little.
+// Names the log that the user should bring when the given one says too little.
 inline constexpr const char* kBringLog =
     "the log of every rank of a short run with NCCL_DEBUG=INFO "
     "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,GRAPH,TUNING,NET,P2P";
@@ -29,7 +29,7 @@ struct Judged {
     return evidence.release() == nullptr ? nullptr : &evidence.release()->release;
   }
   bool was_read() const { return !reads.empty(); }
-  // What NCCL read of another variable; empty where it read none.
+  // Returns the value that NCCL read for another variable; empty if it read none.
   std::string ReadValueOf(std::string_view name) const;
   // A process whose whole initialisation was logged, so that a variable that is not read there is not set;
   // null where there is none.

@@ -132,11 +132,13 @@ Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
     return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it", fmt::join(paths, ", "));
   for (const std::string& path : files) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
   DYNAMICCL_CHECK_OK(ReadLogs(input));
-  if (traces.empty() && input.measurements.empty() && input.known_faults.empty() &&
-      input.refuted_settings.empty()) {
-    const WhyFile& log = input.files.front();
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", log.path, log.notes.front()),
-                    "NCCL logs calls with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING");
+  // A log without calls is an error if nothing else says anything about the job.
+  const bool says_nothing = traces.empty() && input.measurements.empty() && input.known_faults.empty() &&
+                            input.refuted_settings.empty();
+  const auto log = std::ranges::find(input.files, NcclDebugImporter().name(), &WhyFile::kind);
+  if (says_nothing && log != input.files.end()) {
+    const Result<Imported> again = ImportFile(log->path, "");
+    if (!again) return tl::unexpected(NothingKnown(log->path, again.error()));
   }
   if (traces.empty()) return input;
   if (traces.size() == 1) {

@@ -47,7 +47,24 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
   head -1 nccl.log >short.log
   run "$DYNAMICCL_BIN" receipt short.log
   [ "$status" -eq 2 ]
-  [[ "$output" == *"name no setting"* ]]
+  [[ "$output" == *"name no setting: short.log has no line such as 'NCCL_ALGO set by environment to Ring'"* ]]
+  [[ "$output" == *"NCCL_DEBUG=INFO with ENV among"* ]]
+  [[ "$output" == *"hint: bring the log of every rank"*"NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV"* ]]
+  [[ "$output" == *"dynamiccl receipt short.log --asked NCCL_ALGO=Ring"* ]]
+  # The log is whole, and NCCL read nothing.
+  {
+    echo "node:7:7 [0] NCCL INFO cudaDriverVersion 13000"
+    cat short.log
+    echo "node:7:7 [0] NCCL INFO ncclCommInitRank comm 0x7 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 18000 commId 0xec - Init COMPLETE"
+  } >whole.log
+  run "$DYNAMICCL_BIN" receipt whole.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"the job set none, or NCCL_DEBUG_SUBSYS left out ENV"* ]]
+  # No log at all.
+  printf 'PATH=/bin\nHOME=/root\nNCCL=1\n' >job.env
+  run "$DYNAMICCL_BIN" receipt job.env
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"job.env (environment) holds none; NCCL's log has a line for each"* ]]
 }
 
 @test "rules that decided nothing in a job over hostccl" {

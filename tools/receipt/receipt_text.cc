@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tools/receipt/setting_check.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -42,6 +44,24 @@ std::string ReceiptText(const Receipt& receipt) {
 size_t CountOf(const std::vector<Receipt>& receipts, Standing standing) {
   return static_cast<size_t>(std::count_if(receipts.begin(), receipts.end(),
                                            [&](const Receipt& one) { return one.standing == standing; }));
+}
+
+// Says what the first file would have to hold. A log of NCCL goes first: it is the file that can be mended.
+std::string MissingContent(const Evidence& evidence) {
+  constexpr const char* kLine = "such as 'NCCL_ALGO set by environment to Ring'";
+  const NcclLog& log = evidence.log;
+  if (log.empty()) {
+    const EvidenceFile& file = evidence.files.front();
+    return fmt::format("{} ({}) holds none; NCCL's log has a line for each, {}", file.path, file.kind, kLine);
+  }
+  const auto file = std::ranges::find(evidence.files, "log", &EvidenceFile::kind);
+  const bool whole = std::any_of(log.processes.begin(), log.processes.end(),
+                                 [](const auto& one) { return one.second.begins && one.second.joined; });
+  return fmt::format("{} has no line {}{}", file->path, kLine,
+                     whole
+                         ? ": the job set none, or NCCL_DEBUG_SUBSYS left out ENV"
+                         : "; NCCL writes them as it makes a communicator, at NCCL_DEBUG=INFO with ENV among "
+                           "NCCL_DEBUG_SUBSYS");
 }
 
 Json LineJson(const LogLine& line) {
@@ -82,6 +102,15 @@ Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts
           {"nccl", evidence.release() == nullptr ? Json() : Json(evidence.release()->release.text())},
           {"files", files},
           {"receipts", list}};
+}
+
+Error NoSettingNamed(const Evidence& evidence) {
+  Error error{ErrorKind::kInvalidArgument, "the files name no setting: " + MissingContent(evidence)};
+  error.hint = fmt::format(
+      "bring {}, then `dynamiccl receipt FILE...`; or say what was asked: `dynamiccl receipt {} --asked "
+      "NCCL_ALGO=Ring`, or add the output of `env` in the job",
+      kBringLog, evidence.files.front().path);
+  return error;
 }
 
 std::string ReceiptSentence(const Receipt& receipt) {

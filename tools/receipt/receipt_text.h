@@ -10,6 +10,10 @@
 
 namespace dynamiccl {
 
+// The error where the files name no setting: what each kind of file that was given would have to hold, and
+// the command to type next.
+Error NoSettingNamed(const Evidence& evidence);
+
 // Some lines for each receipt: the verdict with the setting, what is in effect, why, the line that proves it,
 // and what to bring. Those that are not in effect come first.
 std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts);

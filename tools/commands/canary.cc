@@ -110,7 +110,7 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
 
 // Takes sizes and, where the command line names no world, the world from the job's trace.
 Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
-  DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(options.traces));
+  DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
   if (!input.trace) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "{}: no calls of a job in it", options.traces.front()),

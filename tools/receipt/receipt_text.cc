@@ -22,11 +22,6 @@ std::string Place(const LogLine& line) {
   return line.number == 0 ? line.file : fmt::format("{}:{}", line.file, line.number);
 }
 
-std::string SettingText(const Receipt& receipt) {
-  if (receipt.asked.name != "rule") return fmt::format("{}={}", receipt.asked.name, receipt.asked.value);
-  return fmt::format("{}: {}", Place(receipt.asked.from), receipt.asked.value);
-}
-
 std::string ReceiptText(const Receipt& receipt) {
   std::string text = fmt::format("{}  {}\n", Mark(receipt.standing), SettingText(receipt));
   const bool repeats = receipt.proof && receipt.proof->text == receipt.effect;
@@ -70,6 +65,11 @@ Json LineJson(const LogLine& line) {
 
 }  // namespace
 
+std::string SettingText(const Receipt& receipt) {
+  if (receipt.asked.name != "rule") return fmt::format("{}={}", receipt.asked.name, receipt.asked.value);
+  return fmt::format("{}: {}", Place(receipt.asked.from), receipt.asked.value);
+}
+
 std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts) {
   std::string text =
       fmt::format("{} settings asked: {} in effect, {} not, {} not provable from here{}\n", receipts.size(),
@@ -84,9 +84,8 @@ std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& r
   return text;
 }
 
-Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts) {
-  Json files = Json::array(), list = Json::array();
-  for (const EvidenceFile& file : evidence.files) files.push_back({{"path", file.path}, {"kind", file.kind}});
+Json ReceiptsJson(const std::vector<Receipt>& receipts) {
+  Json list = Json::array();
   for (const Receipt& receipt : receipts) {
     list.push_back(
         {{"setting", receipt.asked.name},
@@ -98,10 +97,16 @@ Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts
          {"proof", receipt.proof ? LineJson(*receipt.proof) : Json()},
          {"bring", receipt.bring}});
   }
+  return list;
+}
+
+Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts) {
+  Json files = Json::array();
+  for (const EvidenceFile& file : evidence.files) files.push_back({{"path", file.path}, {"kind", file.kind}});
   return {{"schema", 1},
           {"nccl", evidence.release() == nullptr ? Json() : Json(evidence.release()->release.text())},
           {"files", files},
-          {"receipts", list}};
+          {"receipts", ReceiptsJson(receipts)}};
 }
 
 Error NoSettingNamed(const Evidence& evidence) {
@@ -111,6 +116,12 @@ Error NoSettingNamed(const Evidence& evidence) {
       "NCCL_ALGO=Ring`, or add the output of `env` in the job",
       kBringLog, evidence.files.front().path);
   return error;
+}
+
+std::string ReceiptLine(const Receipt& receipt) {
+  const char* const between = receipt.reason.empty() || receipt.effect.empty() ? "" : "; ";
+  return fmt::format("{}: {}{}{}{}", SettingText(receipt), receipt.reason, between, receipt.effect,
+                     receipt.proof ? fmt::format(" ({})", Place(*receipt.proof)) : "");
 }
 
 std::string ReceiptSentence(const Receipt& receipt) {

@@ -41,6 +41,7 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
     if (!evidence.trace) evidence.trace = line;
     const SectionCalls calls = CallsOf(section);
     for (const TraceCall& call : calls.calls) {
+      evidence.pinned_calls += call.issued.coverage == Coverage::kPinned;
       if (!call.decision) continue;
       const CommunicatorInfo& communicator = calls.communicators.at(call.communicator);
       evidence.decisions.push_back({{.collective = call.issued.call.collective,

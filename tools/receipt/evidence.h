@@ -68,6 +68,7 @@ struct Evidence {
   std::vector<SeenDecision> decisions;
   std::optional<LogLine> trace;  // a trace that the job recorded
   std::optional<LogLine> decision_log;
+  uint64_t pinned_calls = 0;  // of traces: NCCL_ALGO, NCCL_PROTO or the call itself names the configuration
   std::optional<CountedCalls> counted;   // of the first process that counted a call
   std::optional<LogLine> nccl_log_file;  // a file that NCCL_DEBUG_FILE named, known to `dynamiccl run` alone
   bool over_hostccl = false;             // known to `dynamiccl run`; no file shows it

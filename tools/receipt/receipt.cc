@@ -100,6 +100,7 @@ std::vector<Receipt> WriteReceipts(const Evidence& evidence) {
     if (judged.emplace(asked.name, asked.value).second) receipts.push_back(Judge(asked, evidence));
   }
   for (Receipt& receipt : JudgeCommunicatorConfigs(evidence)) receipts.push_back(std::move(receipt));
+  for (Receipt& receipt : JudgeCallConfigs(evidence)) receipts.push_back(std::move(receipt));
   for (const RulesFile& file : evidence.rules) {
     for (Receipt& receipt : JudgeRules(evidence, file)) receipts.push_back(std::move(receipt));
   }

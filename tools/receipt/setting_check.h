@@ -86,8 +86,10 @@ std::optional<Receipt> CheckDebug(const Judged& judged);
 std::optional<Receipt> CheckDebugFile(const Judged& judged);
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged);
 
-// config_checks.cc: members of ncclConfig_t that NCCL logs, one receipt for each value.
+// config_checks.cc: members of ncclConfig_t that NCCL logs, one receipt for each value; and configurations of
+// single calls.
 std::vector<Receipt> JudgeCommunicatorConfigs(const Evidence& evidence);
+std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence);
 
 // reading.cc: what a variable's lines of its own say.
 // NCCL complained of the value, read another one, or does not have the variable.

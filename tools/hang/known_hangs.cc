@@ -19,8 +19,8 @@ std::optional<real_nccl::NcclRelease> ReleaseOf(const JobCalls& job) {
   return real_nccl::ParseRelease(libraries.begin()->substr(kNccl.size()));
 }
 
-// Whether the nodes hold unlike numbers of the communicator's ranks. False where a rank is not known, or the
-// traces name no hosts.
+// Returns true if the nodes hold unlike numbers of the communicator's ranks. False where a rank is not known,
+// or the traces name no hosts.
 bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
   std::map<int32_t, size_t> process_of_rank;
   for (const JobBirth& birth : communicator.births) process_of_rank[birth.rank] = birth.process;
@@ -33,8 +33,8 @@ bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
                      [&](const auto& one) { return one.second != ranks_of_host.begin()->second; });
 }
 
-// Whether a rank that the finding names is inside the last call that it issued, and not all ranks are: others
-// returned from the call or issued further ones.
+// Returns true if a rank that the finding names is inside the last call that it issued, and not all ranks
+// are: others returned from the call or issued further ones.
 bool IsInsideCall(const HangFinding& finding, const JobCommunicator& communicator) {
   if (finding.ranks.size() >= communicator.members.size()) return false;
   return std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](int32_t rank) {

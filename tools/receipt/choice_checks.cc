@@ -182,7 +182,7 @@ std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
-// Whether the counts show that each call that NCCL could choose for had NCCL_ALGO or NCCL_PROTO set.
+// Returns true if the counts show that each call that NCCL could choose for had NCCL_ALGO or NCCL_PROTO set.
 bool AllPinned(const Evidence& evidence) {
   return evidence.counted && evidence.counted->CallsOf(Coverage::kPinned) > 0 &&
          evidence.counted->CallsOf(Coverage::kTunable) == 0;

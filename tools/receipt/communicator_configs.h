@@ -35,7 +35,7 @@ class CommunicatorConfigs {
   const std::vector<ConfiguredCommunicator>& all() const { return all_; }
 
  private:
-  // What a device of a process is making. Numbers are indices of all_.
+  // The communicators that one device of a process is making. Numbers are indices of all_.
   struct Place {
     std::vector<size_t> pending;    // configurations whose communicator has not begun
     std::optional<size_t> current;  // of the one communicator that is being made

@@ -87,7 +87,7 @@ struct Evidence {
 
 // Reads one more file. What NCCL read is not added to `asked`: AskWhatWasRead does that after the last file.
 Status AddEvidence(const std::string& path, Evidence& evidence);
-// What NCCL read was asked by somebody. What is asked already stays as it is.
+// Adds the variables that NCCL read to `asked`: somebody asked for them. Those that are there already stay.
 void AskWhatWasRead(Evidence& evidence);
 
 // evidence_metrics.cc: whether a file that begins with `head` is DynamICCL's metrics; and the metrics of one

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 
 struct FinishedRun {
-  // What the launcher set, such as DYNAMICCL_RULES by --rules. It wins over this process's environment.
+  // Variables that the launcher set, such as DYNAMICCL_RULES by --rules. They win over this process's own.
   EnvironmentChanges environment;
   bool hostccl = false;
   // LaunchTime() of the job: older files are of other jobs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collect_machine.sh finds on a fabricated node must be the machine that NCCL's own topology file
-// describes; what it does not find must be named, and never be taken from the machine of the test.
+// An inventory of a fabricated node must give the machine that NCCL's own topology file describes. An
+// attribute that the node does not show must be named, and never be taken from the machine of the test.
 #include "tools/canary/machine_inventory.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class Inventories : public ::testing::Test {
 
   static void Run(const std::string& command) { ASSERT_EQ(std::system(command.c_str()), 0) << command; }
 
-  // What the collector writes on a node like `topology`.
+  // Runs the collector on a node like `topology` and returns its output.
   std::string Collect(const std::string& topology, const std::string& fabricate = "",
                       const std::string& words = "gdr=1") {
     const std::string xml = folder_ + "/node.xml", node = folder_ + "/node" + std::to_string(++nodes_);

@@ -86,11 +86,12 @@ Result<int> RunCommand(CommandLine& line) {
   } else {
     DYNAMICCL_TRY(launch.outcome, Launch(plan));
   }
+  if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
+  if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
+  if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);
   const RunReceipts receipts =
       ReceiptsOfRun({plan.environment, options.runtime.hostccl, begun, std::move(launch.metrics)});
   if (!options.quiet) {
-    PrintSummary(launch.outcome, options.runtime);
-    if (decides) spdlog::info("{}", DecisionsText(launch));
     for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
   }
   if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts)));

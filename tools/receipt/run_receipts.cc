@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "src/base/settings.h"
 #include "tools/launch/written_files.h"
@@ -146,13 +147,18 @@ RunReceipts ReceiptsOfRun(const FinishedRun& run) {
   RunReceipts receipts;
   const EnvironmentChanges settings = SettingsOf(run);
   if (settings.empty()) return receipts;
-  receipts.receipts = WriteReceipts(RunReader(run, settings, receipts).Read());
+  // The job has ended, and its exit code must reach the caller whatever its files are like.
+  try {
+    receipts.receipts = WriteReceipts(RunReader(run, settings, receipts).Read());
+  } catch (const std::exception& error) {
+    receipts.left_out.push_back(fmt::format("the job's files: {}", error.what()));
+  }
   return receipts;
 }
 
 std::vector<std::string> RunReceiptLines(const RunReceipts& run) {
   std::vector<std::string> lines;
-  if (run.receipts.empty()) return lines;
+  if (run.receipts.empty() && run.left_out.empty()) return lines;
   lines.push_back(fmt::format("settings asked for: {} in effect, {} not, {} not provable",
                               CountOf(run, Standing::kInEffect), CountOf(run, Standing::kNotInEffect),
                               CountOf(run, Standing::kNotProvable)));

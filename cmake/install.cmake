@@ -33,6 +33,7 @@ endif()
 install(FILES traces/nccl_choices/releases.nccl-choices
         DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/traces/nccl_choices)
 install(FILES tools/canary/known_issues.json DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/canary)
+install(PROGRAMS tools/canary/collect_machine.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl/tools/canary)
 # The policy that DYNAMICCL_POLICY=starter names; docs/starter_policy.md has the command that made it.
 configure_file(policies/starter.dcpolicy ${PROJECT_BINARY_DIR}/share/dynamiccl/starter.dcpolicy COPYONLY)
 install(FILES policies/starter.dcpolicy DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl)

@@ -15,9 +15,17 @@ namespace {
 
 // The variables of NCCL that have an effect here, with their defaults.
 constexpr ncclParamHandle kOfNccl[] = {
-    {"NCCL_ALGO", ""},         {"NCCL_PROTO", ""},         {"NCCL_MIN_CTAS", ""},
-    {"NCCL_MAX_CTAS", ""},     {"NCCL_MIN_NCHANNELS", ""}, {"NCCL_MAX_NCHANNELS", ""},
-    {"NCCL_TUNER_PLUGIN", ""}, {"NCCL_DEBUG", "NONE"},     {"NCCL_DEBUG_SUBSYS", "INIT,BOOTSTRAP,ENV"},
+    {"NCCL_ALGO", ""},
+    {"NCCL_PROTO", ""},
+    {"NCCL_MIN_CTAS", ""},
+    {"NCCL_MAX_CTAS", ""},
+    {"NCCL_MIN_NCHANNELS", ""},
+    {"NCCL_MAX_NCHANNELS", ""},
+    {"NCCL_TUNER_PLUGIN", ""},
+    {"NCCL_PROFILER_PLUGIN", ""},
+    {"NCCL_NET_PLUGIN", ""},
+    {"NCCL_DEBUG", "NONE"},
+    {"NCCL_DEBUG_SUBSYS", "INIT,BOOTSTRAP,ENV"},
     {"NCCL_DEBUG_FILE", ""},
 };
 

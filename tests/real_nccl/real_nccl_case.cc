@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run by command: what a release of NCCL chooses on a machine, with the variables of one's own.
-//   real_nccl_case RELEASE MACHINE NODESxRANKS [BYTES | NAME=VALUE]...
+//   real_nccl_case RELEASE MACHINE NODESxRANKS [--program=NAME] [BYTES | NAME=VALUE]...
 // MACHINE is a name of machines/ or the path of such a file. BYTES are the sizes of the five collectives, 1
-// KiB, 1 MiB and 256 MiB unless given. NAME=VALUE goes into the job's environment, which holds nothing of the
-// caller's; LD_PRELOAD and LD_LIBRARY_PATH are added to those of the harness. Prints a line a call, and where
-// NCCL's whole log is. Exit codes: 0 all calls succeeded, 1 the run failed (says how), 2 usage, 3 the release
-// was not fetched.
+// KiB, 1 MiB and 256 MiB unless given. --program names another program of the driver than `collectives`.
+// NAME=VALUE goes into the job's environment, which holds nothing of the caller's; LD_PRELOAD and
+// LD_LIBRARY_PATH are added to those of the harness. Prints a line a call, and where NCCL's whole log is.
+// Exit codes: 0 all calls succeeded, 1 the run failed (says how), 2 usage, 3 the release was not fetched.
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 using namespace dynamiccl::real_nccl;
 
 constexpr const char* kUsage =
-    "usage: real_nccl_case RELEASE MACHINE NODESxRANKS [BYTES | NAME=VALUE]...\n"
+    "usage: real_nccl_case RELEASE MACHINE NODESxRANKS [--program=NAME] [BYTES | NAME=VALUE]...\n"
     "  e.g. real_nccl_case 2.28.9 dgx_h100 2x8 1048576 NCCL_ALGO=Ring\n";
 
 bool ParseWorld(const char* word, RunRequest* request) {
@@ -31,8 +31,13 @@ bool ParseWorld(const char* word, RunRequest* request) {
          word[end] == '\0' && request->nodes > 0 && request->ranks_per_node > 0;
 }
 
-// BYTES or NAME=VALUE.
+// --program=NAME, BYTES or NAME=VALUE.
 bool ParseWord(const std::string& word, RunRequest* request) {
+  constexpr std::string_view kProgram = "--program=";
+  if (word.starts_with(kProgram)) {
+    request->program = word.substr(kProgram.size());
+    return !request->program.empty();
+  }
   const size_t equals = word.find('=');
   if (equals != std::string::npos) {
     request->environment[word.substr(0, equals)] = word.substr(equals + 1);

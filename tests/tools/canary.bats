@@ -178,3 +178,41 @@ END
   refused 2.28.9 ./libnccl.so.2 --machine dgx_a100
   [[ "$output" == *"not an NCCL library"* ]]
 }
+
+@test "a node that collect_machine.sh described is the machine that NCCL describes" {
+  needs 2.24.3 2.25.1
+  mesh="$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml"
+  python3 "$DYNAMICCL_SOURCE/tests/tools/canary/fabricate_sys.py" "$mesh" node
+  ARCH=x86_64 SYSFS="$PWD/node/sys" PROCFS="$PWD/node/proc" PATH="$PWD/node/bin:$PATH" \
+    sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh" gdr=1 >four_a100_mesh.inventory
+  for machine in "$mesh" ./four_a100_mesh.inventory; do
+    canary 2.24.3 2.25.1 --machine "$machine" --world 2x4 --sizes 1M,256M --connect first-call --no-remedies --json >answer.json || true
+    # A time differs from run to run. (What a crash leaves does too, hence --connect first-call.)
+    python3 - answer.json >>answers <<'EOF'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+def stable(value):
+    if isinstance(value, dict):
+        return {key: stable(one) for key, one in value.items() if key != "seconds"}
+    return [stable(one) for one in value] if isinstance(value, list) else value
+print(json.dumps(stable(answer), sort_keys=True))
+EOF
+  done
+  [ "$(wc -l <answers)" -eq 2 ]
+  [ "$(sort -u answers | wc -l)" -eq 1 ]
+  [[ "$(head -1 answers)" == *'"verdict": "worse"'* ]]
+  # Of a node without NVIDIA's driver nothing is made up.
+  python3 "$DYNAMICCL_SOURCE/tests/tools/canary/fabricate_sys.py" "$mesh" bare --no-driver
+  SYSFS="$PWD/bare/sys" PROCFS="$PWD/bare/proc" sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh" >bare.inventory
+  run canary 2.24.3 2.25.1 --machine ./bare.inventory
+  [[ "$status" -eq 2 && "$output" == *"hint:"* ]]
+  [[ "$output" == *"missing: sm and NVLinks of 4 GPUs"* ]]
+  head -c 900 bare.inventory >cut.inventory
+  run canary 2.24.3 2.25.1 --machine ./cut.inventory
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"cut after 900 bytes"*"collect it again"* ]]
+  run sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh" --help
+  [[ "$status" -eq 2 && "$output" == *"neither gdr=0 nor gdr=1"* ]]
+  SYSFS=/nowhere run sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh"
+  [[ "$status" -eq 1 && "$output" == *"run it on the node itself"* ]]
+}

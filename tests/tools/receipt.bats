@@ -47,7 +47,24 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
   head -1 nccl.log >short.log
   run "$DYNAMICCL_BIN" receipt short.log
   [ "$status" -eq 2 ]
-  [[ "$output" == *"name no setting"* ]]
+  [[ "$output" == *"name no setting: short.log has no line such as 'NCCL_ALGO set by environment to Ring'"* ]]
+  [[ "$output" == *"NCCL_DEBUG=INFO with ENV among"* ]]
+  [[ "$output" == *"hint: bring the log of every rank"*"NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV"* ]]
+  [[ "$output" == *"dynamiccl receipt short.log --asked NCCL_ALGO=Ring"* ]]
+  # The log is whole, and NCCL read nothing.
+  {
+    echo "node:7:7 [0] NCCL INFO cudaDriverVersion 13000"
+    cat short.log
+    echo "node:7:7 [0] NCCL INFO ncclCommInitRank comm 0x7 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 18000 commId 0xec - Init COMPLETE"
+  } >whole.log
+  run "$DYNAMICCL_BIN" receipt whole.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"the job set none, or NCCL_DEBUG_SUBSYS left out ENV"* ]]
+  # No log at all.
+  printf 'PATH=/bin\nHOME=/root\nNCCL=1\n' >job.env
+  run "$DYNAMICCL_BIN" receipt job.env
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"job.env (environment) holds none; NCCL's log has a line for each"* ]]
 }
 
 @test "rules that decided nothing in a job over hostccl" {
@@ -57,4 +74,40 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
   echo "$output"
   [ "$status" -eq 1 ]
   [[ "$output" == *"no call of the job matches it"* && "$output" == *"no rule decided a call"* ]]
+}
+
+@test "a run says at its end what came of the settings that it was asked for" {
+  program="$DYNAMICCL_BIN"
+  # The tests' own variables would be settings that DynamICCL does not have.
+  unset "${!DYNAMICCL_@}"
+  bench=("$program" bench all_reduce -b 4K -e 4K -n 5)
+  printf 'allreduce,1,2048,tree,ll,1,-1,-1\nallgather,1,2048,ring,ll,1,-1,-1\n' >rules.csv
+  NCCL_PROTO=LL NCCL_MAX_CHANNELS=4 NCCL_BUFFSIZE=65536 \
+    run "$program" run -n 2 --hostccl --rules rules.csv --json run.json -- "${bench[@]}"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"ended well"*"settings asked for: 3 in effect, 3 not, 0 not provable"* ]]
+  [[ "$output" == *"NO   NCCL_MAX_CHANNELS=4: "*"did you mean NCCL_MAX_NCHANNELS?"* ]]
+  [[ "$output" == *"NO   NCCL_BUFFSIZE=65536: the job ran over hostccl"* ]]
+  [[ "$output" == *"NO   "*"rules.csv:2: AllGather Ring/LL/1: NCCL asked for no AllGather"* ]]
+  [[ "$output" == *"yes  DYNAMICCL_RULES="*"decisions are the rule's"* ]]
+  [[ "$output" == *"yes  NCCL_PROTO=LL: "*" calls were pinned"* ]]
+  python3 -c "
+import json
+receipts = json.load(open('run.json'))['receipts']
+assert len(receipts) == 6 and {one['standing'] for one in receipts} == {'in effect', 'not in effect'}, receipts
+assert receipts[0]['asked_in']['file'] == 'the environment', receipts[0]"
+  # Nothing was asked for, or nobody wants to know: no block. The job's exit code stays what it is.
+  run "$program" run -n 2 --hostccl -- "${bench[@]}"
+  [[ "$status" -eq 0 && "$output" != *"settings asked for"* ]]
+  NCCL_PROTO=LL run "$program" run -q -n 2 --hostccl -- "${bench[@]}"
+  [[ "$status" -eq 0 && "$output" != *"settings asked for"* ]]
+  NCCL_ALGO=Ring run "$program" run --hostccl -- false
+  [ "$status" -eq 4 ]
+  [[ "$output" == *"?    NCCL_ALGO=Ring: not provable from what is here"* ]]
+  # The log that the job wrote is proof; a trace of it is none of NCCL's choice.
+  NCCL_ALGO=Ring NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=ENV,TUNING NCCL_DEBUG_FILE="$PWD/nccl.%p.log" \
+    run "$program" run -n 2 --hostccl -- "${bench[@]}"
+  echo "$output"
+  [[ "$status" -eq 0 && "$output" == *"yes  NCCL_ALGO=Ring: AllReduce: Ring ("* ]]
 }

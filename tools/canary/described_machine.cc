@@ -15,6 +15,7 @@
 #include "tests/real_nccl/cuda_standin/machine.h"
 #include "tests/real_nccl/cuda_standin/topology_xml.h"
 #include "tests/real_nccl/cuda_standin/xml_tree.h"
+#include "tools/canary/inventory_topology.h"
 #include "tools/report/json_output.h"
 
 namespace dynamiccl {
@@ -267,7 +268,11 @@ Result<DescribedMachine> DescribeMachine(const Installation& installation, const
                                 fmt::join(KnownMachines(installation), ", ")));
   }
   if (named.ends_with(".machine")) return DescribeMachineFile(named);
-  DYNAMICCL_TRY(const std::string text, ReadTextFile(named));
+  DYNAMICCL_TRY(std::string text, ReadTextFile(named));
+  if (IsMachineInventory(text)) {
+    DYNAMICCL_TRY(const MachineInventory inventory, ParseMachineInventory(named, text));
+    DYNAMICCL_TRY(text, TopologyOfInventory(named, inventory));
+  }
   return DescribeTopology(fs::path(named).stem(), text);
 }
 

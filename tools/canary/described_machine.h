@@ -20,9 +20,10 @@ struct DescribedMachine {
 };
 
 // `named` is a name that the installation has ("dgx_h100"), the path of a machine file (*.machine) or of a
-// topology that NCCL wrote (NCCL_TOPO_DUMP_FILE, any other ending). Errors say what is missing in the file
-// and how to get it: NCCL fills attributes that a topology lacks from the machine that it runs on, which is
-// not the one described, so all that decides must be there.
+// topology that NCCL wrote (NCCL_TOPO_DUMP_FILE, any other ending), or of what collect_machine.sh wrote,
+// which is told by its content. Errors say what is missing in the file and how to get it: NCCL fills
+// attributes that a topology lacks from the machine that it runs on, which is not the one described, so all
+// that decides must be there.
 Result<DescribedMachine> DescribeMachine(const Installation& installation, const std::string& named);
 
 // The same from the text of a topology.

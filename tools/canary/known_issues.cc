@@ -34,6 +34,14 @@ Result<std::vector<DifferenceKind>> KindsOf(const Json& json) {
   return kinds;
 }
 
+Result<StandsIn> PlaceOf(const Json& json) {
+  const std::string place = json.value("stands_in", "");
+  if (place.empty()) return StandsIn::kNothing;
+  if (place == "init") return StandsIn::kInit;
+  if (place == "call") return StandsIn::kCall;
+  return MakeError(ErrorKind::kCorrupt, "'stands_in' is neither init nor call: '{}'", place);
+}
+
 Result<KnownIssue> IssueOf(const Json& json) {
   KnownIssue issue{.id = json.at("id"), .title = json.at("title"), .url = json.at("url")};
   DYNAMICCL_TRY(issue.since, ReleaseOf(json, "since"));
@@ -46,6 +54,8 @@ Result<KnownIssue> IssueOf(const Json& json) {
   issue.remedy = json.value("remedy", "");
   issue.text = json.value("text", "");
   issue.logged = json.value("logged", false);
+  issue.unlike_nodes = json.value("unlike_nodes", false);
+  DYNAMICCL_TRY(issue.stands_in, PlaceOf(json));
   if (issue.logged && issue.text.empty()) return MakeError(ErrorKind::kCorrupt, "'logged' without a 'text'");
   return issue;
 }
@@ -87,6 +97,14 @@ Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation
     return MakeError(ErrorKind::kNotFound, "this installation has no share/dynamiccl/{}", kFile);
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
   return ParseKnownIssues(text);
+}
+
+std::string Describe(const KnownIssue& issue, const std::string& evidence) {
+  std::string sentence =
+      fmt::format("{}: {}{}; reported for {}", issue.id, issue.title, evidence, issue.where);
+  if (issue.until) sentence += fmt::format("; NCCL {} does not have it", issue.until->text());
+  if (!issue.remedy.empty()) sentence += fmt::format("; reported to help: {}", issue.remedy);
+  return fmt::format("{} ({}).", sentence, issue.url);
 }
 
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,

@@ -13,6 +13,13 @@
 
 namespace dynamiccl {
 
+// Where the ranks of a job that stands still by a fault are.
+enum class StandsIn {
+  kNothing,  // the fault is no hang
+  kInit,     // all ranks are making one communicator
+  kCall,     // a rank is inside a call from which others returned
+};
+
 struct KnownIssue {
   std::string id;     // "NVIDIA/nccl#1946"
   std::string title;  // what happens
@@ -26,6 +33,8 @@ struct KnownIssue {
   std::vector<int> architectures;  // of GPUs that have it; empty: any
   std::string where;               // the machines and jobs that have it, in words
   std::string remedy;              // may be empty
+  StandsIn stands_in = StandsIn::kNothing;
+  bool unlike_nodes = false;  // it stands still only where nodes hold unlike numbers of ranks
 
   bool Has(const real_nccl::NcclRelease& release) const {
     return release >= since && (!until || release < *until);
@@ -35,6 +44,10 @@ struct KnownIssue {
 // Reads the installation's table (tools/canary/known_issues.json). An error names the entry that is wrong.
 Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation);
 Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
+
+// One sentence: the report, what it is about, who has it, what ends it, and its address. `evidence` stands
+// behind the title: ", as nccl.log:12 says"; may be empty.
+std::string Describe(const KnownIssue& issue, const std::string& evidence);
 
 // Those that `judged` has and the release in use has not, and that show as one of the differences does, on
 // GPUs of the architecture. A mended fault is none.

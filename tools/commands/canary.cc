@@ -110,7 +110,7 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
 
 // Takes sizes and, where the command line names no world, the world from the job's trace.
 Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
-  DYNAMICCL_TRY(const WhyInput input, ReadWhyFiles(options.traces));
+  DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
   if (!input.trace) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "{}: no calls of a job in it", options.traces.front()),
@@ -228,8 +228,9 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
                  "The release in use, then those to judge: 2.28.9, or the path of a libnccl.so.2")
       ->required()
       ->expected(2, 100);
-  app.add_option("-m,--machine", options->machine,
-                 "A node: dgx_h100, a file of NCCL_TOPO_DUMP_FILE, or a .machine file")
+  app.add_option(
+         "-m,--machine", options->machine,
+         "A node: dgx_h100, a file of NCCL_TOPO_DUMP_FILE or of collect_machine.sh, or a .machine file")
       ->required();
   app.add_option("-w,--world", options->world, "Nodes and ranks of each (default: two nodes, all GPUs)")
       ->type_name("2x8");

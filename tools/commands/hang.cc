@@ -15,6 +15,7 @@
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/hang/hang_findings.h"
+#include "tools/hang/known_hangs.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_reader.h"
 #include "traces/import/gzip_stream.h"
@@ -89,7 +90,16 @@ std::string DecisionsText(const HangDiagnosis& diagnosis) {
                               diagnosis.compared_decisions);
 }
 
-void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis) {
+// Reports of faults by which this job may stand still. Without the installation's table there are none, and a
+// warning says so: the findings stand without it.
+std::vector<KnownIssue> LookUpKnownHangs(const JobCalls& job, const HangDiagnosis& diagnosis) {
+  const auto known = FindInstallation().and_then(ReadKnownIssues);
+  if (known) return KnownHangs(*known, job, diagnosis);
+  spdlog::warn("known faults are not looked up: {}", known.error().message);
+  return {};
+}
+
+void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known) {
   const char* between = "";
   for (const HangFinding& finding : diagnosis.findings) {
     fmt::print("{}{}: communicator {:#x}, {} ranks\n", between, Name(finding.kind), finding.communicator,
@@ -99,11 +109,26 @@ void PrintHang(const JobCalls& job, const HangDiagnosis& diagnosis) {
   }
   if (diagnosis.findings.empty())
     fmt::print("nothing differs: all ranks issued the same calls and returned from them\n");
+  for (const KnownIssue& issue : known)
+    fmt::print("\nknown: {}\n  It fits by release and by where the ranks stand.\n", Describe(issue, ""));
   fmt::print("\n{} processes, {} communicators, {} calls compared; {}\n", job.processes.size(),
              job.communicators.size(), diagnosis.compared_calls, DecisionsText(diagnosis));
 }
 
-Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
+Json KnownJson(const std::vector<KnownIssue>& known) {
+  Json issues = Json::array();
+  for (const KnownIssue& issue : known) {
+    issues.push_back({{"id", issue.id},
+                      {"title", issue.title},
+                      {"url", issue.url},
+                      {"where", issue.where},
+                      {"remedy", issue.remedy},
+                      {"free_again", issue.until ? Json(issue.until->text()) : Json()}});
+  }
+  return issues;
+}
+
+Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis, const std::vector<KnownIssue>& known) {
   Json findings = Json::array();
   for (const HangFinding& finding : diagnosis.findings) {
     findings.push_back({{"kind", Name(finding.kind)},
@@ -118,7 +143,8 @@ Json HangJson(const JobCalls& job, const HangDiagnosis& diagnosis) {
           {"communicators", job.communicators.size()},
           {"compared_calls", diagnosis.compared_calls},
           {"compared_decisions", diagnosis.compared_decisions},
-          {"findings", findings}};
+          {"findings", findings},
+          {"known_issues", KnownJson(known)}};
 }
 
 }  // namespace
@@ -139,10 +165,11 @@ Result<int> HangCommand(CommandLine& line) {
   DYNAMICCL_TRY(const std::vector<std::string> paths, TracesIn(options.inputs));
   DYNAMICCL_TRY(const JobCalls job, ReadJob(paths, options.newest));
   const HangDiagnosis diagnosis = DiagnoseHang(job);
+  const std::vector<KnownIssue> known = LookUpKnownHangs(job, diagnosis);
   if (options.json)
-    PrintJson(HangJson(job, diagnosis));
+    PrintJson(HangJson(job, diagnosis, known));
   else
-    PrintHang(job, diagnosis);
+    PrintHang(job, diagnosis, known);
   return diagnosis.findings.empty() ? kExitOk : kExitResultSaysNo;
 }
 

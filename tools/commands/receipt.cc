@@ -32,9 +32,7 @@ Result<int> ReceiptCommand(CommandLine& line) {
   }
   DYNAMICCL_TRY(const Evidence evidence, ReadEvidence(paths, also_asked));
   const std::vector<Receipt> receipts = WriteReceipts(evidence);
-  if (receipts.empty())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "the files name no setting"),
-                    "name those of the job: --asked NCCL_ALGO=Ring, or give the output of `env`");
+  if (receipts.empty()) return tl::unexpected(NoSettingNamed(evidence));
   if (json) PrintJson(ReceiptsJson(evidence, receipts));
   if (!json) fmt::print("{}", ReceiptsText(evidence, receipts));
   const bool refuted = std::any_of(receipts.begin(), receipts.end(),

@@ -5,11 +5,16 @@
 //   dynamiccl: 2 ranks ended well in 4.22 s
 //   dynamiccl: policy starter.dcpolicy, over hostccl
 //   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
+//
+// Where settings were asked for, a block follows: which of them are in effect, and what proves it.
 #include <spdlog/spdlog.h>
 
 #include "src/base/settings.h"
 #include "tools/command_table.h"
+#include "tools/launch/written_files.h"
 #include "tools/launch_options.h"
+#include "tools/receipt/receipt_text.h"
+#include "tools/receipt/run_receipts.h"
 #include "tools/record/decided_launch.h"
 #include "tools/report/json_output.h"
 
@@ -30,7 +35,7 @@ Json DecisionsJson(const std::optional<DecisionAccount>& account) {
           {"taken_back", account->taken_back ? Json(*account->taken_back) : Json()}};
 }
 
-Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
+Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const RunReceipts& receipts) {
   const LaunchOutcome& outcome = launch.outcome;
   Json ranks = Json::array();
   for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
@@ -42,7 +47,8 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
           {"mode", runtime.mode},
           {"policy", runtime.policy},
           {"hostccl", runtime.hostccl},
-          {"decisions", DecisionsJson(launch.decisions)}};
+          {"decisions", DecisionsJson(launch.decisions)},
+          {"receipts", ReceiptsJson(receipts.receipts)}};
 }
 
 // Whether a policy, rules or experiments decide in this job, by an option or by a setting.
@@ -73,6 +79,7 @@ Result<int> RunCommand(CommandLine& line) {
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
   const bool decides = Decides(options.runtime);
+  const auto begun = LaunchTime();
   DecidedLaunch launch;
   if (decides) {
     DYNAMICCL_TRY(launch, LaunchDecided(plan, TextSetting(Setting::kMetrics)));
@@ -81,7 +88,13 @@ Result<int> RunCommand(CommandLine& line) {
   }
   if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime)));
+  if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);
+  const RunReceipts receipts =
+      ReceiptsOfRun({plan.environment, options.runtime.hostccl, begun, std::move(launch.metrics)});
+  if (!options.quiet) {
+    for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
+  }
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts)));
   return ExitCodeOf(launch.outcome);
 }
 

@@ -31,8 +31,9 @@ std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& comm
 // and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
 std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 
-// Looks at communicators whose ranks are all in the same call, or have returned from it without ending. Adds
-// a finding of kind InsideLibrary for each of them in which at least one rank has not returned.
+// Looks at communicators whose ranks are all in the same call, or have returned from it without ending, and
+// at those that all ranks came to make. Adds a finding of kind InsideLibrary for each of them in which at
+// least one rank has not returned.
 std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
 // Compares the order in which ranks issued their newest calls on two communicators. Returns the first two

@@ -77,6 +77,8 @@ struct JobProcess {
   int32_t rank = -1;
   int64_t process_id = 0;
   std::string host;
+  // "NCCL 2.28.9"; empty: the file does not say.
+  std::string library;
   // Whether the process ended in order.
   bool closed = false;
   // Time of the process's last record in nanoseconds of real time.

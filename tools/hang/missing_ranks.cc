@@ -71,6 +71,7 @@ std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& membe
     return fmt::format("; it makes communicator {:#x}", *process.inside);
   if (process.inside && *process.inside != id)
     return fmt::format("; it is inside a call on communicator {:#x}", *process.inside);
+  if (process.inside) return "; it is inside the last call that it issued";
   return "; it is not inside the library: killed, stopped, or busy with something else";
 }
 
@@ -186,6 +187,18 @@ void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
   findings.push_back(std::move(finding));
 }
 
+// All ranks came to make the communicator, and some have not returned.
+std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& communicator) {
+  if (communicator.births.empty()) return std::nullopt;
+  HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
+  for (const JobBirth& birth : communicator.births) finding.ranks.push_back(birth.rank);
+  std::sort(finding.ranks.begin(), finding.ranks.end());
+  finding.text.push_back(fmt::format("all {} ranks came to make the communicator; {} did not return",
+                                     communicator.n_ranks, RankList(finding.ranks)));
+  finding.text.emplace_back("nobody is missing: the wait is in the library, its network or a device");
+  return finding;
+}
+
 }  // namespace
 
 std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator) {
@@ -225,6 +238,7 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
 std::vector<HangFinding> CommonCalls(const JobCalls& job) {
   std::vector<HangFinding> findings;
   for (const auto& [id, communicator] : job.communicators) {
+    if (auto birth = CommonBirth(id, communicator)) findings.push_back(std::move(*birth));
     HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
     const JobCall* last = nullptr;
     for (const auto& [rank, member] : communicator.members) {

@@ -41,7 +41,7 @@ std::string Stronger(const Judged& judged, std::initializer_list<const char*> na
 
 // NVLS has channels of its own, which bounds on channels do not touch.
 std::optional<Receipt> JudgeNvlsCalls(const Judged& judged, int64_t most) {
-  for (const ChosenCalls& calls : judged.log().choices) {
+  for (const ChosenCalls& calls : judged.evidence.Choices()) {
     const bool nvls =
         calls.config.algorithm == Algorithm::kNvls || calls.config.algorithm == Algorithm::kNvlsTree;
     if (nvls && calls.config.channels > most)
@@ -62,11 +62,43 @@ bool NeverArrived(const Judged& judged) {
   return !judged.was_read() && judged.WholeInit() != nullptr;
 }
 
+// The most channels of a timed call that a bound is about; null where none was timed.
+const ChosenCalls* MostUsed(const CountedCalls& counted) {
+  const ChosenCalls* most = nullptr;
+  for (const ChosenCalls& calls : counted.timed) {
+    const bool bounded =
+        calls.config.algorithm != Algorithm::kNvls && calls.config.algorithm != Algorithm::kNvlsTree;
+    if (bounded && (most == nullptr || calls.config.channels > most->config.channels)) most = &calls;
+  }
+  return most;
+}
+
+// A bound by the channels of timed calls. Only over hostccl, which ignores no number that it takes, do calls
+// that fit show that the bound is in effect.
+std::optional<Receipt> JudgeUsedChannels(const Judged& judged, bool upper) {
+  if (!judged.evidence.counted) return std::nullopt;
+  const CountedCalls& counted = *judged.evidence.counted;
+  const int64_t asked = NumberAsNcclReads(judged.asked.value);
+  const ChosenCalls* const most = MostUsed(counted);
+  if (most == nullptr || asked < 1) return std::nullopt;
+  const std::string used = fmt::format("{} channels at most in a call", most->config.channels);
+  if (upper && most->config.channels > asked)
+    return NotInEffect(judged, used, "a call used more", &counted.line);
+  const bool fits = upper || most->config.channels >= asked;
+  if (fits && judged.evidence.over_hostccl) return InEffect(judged, used, counted.line);
+  Receipt receipt = NotProvable(judged, fits ? "calls fit, which they might without it"
+                                             : "calls may use fewer channels than there are");
+  receipt.effect = used;
+  receipt.proof = counted.line;
+  return receipt;
+}
+
 }  // namespace
 
 std::optional<Receipt> CheckMostChannels(const Judged& judged) {
   const int64_t asked = NumberAsNcclReads(judged.asked.value);
-  if (judged.log().channels.empty() || asked < 1 || NeverArrived(judged)) return std::nullopt;
+  if (judged.log().channels.empty()) return JudgeUsedChannels(judged, true);
+  if (asked < 1 || NeverArrived(judged)) return std::nullopt;
   const InitialisedChannels& found = Most(judged.log());
   if (found.channels.collective > asked) {
     const std::string stronger = Stronger(judged, {"NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", "NCCL_MIN_NRINGS"},
@@ -82,7 +114,8 @@ std::optional<Receipt> CheckMostChannels(const Judged& judged) {
 
 std::optional<Receipt> CheckLeastChannels(const Judged& judged) {
   const int64_t asked = NumberAsNcclReads(judged.asked.value);
-  if (judged.log().channels.empty() || asked < 1 || NeverArrived(judged)) return std::nullopt;
+  if (judged.log().channels.empty()) return JudgeUsedChannels(judged, false);
+  if (asked < 1 || NeverArrived(judged)) return std::nullopt;
   const InitialisedChannels& most = Most(judged.log());
   const InitialisedChannels& fewest = Fewest(judged.log());
   if (most.channels.collective < asked) {

@@ -182,9 +182,39 @@ std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
+// Returns true if the counts show that each call that NCCL could choose for had NCCL_ALGO or NCCL_PROTO set.
+bool AllPinned(const Evidence& evidence) {
+  return evidence.counted && evidence.counted->CallsOf(Coverage::kPinned) > 0 &&
+         evidence.counted->CallsOf(Coverage::kTunable) == 0;
+}
+
+// DynamICCL leaves no call free in a process that has one of the two variables.
+std::optional<Receipt> JudgeFreeCalls(const Judged& judged) {
+  const auto& counted = judged.evidence.counted;
+  if (!counted || judged.was_read() || judged.asked.value.empty()) return std::nullopt;
+  const uint64_t free = counted->CallsOf(Coverage::kTunable);
+  if (free == 0) return std::nullopt;
+  return NotInEffect(judged, fmt::format("{} calls were free to choose for", free),
+                     "the process does not have the variable; does the launcher pass it on?", &counted->line);
+}
+
+// Calls that were pinned and not timed. hostccl obeys the variable or fails; of NCCL the counts hold no
+// choice.
+std::optional<Receipt> JudgePinnedCalls(const Judged& judged) {
+  if (!AllPinned(judged.evidence)) return std::nullopt;
+  const CountedCalls& counted = *judged.evidence.counted;
+  const std::string calls = fmt::format("{} calls were pinned", counted.CallsOf(Coverage::kPinned));
+  if (judged.evidence.over_hostccl)
+    return InEffect(judged, calls + ", and hostccl fails at a value that it does not obey", counted.line);
+  Receipt receipt = NotProvable(judged, "DynamICCL saw it and counted; what NCCL chose shows in its log");
+  receipt.effect = calls;
+  receipt.proof = counted.line;
+  return receipt;
+}
+
 Receipt JudgeChoices(const Judged& judged, const Selection& selection, const ChoiceVariable& variable) {
   std::vector<const ChosenCalls*> as_asked, others;
-  for (const ChosenCalls& calls : judged.log().choices) {
+  for (const ChosenCalls& calls : judged.evidence.Choices()) {
     const auto admitted = selection.Of(calls.collective);
     if (!admitted) continue;
     const bool fits = (*admitted >> variable.of(calls.config) & 1u) != 0;
@@ -203,7 +233,7 @@ Receipt JudgeChoices(const Judged& judged, const Selection& selection, const Cho
   }
   if (auto receipt = JudgeUntuned(judged, selection)) return *receipt;
   if (as_asked.empty()) return NotProvable(judged, "the log shows no call that the value is about");
-  if (!judged.was_read()) {
+  if (!judged.was_read() && !AllPinned(judged.evidence)) {
     Receipt receipt =
         NotProvable(judged, "calls ran as asked, but nothing shows that NCCL read the variable");
     receipt.effect = Summary(as_asked, variable);
@@ -221,8 +251,10 @@ std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& v
   if (&variable == &kAlgorithm) {
     if (auto receipt = JudgeKernels(judged, selection)) return receipt;
   }
+  if (auto receipt = JudgeFreeCalls(judged)) return *receipt;
   // Without choices a process may still show that the variable never reached it.
-  if (judged.log().choices.empty() && judged.log().untuned.empty()) {
+  if (judged.evidence.Choices().empty() && judged.log().untuned.empty()) {
+    if (auto receipt = JudgePinnedCalls(judged)) return *receipt;
     if (!judged.was_read()) return std::nullopt;
     Receipt receipt =
         NotProvable(judged, "NCCL read it, but the log shows no choice, which lines of TUNING would");

@@ -41,6 +41,7 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
     if (!evidence.trace) evidence.trace = line;
     const SectionCalls calls = CallsOf(section);
     for (const TraceCall& call : calls.calls) {
+      evidence.pinned_calls += call.issued.coverage == Coverage::kPinned;
       if (!call.decision) continue;
       const CommunicatorInfo& communicator = calls.communicators.at(call.communicator);
       evidence.decisions.push_back({{.collective = call.issued.call.collective,
@@ -132,17 +133,26 @@ bool LooksLikeLog(std::string_view head) {
 Status TakeOther(const std::string& path, Evidence& evidence) {
   const auto imported = ImportFile(path, "");
   if (!imported)
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: shows nothing about settings", path),
-                    "these do: logs with NCCL_DEBUG=INFO, profiler traces of PyTorch, traces and decision "
-                    "logs of DynamICCL, "
-                    "rules (.csv, .toml), and environments (the output of `env`)");
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{}: shows nothing about settings", path),
+        "these do: logs with NCCL_DEBUG=INFO, profiler traces of PyTorch, traces, decision logs and "
+        "metrics of DynamICCL, rules (.csv, .toml), and environments (the output of `env`)");
   if (imported->trace && !imported->trace->sections.empty())
     TakeRelease(path, imported->trace->sections.front().library, evidence);
   evidence.files.push_back({path, imported->format});
   return {};
 }
 
-Status TakeFile(const std::string& path, Evidence& evidence) {
+Status TakeMetrics(const std::string& path, Evidence& evidence) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  AddMetrics(path, text, evidence);
+  evidence.files.push_back({path, "metrics of DynamICCL"});
+  return {};
+}
+
+}  // namespace
+
+Status AddEvidence(const std::string& path, Evidence& evidence) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadBytes);
   if (head.empty())
@@ -150,6 +160,7 @@ Status TakeFile(const std::string& path, Evidence& evidence) {
                     "a process that was killed early, or still runs, may have written nothing yet");
   if (IsTraceOfOurs(head)) return TakeTrace(path, evidence);
   if (KinetoImporter().Recognises(head)) return TakeKineto(path, evidence);
+  if (LooksLikeMetrics(head)) return TakeMetrics(path, evidence);
   if (LooksLikeLog(head)) return TakeLog(path, evidence);
   if (ParseDecision(std::string_view(head).substr(0, head.find('\n'))))
     return TakeDecisionLog(path, evidence);
@@ -158,7 +169,6 @@ Status TakeFile(const std::string& path, Evidence& evidence) {
   return TakeOther(path, evidence);
 }
 
-// What NCCL read was asked by somebody. Asked by a file or on the command line too: that request is judged.
 void AskWhatWasRead(Evidence& evidence) {
   for (const ReadVariable& read : evidence.log.reads) {
     const bool known = std::any_of(evidence.asked.begin(), evidence.asked.end(),
@@ -167,17 +177,24 @@ void AskWhatWasRead(Evidence& evidence) {
   }
 }
 
-}  // namespace
-
 uint64_t Evidence::CountOf(DecidedBy who) const {
+  if (decisions.empty() && counted) return counted->DecisionsBy(who);
   return static_cast<uint64_t>(std::count_if(decisions.begin(), decisions.end(),
                                              [&](const SeenDecision& one) { return one.decided_by == who; }));
+}
+
+uint64_t Evidence::n_decisions() const {
+  return decisions.empty() && counted ? counted->n_decisions() : decisions.size();
+}
+
+const std::vector<ChosenCalls>& Evidence::Choices() const {
+  return log.choices.empty() && counted ? counted->timed : log.choices;
 }
 
 Result<Evidence> ReadEvidence(const std::vector<std::string>& paths,
                               const std::vector<AskedSetting>& also_asked) {
   Evidence evidence{.knows_nodes = true, .asked = also_asked};
-  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(TakeFile(path, evidence));
+  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(AddEvidence(path, evidence));
   AskWhatWasRead(evidence);
   return evidence;
 }

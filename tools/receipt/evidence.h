@@ -5,11 +5,14 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/collective/coverage.h"
 #include "src/collective/decided_by.h"
 #include "src/decision/override_rules.h"
 #include "tools/receipt/asked_setting.h"
@@ -36,6 +39,22 @@ struct SeenDecision {
   DecidedBy decided_by = DecidedBy::kNccl;
 };
 
+// The counts of one process: its metrics (docs/telemetry.md). All ranks decide alike, so one stands for the
+// job.
+struct CountedCalls {
+  LogLine line;        // the file, with a summary of it
+  std::string mode;    // "frozen"
+  std::string policy;  // hash of the policy that was loaded; empty: none
+  std::map<std::pair<Collective, Coverage>, uint64_t> calls;
+  std::map<std::pair<Collective, DecidedBy>, uint64_t> decisions;
+  // Calls that were timed, by the configuration that NCCL's profiler interface reported.
+  std::vector<ChosenCalls> timed;
+
+  uint64_t CallsOf(Coverage coverage) const;
+  uint64_t DecisionsBy(DecidedBy who) const;
+  uint64_t n_decisions() const;
+};
+
 struct RulesFile {
   std::string path;
   OverrideRules rules;
@@ -49,14 +68,32 @@ struct Evidence {
   std::vector<SeenDecision> decisions;
   std::optional<LogLine> trace;  // a trace that the job recorded
   std::optional<LogLine> decision_log;
+  uint64_t pinned_calls = 0;  // of traces: NCCL_ALGO, NCCL_PROTO or the call itself names the configuration
+  std::optional<CountedCalls> counted;   // of the first process that counted a call
+  std::optional<LogLine> nccl_log_file;  // a file that NCCL_DEBUG_FILE named, known to `dynamiccl run` alone
+  bool over_hostccl = false;             // known to `dynamiccl run`; no file shows it
   bool knows_nodes = false;  // every decision's numbers of ranks and nodes are known (trace), not its role
   std::vector<RulesFile> rules;
   std::vector<AskedSetting> asked;
 
   // NCCL's release, where the files agree on one; and the line that names it.
   const LoggedRelease* release() const { return log.releases.size() == 1 ? log.releases.data() : nullptr; }
+  // By the decisions of traces and logs, else by the counts.
   uint64_t CountOf(DecidedBy who) const;
+  uint64_t n_decisions() const;
+  // The choices that NCCL logged, else those of timed calls.
+  const std::vector<ChosenCalls>& Choices() const;
 };
+
+// Reads one more file. What NCCL read is not added to `asked`: AskWhatWasRead does that after the last file.
+Status AddEvidence(const std::string& path, Evidence& evidence);
+// Adds the variables that NCCL read to `asked`: somebody asked for them. Those that are there already stay.
+void AskWhatWasRead(Evidence& evidence);
+
+// evidence_metrics.cc: whether a file that begins with `head` is DynamICCL's metrics; and the metrics of one
+// process, of which `place` says where they are from. Lines that make no sense are left out.
+bool LooksLikeMetrics(std::string_view head);
+void AddMetrics(const std::string& place, std::string_view text, Evidence& evidence);
 
 // Reads all files; the kind of each follows from its content. What the files show to have been asked (read
 // variables, environments) is in `asked`, after `also_asked`. An error names the file.

@@ -39,6 +39,12 @@ std::optional<Receipt> CheckDebug(const Judged& judged) {
 }
 
 // NCCL ignores words that are no subsystem.
+std::optional<Receipt> CheckDebugFile(const Judged& judged) {
+  const auto& file = judged.evidence.nccl_log_file;
+  if (!file) return std::nullopt;
+  return InEffect(judged, file->text, *file);
+}
+
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged) {
   if (judged.release() != nullptr && !TableReaches(*judged.release())) return std::nullopt;
   std::string_view value = judged.asked.value;

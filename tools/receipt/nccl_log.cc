@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "tools/canary/release_library.h"
 #include "traces/import/log_line.h"
@@ -90,7 +91,9 @@ void NcclLog::Take(const std::string& file, size_t number, const std::string& te
   const std::string line = PlainLogLine(text);
   for (const DebugPiece& piece : DebugPieces(line)) {
     const std::string process = std::string(piece.host) + ":" + std::to_string(piece.process_id);
-    TakeOfProcess(process, {file, number, std::string(Trimmed(piece.text))});
+    const LogLine of_process{file, number, std::string(Trimmed(piece.text))};
+    configs.Take(process + "/" + std::to_string(piece.device), of_process);
+    TakeOfProcess(process, of_process);
   }
   if (const std::string_view note = OtherNote(line); !note.empty()) Note({file, number, std::string(note)});
   if (line.find("NCCL version ") == std::string::npos) return;
@@ -150,6 +153,9 @@ bool NcclLog::TakeRead(const std::string& process, const LogLine& line) {
 bool NcclLog::TakeChoice(const LogLine& line) {
   const auto choice = ParseDebugChoice(line.text);
   if (!choice) return false;
+  constexpr std::string_view kClusters = " cgaClusterSize ";
+  if (const size_t at = line.text.find(kClusters); at != std::string::npos)
+    cluster_sizes.emplace(std::atoi(line.text.c_str() + at + kClusters.size()), line);
   const auto same = std::find_if(choices.begin(), choices.end(), [&](const ChosenCalls& one) {
     return one.collective == choice->collective && one.config.algorithm == choice->config.algorithm &&
            one.config.protocol == choice->config.protocol;

@@ -13,17 +13,11 @@
 
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
-#include "tests/real_nccl/init_log.h"
 #include "tests/real_nccl/nccl_release.h"
+#include "tools/receipt/communicator_configs.h"
+#include "tools/receipt/logged_line.h"
 
 namespace dynamiccl {
-
-// A line of a file, as evidence. `text` is without the host, process and thread that wrote it.
-struct LogLine {
-  std::string file;
-  size_t number = 0;  // 0: the file as a whole
-  std::string text;
-};
 
 // NCCL read a variable: "NCCL_ALGO set by environment to Ring". One for each process and value.
 struct ReadVariable {
@@ -55,11 +49,6 @@ struct Connections {
   std::string kind;
   bool gpu_direct = false;  // the line ends with /GDRDMA
   uint64_t count = 0;
-  LogLine line;
-};
-
-struct InitialisedChannels {
-  real_nccl::LoggedChannels channels;
   LogLine line;
 };
 
@@ -97,6 +86,8 @@ class NcclLog {
   std::vector<InitialisedChannels> channels;  // one for each wording
   std::vector<ChosenCalls> choices;
   std::vector<UntunedCalls> untuned;
+  CommunicatorConfigs configs;           // what programs gave single communicators
+  std::map<int, LogLine> cluster_sizes;  // that calls had, with the first such call (2.31 and later)
   std::vector<Connections> connections;
   // Each other line of NCCL once, and what DynamICCL and PyTorch wrote between them.
   std::vector<LogLine> notes;

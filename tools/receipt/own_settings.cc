@@ -43,12 +43,13 @@ Receipt UnknownName(const Judged& judged) {
 }
 
 std::string Share(const Evidence& evidence, DecidedBy who) {
-  return fmt::format("{} of {} decisions are the {}'s", evidence.CountOf(who), evidence.decisions.size(),
+  return fmt::format("{} of {} decisions are the {}'s", evidence.CountOf(who), evidence.n_decisions(),
                      Name(who));
 }
 
-// The file that shows decisions.
+// The file that shows decisions. Only where there are some.
 const LogLine& DecisionsAt(const Evidence& evidence) {
+  if (evidence.decisions.empty()) return evidence.counted->line;
   return evidence.trace ? *evidence.trace : *evidence.decision_log;
 }
 
@@ -71,7 +72,11 @@ std::optional<Receipt> JudgeMode(const Judged& judged) {
     return NotInEffect(judged, "mode off",
                        fmt::format("'{}' is none of off, observe, frozen and adaptive", mode),
                        judged.asked.from.file.empty() ? nullptr : &judged.asked.from);
-  if (evidence.decisions.empty()) {
+  if (evidence.counted && evidence.counted->mode != *known)
+    return NotInEffect(judged, "mode " + evidence.counted->mode, "another mode is in use",
+                       &evidence.counted->line);
+  if (evidence.n_decisions() == 0) {
+    if (evidence.counted) return InEffect(judged, "mode " + evidence.counted->mode, evidence.counted->line);
     if (*known == "observe" && evidence.trace)
       return InEffect(judged, "recorded, and nothing decided", *evidence.trace);
     return *known == "frozen" || *known == "adaptive" ? JudgeKeptChoice(judged) : std::nullopt;
@@ -84,6 +89,11 @@ std::optional<Receipt> JudgeMode(const Judged& judged) {
     return InEffect(judged, fmt::format("{} decisions are trials or the guard's", tried), at);
   if (*known == "frozen" && chosen > 0 && tried == 0)
     return InEffect(judged, fmt::format("{} decisions", chosen), at);
+  if (evidence.counted)
+    return InEffect(
+        judged,
+        fmt::format("mode {}, and all {} decisions are NCCL's own choice", *known, evidence.n_decisions()),
+        evidence.counted->line);
   if ((*known == "off" || *known == "observe") && chosen > 0)
     return NotInEffect(judged, fmt::format("{} decisions", chosen), "another mode is in use", &at);
   return JudgeKeptChoice(judged);
@@ -94,7 +104,7 @@ std::optional<Receipt> JudgeRulesSetting(const Judged& judged) {
   if (evidence.CountOf(DecidedBy::kRule) > 0)
     return InEffect(judged, Share(evidence, DecidedBy::kRule), DecisionsAt(evidence));
   if (auto receipt = JudgeKeptChoice(judged)) return receipt;
-  if (evidence.decisions.empty()) return std::nullopt;
+  if (evidence.n_decisions() == 0) return std::nullopt;
   return NotInEffect(judged, Share(evidence, DecidedBy::kRule),
                      "no rule decided a call: none matches, or NCCL offered none of them",
                      &DecisionsAt(evidence));
@@ -104,7 +114,16 @@ std::optional<Receipt> JudgePolicySetting(const Judged& judged) {
   const Evidence& evidence = judged.evidence;
   if (evidence.CountOf(DecidedBy::kPolicy) > 0)
     return InEffect(judged, Share(evidence, DecidedBy::kPolicy), DecisionsAt(evidence));
-  return JudgeKeptChoice(judged);
+  if (auto receipt = JudgeKeptChoice(judged)) return receipt;
+  if (!evidence.counted) return std::nullopt;
+  const CountedCalls& counted = *evidence.counted;
+  if (counted.policy.empty())
+    return NotInEffect(judged, "no policy", "DynamICCL loaded none; its line on standard error says why",
+                       &counted.line);
+  return InEffect(judged,
+                  fmt::format("policy {} is loaded, and decided none of {} calls",
+                              counted.policy.substr(0, 16), evidence.n_decisions()),
+                  counted.line);
 }
 
 // Settings that make a file: the file, or the line that says why there is none.
@@ -114,6 +133,17 @@ std::optional<Receipt> JudgeFile(const Judged& judged, const std::optional<LogLi
     return NotInEffect(judged, "no file", "it could not be written", line);
   if (file) return InEffect(judged, file->text, *file);
   return std::nullopt;
+}
+
+// Timed calls stand in the metrics of the process.
+std::optional<Receipt> JudgeTimes(const Judged& judged) {
+  const auto& counted = judged.evidence.counted;
+  if (!counted || counted->timed.empty()) return std::nullopt;
+  uint64_t timed = 0;
+  for (const ChosenCalls& calls : counted->timed) timed += calls.calls;
+  if (judged.asked.value == "0")
+    return NotInEffect(judged, fmt::format("{} calls were timed", timed), "times are on", &counted->line);
+  return InEffect(judged, fmt::format("{} calls were timed", timed), counted->line);
 }
 
 std::optional<Receipt> JudgeKnown(const Judged& judged, Setting setting) {
@@ -126,6 +156,11 @@ std::optional<Receipt> JudgeKnown(const Judged& judged, Setting setting) {
       return JudgePolicySetting(judged);
     case Setting::kTrace:
       return JudgeFile(judged, judged.evidence.trace, "nothing is recorded");
+    case Setting::kTimes:
+      return JudgeTimes(judged);
+    case Setting::kMetrics:
+      if (!judged.evidence.counted) return std::nullopt;
+      return InEffect(judged, judged.evidence.counted->line.text, judged.evidence.counted->line);
     case Setting::kDecisionLog:
       return JudgeFile(judged, judged.evidence.decision_log, "no decision log");
     default:
@@ -157,6 +192,36 @@ Receipt JudgeRule(const Judged& judged, const OverrideRule& rule) {
                   DecisionsAt(evidence));
 }
 
+// A rule by the counts, which know collectives and not rules: none used, the only one of its collective, or
+// one of several.
+Receipt JudgeRuleByCounts(const Judged& judged, const OverrideRule& rule, const RulesFile& file) {
+  const CountedCalls& counted = *judged.evidence.counted;
+  uint64_t asked = 0, decided = 0;
+  for (const auto& [of, count] : counted.decisions) {
+    if (of.first != rule.collective) continue;
+    asked += count;
+    decided += of.second == DecidedBy::kRule ? count : 0;
+  }
+  if (asked == 0)
+    return NotInEffect(judged, "", fmt::format("NCCL asked for no {}", Name(rule.collective)), &counted.line);
+  const std::string calls = fmt::format("{} of {} calls of {}", decided, asked, Name(rule.collective));
+  if (decided == 0) return NotInEffect(judged, "", "rules decided " + calls, &counted.line);
+  const auto& rules = file.rules.rules();
+  const auto alike = std::count_if(
+      rules.begin(), rules.end(), [&](const OverrideRule& one) { return one.collective == rule.collective; });
+  if (alike == 1) return InEffect(judged, "it decided " + calls, counted.line);
+  return NotProvable(judged, fmt::format("{} rules decided {}, and the counts hold no rule", alike, calls),
+                     kBringTrace);
+}
+
+// The judgement of one rule by the best that the files have.
+Receipt JudgeRuleOf(const Judged& judged, const OverrideRule& rule, const RulesFile& file) {
+  const Evidence& evidence = judged.evidence;
+  if (evidence.decisions.empty()) return JudgeRuleByCounts(judged, rule, file);
+  if (CanMatch(rule, evidence)) return JudgeRule(judged, rule);
+  return NotProvable(judged, "the files do not tell all that it asks of a call", "a trace of the job");
+}
+
 }  // namespace
 
 Receipt JudgeOwnSetting(const Judged& judged) {
@@ -171,7 +236,7 @@ Receipt JudgeOwnSetting(const Judged& judged) {
 
 std::vector<Receipt> JudgeRules(const Evidence& evidence, const RulesFile& file) {
   std::vector<Receipt> receipts;
-  if (evidence.decisions.empty()) return receipts;
+  if (evidence.n_decisions() == 0) return receipts;
   const std::vector<UnreachableRule> unreachable = UnreachableRules(file.rules.rules());
   for (const OverrideRule& rule : file.rules.rules()) {
     const AskedSetting asked{"rule",
@@ -183,11 +248,8 @@ std::vector<Receipt> JudgeRules(const Evidence& evidence, const RulesFile& file)
     if (hidden != unreachable.end())
       receipts.push_back(NotInEffect(
           judged, "", fmt::format("line {} takes all of its calls", hidden->taken_by_line), &asked.from));
-    else if (CanMatch(rule, evidence))
-      receipts.push_back(JudgeRule(judged, rule));
     else
-      receipts.push_back(
-          NotProvable(judged, "the files do not tell all that it asks of a call", "a trace of the job"));
+      receipts.push_back(JudgeRuleOf(judged, rule, file));
   }
   return receipts;
 }

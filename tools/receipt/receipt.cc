@@ -46,6 +46,7 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_COLLNET_ENABLE", CheckCollnet},
                                 {"NCCL_CROSS_NIC", CheckCrossNic},
                                 {"NCCL_DEBUG", CheckDebug},
+                                {"NCCL_DEBUG_FILE", CheckDebugFile},
                                 {"NCCL_DEBUG_SUBSYS", CheckDebugSubsystems}};
 
 SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
@@ -65,6 +66,7 @@ Receipt JudgeNcclSetting(const Judged& judged) {
   bool read_as_asked = true;
   const SettingCheck check = CheckOf(judged.asked.name, read_as_asked);
   if (auto receipt = JudgeRefusal(judged, read_as_asked)) return *receipt;
+  if (auto receipt = JudgeByHostccl(judged)) return *receipt;
   if (check != nullptr) {
     if (auto receipt = check(judged)) return *receipt;
   }
@@ -98,6 +100,7 @@ std::vector<Receipt> WriteReceipts(const Evidence& evidence) {
     if (judged.emplace(asked.name, asked.value).second) receipts.push_back(Judge(asked, evidence));
   }
   for (Receipt& receipt : JudgeCommunicatorConfigs(evidence)) receipts.push_back(std::move(receipt));
+  for (Receipt& receipt : JudgeCallConfigs(evidence)) receipts.push_back(std::move(receipt));
   for (const RulesFile& file : evidence.rules) {
     for (Receipt& receipt : JudgeRules(evidence, file)) receipts.push_back(std::move(receipt));
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tools/receipt/setting_check.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -18,11 +20,6 @@ const char* Mark(Standing standing) {
 // "nccl.log:12", "run.ctrace"
 std::string Place(const LogLine& line) {
   return line.number == 0 ? line.file : fmt::format("{}:{}", line.file, line.number);
-}
-
-std::string SettingText(const Receipt& receipt) {
-  if (receipt.asked.name != "rule") return fmt::format("{}={}", receipt.asked.name, receipt.asked.value);
-  return fmt::format("{}: {}", Place(receipt.asked.from), receipt.asked.value);
 }
 
 std::string ReceiptText(const Receipt& receipt) {
@@ -44,11 +41,34 @@ size_t CountOf(const std::vector<Receipt>& receipts, Standing standing) {
                                            [&](const Receipt& one) { return one.standing == standing; }));
 }
 
+// Says what the first file would have to hold. A log of NCCL goes first: it is the file that can be mended.
+std::string MissingContent(const Evidence& evidence) {
+  constexpr const char* kLine = "such as 'NCCL_ALGO set by environment to Ring'";
+  const NcclLog& log = evidence.log;
+  if (log.empty()) {
+    const EvidenceFile& file = evidence.files.front();
+    return fmt::format("{} ({}) holds none; NCCL's log has a line for each, {}", file.path, file.kind, kLine);
+  }
+  const auto file = std::ranges::find(evidence.files, "log", &EvidenceFile::kind);
+  const bool whole = std::any_of(log.processes.begin(), log.processes.end(),
+                                 [](const auto& one) { return one.second.begins && one.second.joined; });
+  return fmt::format("{} has no line {}{}", file->path, kLine,
+                     whole
+                         ? ": the job set none, or NCCL_DEBUG_SUBSYS left out ENV"
+                         : "; NCCL writes them as it makes a communicator, at NCCL_DEBUG=INFO with ENV among "
+                           "NCCL_DEBUG_SUBSYS");
+}
+
 Json LineJson(const LogLine& line) {
   return {{"file", line.file}, {"line", line.number}, {"text", line.text}};
 }
 
 }  // namespace
+
+std::string SettingText(const Receipt& receipt) {
+  if (receipt.asked.name != "rule") return fmt::format("{}={}", receipt.asked.name, receipt.asked.value);
+  return fmt::format("{}: {}", Place(receipt.asked.from), receipt.asked.value);
+}
 
 std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts) {
   std::string text =
@@ -64,9 +84,8 @@ std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& r
   return text;
 }
 
-Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts) {
-  Json files = Json::array(), list = Json::array();
-  for (const EvidenceFile& file : evidence.files) files.push_back({{"path", file.path}, {"kind", file.kind}});
+Json ReceiptsJson(const std::vector<Receipt>& receipts) {
+  Json list = Json::array();
   for (const Receipt& receipt : receipts) {
     list.push_back(
         {{"setting", receipt.asked.name},
@@ -78,10 +97,31 @@ Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts
          {"proof", receipt.proof ? LineJson(*receipt.proof) : Json()},
          {"bring", receipt.bring}});
   }
+  return list;
+}
+
+Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts) {
+  Json files = Json::array();
+  for (const EvidenceFile& file : evidence.files) files.push_back({{"path", file.path}, {"kind", file.kind}});
   return {{"schema", 1},
           {"nccl", evidence.release() == nullptr ? Json() : Json(evidence.release()->release.text())},
           {"files", files},
-          {"receipts", list}};
+          {"receipts", ReceiptsJson(receipts)}};
+}
+
+Error NoSettingNamed(const Evidence& evidence) {
+  Error error{ErrorKind::kInvalidArgument, "the files name no setting: " + MissingContent(evidence)};
+  error.hint = fmt::format(
+      "bring {}, then `dynamiccl receipt FILE...`; or say what was asked: `dynamiccl receipt {} --asked "
+      "NCCL_ALGO=Ring`, or add the output of `env` in the job",
+      kBringLog, evidence.files.front().path);
+  return error;
+}
+
+std::string ReceiptLine(const Receipt& receipt) {
+  const char* const between = receipt.reason.empty() || receipt.effect.empty() ? "" : "; ";
+  return fmt::format("{}: {}{}{}{}", SettingText(receipt), receipt.reason, between, receipt.effect,
+                     receipt.proof ? fmt::format(" ({})", Place(*receipt.proof)) : "");
 }
 
 std::string ReceiptSentence(const Receipt& receipt) {

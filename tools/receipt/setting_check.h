@@ -83,10 +83,13 @@ std::optional<Receipt> CheckCollnet(const Judged& judged);
 std::optional<Receipt> CheckCrossNic(const Judged& judged);
 // log_checks.cc
 std::optional<Receipt> CheckDebug(const Judged& judged);
+std::optional<Receipt> CheckDebugFile(const Judged& judged);
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged);
 
-// config_checks.cc: members of ncclConfig_t that NCCL logs, one receipt for each value.
+// config_checks.cc: members of ncclConfig_t that NCCL logs, one receipt for each value; and configurations of
+// single calls.
 std::vector<Receipt> JudgeCommunicatorConfigs(const Evidence& evidence);
+std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence);
 
 // reading.cc: what a variable's lines of its own say.
 // NCCL complained of the value, read another one, or does not have the variable.
@@ -94,6 +97,9 @@ std::optional<Receipt> JudgeRefusal(const Judged& judged, bool read_as_asked);
 // The last word where no check settles it: read, not read by a process that reads it at init, or not
 // provable.
 Receipt JudgeReading(const Judged& judged);
+
+// hostccl_checks.cc: what a job over hostccl shows of a variable of NCCL without any file.
+std::optional<Receipt> JudgeByHostccl(const Judged& judged);
 
 // own_settings.cc: settings of DynamICCL.
 Receipt JudgeOwnSetting(const Judged& judged);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the files of the processes by their names' pattern, and leaves out those of earlier jobs by their
-// time.
 #include "tools/record/decided_launch.h"
 
 #include <fmt/format.h>
-#include <glob.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 #include "src/base/whole_file.h"
 #include "src/collective/decided_by.h"
 #include "tools/launch/temporary_folder.h"
+#include "tools/launch/written_files.h"
 #include "tools/running/metrics_reading.h"
 
 namespace dynamiccl {
@@ -22,42 +19,18 @@ namespace fs = std::filesystem;
 
 // A process's metrics have some hundred lines; a larger file is not one of ours.
 constexpr size_t kMostBytes = 16 << 20;
-// A file's time may come from another machine's clock, or from one that is a few milliseconds late.
-constexpr std::chrono::seconds kClockSkew{1};
 // The label of GuardReason::kSlowerThanNccl.
 constexpr const char* kSlower = "slower_than_NCCL";
 
-// `pattern` as a pattern for glob: what the job replaces matches any text.
-std::string GlobOf(const std::string& pattern) {
-  std::string glob;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'h' || next == 'p' || next == 'r') {
-      glob += '*';
-      ++i;
-      continue;
-    }
-    if (std::string_view("*?[\\").find(pattern[i]) != std::string_view::npos) glob += '\\';
-    glob += pattern[i];
-  }
-  return glob;
-}
-
 // The texts of the files that match and were written since `begun`.
-std::vector<std::string> FilesSince(const std::string& pattern, fs::file_time_type begun) {
+std::vector<std::string> TextsSince(const std::string& pattern, fs::file_time_type begun) {
   std::vector<std::string> texts;
-  glob_t found{};
-  if (::glob(GlobOf(pattern).c_str(), 0, nullptr, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-      std::error_code failed;
-      if (fs::last_write_time(found.gl_pathv[i], failed) < begun || failed) continue;
-      if (const auto file = ReadWholeFile(found.gl_pathv[i], kMostBytes)) {
-        const auto* text = reinterpret_cast<const char*>(file->bytes.data());
-        texts.emplace_back(text, file->bytes.size());
-      }
-    }
+  for (const std::string& path : FilesWrittenSince(pattern, begun)) {
+    const auto file = ReadWholeFile(path.c_str(), kMostBytes);
+    if (!file) continue;
+    const auto* text = reinterpret_cast<const char*>(file->bytes.data());
+    texts.emplace_back(text, file->bytes.size());
   }
-  ::globfree(&found);
   return texts;
 }
 
@@ -144,10 +117,11 @@ Result<DecidedLaunch> LaunchDecided(LaunchPlan plan, const std::string& metrics)
     pattern = folder->File("%h.%p.prom");
     plan.environment["DYNAMICCL_METRICS"] = pattern;
   }
-  const auto begun = fs::file_time_type::clock::now() - kClockSkew;
+  const auto begun = LaunchTime();
   DYNAMICCL_TRY(launch.outcome, Launch(plan));
   launch.counted = !pattern.empty();
-  if (launch.counted) launch.decisions = DecisionsIn(FilesSince(pattern, begun));
+  if (launch.counted) launch.metrics = TextsSince(pattern, begun);
+  launch.decisions = DecisionsIn(launch.metrics);
   return launch;
 }
 

@@ -39,6 +39,8 @@ struct DecidedLaunch {
   // False when the job wrote its metrics where this process cannot read them.
   bool counted = false;
   std::optional<DecisionAccount> decisions;
+  // The text of each process's metrics.
+  std::vector<std::string> metrics;
 };
 
 // Launches `plan` and reads the metrics that its processes write: into `metrics` where the user set

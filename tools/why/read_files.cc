@@ -48,12 +48,7 @@ std::vector<std::string> KnownFaults(const NcclLog& log) {
   const auto says = [&](const std::string& text) { return log.Find(text) != nullptr; };
   for (const KnownIssue& issue : IssuesInLog(*known, log.releases.front().release, says)) {
     const LogLine& line = *log.Find(issue.text);
-    std::string sentence =
-        fmt::format("{}: {}, as {}:{} says", issue.id, issue.title, line.file, line.number);
-    sentence += fmt::format("; reported for {}", issue.where);
-    if (issue.until) sentence += fmt::format("; NCCL {} does not have it", issue.until->text());
-    if (!issue.remedy.empty()) sentence += fmt::format("; reported to help: {}", issue.remedy);
-    sentences.push_back(fmt::format("{} ({}).", sentence, issue.url));
+    sentences.push_back(Describe(issue, fmt::format(", as {}:{} says", line.file, line.number)));
   }
   return sentences;
 }
@@ -124,22 +119,13 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
 
 }  // namespace
 
-Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
+Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
   WhyInput input;
   std::vector<Trace> traces;
   const std::vector<std::string> files = FilesOf(paths);
   if (files.empty())
     return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it", fmt::join(paths, ", "));
   for (const std::string& path : files) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
-  DYNAMICCL_CHECK_OK(ReadLogs(input));
-  // A log without calls is an error if nothing else says anything about the job.
-  const bool says_nothing = traces.empty() && input.measurements.empty() && input.known_faults.empty() &&
-                            input.refuted_settings.empty();
-  const auto log = std::ranges::find(input.files, NcclDebugImporter().name(), &WhyFile::kind);
-  if (says_nothing && log != input.files.end()) {
-    const Result<Imported> again = ImportFile(log->path, "");
-    if (!again) return tl::unexpected(NothingKnown(log->path, again.error()));
-  }
   if (traces.empty()) return input;
   if (traces.size() == 1) {
     input.trace = std::move(traces.front());
@@ -149,6 +135,19 @@ Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
   if (!merged)
     return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");
   input.trace = std::move(*merged);
+  return input;
+}
+
+Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths) {
+  DYNAMICCL_TRY(WhyInput input, ReadJobFiles(paths));
+  DYNAMICCL_CHECK_OK(ReadLogs(input));
+  const bool says_nothing = !input.trace && input.measurements.empty() && input.known_faults.empty() &&
+                            input.refuted_settings.empty();
+  const auto log = std::ranges::find(input.files, NcclDebugImporter().name(), &WhyFile::kind);
+  if (says_nothing && log != input.files.end()) {
+    const Result<Imported> again = ImportFile(log->path, "");
+    if (!again) return tl::unexpected(NothingKnown(log->path, again.error()));
+  }
   return input;
 }
 

@@ -33,15 +33,22 @@ struct WhyInput {
   std::vector<DeviceTime> devices;
   // Some file is another tool's, so that commands which take traces need it imported first.
   bool imported = false;
-  // For each known fault of the logged release of which a log holds the message, a sentence with the line.
+  // Filled by ReadWhyFiles alone. For each known fault of the logged release of which a log holds the
+  // message, a sentence with the line.
   std::vector<std::string> known_faults = {};
-  // For each setting that a log shows not to be in effect, a sentence with the line that proves it.
+  // Filled by ReadWhyFiles alone. For each setting that a log shows not to be in effect, a sentence with the
+  // line that proves it.
   std::vector<std::string> refuted_settings = {};
 };
 
 // Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
 // an importer recognises. The kind of a file follows from its content. An error names the file. It is also an
-// error when the traces are of two jobs.
+// error when the traces are of two jobs. A log without calls is no error: it adds to `files` alone.
+Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
+
+// The same, and works out what NCCL's logs show beside calls: known faults, and a receipt for each setting.
+// Logs are read a second time for it. A log without calls is an error if nothing else says anything of the
+// job.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

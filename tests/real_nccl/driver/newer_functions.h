@@ -10,6 +10,7 @@
 #include "src/nccl_abi/nccl_api.h"
 #include "src/nccl_abi/nccl_function_list.h"
 
+#pragma weak ncclAllReduceConfig
 #pragma weak ncclCommDeregister
 #pragma weak ncclCommRegister
 #pragma weak ncclCommWindowDeregister

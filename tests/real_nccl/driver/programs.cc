@@ -9,6 +9,7 @@ constexpr Program kPrograms[] = {
     {"collectives", RunCollectives},
     {"groups", RunGroups},
     {"communicators", RunCommunicators},
+    {"configs", RunConfigs},
     {"nonblocking", RunNonBlocking},
     {"abort", RunAbort},
     {"capture", RunCapture},

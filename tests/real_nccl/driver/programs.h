@@ -26,6 +26,8 @@ void RunCollectives(Rank& rank);
 void RunGroups(Rank& rank);
 // Communicators of nodes and of equal local ranks (Split), a second one of all, sends and receives.
 void RunCommunicators(Rank& rank);
+// Communicators with unlike ncclConfig_t, and calls with an ncclCollConfig_t (2.31 and later).
+void RunConfigs(Rank& rank);
 // A communicator that does not block: every call is polled.
 void RunNonBlocking(Rank& rank);
 // A watchdog thread aborts the communicator while calls are issued; a new one takes its place.

@@ -168,6 +168,76 @@ TEST_F(Receipts, AProgramsConfigLosesToTheEnvironment) {
       << "it may be another communicator that has 8";
 }
 
+std::string Channels(int channels) {
+  return fmt::format(
+      "{0} coll channels, {0} collnet channels, 0 nvls channels, {0} p2p channels, 2 p2p channels "
+      "per peer\n",
+      channels);
+}
+std::string Making(int communicator, const char* what) {
+  return fmt::format(
+      "ncclCommInitRankConfig comm 0x{:x} rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 18000 commId "
+      "0x{:x} - Init {}\n",
+      communicator, communicator, what);
+}
+
+// Two communicators in turn: each is held against its own channels.
+TEST_F(Receipts, ConfigsAreHeldAgainstTheirOwnCommunicator) {
+  const std::string log = Process(
+      "Comm config Min CTAs set to 2\nComm config Max CTAs set to 2\n" + Making(1, "START") + Channels(2) +
+      Making(1, "COMPLETE") + "Comm config Min CTAs set to 16\n" + Making(2, "START") + Channels(8) +
+      Making(2, "COMPLETE") + Making(3, "START") + Channels(24) + Making(3, "COMPLETE"));
+  const std::vector<Receipt> receipts = Of({Write("nccl.log", log)});
+  ASSERT_EQ(receipts.size(), 3u);
+  EXPECT_EQ(receipts[0].effect, "2 channels");
+  EXPECT_EQ(receipts[1].standing, Standing::kInEffect) << "other communicators have more";
+  EXPECT_EQ(receipts[2].standing, Standing::kNotInEffect);
+  EXPECT_EQ(receipts[2].effect, "8 channels");
+}
+
+// Communicators that are made at a time: whose channels a line shows is not known.
+TEST_F(Receipts, ConfigsOfCommunicatorsMadeAtATimeAreNotAttributed) {
+  const std::string in_turn = "Comm config Max CTAs set to 2\n" + Making(1, "START");
+  const std::string both = in_turn + "Comm config Max CTAs set to 4\n" + Making(2, "START") + Channels(8) +
+                           Channels(4) + Making(1, "COMPLETE") + Making(2, "COMPLETE");
+  for (const Receipt& receipt : Of({Write("nccl.log", Process(both))}))
+    EXPECT_EQ(receipt.standing, Standing::kNotProvable) << receipt.asked.value;
+  const std::string group = "Comm config Max CTAs set to 2\nComm config Max CTAs set to 4\n" +
+                            Making(1, "START") + Channels(8) + Making(1, "COMPLETE");
+  for (const Receipt& receipt : Of({Write("nccl.log", Process(group))}))
+    EXPECT_EQ(receipt.standing, Standing::kNotProvable) << receipt.asked.value;
+}
+
+TEST_F(Receipts, MembersWithoutALineOfTheirOwnLoseToWhatNcclRead) {
+  const Receipt lost = Of({Write("nccl.log", Process("NCCL_COMM_BLOCKING set by environment to 1.\n"
+                                                     "Comm config Blocking set to 0"))})
+                           .back();
+  EXPECT_EQ(lost.asked.name, "ncclConfig_t.blocking");
+  EXPECT_EQ(lost.effect, "NCCL_COMM_BLOCKING=1");
+  const Receipt kept = Of({Write("nccl.log", Process("Comm config Blocking set to 0"))}).back();
+  EXPECT_EQ(kept.standing, Standing::kNotProvable);
+  EXPECT_EQ(kept.reason, "NCCL took it, and logs no line of what came of it");
+  const Receipt refused = Of({Write("nccl.log", Process("Comm config CGA cluster size set to 99\n"
+                                                        "Invalid config cgaClusterSize attribute value 99"))})
+                              .back();
+  EXPECT_EQ(refused.effect, "the communicator was not made");
+}
+
+TEST_F(Receipts, SelectionsOfCalls) {
+  const std::vector<Receipt> receipts = Of(
+      {Write("nccl.log",
+             Process("algSelection: RING_SIMPLE picked within the selected set\n"
+                     "config->algSelection \"PAT_SIMPLE\" cannot be honored for AllReduce; falling back to "
+                     "automatic selection\n"
+                     "config->algSelection \"NVLS\" cannot be honored for Reduce (set forceAlgSelection=0 to "
+                     "if need to allow fall back to automatic selection)"))});
+  ASSERT_EQ(receipts.size(), 3u);
+  EXPECT_EQ(receipts[0].effect, "RING_SIMPLE was picked");
+  EXPECT_EQ(receipts[1].asked.value, "PAT_SIMPLE");
+  EXPECT_EQ(receipts[1].effect, "NCCL's own choice");
+  EXPECT_EQ(receipts[2].effect, "the call failed");
+}
+
 // Before 2.24 the line of a failure does not name the variables.
 TEST_F(Receipts, AnUnnamedFailureBlamesAValueThatAdmitsNothing) {
   std::string log = Process("NCCL_ALGO set by environment to Ring\nNCCL_PROTO set by environment to LL256");
@@ -279,6 +349,29 @@ std::string WriteTrace(const std::string& path) {
   }
   EXPECT_TRUE(WriteTraceFile(path, Trace{{section}}));
   return path;
+}
+
+// A trace tells that calls were configured, and not how.
+TEST_F(Receipts, CallsThatATraceShowsAsConfigured) {
+  TraceSection section;
+  section.rank = 0;
+  section.world = 2;
+  const auto add = [&](TraceRecord record) {
+    Seal(record);
+    section.records.push_back(record);
+  };
+  add(CommunicatorRecord(0, {0xc0, 0, 2, 1}, 0));
+  IssuedCall issued;
+  issued.call.bytes = 4096;
+  issued.coverage = Coverage::kPinned;
+  add(CallRecord(0, issued));
+  ASSERT_TRUE(WriteTraceFile(folder_ + "/run.ctrace", Trace{{section}}));
+  const std::vector<Receipt> receipts = Of({folder_ + "/run.ctrace"});
+  ASSERT_EQ(receipts.size(), 1u);
+  EXPECT_EQ(receipts[0].asked.name, "ncclCollConfig_t");
+  EXPECT_EQ(receipts[0].asked.value, "1 call");
+  EXPECT_EQ(receipts[0].standing, Standing::kNotProvable);
+  EXPECT_EQ(Of({folder_ + "/run.ctrace"}, {"NCCL_ALGO=Ring"}).size(), 1u) << "the variable pinned them";
 }
 
 TEST_F(Receipts, RulesThatDecidedAndRulesThatCannot) {

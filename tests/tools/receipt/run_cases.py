@@ -7,7 +7,7 @@ it logged and on the job's environment.
 
 A case with `standing` is a seeded misconfiguration: right where the setting's receipt has that standing and says these words. A case
 with `clean` has nothing wrong: a receipt that says "not in effect" of anything is a false statement, and the named ones must be as
-said. Cases with `files` hold what the job wrote. Exit codes: 0 all right, 1 something is not, 2 usage, 3 a release was not fetched and
+said. `program` is one of the driver's (tests/real_nccl/driver), `collectives` unless given. Cases with `files` hold what the job wrote. Exit codes: 0 all right, 1 something is not, 2 usage, 3 a release was not fetched and
 nothing else is wrong.
 """
 import argparse
@@ -42,6 +42,8 @@ def own_shared_memory():
 def run_nccl(build, case, folder):
     """Writes nccl.log, even where NCCL fails; None where the release is not there."""
     command = [*own_shared_memory(), build / "tests/real_nccl_case", case["release"], case["machine"], case["world"]]
+    if "program" in case:
+        command.append(f"--program={case['program']}")
     command += assignments(DEBUG | {name: value for name, value in case["environment"].items() if name != "NCCL_DEBUG"})
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, check=False)
     if done.returncode == NOT_FETCHED:
@@ -81,27 +83,33 @@ def words_of(receipt):
     return f"{receipt['effect']}; {receipt['reason']}" if receipt["effect"] else receipt["reason"]
 
 
+def is_about(receipt, setting):
+    """A setting is named as NAME, or as NAME=VALUE where several values were asked for."""
+    return setting in (receipt["setting"], f"{receipt['setting']}={receipt['asked']}")
+
+
 def faults_of(case, found):
     """What is wrong with the receipts of a case, as sentences."""
     if "clean" in case:
         faults = [f"false: {one['setting']}={one['asked']} {words_of(one)}" for one in found if one["standing"] == "not in effect"]
         for setting, standing in case["clean"].items():
-            seen = [one["standing"] for one in found if one["setting"] == setting]
+            seen = [one["standing"] for one in found if is_about(one, setting)]
             if seen != [standing]:
                 faults.append(f"{setting} is {seen}, not {standing}")
         return faults
-    mine = [one for one in found if one["setting"] == case["setting"]]
+    mine = [one for one in found if is_about(one, case["setting"])]
     if [one["standing"] for one in mine] != [case["standing"]] or case["says"] not in words_of(mine[0]):
         return [f"{case['setting']}: {[(one['standing'], words_of(one)) for one in mine]}"]
     return []
 
 
 def row(case, found):
-    asked = " ".join(assignments(case.get("environment", {}) | case["asked"])) or "see its files"
+    asked = " ".join(assignments(case.get("environment", {}) | case["asked"]))
+    asked = asked or ("see its program" if "program" in case else "see its files")
     where = f"NCCL {case['release']}, {case['machine']}" if "release" in case else "files"
     if "clean" in case:
         return f"| {case['name']} | {where} | `{asked}` | {', '.join(f'{name} {standing}' for name, standing in case['clean'].items())} |"
-    mine = next(one for one in found if one["setting"] == case["setting"])
+    mine = next(one for one in found if is_about(one, case["setting"]))
     proof = mine["proof"]["text"][:90] if mine["proof"] else ""
     return f"| {case['name']} | {where} | `{asked}` | {words_of(mine)} | {'`' + proof.replace('|', '/') + '`' if proof else ''} |"
 

@@ -307,6 +307,23 @@ TEST(WhyFiles, ForeignAndDamagedFilesAreNamed) {
               AllOf(HasSubstr("cut.json: byte"), HasSubstr("hint:")));
 }
 
+// Other commands take a log for its calls alone and must not pay for receipts.
+TEST(WhyFiles, OnlyWhyWritesReceipts) {
+  const Folder folder;
+  std::string log = "node:7:7 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n";
+  log += "node:7:7 [0] NCCL INFO NCCL_MAX_CTAS set by environment to 0.\n";
+  log += "node:7:7 [0] NCCL INFO NCCL_MAX_CTAS 0 is too low, leaving it set at 64\n";
+  const std::string path = folder.Write("nccl.log", log);
+  const Result<WhyInput> why = ReadWhyFiles({path});
+  ASSERT_TRUE(why) << why.error().message;
+  EXPECT_EQ(why->refuted_settings.size(), 1u);
+  const Result<WhyInput> job = ReadJobFiles({path});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_TRUE(job->refuted_settings.empty());
+  EXPECT_EQ(job->files.size(), 1u);
+  EXPECT_FALSE(ReadWhyFiles({folder.Write("none.log", log.substr(0, log.find("NCCL_MAX")))}));
+}
+
 TEST(WhyFiles, TwoJobsAreNotMixed) {
   const Folder folder;
   const std::vector<TimedCallOfRank> calls(20);

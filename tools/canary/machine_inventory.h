@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node without NCCL as tools/canary/collect_machine.sh found it: PCI devices, adapters, GPUs and their
+// NVLinks. Grammar: docs/formats/machine_inventory.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/status.h"
+
+namespace dynamiccl {
+
+// A PCI device. Texts are as the kernel words them; "-" where it has none.
+struct InventoryDevice {
+  std::string place;  // "pci0000:00/0000:00:01.0/0000:01:00.0"
+  std::string pci_class, vendor, device, subsystem_vendor, subsystem_device;
+  std::string max_link_speed, max_link_width;
+  std::string numa_node;
+
+  std::string bus_id() const;  // "0000:01:00.0"
+};
+
+struct InventoryAdapter {
+  std::string name;   // "mlx5_0"
+  std::string place;  // of its PCI device
+  int port = 1;
+  int mbps = 0;  // 0: unknown
+  std::string guid;
+};
+
+struct InventoryGpu {
+  int index = 0;
+  std::string bus_id;
+  int architecture = 0;  // compute capability times ten; 0: unknown
+};
+
+struct MachineInventory {
+  std::string host;
+  std::string architecture;  // "x86_64"
+  std::string gdr = "unknown";
+  std::string cpu_vendor = "-", cpu_family = "-", cpu_model = "-";
+  std::map<std::string, InventoryDevice> devices;  // by place
+  // Those that NCCL would use: InfiniBand ports that are active, or without any the interfaces that are up.
+  std::vector<InventoryAdapter> adapters;
+  std::vector<InventoryGpu> gpus;  // that the driver named, in its order
+  // NVLinks between the GPUs of the driver's matrix by index; empty: the driver showed no matrix.
+  std::vector<std::vector<int>> links;
+};
+
+bool IsMachineInventory(std::string_view text);
+
+// `name` is the file's, for errors. A file that is cut, damaged or of a later version is an error, which says
+// where and what to do.
+Result<MachineInventory> ParseMachineInventory(const std::string& name, const std::string& text);
+
+// POSIX cksum.
+uint32_t PosixChecksum(std::string_view bytes);
+
+}  // namespace dynamiccl

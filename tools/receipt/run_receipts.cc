@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/receipt/run_receipts.h"
+
+#include <fmt/ranges.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "src/base/settings.h"
+#include "tools/launch/written_files.h"
+#include "tools/receipt/receipt_text.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Larger files are not read at the end of a run: a log of 64 MiB takes about a second.
+constexpr uintmax_t kMostBytes = 64 << 20;
+// Lines of settings; a longer block would hide the program's own last lines.
+constexpr size_t kMostLines = 12;
+constexpr const char* kMetricsPlace = "the job's counts";
+
+// Settings of tools and set-up scripts, which no job uses.
+constexpr Setting kNotOfJobs[] = {Setting::kData, Setting::kWithoutTorch, Setting::kJobs, Setting::kHome};
+
+bool IsOfJob(const std::string& name) {
+  if (name.starts_with("NCCL_")) return true;
+  return name.starts_with("DYNAMICCL_") &&
+         std::ranges::none_of(kNotOfJobs, [&](Setting one) { return name == Row(one).name; });
+}
+
+// The job's settings by name.
+EnvironmentChanges SettingsOf(const FinishedRun& run) {
+  EnvironmentChanges settings = run.environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string_view::npos) settings.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  std::erase_if(settings, [](const auto& one) { return one.second.empty() || !IsOfJob(one.first); });
+  return settings;
+}
+
+// Reads the job's files into the evidence. Owned by ReceiptsOfRun, on its stack.
+class RunReader {
+ public:
+  RunReader(const FinishedRun& run, const EnvironmentChanges& settings, RunReceipts& receipts)
+      : run_(run), settings_(settings), receipts_(receipts) {}
+
+  Evidence Read() {
+    evidence_.knows_nodes = true;
+    evidence_.over_hostccl = run_.hostccl;
+    for (const auto& [name, value] : settings_)
+      evidence_.asked.push_back({name, value, {"the environment", 0, name}});
+    for (const std::string& text : run_.metrics) AddMetrics(kMetricsPlace, text, evidence_);
+    for (const Setting setting : {Setting::kMetrics, Setting::kTrace, Setting::kDecisionLog})
+      AddFirstWritten(setting);
+    if (IsLogged()) AddNcclLogs();
+    if (const std::string rules = ValueOf(Row(Setting::kRules).name); !rules.empty()) Add(rules);
+    return std::move(evidence_);
+  }
+
+ private:
+  std::string ValueOf(const std::string& name) const {
+    const auto found = settings_.find(name);
+    return found == settings_.end() ? "" : found->second;
+  }
+
+  // NCCL writes into the file from the level INFO on.
+  bool IsLogged() const {
+    const std::string level = ValueOf("NCCL_DEBUG");
+    return ::strcasecmp(level.c_str(), "INFO") == 0 || ::strcasecmp(level.c_str(), "TRACE") == 0;
+  }
+
+  void AddNcclLogs() {
+    const std::vector<std::string> logs = FilesWrittenSince(ValueOf("NCCL_DEBUG_FILE"), run_.begun);
+    if (!logs.empty())
+      evidence_.nccl_log_file = LogLine{logs.front(), 0, fmt::format("files written: {}", logs.size())};
+    AddAll(logs);
+  }
+
+  // The first file of a setting. All ranks decide alike, so it stands for them.
+  void AddFirstWritten(Setting setting) {
+    const std::string pattern = ValueOf(Row(setting).name);
+    if (pattern.empty()) return;
+    const std::vector<std::string> paths = FilesWrittenSince(pattern, run_.begun);
+    if (!paths.empty()) Add(paths.front());
+  }
+
+  void AddAll(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) Add(path);
+  }
+
+  void Add(const std::string& path) {
+    std::error_code failed;
+    read_ += fs::file_size(path, failed);
+    if (!failed && read_ > kMostBytes) {
+      receipts_.left_out.push_back(
+          fmt::format("{} is too large to be read after a run: dynamiccl receipt {}", path, path));
+      return;
+    }
+    if (const Status added = AddEvidence(path, evidence_); !added)
+      receipts_.left_out.push_back(added.error().message);
+  }
+
+  const FinishedRun& run_;
+  const EnvironmentChanges& settings_;
+  RunReceipts& receipts_;
+  Evidence evidence_;
+  uintmax_t read_ = 0;  // bytes of all files
+};
+
+size_t CountOf(const RunReceipts& run, Standing standing) {
+  return static_cast<size_t>(std::ranges::count(run.receipts, standing, &Receipt::standing));
+}
+
+// Lines of the settings with one standing, one each.
+void AddLines(const RunReceipts& run, Standing standing, const char* mark, std::vector<std::string>& lines) {
+  for (const Receipt& receipt : run.receipts) {
+    if (receipt.standing == standing) lines.push_back(fmt::format("  {}  {}", mark, ReceiptLine(receipt)));
+  }
+}
+
+// One line for all that cannot be proved, and one for what would prove them.
+void AddUnproved(const RunReceipts& run, std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  bool of_nccl = false;
+  for (const Receipt& receipt : run.receipts) {
+    if (receipt.standing != Standing::kNotProvable) continue;
+    names.push_back(SettingText(receipt));
+    of_nccl |= receipt.asked.name.starts_with("NCCL_");
+  }
+  if (names.empty()) return;
+  lines.push_back(fmt::format("  ?    {}: not provable from what is here", fmt::join(names, ", ")));
+  lines.emplace_back(of_nccl
+                         ? "       more is proved by NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,"
+                           "GRAPH,TUNING,NET,P2P NCCL_DEBUG_FILE=nccl.%h.%p.log"
+                         : "       more is proved by --trace job.%r.ctrace");
+}
+
+}  // namespace
+
+RunReceipts ReceiptsOfRun(const FinishedRun& run) {
+  RunReceipts receipts;
+  const EnvironmentChanges settings = SettingsOf(run);
+  if (settings.empty()) return receipts;
+  // The job has ended, and its exit code must reach the caller whatever its files are like.
+  try {
+    receipts.receipts = WriteReceipts(RunReader(run, settings, receipts).Read());
+  } catch (const std::exception& error) {
+    receipts.left_out.push_back(fmt::format("the job's files: {}", error.what()));
+  }
+  return receipts;
+}
+
+std::vector<std::string> RunReceiptLines(const RunReceipts& run) {
+  std::vector<std::string> lines;
+  if (run.receipts.empty() && run.left_out.empty()) return lines;
+  lines.push_back(fmt::format("settings asked for: {} in effect, {} not, {} not provable",
+                              CountOf(run, Standing::kInEffect), CountOf(run, Standing::kNotInEffect),
+                              CountOf(run, Standing::kNotProvable)));
+  AddLines(run, Standing::kNotInEffect, "NO ", lines);
+  AddLines(run, Standing::kInEffect, "yes", lines);
+  if (lines.size() > kMostLines + 1) {
+    const size_t more = lines.size() - kMostLines - 1;
+    lines.resize(kMostLines + 1);
+    lines.push_back(fmt::format("  and {} more, which `dynamiccl receipt` shows", more));
+  }
+  AddUnproved(run, lines);
+  for (const std::string& sentence : run.left_out) lines.push_back("  not read: " + sentence);
+  return lines;
+}
+
+}  // namespace dynamiccl

@@ -125,10 +125,13 @@ void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
 }
 
 void Guard::JudgeArms() {
-  if (experiment_.blocks() == judged_blocks_) return;
-  judged_blocks_ = experiment_.blocks();
-  ConfirmChange();
+  if (experiment_.steps() == judged_steps_) return;
+  judged_steps_ = experiment_.steps();
+  const bool ended_block = std::exchange(judged_blocks_, experiment_.blocks()) != experiment_.blocks();
+  if (ended_block) ConfirmChange();
+  // An arm that all keys use may double a step's time, so it is judged before it can be used again.
   if (searches_together()) return JudgeCommon();
+  if (!ended_block) return;
   for (auto& [code, key] : keys_) {
     if (!key.search().began()) continue;
     const auto slow = key.search().Judge(SeenBeside(key, key.choice()));
@@ -350,7 +353,10 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   answered_changes_ = proposed_changes_;
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
-  resting_ = done.reason == GuardReason::kBudgetSpent || (resting_ && done.reason != GuardReason::kSearch);
+  // Without credit no arm replaces one that was too slow; the search goes on when there is credit again.
+  const bool no_arms = searches_together() && !proposed_winner_ && plan_.common.empty();
+  resting_ = done.reason == GuardReason::kBudgetSpent || no_arms ||
+             (resting_ && done.reason != GuardReason::kSearch);
   proofs_asked_ |= done.reason == GuardReason::kSearch;
   carried_.clear();
   std::set<uint32_t> listed;

@@ -307,9 +307,11 @@ class Guard {
   uint64_t newest_call_ = 0;
   uint64_t period_of_grid_ = 0;  // calls in a step when the experiment began
   uint64_t misfits_ = 0;         // calls in a row during which steps had another number of calls
-  uint32_t judged_blocks_ = 0;   // blocks of the experiment that JudgeArms has seen
-  bool arm_too_slow_ = false;    // an arm of the version in use must go at once
-  bool resting_ = false;         // the budget was spent, and no new credit has come since
+  // Steps and blocks of the experiment that JudgeArms has seen.
+  uint64_t judged_steps_ = 0;
+  uint32_t judged_blocks_ = 0;
+  bool arm_too_slow_ = false;  // an arm of the version in use must go at once
+  bool resting_ = false;       // the budget was spent, and no new credit has come since
   // A version of this experiment was proposed to compare proven choices with NCCL's own. It is proposed only
   // once, because a plan may have no room for all of them (Fitting).
   bool proofs_asked_ = false;

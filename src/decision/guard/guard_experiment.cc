@@ -82,7 +82,8 @@ void Guard::BeginExperiment(StepGrid grid, int64_t now_ns) {
     searching_from_ns_ = now_ns;
     credited_call_ = newest_call_;
   }
-  misfits_ = judged_blocks_ = 0;
+  misfits_ = judged_steps_ = 0;
+  judged_blocks_ = 0;
   arm_too_slow_ = resting_ = proofs_asked_ = false;
   for (auto& [code, key] : keys_) key.search().Restart();
 }

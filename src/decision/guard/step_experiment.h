@@ -59,6 +59,8 @@ class StepExperiment {
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
+  // Number of steps taken so far.
+  uint64_t steps() const { return rows_; }
   // Number of blocks judged so far.
   uint32_t blocks() const { return blocks_; }
   // Number of blocks judged since an arm was first used, counting the block of that use.

@@ -197,6 +197,26 @@ TEST(Guard, AProgramWhoseStepsChangeAgainAndAgainGetsNoNewCredit) {
   EXPECT_LE(job.LossNs(), 0.01 * static_cast<double>(job.now_ns()));
 }
 
+// In this job the first arms are so slow that they use up the credit before the good one has its turn.
+TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
+  testing::JobOptions options;
+  options.seed = 114;
+  options.timing = testing::Timing::kPlanned;
+  options.keys = 4;
+  options.calls_per_step = 24;
+  options.step_ns = 12'000'000;
+  options.step_noise = 0.05;
+  options.nothing_to_win = true;
+  options.one_channel_ratio = 0.5;
+  testing::SimulatedJob job(options);
+  job.RunSteps(200);
+  const size_t switches = job.switches().size();
+  ASSERT_EQ(job.switches().back().reason, GuardReason::kArmTooSlow);
+  job.RunSteps(200);
+  ASSERT_GT(job.switches().size(), switches);
+  EXPECT_EQ(job.switches()[switches].reason, GuardReason::kSearch);
+}
+
 TEST(Guard, WithoutStepsNothingIsTried) {
   testing::SimulatedJob job({});
   job.LoseSteps();

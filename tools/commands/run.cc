@@ -7,11 +7,17 @@
 //   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
 #include <spdlog/spdlog.h>
 
+#include <optional>
+
 #include "src/base/settings.h"
+#include "src/decision/override_rules.h"
 #include "tools/command_table.h"
+#include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
 #include "tools/record/decided_launch.h"
 #include "tools/report/json_output.h"
+#include "tools/tune/setting_receipt.h"
+#include "tools/tune/watched_run.h"
 
 namespace dynamiccl {
 namespace {
@@ -30,7 +36,8 @@ Json DecisionsJson(const std::optional<DecisionAccount>& account) {
           {"taken_back", account->taken_back ? Json(*account->taken_back) : Json()}};
 }
 
-Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
+Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime,
+             const std::vector<SettingReceipt>& receipts) {
   const LaunchOutcome& outcome = launch.outcome;
   Json ranks = Json::array();
   for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
@@ -42,7 +49,8 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime) {
           {"mode", runtime.mode},
           {"policy", runtime.policy},
           {"hostccl", runtime.hostccl},
-          {"decisions", DecisionsJson(launch.decisions)}};
+          {"decisions", DecisionsJson(launch.decisions)},
+          {"receipts", ToJson(receipts)}};
 }
 
 // Whether a policy, rules or experiments decide in this job, by an option or by a setting.
@@ -62,15 +70,64 @@ std::string DecisionsText(const DecidedLaunch& launch) {
          "share";
 }
 
+// A settings file that the job is started with, and the folder in which it is watched.
+struct RunSettings {
+  FrameworkSettings settings;
+  TemporaryFolder folder;
+  // The calls are recorded into `folder`; false where the user asked for a trace elsewhere.
+  bool records = true;
+};
+
+// Reads and checks the file before anything starts, and has the launch apply and prove it.
+Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime) {
+  DYNAMICCL_TRY(FrameworkSettings settings, ReadFrameworkSettings(path));
+  if (!settings.rules.empty()) {
+    if (!runtime.rules.empty())
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules, and --rules names others", path),
+                      "leave out --rules, or remove the line \"rules\" and the checksum from the file");
+    DYNAMICCL_CHECK_OK(OverrideRules::ReadFile(settings.rules));
+    runtime.rules = settings.rules;
+  }
+  runtime.framework_settings = path;
+  if (runtime.mode.empty() && runtime.policy.empty() && runtime.rules.empty()) runtime.mode = "observe";
+  DYNAMICCL_TRY(TemporaryFolder folder, TemporaryFolder::Create("settings"));
+  const bool records = runtime.trace.empty();
+  Watch(folder.File(""), runtime);
+  return RunSettings{std::move(settings), std::move(folder), records};
+}
+
+std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
+  const WatchedRun run = ReadWatched(used.folder.File(""));
+  return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
+}
+
+void PrintReceipts(const std::vector<SettingReceipt>& receipts) {
+  for (const SettingReceipt& receipt : receipts) {
+    if (receipt.standing == SettingStanding::kNotInEffect)
+      spdlog::warn("{}", Describe(receipt));
+    else
+      spdlog::info("{}", Describe(receipt));
+  }
+}
+
 }  // namespace
 
 Result<int> RunCommand(CommandLine& line) {
   LaunchOptions options;
-  std::string json;
+  std::string json, settings;
   RegisterLaunchOptions(line.app(), options);
+  line.app()
+      .add_option("--settings", settings,
+                  "Apply this settings file to the script's PyTorch, and say what is in effect")
+      ->check(CLI::ExistingFile);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  std::optional<RunSettings> used;
+  if (!settings.empty()) {
+    DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));
+    used.emplace(std::move(made));
+  }
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
   const bool decides = Decides(options.runtime);
   DecidedLaunch launch;
@@ -79,9 +136,12 @@ Result<int> RunCommand(CommandLine& line) {
   } else {
     DYNAMICCL_TRY(launch.outcome, Launch(plan));
   }
+  const auto receipts = used ? ReceiptsAfter(*used) : std::vector<SettingReceipt>();
+  if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime)));
+  if (!options.quiet) PrintReceipts(receipts);
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts)));
   return ExitCodeOf(launch.outcome);
 }
 

@@ -46,7 +46,13 @@ Result<int> TuneCommand(CommandLine& line) {
   std::error_code failure;
   std::filesystem::create_directories(given.folder, failure);
   if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
-  DYNAMICCL_TRY(const TuneResult result, TuneSession(line, given).Run());
+  TuneSession session(line, given);
+  const Result<TuneResult> found = session.Run();
+  if (!found && session.interrupted_by() != 0) {
+    fmt::print(stderr, "{}", Describe(found.error()));
+    return kExitSignalBase + session.interrupted_by();
+  }
+  DYNAMICCL_TRY(const TuneResult result, found);
   DYNAMICCL_CHECK_OK(WriteTuned(result, given.folder));
   DYNAMICCL_CHECK_OK(WriteJsonFile(given.folder + "/tune.json", ToJson(result)));
   if (json)

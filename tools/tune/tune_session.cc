@@ -119,7 +119,8 @@ Result<Trial> TuneSession::Start(const Candidate& candidate, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, folder.File("")));
   Trial trial{.candidate = candidate.Name(), .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
-  if (outcome.interrupted_by != 0)
+  interrupted_by_ = outcome.interrupted_by;
+  if (interrupted_by_ != 0)
     return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", dynamiccl::Describe(outcome)),
                     "the same command goes on where this one ended; the job's own settings were not touched");
   run = ReadWatched(folder.File(""));

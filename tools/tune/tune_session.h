@@ -56,6 +56,8 @@ class TuneSession {
   // An error where the job itself fails, repeats no step, or is interrupted; the journal then allows to go
   // on.
   Result<TuneResult> Run();
+  // The signal that ended Run; 0: none.
+  int interrupted_by() const { return interrupted_by_; }
 
  private:
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
@@ -76,6 +78,7 @@ class TuneSession {
 
   const CommandLine& line_;
   TuneOptions& given_;
+  int interrupted_by_ = 0;
   int64_t begun_ns_ = 0;
   // Seconds of trials that an earlier process ran.
   double earlier_s_ = 0;

@@ -20,7 +20,8 @@ void RegisterTuneOptions(CLI::App& app, TuneOptions& given) {
   app.add_option("--budget", given.budget_s, "Time for all of it (600s, 10m)")
       ->transform(CLI::AsNumberWithUnit(units))
       ->default_str("10m");
-  app.add_option("--trial", given.trial_s, "Longest time of one start of the job, which is then ended")
+  app.add_option("--start-limit", given.start_limit_s,
+                 "Longest time of one start of the job, which is then ended")
       ->transform(CLI::AsNumberWithUnit(units))
       ->default_str("60s");
   app.add_option("--try", given.only,

@@ -5,7 +5,7 @@
 
 namespace dynamiccl {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Trial, turn, candidate, step_ms, failure, seen, buckets,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobStart, turn, candidate, step_ms, failure, seen, buckets,
                                                 seconds)
 
 namespace {
@@ -31,20 +31,20 @@ std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& p
   return shape;
 }
 
-// The trials after the header; none where one is damaged. Trials that run again cost minutes, a wrong time
+// The starts after the header; none where one is damaged. Starts that run again cost minutes, a wrong time
 // would mislead.
-std::vector<Trial> TrialsIn(const std::vector<std::string>& lines) {
-  std::vector<Trial> trials;
+std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
+  std::vector<JobStart> starts;
   for (size_t i = 1; i < lines.size(); ++i) {
     const auto json = nlohmann::json::parse(lines[i], nullptr, false);
     if (!json.is_object()) return {};
     try {
-      trials.push_back(json.get<Trial>());
+      starts.push_back(json.get<JobStart>());
     } catch (const nlohmann::json::exception&) {
       return {};
     }
   }
-  return trials;
+  return starts;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string
   const auto shape = ShapeIn(lines->texts.front(), plan);
   if (!shape) return journal;
   journal.shape_ = *shape;
-  journal.found_ = TrialsIn(lines->texts);
+  journal.found_ = StartsIn(lines->texts);
   return journal;
 }
 
@@ -65,21 +65,21 @@ SearchShape TuneJournal::ShapeOr(const SearchShape& shape) {
   return shape_;
 }
 
-std::optional<Trial> TuneJournal::Next(int turn, const std::string& candidate) {
+std::optional<JobStart> TuneJournal::Next(int turn, const std::string& candidate) {
   if (next_ < found_.size() && found_[next_].turn == turn && found_[next_].candidate == candidate)
     return found_[next_++];
   found_.resize(next_);
   return std::nullopt;
 }
 
-Status TuneJournal::Add(const Trial& trial) {
+Status TuneJournal::Add(const JobStart& start) {
   if (!lines_) {
     DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(path_));
     lines_.emplace(std::move(made));
     DYNAMICCL_CHECK_OK(lines_->Write(HeaderLine(plan_, shape_)));
-    for (const Trial& earlier : found_) DYNAMICCL_CHECK_OK(lines_->Write(nlohmann::json(earlier).dump()));
+    for (const JobStart& earlier : found_) DYNAMICCL_CHECK_OK(lines_->Write(nlohmann::json(earlier).dump()));
   }
-  return lines_->Write(nlohmann::json(trial).dump());
+  return lines_->Write(nlohmann::json(start).dump());
 }
 
 void TuneJournal::Remove() {

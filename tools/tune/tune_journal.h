@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trials that a tune has finished, so that one that was interrupted goes on where it ended.
+// The starts that a tune has finished, so that one that was interrupted goes on where it ended.
 // docs/formats/tune_journal.md has the grammar.
 #pragma once
 
@@ -13,11 +13,11 @@
 namespace dynamiccl {
 
 // One start of the job with one candidate.
-struct Trial {
+struct JobStart {
   int turn = 0;
   // The candidate's name.
   std::string candidate;
-  // Median of the steps in milliseconds; 0 where the trial failed.
+  // Median of the steps in milliseconds; 0 where the start failed.
   double step_ms = 0;
   // Why the candidate cannot be used; empty: it can.
   std::string failure;
@@ -25,12 +25,12 @@ struct Trial {
   std::string seen;
   // Sizes of a step's AllReduces. Candidates with the same ones are the same.
   std::string buckets;
-  // Time that the trial took.
+  // Time that the start took.
   double seconds = 0;
 };
 
 // How a search was cut to its budget. A tune that goes on keeps the shape that it began with, because the
-// same trials must come in the same order.
+// same starts must come in the same order.
 struct SearchShape {
   // Number of candidates of the list.
   size_t most = 0;
@@ -38,8 +38,8 @@ struct SearchShape {
   int level_turns = 1;
 };
 
-// TuneSession owns it and uses it on one thread. The same search asks for the same trials in the same order,
-// so each trial is looked up once, in order. The first that differs ends the looking up and removes what
+// TuneSession owns it and uses it on one thread. The same search asks for the same starts in the same order,
+// so each start is looked up once, in order. The first that differs ends the looking up and removes what
 // follows.
 class TuneJournal {
  public:
@@ -48,10 +48,10 @@ class TuneJournal {
 
   // The shape of the search that an earlier process began; `shape` where this one begins it.
   SearchShape ShapeOr(const SearchShape& shape);
-  // The trial of an earlier process; nothing where it has to run.
-  std::optional<Trial> Next(int turn, const std::string& candidate);
-  Status Add(const Trial& trial);
-  // Number of trials that earlier processes finished.
+  // The start of an earlier process; nothing where it has to run.
+  std::optional<JobStart> Next(int turn, const std::string& candidate);
+  Status Add(const JobStart& start);
+  // Number of starts that earlier processes finished.
   size_t found() const { return found_.size(); }
   // Removes the file, because the tune is complete.
   void Remove();
@@ -62,9 +62,9 @@ class TuneJournal {
   std::string path_;
   std::string plan_;
   SearchShape shape_;
-  std::vector<Trial> found_;
+  std::vector<JobStart> found_;
   size_t next_ = 0;
-  // Set when the first trial of this process is added.
+  // Set when the first start of this process is added.
   std::optional<HashedLineWriter> lines_;
 };
 

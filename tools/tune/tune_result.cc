@@ -131,7 +131,7 @@ Status WriteTuned(const TuneResult& result, const std::string& folder) {
 
 std::string Describe(const TuneResult& result, const std::string& folder) {
   std::string text = fmt::format("{} on {} ranks, {} starts: {}\n", Name(result.framework), result.ranks,
-                                 result.trials, result.calls);
+                                 result.starts, result.calls);
   text += (result.best == 0 ? NothingText(result) : WinText(result, folder)) + "\n" + Table(result);
   for (const std::string& note : result.notes) text += note + "\n";
   return text;
@@ -148,7 +148,7 @@ Json ToJson(const TuneResult& result) {
           {"calls", result.calls},
           {"step_ms", result.OwnStepMs()},
           {"best", result.best == 0 ? Json() : Json(Best(result).Name())},
-          {"trials", result.trials},
+          {"starts", result.starts},
           {"budget_ended", result.budget_ended},
           {"tried", tried},
           {"notes", result.notes}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/tune/tune_session.h"
 
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -18,10 +19,10 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kSecondsOfNs = 1e-9;
-// Trials of two finalists and the job itself in as many turns as an interval needs.
-constexpr size_t kTrialsOfFinal = 18;
-// Trials of the combined candidates before the final.
-constexpr size_t kTrialsOfHalving = 14;
+// Starts of two finalists and the job itself in as many turns as an interval needs.
+constexpr size_t kStartsOfFinal = 18;
+// Starts of the combined candidates before the final.
+constexpr size_t kStartsOfHalving = 14;
 
 // With fewer candidates nothing of the other half of the list would be tried.
 constexpr size_t kFewestSingles = 4;
@@ -50,14 +51,14 @@ std::string BucketsOf(const RecordedStep& step) {
 
 // Fills what a run shows about a candidate: its settings by their receipts, its config by the rules that
 // decided calls.
-void Prove(const Candidate& candidate, const WatchedRun& run, Trial& trial) {
+void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
   for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
-    trial.seen += (trial.seen.empty() ? "" : "; ") + receipt.how;
+    start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
     if (receipt.standing == SettingStanding::kNotInEffect)
-      trial.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
+      start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
   }
-  if (!candidate.config.empty() && run.decided_by_rules == 0 && trial.failure.empty())
-    trial.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
+  if (!candidate.config.empty() && run.decided_by_rules == 0 && start.failure.empty())
+    start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
 }
 
 }  // namespace
@@ -75,11 +76,14 @@ double TuneSession::Elapsed() const {
 Result<TuneResult> TuneSession::Run() {
   begun_ns_ = MonotonicNanoseconds();
   result_.command = ShellQuote(line_.program());
+  const LaunchOptions& launch = given_.launch;
   const std::string plan =
-      fmt::format("{} {} {} {}", kVersion, result_.command, given_.launch.n_ranks, given_.trial_s);
+      fmt::format("{}: -n {} --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}", kVersion,
+                  launch.n_ranks, launch.runtime.topology, launch.runtime.policy, given_.start_limit_s,
+                  fmt::join(given_.only, " "), result_.command);
   DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"), plan));
   journal_.emplace(std::move(journal));
-  if (journal_->found() > 0) spdlog::info("going on after {} trials of an earlier tune", journal_->found());
+  if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
   DYNAMICCL_TRY(CandidateList list, ListOf());
   const SearchShape shape = journal_->ShapeOr(ShapeFor(list));
@@ -111,51 +115,52 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
   plan.output_path = File("job.log");
-  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.trial_s * 1e3));
+  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
   return dynamiccl::Launch(plan);
 }
 
-Result<Trial> TuneSession::Start(const Candidate& candidate, WatchedRun& run) {
+Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, folder.File("")));
-  Trial trial{.candidate = candidate.Name(), .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
+  JobStart start{.candidate = candidate.Name(),
+                 .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
   if (interrupted_by_ != 0)
     return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", dynamiccl::Describe(outcome)),
                     "the same command goes on where this one ended; the job's own settings were not touched");
   run = ReadWatched(folder.File(""));
   if (!outcome.ok() && !outcome.timed_out) {
-    trial.failure = "the job failed: " + dynamiccl::Describe(outcome);
+    start.failure = "the job failed: " + dynamiccl::Describe(outcome);
   } else if (!run.step) {
-    trial.failure = run.why_no_step;
+    start.failure = run.why_no_step;
   } else {
-    trial.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
-    trial.buckets = BucketsOf(*run.step);
-    Prove(candidate, run, trial);
+    start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
+    start.buckets = BucketsOf(*run.step);
+    Prove(candidate, run, start);
   }
-  return trial;
+  return start;
 }
 
 Status TuneSession::Observe() {
   spdlog::info("watching the job as it is");
-  DYNAMICCL_TRY(const Trial trial, Start({}, base_));
-  if (!trial.failure.empty())
+  DYNAMICCL_TRY(const JobStart start, Start({}, base_));
+  if (!start.failure.empty())
     return WithHint(
-        MakeError(ErrorKind::kPeerFailed, "{}", trial.failure),
-        fmt::format("its output is in {}; a step has to repeat {} times within --trial ({:.0f} s)",
-                    File("job.log"), kFewestSteps, given_.trial_s));
-  trials_s_ = trial.seconds;
+        MakeError(ErrorKind::kPeerFailed, "{}", start.failure),
+        fmt::format("its output is in {}; a step has to repeat {} times within --start-limit ({:.0f} s)",
+                    File("job.log"), kFewestSteps, given_.start_limit_s));
+  starts_s_ = start.seconds;
   result_.framework = FrameworkOf(base_.reports);
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
-  spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, trial.step_ms,
+  spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
                result_.calls);
   if (result_.framework == Framework::kOther)
     result_.notes.emplace_back(
         "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
         "are tried");
   for (const std::string& note : result_.notes) spdlog::warn("{}", note);
-  by_buckets_[trial.buckets] = "default";
+  by_buckets_[start.buckets] = "default";
   return {};
 }
 
@@ -172,17 +177,17 @@ Result<CandidateList> TuneSession::ListOf() {
 }
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
-  const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / trials_s_);
-  const size_t for_singles = affordable - std::min(affordable, kTrialsOfFinal + kTrialsOfHalving + 1);
+  const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
+  const size_t for_singles = affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving + 1);
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
   const size_t singles = std::min(shape.most, list.framework.size() + list.configs.size());
   shape.level_turns = for_singles >= 2 * (singles + 1) ? 2 : 1;
   return shape;
 }
 
-bool TuneSession::FitsBudget(size_t trials) const {
-  const double each = trials_s_ / static_cast<double>(std::max<size_t>(result_.trials, 1));
-  return Elapsed() + each * static_cast<double>(trials) <= given_.budget_s;
+bool TuneSession::FitsBudget(size_t starts) const {
+  const double each = starts_s_ / static_cast<double>(std::max<size_t>(result_.starts, 1));
+  return Elapsed() + each * static_cast<double>(starts) <= given_.budget_s;
 }
 
 Status TuneSession::RunTurns(TuneSearch& search) {
@@ -203,17 +208,17 @@ Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn)
   for (const size_t number : turn) {
     if (number != 0 && !search.tried()[number].in) continue;
     const Candidate candidate = search.tried()[number].candidate;
-    DYNAMICCL_TRY(const Trial trial, TrialOf(candidate, search.turn()));
-    if (number == 0 && !trial.failure.empty())
+    DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
+    if (number == 0 && !start.failure.empty())
       return MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
-                       trial.failure);
-    Weigh(search, number, trial);
+                       start.failure);
+    Weigh(search, number, start);
   }
   return {};
 }
 
-Result<Trial> TuneSession::TrialOf(const Candidate& candidate, int turn) {
-  std::optional<Trial> earlier = journal_->Next(turn, candidate.Name());
+Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) {
+  std::optional<JobStart> earlier = journal_->Next(turn, candidate.Name());
   if (earlier) {
     earlier_s_ += earlier->seconds;
   } else {
@@ -224,26 +229,26 @@ Result<Trial> TuneSession::TrialOf(const Candidate& candidate, int turn) {
     spdlog::info("{}: {}", earlier->candidate,
                  earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
   }
-  trials_s_ = result_.trials == 0 ? earlier->seconds : trials_s_ + earlier->seconds;
-  ++result_.trials;
+  starts_s_ = result_.starts == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  ++result_.starts;
   return std::move(*earlier);
 }
 
-void TuneSession::Weigh(TuneSearch& search, size_t candidate, const Trial& trial) {
-  if (!trial.failure.empty()) {
-    search.GiveUp(candidate, trial.failure);
+void TuneSession::Weigh(TuneSearch& search, size_t candidate, const JobStart& start) {
+  if (!start.failure.empty()) {
+    search.GiveUp(candidate, start.failure);
     return;
   }
   const Candidate& what = search.tried()[candidate].candidate;
   if (candidate != 0 && what.config.empty() && what.values.contains("ddp.bucket_cap_mb")) {
-    const auto [first, is_new] = by_buckets_.try_emplace(trial.buckets, trial.candidate);
-    if (!is_new && first->second != trial.candidate) {
+    const auto [first, is_new] = by_buckets_.try_emplace(start.buckets, start.candidate);
+    if (!is_new && first->second != start.candidate) {
       search.GiveUp(candidate, "the same AllReduces as " + first->second);
       return;
     }
   }
-  search.Record(candidate, trial.step_ms);
-  seen_[trial.candidate] = trial.seen;
+  search.Record(candidate, start.step_ms);
+  seen_[start.candidate] = start.seen;
 }
 
 }  // namespace dynamiccl

@@ -16,10 +16,10 @@ namespace dynamiccl {
 struct TuneOptions {
   LaunchOptions launch;
   std::string folder = "tune";
-  // Seconds for all of it. The trials of an interrupted tune that is continued count too.
+  // Seconds for all of it. The starts of an interrupted tune that is continued count too.
   double budget_s = 600;
   // Seconds after which one start of the job is ended; what it recorded until then counts.
-  double trial_s = 60;
+  double start_limit_s = 60;
   // Candidates to try in place of the list: "bucket_cap_mb=100", "ring/simple/1" or both with a comma.
   std::vector<std::string> only;
 };
@@ -38,8 +38,8 @@ struct TuneResult {
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
-  // Trials of this and earlier processes.
-  size_t trials = 0;
+  // Starts of this and earlier processes.
+  size_t starts = 0;
   // The budget ended the search before it was over.
   bool budget_ended = false;
   std::vector<std::string> notes;
@@ -62,10 +62,10 @@ class TuneSession {
  private:
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
-  // Starts the job once. A candidate that fails is no error: the trial says why.
-  Result<Trial> Start(const Candidate& candidate, WatchedRun& run);
+  // Starts the job once. A candidate that fails is no error: the start says why.
+  Result<JobStart> Start(const Candidate& candidate, WatchedRun& run);
   Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& folder);
-  Result<Trial> TrialOf(const Candidate& candidate, int turn);
+  Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
   // How much of the list fits the budget, with time left for the final.
@@ -73,17 +73,17 @@ class TuneSession {
   Status RunTurns(TuneSearch& search);
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
   // Gives a candidate up that fails, is not in effect, or is the same as another.
-  void Weigh(TuneSearch& search, size_t candidate, const Trial& trial);
-  bool FitsBudget(size_t trials) const;
+  void Weigh(TuneSearch& search, size_t candidate, const JobStart& start);
+  bool FitsBudget(size_t starts) const;
 
   const CommandLine& line_;
   TuneOptions& given_;
   int interrupted_by_ = 0;
   int64_t begun_ns_ = 0;
-  // Seconds of trials that an earlier process ran.
+  // Seconds of starts that an earlier process ran.
   double earlier_s_ = 0;
-  // Seconds of the trials so far, for the estimate of those to come.
-  double trials_s_ = 0;
+  // Seconds of the starts so far, for the estimate of those to come.
+  double starts_s_ = 0;
   std::optional<TuneJournal> journal_;
   WatchedRun base_;
   TuneResult result_;

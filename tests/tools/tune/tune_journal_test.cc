@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journals of tunes: an interrupted tune finds its trials again, and no others.
+// Journals of tunes: an interrupted tune finds its starts again, and no others.
 #include "tools/tune/tune_journal.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class TuneJournalTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "tune_journal_test.journal";
 };
 
-TEST_F(TuneJournalTest, FindsTrialsInTheirOrder) {
+TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {
   AddTwo();
   TuneJournal journal = Open();
   EXPECT_EQ(journal.found(), 2u);
@@ -33,7 +33,7 @@ TEST_F(TuneJournalTest, FindsTrialsInTheirOrder) {
   EXPECT_FALSE(journal.Next(2, "default"));
 }
 
-TEST_F(TuneJournalTest, ATrialThatDiffersEndsWhatIsFound) {
+TEST_F(TuneJournalTest, AStartThatDiffersEndsWhatIsFound) {
   AddTwo();
   {
     TuneJournal journal = Open();

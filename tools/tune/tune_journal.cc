@@ -18,7 +18,7 @@ std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
               {"version", kJournalVersion},
               {"plan", plan},
               {"most", shape.most},
-              {"level_turns", shape.level_turns}}
+              {"level_rounds", shape.level_rounds}}
       .dump();
 }
 
@@ -26,8 +26,8 @@ std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
 std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& plan) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
-  const SearchShape shape{json.value("most", size_t{0}), json.value("level_turns", 0)};
-  if (shape.level_turns < 1 || line != HeaderLine(plan, shape)) return std::nullopt;
+  const SearchShape shape{json.value("most", size_t{0}), json.value("level_rounds", 0)};
+  if (shape.level_rounds < 1 || line != HeaderLine(plan, shape)) return std::nullopt;
   return shape;
 }
 

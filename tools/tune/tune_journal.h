@@ -34,8 +34,8 @@ struct JobStart {
 struct SearchShape {
   // Number of candidates of the list.
   size_t most = 0;
-  // Turns before the slower half is given up.
-  int level_turns = 1;
+  // Rounds before the slower half is given up.
+  int level_rounds = 1;
 };
 
 // TuneSession owns it and uses it on one thread. The same search asks for the same starts in the same order,

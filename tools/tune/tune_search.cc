@@ -14,28 +14,38 @@ constexpr size_t kCombinedOfEach = 2;
 // A single that is slower than this is not combined: no effect of another setting makes up for it.
 constexpr double kNotCombined = 1.05;
 constexpr size_t kFinalists = 2;
+// More starts than this take minutes, in which the machine may change under the job's own start.
+constexpr size_t kMostInTurn = 4;
 // The signed-rank interval needs six pairs; twelve make it a third narrower, more cost too much time.
 constexpr size_t kFewestTurns = 6;
 constexpr size_t kMostTurns = 12;
 
 }  // namespace
 
-TuneSearch::TuneSearch(const CandidateList& list, int level_turns) : level_turns_(level_turns) {
+TuneSearch::TuneSearch(const CandidateList& list, int level_rounds) : level_rounds_(level_rounds) {
   tried_.push_back({});
   for (const Candidate& candidate : list.framework) tried_.push_back({candidate});
   first_config_ = tried_.size();
   for (const Candidate& candidate : list.configs) tried_.push_back({candidate});
-  singles_ = tried_.size();
 }
 
 std::vector<size_t> TuneSearch::NextTurn() {
-  if (turn_ > 0) Advance();
-  std::vector<size_t> turn = In();
-  if (turn.empty() || stage_ == Stage::kOver) return {};
-  turn.insert(turn.begin(), 0);
-  if (turn_ % 2 == 1) std::ranges::reverse(turn);
+  std::erase_if(pending_, [&](size_t candidate) { return !tried_[candidate].in; });
+  if (pending_.empty()) BeginRound();
+  if (stage_ == Stage::kOver || pending_.empty()) return {};
+  const auto end = pending_.begin() + static_cast<std::ptrdiff_t>(std::min(pending_.size(), kMostInTurn));
+  std::vector<size_t> turn(pending_.begin(), end);
+  pending_.erase(pending_.begin(), end);
+  turn.insert(turn_ % 2 == 0 ? turn.begin() : turn.end(), 0);
   ++turn_;
   return turn;
+}
+
+void TuneSearch::BeginRound() {
+  if (round_ > 0) Advance();
+  pending_ = In();
+  if (round_ % 2 == 1) std::ranges::reverse(pending_);
+  ++round_;
 }
 
 void TuneSearch::GiveUp(size_t candidate, const std::string& why) {
@@ -45,7 +55,10 @@ void TuneSearch::GiveUp(size_t candidate, const std::string& why) {
 
 TunedRatio TuneSearch::RatioOf(size_t candidate) const {
   std::vector<double> over;
-  for (const auto& [turn, step_ms] : tried_[candidate].step_ms) {
+  const std::map<int, double>& times = tried_[candidate].step_ms;
+  const auto of_final = times.upper_bound(final_after_);
+  for (auto at = of_final == times.end() ? times.begin() : of_final; at != times.end(); ++at) {
+    const auto& [turn, step_ms] = *at;
     const auto own = tried_[0].step_ms.find(turn);
     if (own != tried_[0].step_ms.end()) over.push_back(std::log(step_ms / own->second));
   }
@@ -80,7 +93,7 @@ std::vector<size_t> TuneSearch::Ranked() const {
 }
 
 void TuneSearch::Advance() {
-  if (stage_ != Stage::kFinal && ++in_level_ < level_turns_) return;
+  if (stage_ != Stage::kFinal && ++in_level_ < level_rounds_) return;
   in_level_ = 0;
   if (stage_ == Stage::kSingles) {
     CombineBest();
@@ -88,8 +101,12 @@ void TuneSearch::Advance() {
   } else if (stage_ == Stage::kHalving) {
     KeepFastest(std::max(kFinalists, (In().size() + 1) / 2));
   }
-  if (stage_ == Stage::kHalving && In().size() <= kFinalists) stage_ = Stage::kFinal;
-  if (stage_ == Stage::kFinal) Judge();
+  if (stage_ == Stage::kFinal) {
+    Judge();
+  } else if (In().size() <= kFinalists) {
+    stage_ = Stage::kFinal;
+    final_after_ = turn_;
+  }
 }
 
 void TuneSearch::CombineBest() {
@@ -114,7 +131,8 @@ void TuneSearch::Judge() {
   const size_t best = Best();
   for (const size_t candidate : In()) {
     const TunedRatio ratio = RatioOf(candidate);
-    if (ratio.turns < kFewestTurns) {
+    // Judging after each turn would find a difference by chance in the end.
+    if (ratio.turns % kFewestTurns != 0) {
       more = true;
       continue;
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which candidates run in the next turn, by successive halving (Jamieson and Talwalkar, "Non-stochastic Best
 // Arm Identification and Hyperparameter Optimization", AISTATS 2016). In a turn the job runs once as it is
-// and once with each candidate that is still in; a candidate's time is compared with the job's own in the
-// same turn only.
+// and once with each of a few candidates, whose times are compared with the job's own in the same turn only.
+// A round is as many turns as the candidates need that are still in.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,11 +39,12 @@ struct TunedRatio {
 // is. Used on one thread by the tune that owns it.
 class TuneSearch {
  public:
-  // `level_turns`: turns before the slower half is given up, 1 or 2.
-  TuneSearch(const CandidateList& list, int level_turns);
+  // `level_rounds`: rounds before the slower half is given up, 1 or 2.
+  TuneSearch(const CandidateList& list, int level_rounds);
 
-  // Begins the next turn and returns its candidates in the order of running, which alternates so that a drift
-  // of the machine falls on all alike. Empty when the search is over.
+  // Begins the next turn and returns its candidates in the order of running. The job itself comes first in
+  // one turn and last in the next, so that a drift of the machine falls on all alike. Empty when the search
+  // is over.
   std::vector<size_t> NextTurn();
   void Record(size_t candidate, double step_ms) { tried_[candidate].step_ms[turn_] = step_ms; }
   // Takes a candidate out of the search.
@@ -51,6 +53,7 @@ class TuneSearch {
   // Number of turns begun.
   int turn() const { return turn_; }
   const std::vector<TriedCandidate>& tried() const { return tried_; }
+  // Of a finalist from the turns of the final alone: those before chose it, so they flatter it.
   TunedRatio RatioOf(size_t candidate) const;
   // The candidate with the least ratio of those that are worth a change and whose whole interval lies below
   // 1; 0: there is none.
@@ -62,6 +65,7 @@ class TuneSearch {
   std::vector<size_t> In() const;
   // Those of In() by ratio, the fastest first.
   std::vector<size_t> Ranked() const;
+  void BeginRound();
   void Advance();
   void CombineBest();
   // Gives up all but the `most` fastest.
@@ -69,14 +73,18 @@ class TuneSearch {
   void Judge();
 
   std::vector<TriedCandidate> tried_;
-  // Numbers of candidates: [1, first_config_) set the framework, [first_config_, singles_) are configs.
+  // The candidates [1, first_config_) set the framework; those that follow are configs, then combinations.
   size_t first_config_ = 1;
-  size_t singles_ = 1;
-  int level_turns_;
+  int level_rounds_;
   Stage stage_ = Stage::kSingles;
   int turn_ = 0;
-  // Turns of the current level that are done.
+  int round_ = 0;
+  // The last turn before the final.
+  int final_after_ = std::numeric_limits<int>::max();
+  // Rounds of the current level that are done.
   int in_level_ = 0;
+  // Candidates that have not run in this round.
+  std::vector<size_t> pending_;
 };
 
 }  // namespace dynamiccl

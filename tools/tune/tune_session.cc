@@ -88,7 +88,7 @@ Result<TuneResult> TuneSession::Run() {
   DYNAMICCL_TRY(CandidateList list, ListOf());
   const SearchShape shape = journal_->ShapeOr(ShapeFor(list));
   if (given_.only.empty()) KeepLikeliest(shape.most, list);
-  TuneSearch search(list, shape.level_turns);
+  TuneSearch search(list, shape.level_rounds);
   result_.notes = list.left_out;
   DYNAMICCL_CHECK_OK(RunTurns(search));
   result_.tried = search.tried();
@@ -178,10 +178,11 @@ Result<CandidateList> TuneSession::ListOf() {
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
-  const size_t for_singles = affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving + 1);
+  // Each turn of four has a start of the job itself.
+  const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
   const size_t singles = std::min(shape.most, list.framework.size() + list.configs.size());
-  shape.level_turns = for_singles >= 2 * (singles + 1) ? 2 : 1;
+  shape.level_rounds = for_singles >= 2 * singles ? 2 : 1;
   return shape;
 }
 

@@ -15,7 +15,7 @@ class TuneJournalTest : public ::testing::Test {
   TuneJournal Open(const std::string& plan = "plan") { return std::move(*TuneJournal::Open(path_, plan)); }
   void AddTwo() {
     TuneJournal journal = Open();
-    EXPECT_EQ(journal.ShapeOr({.most = 5, .level_turns = 2}).most, 5u);
+    EXPECT_EQ(journal.ShapeOr({.most = 5, .level_rounds = 2}).most, 5u);
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "default", .step_ms = 10.5, .seconds = 4}));
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "ring/ll", .failure = "failed"}));
   }
@@ -27,7 +27,7 @@ TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {
   AddTwo();
   TuneJournal journal = Open();
   EXPECT_EQ(journal.found(), 2u);
-  EXPECT_EQ(journal.ShapeOr({.most = 12, .level_turns = 1}).most, 5u);
+  EXPECT_EQ(journal.ShapeOr({.most = 12, .level_rounds = 1}).most, 5u);
   EXPECT_EQ(journal.Next(1, "default")->step_ms, 10.5);
   EXPECT_EQ(journal.Next(1, "ring/ll")->failure, "failed");
   EXPECT_FALSE(journal.Next(2, "default"));

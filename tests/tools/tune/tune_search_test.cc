@@ -25,8 +25,8 @@ CandidateList DdpList() {
 }
 
 // Runs the search to its end with times of 1 % noise, and a machine that gets slower by a percent a turn.
-TuneSearch Search(const StepTime& step_time, uint64_t seed, int level_turns = 2) {
-  TuneSearch search(DdpList(), level_turns);
+TuneSearch Search(const StepTime& step_time, uint64_t seed, int level_rounds = 2) {
+  TuneSearch search(DdpList(), level_rounds);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(1, 0.01);
   for (auto turn = search.NextTurn(); !turn.empty(); turn = search.NextTurn())
@@ -48,15 +48,16 @@ TEST(TuneSearch, FindsTheBestOfBothTogether) {
   ASSERT_NE(search.Best(), 0u);
   EXPECT_EQ(search.tried()[search.Best()].candidate.Name(), "bucket_cap_mb=1000, ring/simple/1");
   EXPECT_NEAR(search.RatioOf(search.Best()).ratio, 0.675, 0.02);
-  EXPECT_LE(search.turn(), 20);
+  EXPECT_LE(search.turn(), 30);
 }
 
 TEST(TuneSearch, FindsNothingWhereNothingIsToBeWon) {
   int found = 0;
-  for (uint64_t seed = 0; seed < 20; ++seed)
+  for (uint64_t seed = 0; seed < 200; ++seed)
     found += Search([](const Candidate&) { return 20.0; }, test::TestSeed(1) + seed).Best() != 0 ? 1 : 0;
-  // Two finalists of twelve were the fastest by chance; each interval errs in one of twenty cases.
-  EXPECT_LE(found, 5);
+  RecordProperty("found", found);
+  // Each of two finalists seems faster in one of forty cases, at each of two looks: 20 of 200, and noise.
+  EXPECT_LE(found, 30);
 }
 
 TEST(TuneSearch, ASingleWinsWhereTheOtherOnlyCosts) {
@@ -75,18 +76,21 @@ TEST(TuneSearch, RunsTheJobItselfInEveryTurnAndTurnsTheOrder) {
   const auto second = search.NextTurn();
   EXPECT_EQ(first.front(), 0u);
   EXPECT_EQ(second.back(), 0u);
-  EXPECT_EQ(first.size(), 13u);
+  EXPECT_EQ(first.size(), 5u);
+  EXPECT_EQ(search.tried().size(), 13u);
 }
 
 TEST(TuneSearch, GivesUpWhatFailsAndEndsWhereAllFails) {
   TuneSearch search(DdpList(), 1);
-  for (const size_t candidate : search.NextTurn()) {
-    if (candidate == 0)
-      search.Record(candidate, 10);
-    else
-      search.GiveUp(candidate, "the job failed");
+  for (auto turn = search.NextTurn(); !turn.empty(); turn = search.NextTurn()) {
+    for (const size_t candidate : turn) {
+      if (candidate == 0)
+        search.Record(candidate, 10);
+      else
+        search.GiveUp(candidate, "the job failed");
+    }
   }
-  EXPECT_TRUE(search.NextTurn().empty());
+  EXPECT_EQ(search.turn(), 3);
   EXPECT_EQ(search.Best(), 0u);
   EXPECT_EQ(search.tried()[1].given_up, "the job failed");
 }

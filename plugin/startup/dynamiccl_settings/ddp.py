@@ -3,9 +3,9 @@
 import functools
 import inspect
 
-# The forward pass before which the report is completed. The reducer rebuilds its buckets in the second and notes their sizes
-# in the third (seen with torch 2.13).
-_SETTLED_FORWARD = 4
+# The reducer rebuilds its buckets once, and its account shows that before the fourth forward pass, with a static graph before
+# the fifth (seen with torch 2.13). Where it does not rebuild, its first buckets stay.
+_LAST_LOOK = 10
 # The argument of torch 2.13 with a size for each bucket, of which the last stands for all that follow.
 _LIST = "bucket_cap_mb_list"
 _DEFAULT_CAP_MB = 25
@@ -77,23 +77,25 @@ def _observe(parallel, report):
     seen["bucket_cap_mb"] = getattr(parallel, "bucket_bytes_cap", 0) / _MB
     _note_buckets(parallel, seen)
     report.write()
-    state = {"forwards": 0, "hook": None}
+    forwards = 0
 
     def before_forward(_module, _inputs):
-        state["forwards"] += 1
-        if state["forwards"] == _SETTLED_FORWARD:
-            state["hook"].remove()
-            _note_buckets(parallel, seen)
+        nonlocal forwards
+        forwards += 1
+        if _note_buckets(parallel, seen) or forwards == _LAST_LOOK:
+            handle.remove()
             report.write()
 
-    state["hook"] = parallel.register_forward_pre_hook(before_forward)
+    handle = parallel.register_forward_pre_hook(before_forward)
 
 
 def _note_buckets(parallel, seen):
-    """The buckets' bytes by the reducer's own account, where this torch keeps one."""
+    """Notes the buckets' bytes by the reducer's own account, where this torch keeps one. True: they have been rebuilt."""
     try:
         data = parallel._get_ddp_logging_data()
     except Exception:  # noqa: B902, a private function that may change
-        return
-    sizes = data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes") or ""
-    seen["buckets"] = [int(size) for size in str(sizes).split(",") if size.strip().isdigit()]
+        return False
+    rebuilt = data.get("rebuilt_bucket_sizes")
+    sizes = str(rebuilt or data.get("bucket_sizes") or "")
+    seen["buckets"] = [int(size) for size in sizes.split(",") if size.strip().isdigit()]
+    return bool(rebuilt)

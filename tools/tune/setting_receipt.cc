@@ -31,6 +31,11 @@ Judgement NotProvable(std::string how) {
   return {SettingStanding::kNotProvable, std::move(how)};
 }
 
+// "1 bucket", "3 buckets".
+std::string Counted(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 using SizeCounts = std::map<uint64_t, size_t>;
 
 SizeCounts AllReducesOf(const RecordedStep& step) {
@@ -59,21 +64,22 @@ bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets
 }
 
 Judgement JudgeBuckets(const HookReport& report, const RecordedStep& step) {
-  const size_t calls = CountOf(step, Collective::kAllReduce);
+  const std::string calls = Counted(CountOf(step, Collective::kAllReduce), "AllReduce") + " a step";
   if (!report.ddp || report.ddp->buckets.empty())
-    return NotProvable(fmt::format("{} AllReduces a step; this torch does not tell its buckets", calls));
+    return NotProvable(calls + "; this torch does not tell its buckets");
   const std::vector<uint64_t>& buckets = report.ddp->buckets;
   const bool same = std::ranges::any_of(kBytesDividedBy, [&](uint64_t divided_by) {
     return AreTheBuckets(AllReducesOf(step), buckets, divided_by);
   });
-  const std::string seen = fmt::format("{} AllReduces a step, {} buckets", calls, buckets.size());
+  const std::string seen = calls + ", " + Counted(buckets.size(), "bucket");
   return same ? InEffect(seen) : NotInEffect(seen + ": the gradients do not travel in DDP's buckets");
 }
 
 Judgement JudgeReshard(bool asked, const RecordedStep& step) {
   const size_t gathers = CountOf(step, Collective::kAllGather);
   const size_t scatters = CountOf(step, Collective::kReduceScatter);
-  const std::string seen = fmt::format("{} AllGathers and {} ReduceScatters a step", gathers, scatters);
+  const std::string seen =
+      Counted(gathers, "AllGather") + " and " + Counted(scatters, "ReduceScatter") + " a step";
   if (scatters == 0) return NotProvable(seen);
   const bool again = gathers > scatters;
   if (again == asked) return InEffect(seen);

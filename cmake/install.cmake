@@ -27,7 +27,7 @@ endif()
 if(TARGET dynamiccl_torch)
   install(TARGETS dynamiccl_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/python/dynamiccl_torch)
   install(DIRECTORY ${DYNAMICCL_PYTHON_DIR}/ DESTINATION ${CMAKE_INSTALL_LIBDIR}/python
-          PATTERN "*.so" EXCLUDE PATTERN __pycache__ EXCLUDE)
+          PATTERN "*.so" EXCLUDE PATTERN __pycache__ EXCLUDE PATTERN dynamiccl_startup EXCLUDE)
 endif()
 # What releases of NCCL choose by themselves, for `dynamiccl doctor --compare-nccl`.
 install(FILES traces/nccl_choices/releases.nccl-choices

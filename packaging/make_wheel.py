@@ -23,7 +23,7 @@ import time
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LEFT_OUT = ("share/bash-completion", "share/zsh", "share/fish", "share/man", "lib/cmake", "lib/pkgconfig", "lib/python")
+LEFT_OUT = ("share/bash-completion", "share/zsh", "share/fish", "share/man", "lib/cmake", "lib/pkgconfig", "lib/python/dynamiccl_torch")
 
 
 def fail(what, hint):
@@ -117,7 +117,9 @@ def make_torch_backend(folder, out):
     version = (ROOT / "VERSION").read_text().strip()
     wheel = Wheel("dynamiccl_torch", version, f"{python}-{python}-linux_{platform.machine()}", out)
     for path in files_below(folder):
-        wheel.add_file(str(path.relative_to(folder)), path)
+        # The start-up folder is part of the product's wheel, whose program puts it on PYTHONPATH.
+        if path.relative_to(folder).parts[0] != "dynamiccl_startup":
+            wheel.add_file(str(path.relative_to(folder)), path)
     wheel.close()
 
 

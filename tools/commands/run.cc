@@ -9,14 +9,20 @@
 // Where settings were asked for, a block follows: which of them are in effect, and what proves it.
 #include <spdlog/spdlog.h>
 
+#include <optional>
+
 #include "src/base/settings.h"
+#include "src/decision/override_rules.h"
 #include "tools/command_table.h"
+#include "tools/launch/temporary_folder.h"
 #include "tools/launch/written_files.h"
 #include "tools/launch_options.h"
 #include "tools/receipt/receipt_text.h"
 #include "tools/receipt/run_receipts.h"
 #include "tools/record/decided_launch.h"
 #include "tools/report/json_output.h"
+#include "tools/tune/setting_receipt.h"
+#include "tools/tune/watched_run.h"
 
 namespace dynamiccl {
 namespace {
@@ -35,7 +41,8 @@ Json DecisionsJson(const std::optional<DecisionAccount>& account) {
           {"taken_back", account->taken_back ? Json(*account->taken_back) : Json()}};
 }
 
-Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const RunReceipts& receipts) {
+Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const RunReceipts& receipts,
+             const std::vector<SettingReceipt>& settings) {
   const LaunchOutcome& outcome = launch.outcome;
   Json ranks = Json::array();
   for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
@@ -48,7 +55,8 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const R
           {"policy", runtime.policy},
           {"hostccl", runtime.hostccl},
           {"decisions", DecisionsJson(launch.decisions)},
-          {"receipts", ReceiptsJson(receipts.receipts)}};
+          {"receipts", ReceiptsJson(receipts.receipts)},
+          {"settings", ToJson(settings)}};
 }
 
 // Whether a policy, rules or experiments decide in this job, by an option or by a setting.
@@ -68,15 +76,64 @@ std::string DecisionsText(const DecidedLaunch& launch) {
          "share";
 }
 
+// A settings file that the job is started with, and the folder in which it is watched.
+struct RunSettings {
+  FrameworkSettings settings;
+  TemporaryFolder folder;
+  // The calls are recorded into `folder`; false where the user asked for a trace elsewhere.
+  bool records = true;
+};
+
+// Reads and checks the file before anything starts, and has the launch apply and prove it.
+Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime) {
+  DYNAMICCL_TRY(FrameworkSettings settings, ReadFrameworkSettings(path));
+  if (!settings.rules.empty()) {
+    if (!runtime.rules.empty())
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules, and --rules names others", path),
+                      "leave out --rules, or remove the line \"rules\" and the checksum from the file");
+    DYNAMICCL_CHECK_OK(OverrideRules::ReadFile(settings.rules));
+    runtime.rules = settings.rules;
+  }
+  runtime.framework_settings = path;
+  if (runtime.mode.empty() && runtime.policy.empty() && runtime.rules.empty()) runtime.mode = "observe";
+  DYNAMICCL_TRY(TemporaryFolder folder, TemporaryFolder::Create("settings"));
+  const bool records = runtime.trace.empty();
+  Watch(folder.File(""), runtime);
+  return RunSettings{std::move(settings), std::move(folder), records};
+}
+
+std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
+  const WatchedRun run = ReadWatched(used.folder.File(""));
+  return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
+}
+
+void PrintReceipts(const std::vector<SettingReceipt>& receipts) {
+  for (const SettingReceipt& receipt : receipts) {
+    if (receipt.standing == SettingStanding::kNotInEffect)
+      spdlog::warn("{}", Describe(receipt));
+    else
+      spdlog::info("{}", Describe(receipt));
+  }
+}
+
 }  // namespace
 
 Result<int> RunCommand(CommandLine& line) {
   LaunchOptions options;
-  std::string json;
+  std::string json, settings;
   RegisterLaunchOptions(line.app(), options);
+  line.app()
+      .add_option("--settings", settings,
+                  "Apply this settings file to the script's PyTorch, and say what is in effect")
+      ->check(CLI::ExistingFile);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
+  std::optional<RunSettings> used;
+  if (!settings.empty()) {
+    DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));
+    used.emplace(std::move(made));
+  }
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
   const bool decides = Decides(options.runtime);
   const auto begun = LaunchTime();
@@ -86,15 +143,18 @@ Result<int> RunCommand(CommandLine& line) {
   } else {
     DYNAMICCL_TRY(launch.outcome, Launch(plan));
   }
+  const auto of_file = used ? ReceiptsAfter(*used) : std::vector<SettingReceipt>();
+  if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
+  if (!options.quiet) PrintReceipts(of_file);
   if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);
   const RunReceipts receipts =
       ReceiptsOfRun({plan.environment, options.runtime.hostccl, begun, std::move(launch.metrics)});
   if (!options.quiet) {
     for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
   }
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts)));
+  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts, of_file)));
   return ExitCodeOf(launch.outcome);
 }
 

@@ -44,6 +44,7 @@ Installation InspectHome(const std::string& home) {
           .hostccl_dir = FolderOfFile(InLibraryFolder(home, "hostccl/libnccl.so.2")),
           .sweep_tuner = InLibraryFolder(home, "libnccl-tuner-sweep.so"),
           .real_nccl_dir = FolderOfFile(InLibraryFolder(home, "real_nccl/libcuda_standin.so")),
+          .startup_dir = FolderOfFile(InLibraryFolder(home, "python/dynamiccl_startup/sitecustomize.py")),
           .kernels = InLibraryFolder(home, "dynamiccl_kernels.fatbin"),
           .dynamiccl = IfExists(bin / "dynamiccl"),
           .agents = IfExists(bin / "dynamiccl-agents"),

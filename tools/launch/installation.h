@@ -21,6 +21,8 @@ struct Installation {
   std::string sweep_tuner;
   // Folder with what runs a release of NCCL without a GPU (tests/real_nccl), for `dynamiccl canary`.
   std::string real_nccl_dir;
+  // Folder whose sitecustomize.py applies settings to PyTorch when Python starts.
+  std::string startup_dir;
   std::string kernels;  // dynamiccl_kernels.fatbin, which a GPU's checks and loads need
   std::string dynamiccl;
   // The program dynamiccl-agents, which needs LibTorch.

@@ -40,6 +40,12 @@ Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
     if (installation.hostccl_dir.empty()) return MissingPart("hostccl/libnccl.so.2", installation);
     changes["LD_LIBRARY_PATH"] = Prepended(installation.hostccl_dir, "LD_LIBRARY_PATH");
   }
+  if (!options.framework_settings.empty() || !options.framework_report.empty()) {
+    if (installation.startup_dir.empty()) return MissingPart("python/dynamiccl_startup", installation);
+    changes["PYTHONPATH"] = Prepended(installation.startup_dir, "PYTHONPATH");
+  }
+  SetIfGiven(changes, Setting::kFrameworkSettings, options.framework_settings);
+  SetIfGiven(changes, Setting::kFrameworkReport, options.framework_report);
   SetIfGiven(changes, Setting::kMode, options.mode);
   SetIfGiven(changes, Setting::kPolicy, options.policy);
   SetIfGiven(changes, Setting::kRules, options.rules);

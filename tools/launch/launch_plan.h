@@ -50,15 +50,19 @@ struct RuntimeOptions {
   std::string decision_log;
   // Topology of hostccl: a TOML file or the name of a preset.
   std::string topology;
+  // Settings file that Python applies to PyTorch (docs/formats/settings.md).
+  std::string framework_settings;
+  // Path of the report of each Python process, in which %h and %p stand for host and process.
+  std::string framework_report;
   // Load libdynamiccl.so by LD_PRELOAD.
   bool preload = true;
   // Let the program find hostccl as its libnccl.so.2.
   bool hostccl = false;
 };
 
-// The variables that load the runtime: LD_PRELOAD and LD_LIBRARY_PATH, which keep what the user set behind
-// ours, and the settings of `options`. It is an error (kUnsupported) when the build lacks an object that the
-// options need.
+// The variables that load the runtime: LD_PRELOAD, LD_LIBRARY_PATH and PYTHONPATH, which keep what the user
+// set behind ours, and the settings of `options`. It is an error (kUnsupported) when the build lacks an
+// object that the options need.
 Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
                                               const RuntimeOptions& options);
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs functions right after modules are imported for the first time, before their importer sees them."""
+import sys
+
+
+class _Finder:
+    """Finds a module with the other finders of sys.meta_path, and lets its loader run an action at its end."""
+
+    def __init__(self, actions):
+        self._actions = actions
+
+    def find_spec(self, name, path=None, target=None):
+        action = self._actions.get(name)
+        if action is None:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if finder is not self and find else None
+            if spec is not None:
+                self._add_action(spec.loader, action)
+                return spec
+        return None
+
+    @staticmethod
+    def _add_action(loader, action):
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def exec_module(module):
+            execute(module)
+            action(module)
+
+        loader.exec_module = exec_module
+
+
+def install(actions):
+    """`actions`: functions of the new module, by its name. An action must not raise."""
+    sys.meta_path.insert(0, _Finder(actions))

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a settings file, docs/formats/settings.md. tools/tune/framework_settings.cc reads and writes the same format."""
+import hashlib
+import json
+import re
+
+VERSION = 1
+_CHECKSUM = re.compile(rb'("checksum"\s*:\s*")([0-9a-f]{64})(")')
+_NUMBER, _FLAG, _DEPTH = "a number above 0", "true or false", "a number from 0 to 8"
+# The members of each framework with their kinds of value.
+KNOWN = {
+    "ddp": {"bucket_cap_mb": _NUMBER, "first_bucket_mb": _NUMBER, "gradient_as_bucket_view": _FLAG, "static_graph": _FLAG},
+    "fsdp2": {"reshard_after_forward": _FLAG, "forward_prefetch": _DEPTH, "backward_prefetch": _DEPTH},
+}
+
+
+class SettingsError(Exception):
+    """The file cannot be used; the text says where and why."""
+
+
+def _fits(value, kind):
+    if kind == _FLAG:
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return value in range(9) if kind == _DEPTH else value > 0
+
+
+def _checked_group(path, name, group):
+    if not isinstance(group, dict):
+        raise SettingsError(f"{path}: {name} is no object")
+    for member, value in group.items():
+        kind = KNOWN[name].get(member)
+        if kind is None:
+            raise SettingsError(f"{path}: {name}.{member} is not known")
+        if not _fits(value, kind):
+            raise SettingsError(f"{path}: {name}.{member} is not {kind}")
+    return group
+
+
+def _checksum_fits(data):
+    """The checksum is that of the file with 64 zeros in its place."""
+    match = _CHECKSUM.search(data)
+    if match is None:
+        return False
+    blank = data[:match.start(2)] + b"0" * 64 + data[match.end(2):]
+    return hashlib.sha256(blank).hexdigest().encode() == match[2]
+
+
+def parse(path, data):
+    """The settings in these bytes: the groups of KNOWN that the file has. A file written by hand may lack the checksum."""
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise SettingsError(f"{path}: no JSON, or cut: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != "dynamiccl-settings":
+        raise SettingsError(f"{path}: no settings file")
+    if document.get("version") != VERSION:
+        raise SettingsError(f"{path}: version {document.get('version')}, this build reads {VERSION}")
+    if "checksum" in document and not _checksum_fits(data):
+        raise SettingsError(f"{path}: the checksum does not fit: the file is damaged or was edited")
+
+    return {name: _checked_group(path, name, document[name]) for name in KNOWN if name in document}
+
+
+def read(path):
+    try:
+        with open(path, "rb") as file:
+            return parse(path, file.read())
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from None

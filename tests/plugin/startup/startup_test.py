@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plugin/startup in programs of a stand-in for torch: what is applied, what is left alone, and that a program starts as ever."""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+STARTUP = os.environ["DYNAMICCL_STARTUP"]
+DDP = "torch/nn/parallel/distributed.py"
+# The part of torch's class that the hook touches. {arguments} are the constructor's.
+PARALLEL = """
+class Handle:
+    def remove(self): pass
+class DistributedDataParallel:
+    def __init__(self, module, {arguments}):
+        self.bucket_bytes_cap = int((locals().get("bucket_cap_mb") or 25) * 2**20)
+        self.static_graph = locals().get("static_graph")
+        print("constructed", locals().get("bucket_cap_mb"), locals().get("static_graph"))
+    def parameters(self): return []
+    def register_forward_pre_hook(self, hook): return Handle()
+"""
+
+
+def settings_text(**groups):
+    """A settings file with its checksum, as docs/formats/settings.md describes it."""
+    blank = json.dumps({"format": "dynamiccl-settings", "version": 1, **groups, "checksum": "0" * 64})
+    return blank.replace("0" * 64, hashlib.sha256(blank.encode()).hexdigest())
+
+
+class Startup(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dynamiccl_startup_")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.torch(arguments="bucket_cap_mb=None, static_graph=False")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w") as file:
+            file.write(textwrap.dedent(text))
+        return self.path(name)
+
+    def torch(self, arguments):
+        for package in ("torch", "torch/nn", "torch/nn/parallel"):
+            self.write(package + "/__init__.py", "")
+        self.write(DDP, PARALLEL.format(arguments=arguments))
+
+    def run_script(self, script, *flags, settings=None):
+        """Standard output, standard error and the report, which is None where there is none."""
+        environment = {**os.environ, "PYTHONPATH": STARTUP + os.pathsep + self.folder, "RANK": "1",
+                       "PYTHONDONTWRITEBYTECODE": "1", "DYNAMICCL_FRAMEWORK_REPORT": self.path("report.json")}
+        if settings is not None:
+            environment["DYNAMICCL_FRAMEWORK_SETTINGS"] = self.write("s.json", settings)
+        done = subprocess.run([sys.executable, *flags, self.write("script.py", script)], env=environment,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = None
+        if os.path.exists(self.path("report.json")):
+            with open(self.path("report.json")) as file:
+                report = json.load(file)
+        return done.stdout, done.stderr, report
+
+    USE = """
+        from torch.nn.parallel.distributed import DistributedDataParallel
+        DistributedDataParallel("model", bucket_cap_mb=7)
+    """
+
+    def test_a_setting_replaces_what_the_program_gave(self):
+        out, err, report = self.run_script(self.USE, settings=settings_text(ddp={"bucket_cap_mb": 100, "static_graph": True}))
+        self.assertEqual((out, err), ("constructed 100 True\n", ""))
+        self.assertEqual(report["settings"]["ddp.bucket_cap_mb"], {"asked": 100, "in_effect": 100.0, "reason": ""})
+        self.assertEqual((report["rank"], report["frameworks"]["ddp"]["constructed"]), (1, 1))
+
+    def test_without_settings_the_program_is_only_watched(self):
+        out, err, report = self.run_script(self.USE)
+        self.assertEqual((out, err), ("constructed 7 False\n", ""))
+        self.assertEqual(report["frameworks"]["ddp"]["bucket_cap_mb"], 7.0)
+
+    def test_an_argument_that_this_torch_lacks_is_left_alone_with_one_line(self):
+        self.torch(arguments="bucket_cap_mb=None")
+        out, err, report = self.run_script(self.USE, settings=settings_text(ddp={"static_graph": True}))
+        self.assertEqual(out, "constructed 7 None\n")
+        self.assertRegex(err, r"\Adynamiccl: ddp.static_graph is left alone: .* no such argument\n\Z")
+        self.assertIn("no such argument", report["settings"]["ddp.static_graph"]["reason"])
+
+    def test_a_subclass_that_decides_itself_shows_in_the_report(self):
+        _, _, report = self.run_script("""
+            from torch.nn.parallel import distributed
+            class Own(distributed.DistributedDataParallel):
+                @property
+                def bucket_bytes_cap(self): return 2**20
+                @bucket_bytes_cap.setter
+                def bucket_bytes_cap(self, value): pass
+            Own("model")
+        """, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertEqual(report["settings"]["ddp.bucket_cap_mb"]["in_effect"], 1.0)
+
+    def test_a_file_that_cannot_be_used_changes_nothing_and_says_so(self):
+        whole = settings_text(ddp={"bucket_cap_mb": 100})
+        damaged = {whole.replace("100", "101"): "checksum", whole[:-9]: "cut", whole.replace('n": 1', 'n": 2'): "version 2",
+                   settings_text(ddp={"bucket_cap": 1}): "not known", settings_text(ddp={"bucket_cap_mb": True}): "not a number",
+                   settings_text(ddp=[]): "no object", "[]": "no settings file"}
+        for text, reason in damaged.items():
+            with self.subTest(reason=reason):
+                out, err, report = self.run_script(self.USE, settings=text)
+                self.assertEqual(out, "constructed 7 False\n")
+                self.assertRegex(err, rf"\Adynamiccl: no setting is applied: .*s\.json: .*{reason}.*\n\Z")
+                self.assertIn(reason, report["error"])
+
+    def test_a_program_without_torch_starts_as_ever(self):
+        out, err, report = self.run_script("print('here')", settings="damaged")
+        self.assertEqual((out, err, report), ("here\n", "", None))
+
+    def test_flags_that_turn_the_hook_off_leave_no_report(self):
+        for flag in ("-S", "-I"):
+            with self.subTest(flag=flag):
+                script = f"import sys; sys.path.append({self.folder!r})\n" + textwrap.dedent(self.USE)
+                out, _, report = self.run_script(script, flag, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+                self.assertEqual((out, report), ("constructed 7 False\n", None))
+
+    def test_the_next_sitecustomize_runs_too_and_its_failure_is_its_own(self):
+        self.write("sitecustomize.py", "import sys; sys.own_site = 1")
+        out, _, _ = self.run_script("import sys, sitecustomize; print(sys.own_site, sitecustomize.__file__)")
+        self.assertEqual(out, f"1 {self.path('sitecustomize.py')}\n")
+        self.write("sitecustomize.py", "raise ValueError('of the user')")
+        out, err, _ = self.run_script(self.USE, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertIn("of the user", err)
+        self.assertEqual(out, "constructed 100 False\n")
+
+    def test_a_torch_with_other_insides_is_left_alone(self):
+        self.write(DDP, "DistributedDataParallel = None\n")
+        out, err, _ = self.run_script("import torch.nn.parallel.distributed; print('imported')",
+                                      settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertEqual(out, "imported\n")
+        self.assertRegex(err, r"\Adynamiccl: torch.nn.parallel.distributed is left alone: .*\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl tune` and `run --settings` on jobs without Python. DYNAMICCL_BIN is the program. What they do to PyTorch is in
+# tests/zero_workloads/torch_backend/settings_test.py.
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  cd "$BATS_TEST_TMPDIR"
+  export NO_COLOR=1
+}
+
+# A job with a repeating step of two calls.
+make_job() {
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=4,hidden=256,vocabulary=8192,sequence=64 --data-parallel 2 \
+    --steps 12 -o job.ctrace
+  job=("$DYNAMICCL_BIN" replay job.ctrace)
+}
+
+settings() {
+  printf '{"format": "dynamiccl-settings", "version": %s, %s}\n' "$1" "$2" > s.json
+}
+
+@test "of a job without DDP and FSDP2 the configs of NCCL alone are tried, and the files run" {
+  make_job
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 tree/simple -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"no framework that can be set on 2 ranks"*"2 AllReduces"* ]]
+  [[ "$stderr" == *"only NCCL's configs are tried"* ]]
+  [ "$(python3 -c 'import json; t = json.load(open("tune/tune.json")); print(len(t["tried"]), t["framework"])')" = "3 no framework that can be set" ]
+  [ ! -e tune/tune.journal ]
+  run "$DYNAMICCL_BIN" run -n 2 --settings tune/tuned.settings.json -- "${job[@]}"
+  [ "$status" -eq 0 ]
+}
+
+@test "an interrupted tune goes on where it ended" {
+  make_job
+  command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")
+  "${command[@]}" > out 2> err &
+  tune=$!
+  until [ -e tune/tune.journal ]; do sleep 0.1; done
+  kill -INT $tune
+  code=0
+  wait $tune || code=$?
+  [ "$code" -eq 130 ]
+  grep -q "goes on where this one ended" err
+  run --separate-stderr "${command[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"going on after "*" of an earlier tune"* ]]
+}
+
+@test "rules of a settings file decide, and others beside them are refused" {
+  make_job
+  printf 'version = 1\n[[rule]]\ncollective = "allreduce"\nconfig = "ring/ll/1"\n' > r.toml
+  settings 1 '"rules": "r.toml"'
+  run --separate-stderr "$DYNAMICCL_BIN" run -n 2 --settings s.json -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"rules"*"r.toml"* ]]
+  run "$DYNAMICCL_BIN" run -n 2 --settings s.json --rules r.toml -- "${job[@]}"
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"s.json has rules, and --rules names others"* ]]
+}
+
+@test "a settings file that is damaged, newer or wrong stops the run before it starts" {
+  settings 2 '"ddp": {}'
+  run "$DYNAMICCL_BIN" run -n 2 --settings s.json -- touch started
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"s.json: version 2, this build reads 1"*"hint: use the dynamiccl that wrote it"* ]]
+  settings 1 '"ddp": {"bucket_cap_mb": -1}'
+  run "$DYNAMICCL_BIN" run -n 2 --settings s.json -- touch started
+  [[ "$status" -eq 2 && "$output" == *"ddp.bucket_cap_mb is -1, not a number above 0"* ]]
+  settings 1 '"rules": "none.toml"'
+  run "$DYNAMICCL_BIN" run -n 2 --settings s.json -- touch started
+  [[ "$status" -eq 2 && "$output" == *"none.toml"* ]]
+  [ ! -e started ]
+}
+
+@test "a setting for PyTorch in a job without it is said not to be in effect" {
+  make_job
+  settings 1 '"ddp": {"bucket_cap_mb": 100}'
+  run --separate-stderr "$DYNAMICCL_BIN" run -n 2 --settings s.json -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"ddp.bucket_cap_mb = 100: not in effect: the hook saw no DDP"* ]]
+}
+
+@test "a job that fails, repeats no step or is given rules cannot be tuned" {
+  run "$DYNAMICCL_BIN" tune -n 2 -- sh -c 'echo broken; exit 9'
+  [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log"* ]]
+  grep -q broken tune/job.log
+  run "$DYNAMICCL_BIN" tune -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3
+  [[ "$status" -eq 4 && "$output" == *"no step repeats 6 times"* ]]
+  run "$DYNAMICCL_BIN" tune -n 2 --mode adaptive -- true
+  [[ "$status" -eq 2 && "$output" == *"--rules and --mode cannot be given"* ]]
+  run "$DYNAMICCL_BIN" tune
+  [ "$status" -eq 2 ]
+}

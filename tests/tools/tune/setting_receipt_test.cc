@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receipts: an argument that was passed is not enough where the calls of a step say otherwise.
+#include "tools/tune/setting_receipt.h"
+
+#include <gmock/gmock.h>
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Elements of float32, so four bytes each.
+RecordedStep StepOf(const std::vector<std::pair<Collective, int64_t>>& calls) {
+  RecordedStep step{.ranks = 2, .marked = true};
+  for (const auto& [collective, elements] : calls)
+    step.operations.push_back({.collective = collective, .elements = elements});
+  return step;
+}
+
+constexpr auto kReduce = Collective::kAllReduce;
+constexpr auto kGather = Collective::kAllGather;
+constexpr auto kScatter = Collective::kReduceScatter;
+
+HookReport Ddp(std::vector<uint64_t> buckets, const Json& cap = 100) {
+  return {.rank = 0,
+          .ddp = DdpReport{.constructed = 1, .buckets = std::move(buckets)},
+          .settings = {{"ddp.bucket_cap_mb", {100, cap, ""}}}};
+}
+
+SettingReceipt Bucket(const std::vector<HookReport>& reports, const RecordedStep& step) {
+  return ReceiptsOf({{"ddp.bucket_cap_mb", 100}}, reports, &step).front();
+}
+
+TEST(BucketReceipt, IsInEffectWhereTheAllReducesAreTheBuckets) {
+  const auto receipt = Bucket({Ddp({4000, 8000})}, StepOf({{kReduce, 2000}, {kReduce, 1000}}));
+  EXPECT_EQ(receipt.standing, SettingStanding::kInEffect);
+  EXPECT_THAT(receipt.how, HasSubstr("2 AllReduces a step"));
+}
+
+TEST(BucketReceipt, AllowsLossesAndCompressionAndSeveralBackwardPasses) {
+  const auto standing = [](const RecordedStep& step) { return Bucket({Ddp({4000, 8000})}, step).standing; };
+  EXPECT_EQ(standing(StepOf({{kReduce, 2000}, {kReduce, 1000}, {kReduce, 1}})), SettingStanding::kInEffect);
+  EXPECT_EQ(standing(StepOf({{kReduce, 1000}, {kReduce, 500}})), SettingStanding::kInEffect);
+  EXPECT_EQ(standing(StepOf({{kReduce, 2000}, {kReduce, 1000}, {kReduce, 2000}, {kReduce, 1000}})),
+            SettingStanding::kInEffect);
+}
+
+TEST(BucketReceipt, IsNotInEffectWhereGradientsTravelOtherwise) {
+  const auto hook_of_their_own = StepOf({{kReduce, 1000}, {kReduce, 1000}, {kReduce, 1000}});
+  EXPECT_EQ(Bucket({Ddp({12000})}, hook_of_their_own).standing, SettingStanding::kNotInEffect);
+  EXPECT_EQ(Bucket({Ddp({4000, 8000})}, StepOf({{kReduce, 2000}})).standing, SettingStanding::kNotInEffect);
+}
+
+TEST(BucketReceipt, IsNotInEffectWhereTheHookDidNotRun) {
+  const auto receipt = Bucket({}, StepOf({{kReduce, 1000}}));
+  EXPECT_EQ(receipt.standing, SettingStanding::kNotInEffect);
+  EXPECT_THAT(Describe(receipt), HasSubstr("Python ran with -S, -I or -E"));
+}
+
+TEST(BucketReceipt, IsNotInEffectWhereASubclassOrAnOldTorchHasAnotherValue) {
+  const auto step = StepOf({{kReduce, 1000}});
+  EXPECT_THAT(Bucket({Ddp({4000}, 25)}, step).how, HasSubstr("rank 0: the framework has 25"));
+  HookReport old_torch = Ddp({4000});
+  old_torch.settings["ddp.bucket_cap_mb"].reason = "no such argument";
+  EXPECT_THAT(Bucket({old_torch}, step).how, HasSubstr("no such argument"));
+  HookReport damaged{.rank = 1, .error = "s.json: cut"};
+  EXPECT_THAT(Bucket({Ddp({4000}), damaged}, step).how, HasSubstr("rank 1: s.json: cut"));
+}
+
+TEST(BucketReceipt, IsNotProvableWithoutCalls) {
+  EXPECT_EQ(ReceiptsOf({{"ddp.bucket_cap_mb", 100}}, {Ddp({4000})}, nullptr).front().standing,
+            SettingStanding::kNotProvable);
+  EXPECT_EQ(Bucket({Ddp({})}, StepOf({{kReduce, 1000}})).standing, SettingStanding::kNotProvable);
+}
+
+SettingStanding Sharded(const std::string& setting, const Json& asked, const RecordedStep& step) {
+  const HookReport report{
+      .rank = 0, .fsdp2 = Fsdp2Report{.wrapped = 3}, .settings = {{setting, {asked, asked, ""}}}};
+  return ReceiptsOf({{setting, asked}}, {report}, &step).front().standing;
+}
+
+TEST(ShardReceipt, ReshardingShowsInTheGathers) {
+  const auto kept = StepOf({{kGather, 10}, {kGather, 20}, {kScatter, 20}, {kScatter, 10}});
+  const auto again = StepOf({{kGather, 10}, {kGather, 20}, {kGather, 20}, {kScatter, 20}, {kScatter, 10}});
+  EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", false, kept), SettingStanding::kInEffect);
+  EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", false, again), SettingStanding::kNotInEffect);
+  EXPECT_EQ(Sharded("fsdp2.reshard_after_forward", true, again), SettingStanding::kInEffect);
+}
+
+// Three modules: three gathers forward, then those of the backward pass.
+TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
+  const auto one = StepOf({{kGather, 1},
+                           {kGather, 2},
+                           {kGather, 3},
+                           {kGather, 3},
+                           {kGather, 2},
+                           {kScatter, 3},
+                           {kGather, 1},
+                           {kScatter, 2},
+                           {kScatter, 1}});
+  const auto two = StepOf({{kGather, 1},
+                           {kGather, 2},
+                           {kGather, 3},
+                           {kGather, 3},
+                           {kGather, 2},
+                           {kGather, 1},
+                           {kScatter, 3},
+                           {kScatter, 2},
+                           {kScatter, 1}});
+  EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, two), SettingStanding::kInEffect);
+  EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, one), SettingStanding::kNotInEffect);
+  EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 1, one), SettingStanding::kInEffect);
+  EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 1, one), SettingStanding::kNotProvable);
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Journals of tunes: an interrupted tune finds its starts again, and no others.
+#include "tools/tune/tune_journal.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace dynamiccl {
+namespace {
+
+class TuneJournalTest : public ::testing::Test {
+ protected:
+  TuneJournalTest() { std::filesystem::remove(path_); }
+  TuneJournal Open(const std::string& plan = "plan") { return std::move(*TuneJournal::Open(path_, plan)); }
+  void AddTwo() {
+    TuneJournal journal = Open();
+    EXPECT_EQ(journal.ShapeOr({.most = 5, .level_rounds = 2}).most, 5u);
+    ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "default", .step_ms = 10.5, .seconds = 4}));
+    ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "ring/ll", .failure = "failed"}));
+  }
+
+  const std::string path_ = ::testing::TempDir() + "tune_journal_test.journal";
+};
+
+TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {
+  AddTwo();
+  TuneJournal journal = Open();
+  EXPECT_EQ(journal.found(), 2u);
+  EXPECT_EQ(journal.ShapeOr({.most = 12, .level_rounds = 1}).most, 5u);
+  EXPECT_EQ(journal.Next(1, "default")->step_ms, 10.5);
+  EXPECT_EQ(journal.Next(1, "ring/ll")->failure, "failed");
+  EXPECT_FALSE(journal.Next(2, "default"));
+}
+
+TEST_F(TuneJournalTest, AStartThatDiffersEndsWhatIsFound) {
+  AddTwo();
+  {
+    TuneJournal journal = Open();
+    EXPECT_TRUE(journal.Next(1, "default"));
+    EXPECT_FALSE(journal.Next(1, "tree/ll"));
+    ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "tree/ll"}));
+  }
+  TuneJournal journal = Open();
+  EXPECT_TRUE(journal.Next(1, "default"));
+  EXPECT_TRUE(journal.Next(1, "tree/ll"));
+}
+
+TEST_F(TuneJournalTest, ATornLastLineIsRunAgain) {
+  AddTwo();
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 3);
+  EXPECT_EQ(Open().found(), 1u);
+}
+
+TEST_F(TuneJournalTest, AnotherPlanOrDamageBeginsAnew) {
+  AddTwo();
+  EXPECT_EQ(Open("another plan").found(), 0u);
+  std::filesystem::resize_file(path_, 20);
+  EXPECT_EQ(Open().found(), 0u);
+}
+
+}  // namespace
+}  // namespace dynamiccl

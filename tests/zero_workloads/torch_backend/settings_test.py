@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dynamiccl run --settings` and `dynamiccl tune` on the unmodified example script, over hostccl with two ranks.
+
+The evidence is in the recorded calls: an asked bucket size shows as a number of AllReduces a step, and the losses are those
+of the plain run to the bit, because a sum of two has one order.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.environ["DYNAMICCL_SOURCE_DIR"]
+DYNAMICCL = os.environ["DYNAMICCL_PROGRAM"]
+SCRIPT = os.path.join(SOURCE, "zero_workloads/torch_backend/examples/train_gpt.py")
+MODEL = ["--layers", "2", "--hidden", "96", "--vocabulary", "256", "--sequence", "32", "--steps", "12"]
+# The backend's folder is on PYTHONPATH, which -I makes Python ignore.
+ISOLATED = f"import runpy, sys; sys.path.append({os.environ['PYTHONPATH'].split(os.pathsep)[0]!r}); " \
+           f"sys.argv = sys.argv[1:]; runpy.run_path({SCRIPT!r}, run_name='__main__')"
+# A subclass that reduces each gradient by itself, so no bucket of DDP travels.
+SUBCLASS = f"""
+import runpy, sys
+import torch.distributed as dist
+import torch.nn.parallel as parallel
+
+class PerParameter(parallel.DistributedDataParallel):
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.register_comm_hook(None, self.reduce)
+
+    @staticmethod
+    def reduce(_state, bucket):
+        for gradient in bucket.gradients():
+            dist.all_reduce(gradient)
+        return dist.all_reduce(bucket.buffer()[:1].clone(), async_op=True).get_future().then(
+            lambda _: bucket.buffer() / dist.get_world_size())
+
+parallel.DistributedDataParallel = PerParameter
+sys.argv = sys.argv[1:]
+runpy.run_path({SCRIPT!r}, run_name="__main__")
+"""
+
+
+class Job(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dynamiccl_settings_")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def dynamiccl(self, *arguments, code=0):
+        done = subprocess.run([DYNAMICCL, *arguments], capture_output=True, text=True, timeout=600, cwd=self.folder,
+                              env={**os.environ, "NO_COLOR": "1"})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def settings(self, **groups):
+        with open(self.path("s.json"), "w") as file:
+            json.dump({"format": "dynamiccl-settings", "version": 1, **groups}, file)
+        return self.path("s.json")
+
+    def train(self, parallel, *options, python=(SCRIPT,)):
+        """The losses of both ranks, and the receipts."""
+        self.dynamiccl("run", "-n", "2", *options, "--json", self.path("run.json"), "--", sys.executable, "-W", "ignore",
+                       *python, "--parallel", parallel, *MODEL, "--json", self.path("{rank}.json"))
+        losses = []
+        for rank in range(2):
+            with open(self.path(f"{rank}.json")) as file:
+                losses.append(json.load(file)["losses"])
+        with open(self.path("run.json")) as file:
+            return losses, json.load(file)["settings"]
+
+
+class Settings(Job):
+    def test_buckets_are_as_asked_and_losses_as_without(self):
+        plain, receipts = self.train("ddp")
+        self.assertEqual(receipts, [])
+        # With a static graph the buckets are rebuilt a step later.
+        for asked in ({"bucket_cap_mb": 0.3}, {"bucket_cap_mb": 0.3, "static_graph": True}):
+            with self.subTest(asked=asked):
+                losses, receipts = self.train("ddp", "--settings", self.settings(ddp=asked))
+                self.assertEqual(losses, plain)
+                self.assertEqual([(r["setting"], r["standing"]) for r in receipts][:1], [("ddp.bucket_cap_mb", "in effect")])
+                self.assertEqual(receipts[0]["how"], "3 AllReduces a step, 3 buckets")
+
+    def test_parameters_that_are_kept_are_gathered_once(self):
+        plain, _ = self.train("fsdp2")
+        asked = {"reshard_after_forward": False, "forward_prefetch": 1}
+        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked))
+        self.assertEqual(losses, plain)
+        standing = {r["setting"]: (r["standing"], r["how"]) for r in receipts}
+        self.assertEqual(standing["fsdp2.reshard_after_forward"], ("in effect", "3 AllGathers and 3 ReduceScatters a step"))
+        self.assertEqual(standing["fsdp2.forward_prefetch"][0], "not provable")
+
+    def test_what_does_not_take_effect_is_said(self):
+        cases = [("ddp", ("-I", "-c", ISOLATED, SCRIPT), "Python ran with -S, -I or -E"),
+                 ("ddp", ("-c", SUBCLASS, SCRIPT), "do not travel in DDP's buckets"),
+                 ("fsdp2", (SCRIPT,), "does not use what the setting is for")]
+        for parallel, python, reason in cases:
+            with self.subTest(reason=reason):
+                _, receipts = self.train(parallel, "--settings", self.settings(ddp={"bucket_cap_mb": 1000}), python=python)
+                self.assertEqual(receipts[0]["standing"], "not in effect", receipts)
+                self.assertIn(reason, receipts[0]["how"])
+
+
+class Tune(Job):
+    def test_a_short_tune_leaves_settings_that_run(self):
+        job = ("--", sys.executable, "-W", "ignore", SCRIPT, "--parallel", "ddp", *MODEL)
+        done = self.dynamiccl("tune", "-n", "2", "--budget", "1s", "--try", "bucket_cap_mb=0.3", "bucket_cap_mb=1000", *job)
+        self.assertRegex(done.stdout, r"DDP on 2 ranks, 3 starts: 1 AllReduce of 1.05M together")
+        self.assertIn("the same AllReduces as default", done.stdout)
+        with open(self.path("tune/tune.json")) as file:
+            tried = {row["setting"]: row for row in json.load(file)["tried"]}
+        self.assertEqual(tried["bucket_cap_mb=0.3"]["seen"], "3 AllReduces a step, 3 buckets")
+        self.dynamiccl("run", "-n", "2", "--settings", "tune/tuned.settings.json", *job)
+
+    def test_what_cannot_be_tuned_is_said(self):
+        done = self.dynamiccl("tune", "-n", "2", "--", sys.executable, "-c", "print('no torch')", code=4)
+        self.assertIn("no collective was recorded", done.stderr)
+        self.assertIn("job.log", done.stderr)
+        done = self.dynamiccl("tune", "-n", "2", "--", sys.executable, "-c", "raise SystemExit(9)", code=4)
+        self.assertIn("the job failed: rank", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl tune`: finds settings of a job's framework and of NCCL that make its steps shorter, by starting
+// the job again and again (docs/tune.md). What it says while it works goes to standard error, the answer to
+// standard output.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/tune/tune_result.h"
+
+namespace dynamiccl {
+namespace {
+
+void RegisterTuneOptions(CLI::App& app, TuneOptions& given) {
+  RegisterLaunchOptions(app, given.launch);
+  const std::map<std::string, double> units{{"s", 1}, {"m", 60}};
+  app.add_option("-o,--output", given.folder, "Folder for what is found")->capture_default_str();
+  app.add_option("--budget", given.budget_s, "Time for all of it (600s, 10m)")
+      ->transform(CLI::AsNumberWithUnit(units))
+      ->default_str("10m");
+  app.add_option("--start-limit", given.start_limit_s,
+                 "Longest time of one start of the job, which is then ended")
+      ->transform(CLI::AsNumberWithUnit(units))
+      ->default_str("60s");
+  app.add_option("--try", given.only,
+                 "Try these alone: bucket_cap_mb=100, ring/simple/1, or both with a comma between them")
+      ->expected(1, 64);
+}
+
+Status CheckOptions(const TuneOptions& given) {
+  if (given.launch.runtime.rules.empty() && given.launch.runtime.mode.empty()) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given"),
+                  "a tune finds rules itself; compare rules of your own by `dynamiccl ab`");
+}
+
+}  // namespace
+
+Result<int> TuneCommand(CommandLine& line) {
+  TuneOptions given;
+  bool json = false;
+  RegisterTuneOptions(line.app(), given);
+  line.app().add_flag("--json", json, "Print the answer as JSON");
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_CHECK_OK(CheckOptions(given));
+  std::error_code failure;
+  std::filesystem::create_directories(given.folder, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", given.folder, failure.message());
+  TuneSession session(line, given);
+  const Result<TuneResult> found = session.Run();
+  if (!found && session.interrupted_by() != 0) {
+    fmt::print(stderr, "{}", Describe(found.error()));
+    return kExitSignalBase + session.interrupted_by();
+  }
+  DYNAMICCL_TRY(const TuneResult result, found);
+  DYNAMICCL_CHECK_OK(WriteTuned(result, given.folder));
+  DYNAMICCL_CHECK_OK(WriteJsonFile(given.folder + "/tune.json", ToJson(result)));
+  if (json)
+    PrintJson(ToJson(result));
+  else
+    fmt::print("{}", Describe(result, given.folder));
+  return kExitOk;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes and checks settings files. The checksum covers the text with 64 zeros in the checksum's place, so
+// that it does not depend on how a JSON library writes numbers.
+#include "tools/tune/framework_settings.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "src/base/sha256.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kSettingsFormat = "dynamiccl-settings";
+constexpr int kSettingsVersion = 1;
+constexpr size_t kChecksumDigits = 64;
+constexpr std::string_view kChecksumKey = "\"checksum\"";
+// FSDP2 would hold the parameters of more modules than most models have; a larger depth is a slip.
+constexpr int kMostPrefetch = 8;
+
+enum class Kind { kPositive, kFlag, kDepth };
+
+// Every setting that the hook knows (plugin/startup/dynamiccl_settings/settings_file.py).
+const std::map<std::string, Kind>& KnownSettings() {
+  static const std::map<std::string, Kind> known = {
+      {"ddp.bucket_cap_mb", Kind::kPositive},       {"ddp.first_bucket_mb", Kind::kPositive},
+      {"ddp.gradient_as_bucket_view", Kind::kFlag}, {"ddp.static_graph", Kind::kFlag},
+      {"fsdp2.reshard_after_forward", Kind::kFlag}, {"fsdp2.forward_prefetch", Kind::kDepth},
+      {"fsdp2.backward_prefetch", Kind::kDepth}};
+  return known;
+}
+
+bool Fits(Kind kind, const Json& value) {
+  switch (kind) {
+    case Kind::kPositive:
+      return value.is_number() && value.get<double>() > 0;
+    case Kind::kFlag:
+      return value.is_boolean();
+    case Kind::kDepth:
+      return value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= kMostPrefetch;
+  }
+  return false;
+}
+
+const char* Describe(Kind kind) {
+  switch (kind) {
+    case Kind::kPositive:
+      return "a number above 0";
+    case Kind::kFlag:
+      return "true or false";
+    case Kind::kDepth:
+      return "a whole number from 0 to 8";
+  }
+  return "";
+}
+
+// Where the digits of the checksum stand in the text; nothing where it has no checksum.
+std::optional<size_t> ChecksumPlace(std::string_view text) {
+  const size_t key = text.find(kChecksumKey);
+  if (key == std::string_view::npos) return std::nullopt;
+  const size_t colon = text.find_first_not_of(" \t\r\n", key + kChecksumKey.size());
+  if (colon == std::string_view::npos || text[colon] != ':') return std::nullopt;
+  const size_t quote = text.find_first_not_of(" \t\r\n", colon + 1);
+  if (quote == std::string_view::npos || text[quote] != '"') return std::nullopt;
+  return quote + 1;
+}
+
+std::string ChecksumOf(std::string text, size_t place) {
+  text.replace(place, kChecksumDigits, kChecksumDigits, '0');
+  return ToHex(Sha256Of(std::as_bytes(std::span(text.data(), text.size()))));
+}
+
+Status CheckChecksum(std::string_view text, const std::string& path) {
+  const auto place = ChecksumPlace(text);
+  if (!place) return {};
+  const size_t end = text.find('"', *place);
+  if (end == *place + kChecksumDigits &&
+      ChecksumOf(std::string(text), *place) == text.substr(*place, kChecksumDigits))
+    return {};
+  return WithHint(
+      MakeError(ErrorKind::kCorrupt, "{}: the checksum does not fit the content", path),
+      "the file is damaged or was edited: make it again with `dynamiccl tune`, or remove the line "
+      "\"checksum\" where the edit is meant");
+}
+
+// Reads the group of one framework.
+Status ReadGroup(const Json& group, const std::string& name, const std::string& path,
+                 FrameworkValues& values) {
+  if (!group.is_object()) return MakeError(ErrorKind::kInvalidArgument, "{}: {} is no object", path, name);
+  for (const auto& [member, value] : group.items()) {
+    const std::string setting = name + "." + member;
+    const auto known = KnownSettings().find(setting);
+    if (known == KnownSettings().end())
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: there is no setting {}", path, setting),
+                      "docs/formats/settings.md lists the settings");
+    if (!Fits(known->second, value))
+      return MakeError(ErrorKind::kInvalidArgument, "{}: {} is {}, not {}", path, setting, value.dump(),
+                       Describe(known->second));
+    values[setting] = value;
+  }
+  return {};
+}
+
+Status CheckHeader(const Json& json, const std::string& path) {
+  if (!json.is_object() || json.value("format", Json()) != kSettingsFormat)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no settings file", path),
+                    "`dynamiccl tune` writes one; its \"format\" is \"dynamiccl-settings\"");
+  const Json version = json.value("version", Json());
+  if (version == kSettingsVersion) return {};
+  return WithHint(MakeError(ErrorKind::kCorrupt, "{}: version {}, this build reads {}", path, version.dump(),
+                            kSettingsVersion),
+                  "use the dynamiccl that wrote it, or make it again with `dynamiccl tune`");
+}
+
+Status ReadMembers(const Json& json, const std::string& path, FrameworkSettings& settings) {
+  for (const auto& [key, value] : json.items()) {
+    if (key == "format" || key == "version" || key == "checksum") continue;
+    if (key == "ddp" || key == "fsdp2") {
+      DYNAMICCL_CHECK_OK(ReadGroup(value, key, path, settings.values));
+    } else if (key == "rules" && value.is_string()) {
+      settings.rules = value;
+    } else if (key == "origin") {
+      settings.origin = value;
+    } else {
+      return MakeError(ErrorKind::kInvalidArgument, "{}: \"{}\" is not known, or of the wrong kind", path,
+                       key);
+    }
+  }
+  return {};
+}
+
+// "True" and "False" as Python writes them.
+std::string PythonText(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
+  return value.dump();
+}
+
+}  // namespace
+
+std::string FrameworkSettingsText(const FrameworkSettings& settings) {
+  Json json{{"format", kSettingsFormat}, {"version", kSettingsVersion}};
+  for (const auto& [setting, value] : settings.values) {
+    const size_t dot = setting.find('.');
+    json[setting.substr(0, dot)][setting.substr(dot + 1)] = value;
+  }
+  if (!settings.rules.empty()) json["rules"] = settings.rules;
+  if (!settings.origin.is_null()) json["origin"] = settings.origin;
+  json["checksum"] = std::string(kChecksumDigits, '0');
+  std::string text = json.dump(2) + "\n";
+  const size_t place = text.rfind(std::string(kChecksumDigits, '0'));
+  return text.replace(place, kChecksumDigits, ChecksumOf(text, place));
+}
+
+Result<FrameworkSettings> ParseFrameworkSettings(std::string_view text, const std::string& path) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded())
+    return WithHint(MakeError(ErrorKind::kCorrupt, "{}: no JSON, or cut", path),
+                    "make it again with `dynamiccl tune`");
+  DYNAMICCL_CHECK_OK(CheckHeader(json, path));
+  DYNAMICCL_CHECK_OK(CheckChecksum(text, path));
+  FrameworkSettings settings;
+  DYNAMICCL_CHECK_OK(ReadMembers(json, path, settings));
+  return settings;
+}
+
+Result<FrameworkSettings> ReadFrameworkSettings(const std::string& path) {
+  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+  DYNAMICCL_TRY(FrameworkSettings settings, ParseFrameworkSettings(text, path));
+  if (!settings.rules.empty())
+    settings.rules = (std::filesystem::absolute(path).parent_path() / settings.rules).lexically_normal();
+  return settings;
+}
+
+Status AddValue(const std::string& text, FrameworkValues& values) {
+  const size_t sign = text.find('=');
+  const Json value = Json::parse(text.substr(sign + 1), nullptr, false);
+  std::string names;
+  for (const auto& [setting, kind] : KnownSettings()) {
+    const std::string name = setting.substr(setting.find('.') + 1);
+    names += (names.empty() ? "" : ", ") + name;
+    if (name != text.substr(0, sign)) continue;
+    if (!Fits(kind, value))
+      return MakeError(ErrorKind::kInvalidArgument, "'{}': {} is {}", text, name, Describe(kind));
+    values[setting] = value;
+    return {};
+  }
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "'{}' names no setting", text),
+                  "there are " + names);
+}
+
+std::string DescribeValues(const FrameworkValues& values) {
+  std::string text;
+  for (const auto& [setting, value] : values)
+    text += (text.empty() ? "" : " ") + setting.substr(setting.find('.') + 1) + "=" + value.dump();
+  return text.empty() ? "default" : text;
+}
+
+std::string LinesForScript(const FrameworkValues& values) {
+  std::string ddp, fsdp2, prefetch;
+  for (const auto& [setting, value] : values) {
+    const std::string name = setting.substr(setting.find('.') + 1);
+    if (setting == "ddp.first_bucket_mb") {
+      ddp += ", bucket_cap_mb_list=[" + PythonText(value) + ", ...]";
+    } else if (setting.starts_with("ddp.")) {
+      ddp += ", " + name + "=" + PythonText(value);
+    } else if (setting == "fsdp2.reshard_after_forward") {
+      fsdp2 += ", " + name + "=" + PythonText(value);
+    } else {
+      prefetch += fmt::format("module.set_modules_to_{}(the {} modules that run next)\n", name, value.dump());
+    }
+  }
+  return (ddp.empty() ? "" : "DistributedDataParallel(..." + ddp + ")\n") +
+         (fsdp2.empty() ? "" : "fully_shard(..." + fsdp2 + ")\n") + prefetch;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the hook in a job's Python processes reports (plugin/startup/dynamiccl_settings/report.py): which
+// framework the script uses, what was applied, and what the framework then had.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/tune/framework_settings.h"
+
+namespace dynamiccl {
+
+// One or more DistributedDataParallel of a process.
+struct DdpReport {
+  int constructed = 0;
+  double bucket_cap_mb = 0;
+  uint64_t gradient_bytes = 0;
+  // Bytes of each bucket by the reducer's own account; empty where this torch keeps none.
+  std::vector<uint64_t> buckets;
+};
+
+// The modules that fully_shard wrapped in a process.
+struct Fsdp2Report {
+  int wrapped = 0;
+  // Bytes of all parameters, those of other ranks included.
+  uint64_t parameter_bytes = 0;
+  // Memory that was free on the rank's device before the first step; 0: not known.
+  uint64_t free_bytes = 0;
+};
+
+// A setting that was asked for. Where `reason` is not empty, it was left alone for that reason.
+struct AppliedSetting {
+  Json asked;
+  Json in_effect;
+  std::string reason;
+};
+
+// The report of one process. A launcher such as torchrun imports torch too and has one without a framework.
+struct HookReport {
+  int rank = -1;
+  // Why the settings file could not be used; empty: it could.
+  std::string error;
+  std::optional<DdpReport> ddp;
+  std::optional<Fsdp2Report> fsdp2;
+  std::map<std::string, AppliedSetting> settings;
+
+  bool uses_framework() const { return ddp || fsdp2; }
+};
+
+// The value of RuntimeOptions::framework_report that goes with `folder`.
+std::string ReportPattern(const std::string& folder);
+// The reports in `folder` of processes that use a framework or could not use the settings file, by rank. A
+// file that is no report is left out.
+std::vector<HookReport> ReadHookReports(const std::string& folder);
+
+}  // namespace dynamiccl

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges each setting by the calls that it must change: buckets by the AllReduces of a step, resharding by
+// its AllGathers beside its ReduceScatters, prefetching in the backward pass by the gathers before the first
+// ReduceScatter.
+#include "tools/tune/setting_receipt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace dynamiccl {
+namespace {
+
+// Communication hooks that compress gradients send a half or a quarter of a bucket's bytes.
+constexpr uint64_t kBytesDividedBy[] = {1, 2, 4};
+
+struct Judgement {
+  SettingStanding standing;
+  std::string how;
+};
+
+Judgement InEffect(std::string how) {
+  return {SettingStanding::kInEffect, std::move(how)};
+}
+Judgement NotInEffect(std::string how) {
+  return {SettingStanding::kNotInEffect, std::move(how)};
+}
+Judgement NotProvable(std::string how) {
+  return {SettingStanding::kNotProvable, std::move(how)};
+}
+
+// "1 bucket", "3 buckets".
+std::string Counted(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+using SizeCounts = std::map<uint64_t, size_t>;
+
+SizeCounts AllReducesOf(const RecordedStep& step) {
+  SizeCounts counts;
+  for (const WireOperation& operation : step.operations)
+    if (operation.collective == Collective::kAllReduce) ++counts[operation.Bytes()];
+  return counts;
+}
+
+// Whether the AllReduces of a step are the buckets, each the same number of times (once for each synchronised
+// backward pass). Beside them a step may reduce what is smaller than the smallest bucket, such as losses.
+bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {
+  SizeCounts expected;
+  for (const uint64_t bucket : buckets) ++expected[bucket / divided_by];
+  const auto first = calls.find(expected.begin()->first);
+  const size_t passes = first == calls.end() ? 0 : first->second / expected.begin()->second;
+  if (passes == 0) return false;
+  return std::ranges::all_of(calls,
+                             [&](const auto& call) {
+                               const auto& [bytes, count] = call;
+                               const auto bucket = expected.find(bytes);
+                               return bucket == expected.end() ? bytes < expected.begin()->first
+                                                               : count == passes * bucket->second;
+                             }) &&
+         std::ranges::all_of(expected, [&](const auto& bucket) { return calls.contains(bucket.first); });
+}
+
+Judgement JudgeBuckets(const HookReport& report, const RecordedStep& step) {
+  const std::string calls = Counted(CountOf(step, Collective::kAllReduce), "AllReduce") + " a step";
+  if (!report.ddp || report.ddp->buckets.empty())
+    return NotProvable(calls + "; this torch does not tell its buckets");
+  const std::vector<uint64_t>& buckets = report.ddp->buckets;
+  const bool same = std::ranges::any_of(kBytesDividedBy, [&](uint64_t divided_by) {
+    return AreTheBuckets(AllReducesOf(step), buckets, divided_by);
+  });
+  const std::string seen = calls + ", " + Counted(buckets.size(), "bucket");
+  return same ? InEffect(seen) : NotInEffect(seen + ": the gradients do not travel in DDP's buckets");
+}
+
+Judgement JudgeReshard(bool asked, const RecordedStep& step) {
+  const size_t gathers = CountOf(step, Collective::kAllGather);
+  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  const std::string seen =
+      Counted(gathers, "AllGather") + " and " + Counted(scatters, "ReduceScatter") + " a step";
+  if (scatters == 0) return NotProvable(seen);
+  const bool again = gathers > scatters;
+  if (again == asked) return InEffect(seen);
+  return NotInEffect(seen + (again ? ": parameters are gathered again" : ": nothing is gathered again"));
+}
+
+// Only where the steps are marked is it known with which call a step begins.
+Judgement JudgeBackwardPrefetch(int depth, const RecordedStep& step) {
+  const auto is = [](Collective collective) {
+    return [collective](const WireOperation& operation) { return operation.collective == collective; };
+  };
+  const auto first = std::ranges::find_if(step.operations, is(Collective::kReduceScatter));
+  const auto before = std::count_if(step.operations.begin(), first, is(Collective::kAllGather));
+  const auto wrapped = static_cast<std::ptrdiff_t>(CountOf(step, Collective::kReduceScatter));
+  const auto gathers = static_cast<std::ptrdiff_t>(CountOf(step, Collective::kAllGather));
+  if (!step.marked || gathers <= wrapped) return NotProvable("nothing is gathered in the backward pass");
+  const std::string seen =
+      fmt::format("{} AllGathers of the backward pass before its first ReduceScatter", before - wrapped);
+  const std::ptrdiff_t expected = std::min<std::ptrdiff_t>(1 + std::max(depth, 1), gathers - wrapped);
+  return before - wrapped == expected ? InEffect(seen)
+                                      : NotInEffect(fmt::format("{}, not {}", seen, expected));
+}
+
+Judgement JudgeByCalls(const std::string& setting, const Json& asked, const HookReport& report,
+                       const RecordedStep& step) {
+  if (setting == "ddp.bucket_cap_mb" || setting == "ddp.first_bucket_mb") return JudgeBuckets(report, step);
+  if (setting == "fsdp2.reshard_after_forward") return JudgeReshard(asked.get<bool>(), step);
+  if (setting == "fsdp2.backward_prefetch") return JudgeBackwardPrefetch(asked.get<int>(), step);
+  return NotProvable("the framework has it; it changes no call");
+}
+
+// The framework keeps a size in whole bytes, so a fraction of a megabyte comes back rounded.
+bool SameValue(const Json& asked, const Json& in_effect) {
+  if (!asked.is_number() || !in_effect.is_number()) return asked == in_effect;
+  return std::abs(asked.get<double>() - in_effect.get<double>()) <= 1e-3 * asked.get<double>();
+}
+
+// The first reason, in order of rank, why a process did not apply the setting; empty: all did.
+std::string WhyNotApplied(const std::string& setting, const Json& asked,
+                          const std::vector<HookReport>& reports) {
+  if (reports.empty())
+    return "the hook saw no DDP and no FSDP2: the script uses neither, or Python ran with -S, -I or -E";
+  for (const HookReport& report : reports) {
+    const std::string where = fmt::format("rank {}: ", report.rank);
+    if (!report.error.empty()) return where + report.error;
+    const auto row = report.settings.find(setting);
+    if (row == report.settings.end())
+      return where +
+             (report.uses_framework() ? "the script does not use what the setting is for" : "no report");
+    if (!row->second.reason.empty()) return where + row->second.reason;
+    if (!SameValue(asked, row->second.in_effect))
+      return fmt::format("{}the framework has {}", where, row->second.in_effect.dump());
+  }
+  return {};
+}
+
+Judgement Judge(const std::string& setting, const Json& asked, const std::vector<HookReport>& reports,
+                const RecordedStep* step) {
+  const std::string why_not = WhyNotApplied(setting, asked, reports);
+  if (!why_not.empty()) return NotInEffect(why_not);
+  if (step == nullptr) return NotProvable("the framework has it; no repeating calls were recorded");
+  return JudgeByCalls(setting, asked, reports.front(), *step);
+}
+
+}  // namespace
+
+const char* Name(SettingStanding standing) {
+  switch (standing) {
+    case SettingStanding::kInEffect:
+      return "in effect";
+    case SettingStanding::kNotInEffect:
+      return "not in effect";
+    case SettingStanding::kNotProvable:
+      return "not provable";
+  }
+  return "";
+}
+
+size_t CountOf(const RecordedStep& step, Collective collective) {
+  return static_cast<size_t>(std::ranges::count(step.operations, collective,
+                                                [](const WireOperation& one) { return one.collective; }));
+}
+
+std::vector<SettingReceipt> ReceiptsOf(const FrameworkValues& asked, const std::vector<HookReport>& reports,
+                                       const RecordedStep* step) {
+  std::vector<SettingReceipt> receipts;
+  for (const auto& [setting, value] : asked) {
+    Judgement judgement = Judge(setting, value, reports, step);
+    receipts.push_back({setting, value, judgement.standing, std::move(judgement.how)});
+  }
+  return receipts;
+}
+
+std::string Describe(const SettingReceipt& receipt) {
+  return fmt::format("{} = {}: {}: {}", receipt.setting, receipt.asked.dump(), Name(receipt.standing),
+                     receipt.how);
+}
+
+Json ToJson(const std::vector<SettingReceipt>& receipts) {
+  Json rows = Json::array();
+  for (const SettingReceipt& receipt : receipts)
+    rows.push_back({{"setting", receipt.setting},
+                    {"asked", receipt.asked},
+                    {"standing", Name(receipt.standing)},
+                    {"how", receipt.how}});
+  return rows;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/tune_journal.h"
+
+#include <filesystem>
+
+namespace dynamiccl {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobStart, turn, candidate, step_ms, failure, seen, buckets,
+                                                seconds)
+
+namespace {
+
+constexpr const char* kJournalMagic = "dynamiccl-tune-journal";
+constexpr int kJournalVersion = 1;
+
+std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
+  return Json{{"magic", kJournalMagic},
+              {"version", kJournalVersion},
+              {"plan", plan},
+              {"most", shape.most},
+              {"level_rounds", shape.level_rounds}}
+      .dump();
+}
+
+// The shape in a header; nothing where the header is of another plan or version.
+std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& plan) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const SearchShape shape{json.value("most", size_t{0}), json.value("level_rounds", 0)};
+  if (shape.level_rounds < 1 || line != HeaderLine(plan, shape)) return std::nullopt;
+  return shape;
+}
+
+// The starts after the header; none where one is damaged. Starts that run again cost minutes, a wrong time
+// would mislead.
+std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
+  std::vector<JobStart> starts;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const auto json = nlohmann::json::parse(lines[i], nullptr, false);
+    if (!json.is_object()) return {};
+    try {
+      starts.push_back(json.get<JobStart>());
+    } catch (const nlohmann::json::exception&) {
+      return {};
+    }
+  }
+  return starts;
+}
+
+}  // namespace
+
+Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string& plan) {
+  TuneJournal journal(path, plan);
+  const auto lines = ReadHashedLines(path);
+  if (!lines) return journal;
+  const auto shape = ShapeIn(lines->texts.front(), plan);
+  if (!shape) return journal;
+  journal.shape_ = *shape;
+  journal.found_ = StartsIn(lines->texts);
+  return journal;
+}
+
+SearchShape TuneJournal::ShapeOr(const SearchShape& shape) {
+  if (found_.empty()) shape_ = shape;
+  return shape_;
+}
+
+std::optional<JobStart> TuneJournal::Next(int turn, const std::string& candidate) {
+  if (next_ < found_.size() && found_[next_].turn == turn && found_[next_].candidate == candidate)
+    return found_[next_++];
+  found_.resize(next_);
+  return std::nullopt;
+}
+
+Status TuneJournal::Add(const JobStart& start) {
+  if (!lines_) {
+    DYNAMICCL_TRY(HashedLineWriter made, HashedLineWriter::Create(path_));
+    lines_.emplace(std::move(made));
+    DYNAMICCL_CHECK_OK(lines_->Write(HeaderLine(plan_, shape_)));
+    for (const JobStart& earlier : found_) DYNAMICCL_CHECK_OK(lines_->Write(nlohmann::json(earlier).dump()));
+  }
+  return lines_->Write(nlohmann::json(start).dump());
+}
+
+void TuneJournal::Remove() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/tune_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "tools/ab/rule_settings.h"
+#include "tools/version.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr const char* kSettingsFile = "tuned.settings.json";
+constexpr const char* kRulesFile = "tuned.rules.toml";
+
+const Candidate& Best(const TuneResult& result) {
+  return result.tried[result.best].candidate;
+}
+
+double StepMs(const TriedCandidate& tried) {
+  std::vector<double> times;
+  for (const auto& [turn, step_ms] : tried.step_ms) times.push_back(step_ms);
+  return Median(times);
+}
+
+std::string IntervalText(const TunedRatio& ratio) {
+  if (!std::isfinite(ratio.interval.low)) return "";
+  if (ratio.turns == 0 || ratio.interval.low == 0) return "";
+  return fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high);
+}
+
+// Which sums come out the same. With two ranks a sum has one order.
+std::string NumericsText(const TuneResult& result) {
+  const Candidate& best = Best(result);
+  const bool moves_sums =
+      std::ranges::any_of(best.values, [](const auto& value) { return value.first.starts_with("ddp."); }) ||
+      !best.config.empty();
+  if (!moves_sums || result.ranks <= 2) return "the losses stay the same to the bit";
+  return "gradients change within the order of their sums, as with another number of ranks";
+}
+
+std::vector<size_t> ByRatio(const TuneResult& result) {
+  std::vector<size_t> order(result.tried.size() - 1);
+  std::iota(order.begin(), order.end(), size_t{1});
+  std::ranges::stable_sort(
+      order, {}, [&](size_t i) { return std::pair(result.ratios[i].turns == 0, result.ratios[i].ratio); });
+  return order;
+}
+
+std::string Table(const TuneResult& result) {
+  std::string text =
+      fmt::format("   step ms   ratio  95 % interval   turns  setting\n{:10.2f}{:31}  default\n",
+                  result.OwnStepMs(), result.tried.front().step_ms.size());
+  for (const size_t i : ByRatio(result)) {
+    const TriedCandidate& tried = result.tried[i];
+    const std::string why = tried.given_up.empty() ? "" : ": " + tried.given_up;
+    if (result.ratios[i].turns == 0)
+      text += fmt::format("{:>10}{:31}  {}{}\n", "", 0, tried.candidate.Name(), why);
+    else
+      text +=
+          fmt::format("{:10.2f}{:8.3f}  {:14}{:7}  {}{}\n", StepMs(tried), result.ratios[i].ratio,
+                      IntervalText(result.ratios[i]), result.ratios[i].turns, tried.candidate.Name(), why);
+  }
+  return text;
+}
+
+std::string NothingText(const TuneResult& result) {
+  if (result.budget_ended)
+    return "Nothing is proved: the budget ended first. The same command goes on with a larger --budget.\n";
+  return "Nothing to win: no setting that was tried makes a step shorter by 0.5 % or more for certain.\n";
+}
+
+std::string WinText(const TuneResult& result, const std::string& folder) {
+  const Candidate& best = Best(result);
+  const TunedRatio& ratio = result.ratios[result.best];
+  std::string text = fmt::format(
+      "now   {:.2f} ms a step, median of {} runs\nbest  {:.2f} ms with {}: {:.3f} of it ({}), {} turns\n",
+      result.OwnStepMs(), result.tried.front().step_ms.size(), StepMs(result.tried[result.best]), best.Name(),
+      ratio.ratio, IntervalText(ratio), ratio.turns);
+  if (!result.seen[result.best].empty()) text += "seen  " + result.seen[result.best] + "\n";
+  if (!best.remark.empty()) text += "cost  " + best.remark + "\n";
+  text += "sums  " + NumericsText(result) + "\n\nWithout an edit of the script:\n";
+  text += fmt::format("  dynamiccl run --settings {}/{} -- ...\n", folder, kSettingsFile);
+  const std::string lines = LinesForScript(best.values);
+  if (!lines.empty()) text += "Or in the script:\n  " + lines;
+  if (!best.config.empty())
+    text += fmt::format("{} DYNAMICCL_RULES={}/{}\n", lines.empty() ? "Or by" : "with", folder, kRulesFile);
+  return text;
+}
+
+Json TriedJson(const TuneResult& result, size_t i) {
+  const TriedCandidate& tried = result.tried[i];
+  const TunedRatio& ratio = result.ratios[i];
+  const bool has_interval = std::isfinite(ratio.interval.high);
+  Json times = Json::array();
+  for (const auto& [turn, step_ms] : tried.step_ms) times.push_back({{"turn", turn}, {"step_ms", step_ms}});
+  return {
+      {"setting", tried.candidate.Name()},
+      {"ratio", ratio.turns == 0 ? Json() : Json(ratio.ratio)},
+      {"interval", has_interval && ratio.turns > 0 ? Json{ratio.interval.low, ratio.interval.high} : Json()},
+      {"turns", times},
+      {"given_up", tried.given_up},
+      {"seen", result.seen[i]}};
+}
+
+}  // namespace
+
+Status WriteTuned(const TuneResult& result, const std::string& folder) {
+  const Candidate& best = Best(result);
+  FrameworkSettings settings{.values = best.values};
+  const std::string rules_path = folder + "/" + kRulesFile;
+  if (best.config.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(rules_path, ignored);
+  } else {
+    DYNAMICCL_TRY(const std::string rules, RulesOfSetting(best.config));
+    DYNAMICCL_CHECK_OK(WriteTextFile(rules_path, rules));
+    settings.rules = kRulesFile;
+  }
+  settings.origin = {{"dynamiccl", kVersion},
+                     {"command", result.command},
+                     {"framework", Name(result.framework)},
+                     {"ranks", result.ranks},
+                     {"ratio", result.best == 0 ? Json() : Json(result.ratios[result.best].ratio)}};
+  return WriteTextFile(folder + "/" + kSettingsFile, FrameworkSettingsText(settings));
+}
+
+std::string Describe(const TuneResult& result, const std::string& folder) {
+  std::string text = fmt::format("{} on {} ranks, {} starts: {}\n", Name(result.framework), result.ranks,
+                                 result.starts, result.calls);
+  text += (result.best == 0 ? NothingText(result) : WinText(result, folder)) + "\n" + Table(result);
+  for (const std::string& note : result.notes) text += note + "\n";
+  return text;
+}
+
+Json ToJson(const TuneResult& result) {
+  Json tried = Json::array();
+  for (size_t i = 0; i < result.tried.size(); ++i) tried.push_back(TriedJson(result, i));
+  return {{"schema", 1},
+          {"version", kVersion},
+          {"command", result.command},
+          {"framework", Name(result.framework)},
+          {"ranks", result.ranks},
+          {"calls", result.calls},
+          {"step_ms", result.OwnStepMs()},
+          {"best", result.best == 0 ? Json() : Json(Best(result).Name())},
+          {"starts", result.starts},
+          {"budget_ended", result.budget_ended},
+          {"tried", tried},
+          {"notes", result.notes}};
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of a tune: one screen, JSON, and the files to run the job with.
+#pragma once
+
+#include <string>
+
+#include "tools/tune/tune_session.h"
+
+namespace dynamiccl {
+
+// Writes tuned.settings.json and, where a config of NCCL won, tuned.rules.toml into `folder`. Where nothing
+// won, the settings file has no settings and an earlier rules file is removed.
+Status WriteTuned(const TuneResult& result, const std::string& folder);
+
+// The answer for people, to be followed by nothing else.
+std::string Describe(const TuneResult& result, const std::string& folder);
+// The answer as JSON, schema 1.
+Json ToJson(const TuneResult& result);
+
+}  // namespace dynamiccl

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/tune_session.h"
+
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/base/clock.h"
+#include "src/collective/size_class.h"
+#include "tools/ab/rule_settings.h"
+#include "tools/launch/shell_quote.h"
+#include "tools/launch/temporary_folder.h"
+#include "tools/tune/setting_receipt.h"
+#include "tools/version.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kSecondsOfNs = 1e-9;
+// Starts of two finalists and the job itself in as many turns as an interval needs.
+constexpr size_t kStartsOfFinal = 18;
+// Starts of the combined candidates before the final.
+constexpr size_t kStartsOfHalving = 14;
+
+// With fewer candidates nothing of the other half of the list would be tried.
+constexpr size_t kFewestSingles = 4;
+
+// "3 AllReduces of 1.1M and 4 AllGathers of 2M".
+std::string CallsOfStep(const RecordedStep& step) {
+  std::string text;
+  for (int i = 0; i < kTunableCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    uint64_t bytes = 0;
+    for (const WireOperation& operation : step.operations)
+      if (operation.collective == collective) bytes += operation.Bytes();
+    if (const size_t calls = CountOf(step, collective); calls > 0)
+      text += fmt::format("{}{} {}{} of {} together", text.empty() ? "" : ", ", calls, Name(collective),
+                          calls == 1 ? "" : "s", FormatBytes(bytes));
+  }
+  return text;
+}
+
+std::string BucketsOf(const RecordedStep& step) {
+  std::string text;
+  for (const WireOperation& operation : step.operations)
+    if (operation.collective == Collective::kAllReduce) text += std::to_string(operation.Bytes()) + " ";
+  return text;
+}
+
+// Fills what a run shows about a candidate: its settings by their receipts, its config by the rules that
+// decided calls.
+void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
+  for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
+    start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
+    if (receipt.standing == SettingStanding::kNotInEffect)
+      start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
+  }
+  if (!candidate.config.empty() && run.decided_by_rules == 0 && start.failure.empty())
+    start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
+}
+
+}  // namespace
+
+double TuneResult::OwnStepMs() const {
+  std::vector<double> own;
+  for (const auto& [turn, step_ms] : tried.front().step_ms) own.push_back(step_ms);
+  return Median(own);
+}
+
+double TuneSession::Elapsed() const {
+  return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * kSecondsOfNs + earlier_s_;
+}
+
+Result<TuneResult> TuneSession::Run() {
+  begun_ns_ = MonotonicNanoseconds();
+  result_.command = ShellQuote(line_.program());
+  const LaunchOptions& launch = given_.launch;
+  const std::string plan =
+      fmt::format("{}: -n {} --topology '{}' --policy '{}' --start-limit {} --try '{}' -- {}", kVersion,
+                  launch.n_ranks, launch.runtime.topology, launch.runtime.policy, given_.start_limit_s,
+                  fmt::join(given_.only, " "), result_.command);
+  DYNAMICCL_TRY(TuneJournal journal, TuneJournal::Open(File("tune.journal"), plan));
+  journal_.emplace(std::move(journal));
+  if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
+  DYNAMICCL_CHECK_OK(Observe());
+  DYNAMICCL_TRY(CandidateList list, ListOf());
+  const SearchShape shape = journal_->ShapeOr(ShapeFor(list));
+  if (given_.only.empty()) KeepLikeliest(shape.most, list);
+  TuneSearch search(list, shape.level_rounds);
+  result_.notes = list.left_out;
+  DYNAMICCL_CHECK_OK(RunTurns(search));
+  result_.tried = search.tried();
+  for (size_t i = 0; i < result_.tried.size(); ++i) result_.ratios.push_back(search.RatioOf(i));
+  for (const TriedCandidate& tried : result_.tried) result_.seen.push_back(seen_[tried.candidate.Name()]);
+  result_.best = search.Best();
+  if (!result_.budget_ended) journal_->Remove();
+  return std::move(result_);
+}
+
+Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std::string& folder) {
+  LaunchOptions launch = given_.launch;
+  Watch(folder, launch.runtime);
+  if (!candidate.values.empty()) {
+    launch.runtime.framework_settings = folder + "/settings.json";
+    DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.framework_settings,
+                                     FrameworkSettingsText({.values = candidate.values})));
+  }
+  if (!candidate.config.empty()) {
+    launch.runtime.rules = folder + "/rules.toml";
+    DYNAMICCL_TRY(const std::string rules, RulesOfSetting(candidate.config));
+    DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
+  }
+  if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
+  plan.output_path = File("job.log");
+  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
+  return dynamiccl::Launch(plan);
+}
+
+Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run) {
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
+  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, folder.File("")));
+  JobStart start{.candidate = candidate.Name(),
+                 .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
+  interrupted_by_ = outcome.interrupted_by;
+  if (interrupted_by_ != 0)
+    return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", dynamiccl::Describe(outcome)),
+                    "the same command goes on where this one ended; the job's own settings were not touched");
+  run = ReadWatched(folder.File(""));
+  if (!outcome.ok() && !outcome.timed_out) {
+    start.failure = "the job failed: " + dynamiccl::Describe(outcome);
+  } else if (!run.step) {
+    start.failure = run.why_no_step;
+  } else {
+    start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
+    start.buckets = BucketsOf(*run.step);
+    Prove(candidate, run, start);
+  }
+  return start;
+}
+
+Status TuneSession::Observe() {
+  spdlog::info("watching the job as it is");
+  DYNAMICCL_TRY(const JobStart start, Start({}, base_));
+  if (!start.failure.empty())
+    return WithHint(
+        MakeError(ErrorKind::kPeerFailed, "{}", start.failure),
+        fmt::format("its output is in {}; a step has to repeat {} times within --start-limit ({:.0f} s)",
+                    File("job.log"), kFewestSteps, given_.start_limit_s));
+  starts_s_ = start.seconds;
+  result_.framework = FrameworkOf(base_.reports);
+  result_.ranks = base_.step->ranks;
+  result_.calls = CallsOfStep(*base_.step);
+  spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
+               result_.calls);
+  if (result_.framework == Framework::kOther)
+    result_.notes.emplace_back(
+        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
+        "are tried");
+  for (const std::string& note : result_.notes) spdlog::warn("{}", note);
+  by_buckets_[start.buckets] = "default";
+  return {};
+}
+
+Result<CandidateList> TuneSession::ListOf() {
+  CandidateList list = CandidatesFor(base_);
+  list.left_out.insert(list.left_out.begin(), result_.notes.begin(), result_.notes.end());
+  if (given_.only.empty()) return list;
+  CandidateList only{.left_out = list.left_out};
+  for (const std::string& text : given_.only) {
+    DYNAMICCL_TRY(Candidate candidate, CandidateNamed(text));
+    (candidate.values.empty() ? only.configs : only.framework).push_back(std::move(candidate));
+  }
+  return only;
+}
+
+SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
+  const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
+  // Each turn of four has a start of the job itself.
+  const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
+  SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
+  const size_t singles = std::min(shape.most, list.framework.size() + list.configs.size());
+  shape.level_rounds = for_singles >= 2 * singles ? 2 : 1;
+  return shape;
+}
+
+bool TuneSession::FitsBudget(size_t starts) const {
+  const double each = starts_s_ / static_cast<double>(std::max<size_t>(result_.starts, 1));
+  return Elapsed() + each * static_cast<double>(starts) <= given_.budget_s;
+}
+
+Status TuneSession::RunTurns(TuneSearch& search) {
+  for (;;) {
+    const std::vector<size_t> turn = search.NextTurn();
+    if (turn.empty()) return {};
+    if (search.turn() > 1 && !FitsBudget(turn.size())) {
+      result_.budget_ended = true;
+      return {};
+    }
+    spdlog::info("turn {}: {} starts of the job, {:.0f} s of {:.0f} s are over", search.turn(), turn.size(),
+                 Elapsed(), given_.budget_s);
+    DYNAMICCL_CHECK_OK(RunTurn(search, turn));
+  }
+}
+
+Status TuneSession::RunTurn(TuneSearch& search, const std::vector<size_t>& turn) {
+  for (const size_t number : turn) {
+    if (number != 0 && !search.tried()[number].in) continue;
+    const Candidate candidate = search.tried()[number].candidate;
+    DYNAMICCL_TRY(const JobStart start, FindOrStart(candidate, search.turn()));
+    if (number == 0 && !start.failure.empty())
+      return MakeError(ErrorKind::kPeerFailed, "the job as it is failed in turn {}: {}", search.turn(),
+                       start.failure);
+    Weigh(search, number, start);
+  }
+  return {};
+}
+
+Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) {
+  std::optional<JobStart> earlier = journal_->Next(turn, candidate.Name());
+  if (earlier) {
+    earlier_s_ += earlier->seconds;
+  } else {
+    WatchedRun run;
+    DYNAMICCL_TRY(earlier, Start(candidate, run));
+    earlier->turn = turn;
+    DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
+    spdlog::info("{}: {}", earlier->candidate,
+                 earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
+  }
+  starts_s_ = result_.starts == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  ++result_.starts;
+  return std::move(*earlier);
+}
+
+void TuneSession::Weigh(TuneSearch& search, size_t candidate, const JobStart& start) {
+  if (!start.failure.empty()) {
+    search.GiveUp(candidate, start.failure);
+    return;
+  }
+  const Candidate& what = search.tried()[candidate].candidate;
+  if (candidate != 0 && what.config.empty() && what.values.contains("ddp.bucket_cap_mb")) {
+    const auto [first, is_new] = by_buckets_.try_emplace(start.buckets, start.candidate);
+    if (!is_new && first->second != start.candidate) {
+      search.GiveUp(candidate, "the same AllReduces as " + first->second);
+      return;
+    }
+  }
+  search.Record(candidate, start.step_ms);
+  seen_[start.candidate] = start.seen;
+}
+
+}  // namespace dynamiccl

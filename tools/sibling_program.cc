@@ -88,6 +88,18 @@ Status NamePolicies(const Installation& installation, const std::string& option,
   return {};
 }
 
+std::vector<std::string> NameInputs(const std::vector<std::string>& words, const std::string& policy) {
+  std::vector<std::string> named;
+  for (const std::string& word : words) {
+    const bool is_value = !named.empty() && named.back().starts_with("-");
+    if (!is_value && (word.ends_with(".ctrace") || word.ends_with(".ctracez"))) named.push_back("--trace");
+    if (!is_value && word.ends_with(".measurements")) named.push_back("--measurements");
+    if (!is_value && !policy.empty() && word.ends_with(".dcpolicy")) named.push_back(policy);
+    named.push_back(word);
+  }
+  return named;
+}
+
 Status BecomeSibling(const std::vector<std::string>& command) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

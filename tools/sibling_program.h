@@ -22,6 +22,10 @@ Result<std::vector<std::string>> SiblingCommand(const std::string& path, const s
 Status NamePolicies(const Installation& installation, const std::string& option,
                     std::vector<std::string>& words);
 
+// Adds --trace before files that end in .ctrace or .ctracez, --measurements before those that end in
+// .measurements, and `policy` before those that end in .dcpolicy (empty: not), where no option precedes them.
+std::vector<std::string> NameInputs(const std::vector<std::string>& words, const std::string& policy);
+
 // Sets what stands under the help of `line`: `footer`, and where the line asks for help also the options of
 // `program COMMAND`, as that program itself tells them. `path` gives the program's path when the help is
 // printed; an empty path leaves the options out.

@@ -77,7 +77,7 @@ PYTHON
 
 @test "eval --json has a schema too" {
   train -o p.dcpolicy > talk
-  "$DYNAMICCL_BIN" eval --policy p.dcpolicy --measurements "$SWEEP" --json - > eval.json
+  "$DYNAMICCL_BIN" eval p.dcpolicy "$SWEEP" --json - > eval.json
   python3 -c 'import json; said = json.load(open("eval.json")); assert next(iter(said)) == "schema" and said["schema"] == 1 and said["config"]'
 }
 

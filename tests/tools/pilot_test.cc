@@ -2,6 +2,9 @@
 // What a pilot concludes from its rounds, and how it tells how fast a run went.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/traces/any_trace.h"
 #include "tools/pilot/pilot_result.h"
 #include "tools/report/run_timeline.h"
@@ -46,6 +49,25 @@ TEST(PilotResult, SaysInJsonAndInThePageWhatItFound) {
   EXPECT_THAT(page, HasSubstr("-20.0 %"));
   EXPECT_THAT(page, HasSubstr("./job &lt;input&gt;"));
   EXPECT_THAT(page, HasSubstr("left out"));
+}
+
+TEST(PilotResult, RulesThatMakeTheJobSlowerArePutAside) {
+  const std::string folder = ::testing::TempDir() + "pilot_rules";
+  std::filesystem::create_directories(folder);
+  const std::string rules = folder + "/best.csv", aside = folder + "/slower.csv";
+  std::ofstream(rules) << "allreduce,0,1024,ring,ll,1,-1,-1\n";
+
+  PilotResult faster = Rounds({{100, 80, 100}, {100, 80, 100}, {100, 80, 100}});
+  ASSERT_TRUE(PutAsideSlowerRules(rules, aside, faster));
+  EXPECT_TRUE(std::filesystem::exists(rules));
+
+  PilotResult slower = Rounds({{100, 120, 100}, {100, 120, 100}, {100, 120, 100}});
+  ASSERT_TRUE(PutAsideSlowerRules(rules, aside, slower));
+  EXPECT_FALSE(std::filesystem::exists(rules));
+  EXPECT_TRUE(std::filesystem::exists(aside));
+  EXPECT_THAT(Describe(slower), HasSubstr("not in the job"));
+  EXPECT_EQ(ToJson(slower)["put_aside"], aside);
+  EXPECT_FALSE(PutAsideSlowerRules(rules, aside, slower)) << "the file is gone";
 }
 
 // Records of the builder are a nanosecond apart.

@@ -12,7 +12,7 @@ setup() {
 # A job with a repeating step of two calls.
 make_job() {
   "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=4,hidden=256,vocabulary=8192,sequence=64 --data-parallel 2 \
-    --steps 12 -o job.ctrace
+    --steps "${1:-12}" -o job.ctrace
   job=("$DYNAMICCL_BIN" replay job.ctrace)
 }
 
@@ -30,6 +30,17 @@ settings() {
   [ ! -e tune/tune.journal ]
   run "$DYNAMICCL_BIN" run -n 2 --settings tune/tuned.settings.json -- "${job[@]}"
   [ "$status" -eq 0 ]
+}
+
+@test "NCCL's configs take turns within one start, as many as its steps tell apart" {
+  make_job 200
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"9 settings in turns of 2 steps"*"ring/simple/1"*"tree/ll"* ]]
+  make_job 12
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -o short -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"8 of NCCL's configs were not tried: 11 steps a start are enough for 0"* ]]
 }
 
 @test "an interrupted tune goes on where it ended" {

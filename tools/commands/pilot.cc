@@ -50,6 +50,8 @@ class Pilot {
     TryHeadroom();
     DYNAMICCL_CHECK_OK(ChooseOurs());
     DYNAMICCL_CHECK_OK(RunRounds());
+    if (ours_.rules == File("best.csv"))
+      DYNAMICCL_CHECK_OK(PutAsideSlowerRules(ours_.rules, File("slower.csv"), result_));
     return std::move(result_);
   }
 

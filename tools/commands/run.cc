@@ -154,7 +154,8 @@ Result<int> RunCommand(CommandLine& line) {
   if (!options.quiet) {
     for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
   }
-  if (!json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts, of_file)));
+  if (!json.empty())
+    DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts, of_file)));
   return ExitCodeOf(launch.outcome);
 }
 

@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl train`: trains both agents from traces and measurements. The work is done by dynamiccl-agents,
 // which replaces this process.
-#include <string_view>
-
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/sibling_program.h"
 
 namespace dynamiccl {
-namespace {
-
-// Adds --trace or --measurements before files that are given alone; the end of the name tells which.
-std::vector<std::string> NameInputs(const std::vector<std::string>& words) {
-  std::vector<std::string> named;
-  for (const std::string& word : words) {
-    const bool is_value = !named.empty() && named.back().starts_with("-");
-    if (!is_value && (word.ends_with(".ctrace") || word.ends_with(".ctracez"))) named.push_back("--trace");
-    if (!is_value && word.ends_with(".measurements")) named.push_back("--measurements");
-    named.push_back(word);
-  }
-  return named;
-}
-
-}  // namespace
-
 Result<int> TrainCommand(CommandLine& line) {
   std::string home;
   line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
@@ -44,7 +26,7 @@ Result<int> TrainCommand(CommandLine& line) {
                 SiblingCommand(installation.agents, "dynamiccl-agents", line));
   command.insert(command.begin() + 1, "train");
   DYNAMICCL_CHECK_OK(NamePolicies(installation, "--from", command));
-  DYNAMICCL_CHECK_OK(BecomeSibling(NameInputs(command)));
+  DYNAMICCL_CHECK_OK(BecomeSibling(NameInputs(command, {})));
   return kExitEnvironment;
 }
 

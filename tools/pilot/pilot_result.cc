@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "tools/version.h"
 
@@ -74,6 +75,10 @@ std::vector<std::string> Lines(const PilotResult& result) {
                                 result.ours, result.rounds.size()));
   }
   lines.push_back(VerdictText(result));
+  if (!result.put_aside.empty())
+    lines.push_back(
+        "Its rules win when calls are timed alone, not in the job. Leave NCCL's choice; they are in " +
+        result.put_aside + ".");
   if (!result.headroom_missing.empty()) lines.push_back("headroom: " + result.headroom_missing);
   return lines;
 }
@@ -118,6 +123,15 @@ PilotVerdict PilotResult::Verdict() const {
   return OursTiming().median < DefaultTiming().median ? PilotVerdict::kFaster : PilotVerdict::kSlower;
 }
 
+Status PutAsideSlowerRules(const std::string& rules, const std::string& aside, PilotResult& result) {
+  if (result.Verdict() != PilotVerdict::kSlower) return {};
+  std::error_code failure;
+  std::filesystem::rename(rules, aside, failure);
+  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", aside, failure.message());
+  result.put_aside = aside;
+  return {};
+}
+
 std::string Describe(const PilotResult& result) {
   std::string text;
   for (const std::string& line : Lines(result)) text += line.empty() ? "" : line + "\n";
@@ -142,6 +156,7 @@ Json ToJson(const PilotResult& result) {
           {"rounds_ms", rounds},
           {"noise", result.Noise()},
           {"verdict", Name(result.Verdict())},
+          {"put_aside", result.put_aside},
           {"headroom", result.headroom},
           {"headroom_missing", result.headroom_missing}};
 }

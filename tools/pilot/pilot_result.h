@@ -37,6 +37,8 @@ struct PilotResult {
   // Description of "ours": "policy p.dcpolicy" or "rules found by forcing each config".
   std::string ours;
   std::vector<PilotRound> rounds;
+  // Where rules that the replay found, but that made the job slower, were moved; empty where none were.
+  std::string put_aside;
   // Output of `dynamiccl replay --compare --json`; null without it.
   Json headroom;
   // Why `headroom` is null; empty where it is not.
@@ -50,6 +52,10 @@ struct PilotResult {
   // Void if the noise is above kMaxNoise, else equal unless the quartile ranges are separate.
   PilotVerdict Verdict() const;
 };
+
+// Moves the rules that the replay found at `rules` to `aside`, if the rounds show that they make the job
+// slower: nobody should use them for a result. Does nothing otherwise. Fails if the file cannot be moved.
+Status PutAsideSlowerRules(const std::string& rules, const std::string& aside, PilotResult& result);
 
 // The result for people, a few lines.
 std::string Describe(const PilotResult& result);

@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "src/base/clock.h"
 #include "src/collective/size_class.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
+#include "tools/tune/config_turns.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/version.h"
 
@@ -49,6 +52,14 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
+// The name in the journal of the start in which configs take turns.
+constexpr const char* kConfigsInTurns = "configs in turns";
+
+auto Interrupted(const LaunchOutcome& outcome) {
+  return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", Describe(outcome)),
+                  "the same command goes on where this one ended; the job's own settings were not touched");
+}
+
 // Fills what a run shows about a candidate: its settings by their receipts, its config by the rules that
 // decided calls.
 void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
@@ -61,12 +72,27 @@ void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
     start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
 }
 
+// Fills what the turns of the settings `names` show: the faster configs, by name.
+void JudgeTurns(const std::vector<Trace>& traces, const std::vector<std::string>& names, JobStart& start) {
+  if (traces.empty()) {
+    start.failure = "NCCL's configs were not tried: no collective was recorded";
+    return;
+  }
+  const auto comparison = CompareTurns(CallsOf(traces.front().sections.front()), names, kStepsOfTurn);
+  if (!comparison) {
+    start.failure = "NCCL's configs were not tried: " + comparison.error().message;
+    return;
+  }
+  spdlog::info("NCCL's configs in turns within one start:\n{}", Describe(*comparison));
+  start.seen = fmt::format("{}", fmt::join(FasterInTurns(*comparison), " "));
+}
+
 }  // namespace
 
 double TuneResult::OwnStepMs() const {
   std::vector<double> own;
   for (const auto& [turn, step_ms] : tried.front().step_ms) own.push_back(step_ms);
-  return Median(own);
+  return own.empty() ? watched_ms : Median(own);
 }
 
 double TuneSession::Elapsed() const {
@@ -87,7 +113,10 @@ Result<TuneResult> TuneSession::Run() {
   DYNAMICCL_CHECK_OK(Observe());
   DYNAMICCL_TRY(CandidateList list, ListOf());
   const SearchShape shape = journal_->ShapeOr(ShapeFor(list));
-  if (given_.only.empty()) KeepLikeliest(shape.most, list);
+  if (given_.only.empty()) {
+    DYNAMICCL_CHECK_OK(TryConfigsInTurns(list));
+    KeepLikeliest(shape.most, list);
+  }
   TuneSearch search(list, shape.level_rounds);
   result_.notes = list.left_out;
   DYNAMICCL_CHECK_OK(RunTurns(search));
@@ -125,9 +154,7 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run)
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
-  if (interrupted_by_ != 0)
-    return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", dynamiccl::Describe(outcome)),
-                    "the same command goes on where this one ended; the job's own settings were not touched");
+  if (interrupted_by_ != 0) return Interrupted(outcome);
   run = ReadWatched(folder.File(""));
   if (!outcome.ok() && !outcome.timed_out) {
     start.failure = "the job failed: " + dynamiccl::Describe(outcome);
@@ -141,6 +168,45 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run)
   return start;
 }
 
+Result<JobStart> TuneSession::StartInTurns(const CandidateList& list) {
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
+  LaunchOptions launch = given_.launch;
+  Watch(folder.File(""), launch.runtime);
+  launch.runtime.mode = "frozen";
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
+  DYNAMICCL_TRY(plan.environment["DYNAMICCL_RULES_IN_TURN"], RulesInTurn(list, folder.File("")));
+  plan.environment["DYNAMICCL_TURN_STEPS"] = std::to_string(kStepsOfTurn);
+  plan.output_path = File("job.log");
+  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
+  DYNAMICCL_TRY(const LaunchOutcome outcome, dynamiccl::Launch(plan));
+  JobStart start{.candidate = kConfigsInTurns,
+                 .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
+  interrupted_by_ = outcome.interrupted_by;
+  if (interrupted_by_ != 0) return Interrupted(outcome);
+  if (!outcome.ok() && !outcome.timed_out) {
+    start.failure = "the job failed with NCCL's configs in turns: " + dynamiccl::Describe(outcome);
+    return start;
+  }
+  JudgeTurns(TracesIn(folder.File("")), SettingsInTurn(list), start);
+  return start;
+}
+
+Status TuneSession::TryConfigsInTurns(CandidateList& list) {
+  CutToSteps(base_.step->steps, list);
+  if (list.configs.empty()) return {};
+  std::optional<JobStart> start = journal_->Next(0, kConfigsInTurns);
+  if (start) {
+    earlier_s_ += start->seconds;
+  } else {
+    DYNAMICCL_TRY(start, StartInTurns(list));
+    DYNAMICCL_CHECK_OK(journal_->Add(*start));
+  }
+  if (!start->failure.empty()) list.left_out.push_back(start->failure);
+  std::istringstream names(start->seen);
+  KeepFaster({std::istream_iterator<std::string>(names), {}}, list);
+  return {};
+}
+
 Status TuneSession::Observe() {
   spdlog::info("watching the job as it is");
   DYNAMICCL_TRY(const JobStart start, Start({}, base_));
@@ -151,6 +217,7 @@ Status TuneSession::Observe() {
                     File("job.log"), kFewestSteps, given_.start_limit_s));
   starts_s_ = start.seconds;
   result_.framework = FrameworkOf(base_.reports);
+  result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
   spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
@@ -181,7 +248,8 @@ SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   // Each turn of four has a start of the job itself.
   const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
-  const size_t singles = std::min(shape.most, list.framework.size() + list.configs.size());
+  const size_t configs = given_.only.empty() ? std::min<size_t>(list.configs.size(), 2) : list.configs.size();
+  const size_t singles = std::min(shape.most, list.framework.size() + configs);
   shape.level_rounds = for_singles >= 2 * singles ? 2 : 1;
   return shape;
 }

@@ -29,6 +29,8 @@ struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
   int ranks = 0;
+  // Milliseconds of a step in the start that only watched.
+  double watched_ms = 0;
   // Calls of a step, in words.
   std::string calls;
   std::vector<TriedCandidate> tried;
@@ -44,7 +46,7 @@ struct TuneResult {
   bool budget_ended = false;
   std::vector<std::string> notes;
 
-  // Median step of the job as it is, in milliseconds.
+  // Median step of the job as it is, in milliseconds; where nothing was tried beside it, watched_ms.
   double OwnStepMs() const;
 };
 
@@ -68,6 +70,10 @@ class TuneSession {
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
+  // Lets the configs of the list take turns within one start, and keeps those that are faster there. Configs
+  // that the user named with --try are kept as they are.
+  Status TryConfigsInTurns(CandidateList& list);
+  Result<JobStart> StartInTurns(const CandidateList& list);
   // How much of the list fits the budget, with time left for the final.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);

@@ -5,14 +5,21 @@
 #include <filesystem>
 
 #include "traces/format/trace_calls.h"
-#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr const char* kTraceEnd = ".watched.ctrace";
 
-// The traces in the folder, the lowest rank's first. A file that was cut before its header is left out.
+size_t DecidedByRules(const Trace& trace) {
+  const SectionCalls section = CallsOf(trace.sections.front());
+  return static_cast<size_t>(std::ranges::count_if(section.calls, [](const TraceCall& call) {
+    return call.decision && call.decision->decided_by == DecidedBy::kRule;
+  }));
+}
+
+}  // namespace
+
 std::vector<Trace> TracesIn(const std::string& folder) {
   std::vector<Trace> traces;
   std::error_code ignored;
@@ -24,15 +31,6 @@ std::vector<Trace> TracesIn(const std::string& folder) {
   std::ranges::sort(traces, {}, [](const Trace& trace) { return trace.sections.front().rank; });
   return traces;
 }
-
-size_t DecidedByRules(const Trace& trace) {
-  const SectionCalls section = CallsOf(trace.sections.front());
-  return static_cast<size_t>(std::ranges::count_if(section.calls, [](const TraceCall& call) {
-    return call.decision && call.decision->decided_by == DecidedBy::kRule;
-  }));
-}
-
-}  // namespace
 
 void Watch(const std::string& folder, RuntimeOptions& runtime) {
   runtime.framework_report = ReportPattern(folder);

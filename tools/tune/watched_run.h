@@ -10,6 +10,7 @@
 #include "tools/advise/recorded_step.h"
 #include "tools/launch/launch_plan.h"
 #include "tools/tune/hook_report.h"
+#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 
@@ -29,6 +30,9 @@ struct WatchedRun {
 // Has a launch report and record into `folder`, which only this run uses. A trace that the user asked for is
 // left as it is; the calls are then not seen here.
 void Watch(const std::string& folder, RuntimeOptions& runtime);
+// The traces that the processes of a watched launch left in `folder`, the lowest rank's first, also of killed
+// processes. A file that was cut before its header is left out.
+std::vector<Trace> TracesIn(const std::string& folder);
 // Reads what the processes of an ended launch wrote into `folder`. Processes may have been killed.
 WatchedRun ReadWatched(const std::string& folder);
 

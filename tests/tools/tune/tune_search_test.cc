@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search on jobs whose step times are made up, and the list that it begins with.
 #include "tools/tune/tune_search.h"
+#include "tools/tune/config_turns.h"
 
 #include <gmock/gmock.h>
 
@@ -11,6 +12,40 @@
 
 namespace dynamiccl {
 namespace {
+
+CandidateList ListOfConfigs(const std::vector<std::string>& configs) {
+  CandidateList list;
+  for (const std::string& config : configs) list.configs.push_back({.config = config});
+  return list;
+}
+
+TEST(ConfigTurns, AsManyConfigsAsTheStepsTellApart) {
+  CandidateList list = ListOfConfigs({"ring/simple/1", "tree/simple", "ring/ll", "tree/ll"});
+  CutToSteps(200, list);
+  EXPECT_EQ(list.configs.size(), 4u);
+  CutToSteps(60, list);
+  EXPECT_EQ(SettingsInTurn(list),
+            (std::vector<std::string>{"default", "ring/simple/1", "tree/simple", "ring/ll"}));
+  EXPECT_EQ(list.left_out.size(), 1u);
+  CutToSteps(6, list);
+  EXPECT_TRUE(list.configs.empty());
+}
+
+TEST(ConfigTurns, OnlyThoseAreKeptThatAreSurelyFaster) {
+  TurnComparison comparison;
+  comparison.settings = {{"default", 9, 10, 1, {1, 1}},
+                         {"ring/ll", 9, 9.5, 0.95, {0.88, 1.02}},
+                         {"tree/simple", 9, 9, 0.9, {0.88, 0.93}},
+                         {"ring/simple/1", 9, 8, 0.8, {0.78, 0.82}},
+                         {"tree/ll", 9, 9.2, 0.92, {0.9, 0.95}}};
+  const std::vector<std::string> faster = FasterInTurns(comparison);
+  EXPECT_EQ(faster, (std::vector<std::string>{"ring/simple/1", "tree/simple"}));
+  CandidateList list = ListOfConfigs({"tree/simple", "ring/ll", "ring/simple/1", "tree/ll"});
+  KeepFaster(faster, list);
+  EXPECT_EQ(SettingsInTurn(list), (std::vector<std::string>{"default", "tree/simple", "ring/simple/1"}));
+  ASSERT_EQ(list.left_out.size(), 1u);
+  EXPECT_EQ(list.left_out.front(), "2 of NCCL's configs were not faster in turns within one start");
+}
 
 using ::testing::Contains;
 using ::testing::HasSubstr;

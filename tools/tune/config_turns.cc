@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/config_turns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/ab/rule_settings.h"
+
+namespace dynamiccl {
+namespace {
+
+// An interval needs six rounds of all settings; one more, because the first steps of a job are left out.
+constexpr size_t kRoundsNeeded = 7;
+constexpr size_t kMostFaster = 2;
+
+}  // namespace
+
+void CutToSteps(size_t steps, CandidateList& list) {
+  const size_t settings = steps / (kRoundsNeeded * kStepsOfTurn);
+  const size_t most = settings == 0 ? 0 : settings - 1;
+  if (list.configs.size() <= most) return;
+  list.left_out.push_back(
+      fmt::format("{} of NCCL's configs were not tried: {} steps a start are enough for {}",
+                  list.configs.size() - most, steps, most));
+  list.configs.resize(most);
+}
+
+std::vector<std::string> SettingsInTurn(const CandidateList& list) {
+  std::vector<std::string> names = {"default"};
+  for (const Candidate& candidate : list.configs) names.push_back(candidate.config);
+  return names;
+}
+
+Result<std::string> RulesInTurn(const CandidateList& list, const std::string& folder) {
+  std::string paths;
+  for (size_t i = 0; i < list.configs.size(); ++i) {
+    const std::string path = fmt::format("{}/{}.toml", folder, i);
+    DYNAMICCL_TRY(const std::string rules, RulesOfSetting(list.configs[i].config));
+    DYNAMICCL_CHECK_OK(WriteTextFile(path, rules));
+    paths += ":" + path;
+  }
+  return paths;
+}
+
+std::vector<std::string> FasterInTurns(const TurnComparison& comparison) {
+  std::vector<SettingTimes> faster;
+  for (const SettingTimes& setting : comparison.settings)
+    if (setting.interval.high < 1) faster.push_back(setting);
+  std::ranges::stable_sort(faster, {}, &SettingTimes::ratio);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(faster.size(), kMostFaster); ++i) names.push_back(faster[i].name);
+  return names;
+}
+
+void KeepFaster(const std::vector<std::string>& faster, CandidateList& list) {
+  const size_t tried = list.configs.size();
+  std::erase_if(list.configs, [&](const Candidate& candidate) {
+    return std::ranges::find(faster, candidate.config) == faster.end();
+  });
+  if (tried > list.configs.size())
+    list.left_out.push_back(fmt::format("{} of NCCL's configs were not faster in turns within one start",
+                                        tried - list.configs.size()));
+}
+
+}  // namespace dynamiccl

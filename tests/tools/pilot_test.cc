@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pilot concludes from its rounds, and how it tells how fast a run went.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,7 +53,7 @@ TEST(PilotResult, SaysInJsonAndInThePageWhatItFound) {
 }
 
 TEST(PilotResult, RulesThatMakeTheJobSlowerArePutAside) {
-  const std::string folder = ::testing::TempDir() + "pilot_rules";
+  const std::string folder = ::testing::TempDir() + "pilot_rules." + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   const std::string rules = folder + "/best.csv", aside = folder + "/slower.csv";
   std::ofstream(rules) << "allreduce,0,1024,ring,ll,1,-1,-1\n";

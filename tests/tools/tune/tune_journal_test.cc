@@ -3,6 +3,7 @@
 #include "tools/tune/tune_journal.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -20,7 +21,7 @@ class TuneJournalTest : public ::testing::Test {
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "ring/ll", .failure = "failed"}));
   }
 
-  const std::string path_ = ::testing::TempDir() + "tune_journal_test.journal";
+  const std::string path_ = ::testing::TempDir() + "tune_journal_test." + std::to_string(::getpid()) + ".journal";
 };
 
 TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {

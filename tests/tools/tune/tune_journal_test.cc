@@ -21,7 +21,8 @@ class TuneJournalTest : public ::testing::Test {
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "ring/ll", .failure = "failed"}));
   }
 
-  const std::string path_ = ::testing::TempDir() + "tune_journal_test." + std::to_string(::getpid()) + ".journal";
+  const std::string path_ =
+      ::testing::TempDir() + "tune_journal_test." + std::to_string(::getpid()) + ".journal";
 };
 
 TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {

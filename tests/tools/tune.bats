@@ -40,7 +40,7 @@ settings() {
   make_job 12
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -o short -- "${job[@]}"
   [ "$status" -eq 0 ]
-  [[ "$output" == *"8 of NCCL's configs were not tried: 11 steps a start are enough for 0"* ]]
+  [[ "$output" == *"Nothing was tried"*"8 of NCCL's configs were not tried: a start has 11 steps; the first config needs 98"* ]]
 }
 
 @test "an interrupted tune goes on where it ended" {

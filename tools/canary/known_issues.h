@@ -13,7 +13,7 @@
 
 namespace dynamiccl {
 
-// Where the ranks of a job that stands still by a fault are.
+// The place at which the ranks of a job wait when the fault makes it stand still.
 enum class StandsIn {
   kNothing,  // the fault is no hang
   kInit,     // all ranks are making one communicator

@@ -43,10 +43,10 @@ struct MachineInventory {
   std::string gdr = "unknown";
   std::string cpu_vendor = "-", cpu_family = "-", cpu_model = "-";
   std::map<std::string, InventoryDevice> devices;  // by place
-  // Those that NCCL would use: InfiniBand ports that are active, or without any the interfaces that are up.
+  // The adapters that NCCL would use: active InfiniBand ports or, if there are none, interfaces that are up.
   std::vector<InventoryAdapter> adapters;
   std::vector<InventoryGpu> gpus;  // that the driver named, in its order
-  // NVLinks between the GPUs of the driver's matrix by index; empty: the driver showed no matrix.
+  // The number of NVLinks between two GPUs, by their indices in the driver's matrix. Empty if it showed none.
   std::vector<std::vector<int>> links;
 };
 

@@ -80,8 +80,10 @@ std::string DecisionsText(const DecidedLaunch& launch) {
 struct RunSettings {
   FrameworkSettings settings;
   TemporaryFolder folder;
-  // The calls are recorded into `folder`; false where the user asked for a trace elsewhere.
+  // True if the calls are recorded into `folder`; false if the user asked for a trace elsewhere.
   bool records = true;
+  // The variables that the settings file makes this command set. The user did not ask for them.
+  std::vector<Setting> own;
 };
 
 // Reads and checks the file before anything starts, and has the launch apply and prove it.
@@ -95,16 +97,29 @@ Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime
     runtime.rules = settings.rules;
   }
   runtime.framework_settings = path;
-  if (runtime.mode.empty() && runtime.policy.empty() && runtime.rules.empty()) runtime.mode = "observe";
+  std::vector<Setting> own = {Setting::kFrameworkSettings, Setting::kFrameworkReport};
+  if (runtime.mode.empty() && runtime.policy.empty() && runtime.rules.empty()) {
+    runtime.mode = "observe";
+    own.push_back(Setting::kMode);
+  }
   DYNAMICCL_TRY(TemporaryFolder folder, TemporaryFolder::Create("settings"));
   const bool records = runtime.trace.empty();
+  if (records) own.push_back(Setting::kTrace);
   Watch(folder.File(""), runtime);
-  return RunSettings{std::move(settings), std::move(folder), records};
+  return RunSettings{std::move(settings), std::move(folder), records, std::move(own)};
 }
 
 std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
   const WatchedRun run = ReadWatched(used.folder.File(""));
   return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
+}
+
+// Returns what the launch set in the job's environment, without what only the settings file made it set.
+EnvironmentChanges AskedFor(const LaunchPlan& plan, const std::optional<RunSettings>& used) {
+  EnvironmentChanges asked = plan.environment;
+  if (used)
+    for (const Setting own : used->own) asked.erase(Row(own).name);
+  return asked;
 }
 
 void PrintReceipts(const std::vector<SettingReceipt>& receipts) {
@@ -150,7 +165,7 @@ Result<int> RunCommand(CommandLine& line) {
   if (!options.quiet) PrintReceipts(of_file);
   if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);
   const RunReceipts receipts =
-      ReceiptsOfRun({plan.environment, options.runtime.hostccl, begun, std::move(launch.metrics)});
+      ReceiptsOfRun({AskedFor(plan, used), options.runtime.hostccl, begun, std::move(launch.metrics)});
   if (!options.quiet) {
     for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
   }

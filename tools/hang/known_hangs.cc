@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kNccl = "NCCL ";
 
-// The release that all processes run; nothing where one does not name it, or two differ.
+// Returns the release that all processes run; nothing if one does not name it, or two differ.
 std::optional<real_nccl::NcclRelease> ReleaseOf(const JobCalls& job) {
   std::set<std::string> libraries;
   for (const JobProcess& process : job.processes) libraries.insert(process.library);

@@ -187,7 +187,8 @@ void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
   findings.push_back(std::move(finding));
 }
 
-// All ranks came to make the communicator, and some have not returned.
+// Returns the finding that all ranks came to make the communicator and some have not returned; nothing if
+// none is inside.
 std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& communicator) {
   if (communicator.births.empty()) return std::nullopt;
   HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};

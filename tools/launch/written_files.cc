@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kClockSkew{1};
 
-// `pattern` as a pattern for glob: what the job replaces matches any text.
+// Returns a pattern for glob in which %h, %p and %r match any text.
 std::string GlobOf(const std::string& pattern) {
   std::string glob;
   for (size_t i = 0; i < pattern.size(); ++i) {

@@ -62,7 +62,7 @@ bool NeverArrived(const Judged& judged) {
   return !judged.was_read() && judged.WholeInit() != nullptr;
 }
 
-// The most channels of a timed call that a bound is about; null where none was timed.
+// Returns the timed calls with the most channels among those that a bound is about; null if none was timed.
 const ChosenCalls* MostUsed(const CountedCalls& counted) {
   const ChosenCalls* most = nullptr;
   for (const ChosenCalls& calls : counted.timed) {

@@ -70,7 +70,7 @@ std::optional<Receipt> JudgeLimit(const Judged& judged, const ConfigRow& row) {
   return std::nullopt;
 }
 
-// The channels of a kind that a bound is about; nothing for members that are no bound.
+// Returns the kind of channels that a member bounds; nothing if it is no bound.
 std::optional<int> BoundedChannels(const real_nccl::LoggedChannels& channels, std::string_view member) {
   if (member == "minCTAs" || member == "maxCTAs") return channels.collective;
   if (member == "nvlsCTAs") return channels.nvls;
@@ -82,8 +82,8 @@ bool Fits(std::string_view member, int channels, int64_t asked) {
   return member == "maxCTAs" ? channels <= asked : channels == asked;
 }
 
-// The channels of the communicators that were given the value; all communicators of the log where it does not
-// tell them apart.
+// Returns the channels of the communicators that were given the value. Where the log does not tell
+// communicators apart, returns those of all.
 struct FoundChannels {
   std::vector<const InitialisedChannels*> of;
   size_t communicators = 0;  // that were given the value
@@ -102,7 +102,7 @@ FoundChannels ChannelsOf(const NcclLog& log, const ConfigRow& row, const std::st
   return found;
 }
 
-// Compares with the channels that the communicators have.
+// Judges the bound by the channels that the communicators have.
 std::optional<Receipt> JudgeChannels(const Judged& judged, const ConfigRow& row) {
   const NcclLog& log = judged.log();
   const int64_t asked = NumberAsNcclReads(judged.asked.value);

@@ -39,8 +39,7 @@ struct SeenDecision {
   DecidedBy decided_by = DecidedBy::kNccl;
 };
 
-// The counts of one process: its metrics (docs/telemetry.md). All ranks decide alike, so one stands for the
-// job.
+// The metrics of one process (docs/telemetry.md). All ranks decide alike, so one process stands for the job.
 struct CountedCalls {
   LogLine line;        // the file, with a summary of it
   std::string mode;    // "frozen"
@@ -78,10 +77,11 @@ struct Evidence {
 
   // NCCL's release, where the files agree on one; and the line that names it.
   const LoggedRelease* release() const { return log.releases.size() == 1 ? log.releases.data() : nullptr; }
-  // By the decisions of traces and logs, else by the counts.
+  // Return how many calls `who` decided, and how many were decided at all. Decisions in traces and logs are
+  // counted; without any, the numbers are those of the metrics.
   uint64_t CountOf(DecidedBy who) const;
   uint64_t n_decisions() const;
-  // The choices that NCCL logged, else those of timed calls.
+  // Returns the choices that NCCL logged. Without any, returns those of the timed calls.
   const std::vector<ChosenCalls>& Choices() const;
 };
 
@@ -90,8 +90,9 @@ Status AddEvidence(const std::string& path, Evidence& evidence);
 // Adds the variables that NCCL read to `asked`: somebody asked for them. Those that are there already stay.
 void AskWhatWasRead(Evidence& evidence);
 
-// evidence_metrics.cc: whether a file that begins with `head` is DynamICCL's metrics; and the metrics of one
-// process, of which `place` says where they are from. Lines that make no sense are left out.
+// Defined in evidence_metrics.cc. The first returns true if a file that begins with `head` holds DynamICCL's
+// metrics. The second adds the metrics of one process; `place` names their file. Lines that make no sense are
+// left out.
 bool LooksLikeMetrics(std::string_view head);
 void AddMetrics(const std::string& place, std::string_view text, Evidence& evidence);
 

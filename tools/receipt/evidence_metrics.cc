@@ -16,7 +16,7 @@ std::string LabelOf(const MetricLine& metric, const char* label) {
   return found == metric.labels.end() ? "" : found->second;
 }
 
-// The number whose name is `name`, of `count` numbers from 0 on; nothing for another name.
+// Returns the number below `count` whose name is `name`; nothing if none has it.
 template <typename Enum>
 std::optional<Enum> Named(const std::string& name, int count) {
   for (int i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a log as evidence.
+// Receipts quote lines of logs by what is declared here.
 #pragma once
 
 #include <cstddef>

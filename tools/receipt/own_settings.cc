@@ -47,7 +47,7 @@ std::string Share(const Evidence& evidence, DecidedBy who) {
                      Name(who));
 }
 
-// The file that shows decisions. Only where there are some.
+// Returns the file that shows decisions. The evidence must have some.
 const LogLine& DecisionsAt(const Evidence& evidence) {
   if (evidence.decisions.empty()) return evidence.counted->line;
   return evidence.trace ? *evidence.trace : *evidence.decision_log;
@@ -214,7 +214,7 @@ Receipt JudgeRuleByCounts(const Judged& judged, const OverrideRule& rule, const 
                      kBringTrace);
 }
 
-// The judgement of one rule by the best that the files have.
+// Judges one rule by the best evidence that the files have.
 Receipt JudgeRuleOf(const Judged& judged, const OverrideRule& rule, const RulesFile& file) {
   const Evidence& evidence = judged.evidence;
   if (evidence.decisions.empty()) return JudgeRuleByCounts(judged, rule, file);

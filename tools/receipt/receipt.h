@@ -26,8 +26,8 @@ struct Receipt {
   std::string bring;             // what would prove it; empty where it is proved
 };
 
-// One for each asked setting, in the order of asking; then what programs gave single communicators and calls,
-// and one for each rule of a file that is among them, where decisions of a job are.
+// Returns a receipt for each asked setting, in the order of asking; then for each config that a program gave
+// a communicator or a call; then, where the files hold decisions, for each rule of an asked file.
 std::vector<Receipt> WriteReceipts(const Evidence& evidence);
 
 }  // namespace dynamiccl

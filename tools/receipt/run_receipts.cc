@@ -117,14 +117,14 @@ size_t CountOf(const RunReceipts& run, Standing standing) {
   return static_cast<size_t>(std::ranges::count(run.receipts, standing, &Receipt::standing));
 }
 
-// Lines of the settings with one standing, one each.
+// Returns one line for each setting with this standing.
 void AddLines(const RunReceipts& run, Standing standing, const char* mark, std::vector<std::string>& lines) {
   for (const Receipt& receipt : run.receipts) {
     if (receipt.standing == standing) lines.push_back(fmt::format("  {}  {}", mark, ReceiptLine(receipt)));
   }
 }
 
-// One line for all that cannot be proved, and one for what would prove them.
+// Returns one line for all settings that cannot be proved, and one that names what would prove them.
 void AddUnproved(const RunReceipts& run, std::vector<std::string>& lines) {
   std::vector<std::string> names;
   bool of_nccl = false;

@@ -24,16 +24,16 @@ struct FinishedRun {
 
 struct RunReceipts {
   std::vector<Receipt> receipts;
-  // Files that could not be read, or are too large to be read after each run, as sentences.
+  // Each sentence names a file that could not be read, or that is too large to be read after each run.
   std::vector<std::string> left_out;
 };
 
-// One receipt for each NCCL_ and DYNAMICCL_ setting that the job had, and for each rule of its rules file.
-// Empty where nothing was asked. Never fails: what cannot be read is left out, and said.
+// Returns a receipt for each NCCL_ and DYNAMICCL_ setting that the job had, and for each rule of its rules
+// file; none where nothing was asked. It never fails: files that cannot be read are left out and named.
 RunReceipts ReceiptsOfRun(const FinishedRun& run);
 
-// One short block: a line with the counts, then one for each setting that is not in effect, for each that is,
-// and one for all that cannot be proved. Empty where nothing was asked.
+// Returns the lines of one short block: first the counts, then each setting that is not in effect, each that
+// is, and all that cannot be proved. Returns none where nothing was asked.
 std::vector<std::string> RunReceiptLines(const RunReceipts& receipts);
 
 }  // namespace dynamiccl

@@ -86,8 +86,8 @@ std::optional<Receipt> CheckDebug(const Judged& judged);
 std::optional<Receipt> CheckDebugFile(const Judged& judged);
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged);
 
-// config_checks.cc: members of ncclConfig_t that NCCL logs, one receipt for each value; and configurations of
-// single calls.
+// Defined in config_checks.cc. They judge the members of ncclConfig_t that NCCL logs, with a receipt for each
+// value, and the configurations of single calls.
 std::vector<Receipt> JudgeCommunicatorConfigs(const Evidence& evidence);
 std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence);
 
@@ -98,7 +98,7 @@ std::optional<Receipt> JudgeRefusal(const Judged& judged, bool read_as_asked);
 // provable.
 Receipt JudgeReading(const Judged& judged);
 
-// hostccl_checks.cc: what a job over hostccl shows of a variable of NCCL without any file.
+// Defined in hostccl_checks.cc. It judges a variable of NCCL by the mere fact that the job ran over hostccl.
 std::optional<Receipt> JudgeByHostccl(const Judged& judged);
 
 // own_settings.cc: settings of DynamICCL.

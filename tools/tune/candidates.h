@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tune tries: settings of the framework that the job uses, and configs of NCCL for its collectives.
+// A tune tries settings of the framework that the job uses, and configs of NCCL for its collectives.
 // docs/tune.md lists them. None changes what the job computes beyond the order of sums.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace dynamiccl {
 enum class Framework { kDdp, kFsdp2, kOther };
 // "DDP", "FSDP2" or "no framework that can be set".
 const char* Name(Framework framework);
-// The framework that the hook saw, on the lowest rank that has one.
+// Returns the framework that the hook saw on the lowest rank that has one.
 Framework FrameworkOf(const std::vector<HookReport>& reports);
 
 // One way to run the job. Without values and config it is the job as it is.
@@ -22,10 +22,10 @@ struct Candidate {
   FrameworkValues values;
   // A setting of `dynamiccl ab` (tools/ab/rule_settings.h); empty: NCCL's choice.
   std::string config;
-  // What it costs beside time; empty: nothing.
+  // Says what the candidate costs beside time, for example memory. Empty if it costs nothing.
   std::string remark;
 
-  // "bucket_cap_mb=100, ring/simple/1"; "default".
+  // Returns for example "bucket_cap_mb=100, ring/simple/1", or "default" for the job as it is.
   std::string Name() const;
 };
 
@@ -34,18 +34,18 @@ struct CandidateList {
   // first of each are the likeliest to win.
   std::vector<Candidate> framework;
   std::vector<Candidate> configs;
-  // Sentences about what is not tried, and why.
+  // Each sentence says what is not tried, and why.
   std::vector<std::string> left_out;
 };
 
-// The candidates for a job that ran as `base` shows.
+// Returns the candidates for a job that ran as `base` shows.
 CandidateList CandidatesFor(const WatchedRun& base);
-// Leaves out the last of each list until at most `most` remain.
+// Drops the last candidates of the longer list until at most `most` remain in both.
 void KeepLikeliest(size_t most, CandidateList& list);
-// The candidate that a user names: settings and at most one config, separated by commas, for example
+// Reads the candidate that a user names: settings and at most one config, separated by commas, for example
 // "bucket_cap_mb=100,ring/simple/1". An error says which part is wrong.
 Result<Candidate> CandidateNamed(const std::string& text);
-// Both at once: the framework's settings of one, the config of the other.
+// Returns the candidate with the framework's settings of one and the config of the other.
 Candidate Combined(const Candidate& framework, const Candidate& config);
 
 }  // namespace dynamiccl

@@ -10,19 +10,25 @@
 namespace dynamiccl {
 namespace {
 
-// An interval needs six rounds of all settings; one more, because the first steps of a job are left out.
-constexpr size_t kRoundsNeeded = 7;
+// One round more than the interval needs, since a turn with an unusual number of calls is left out.
+constexpr size_t kRoundsPlanned = kFewestRounds + 1;
+// Turns begin after about so many calls (docs/ab.md), and after a few steps where these have many calls.
+constexpr size_t kCallsBeforeTurns = 140;
+constexpr size_t kStepsBeforeTurns = 7;
 constexpr size_t kMostFaster = 2;
 
 }  // namespace
 
-void CutToSteps(size_t steps, CandidateList& list) {
-  const size_t settings = steps / (kRoundsNeeded * kStepsOfTurn);
+void CutToSteps(size_t steps, size_t calls, CandidateList& list) {
+  const size_t before = std::max(kStepsBeforeTurns, kCallsBeforeTurns / std::max<size_t>(calls, 1));
+  const size_t of_setting = kRoundsPlanned * kStepsOfTurn;
+  const size_t settings = (steps - std::min(steps, before)) / of_setting;
   const size_t most = settings == 0 ? 0 : settings - 1;
   if (list.configs.size() <= most) return;
   list.left_out.push_back(
-      fmt::format("{} of NCCL's configs were not tried: {} steps a start are enough for {}",
-                  list.configs.size() - most, steps, most));
+      fmt::format("{} of NCCL's configs were not tried: a start has {} steps; the first config needs {}, and "
+                  "each further one {} more",
+                  list.configs.size() - most, steps, before + 2 * of_setting, of_setting));
   list.configs.resize(most);
 }
 

@@ -40,7 +40,7 @@ struct AppliedSetting {
 // The report of one process. A launcher such as torchrun imports torch too and has one without a framework.
 struct HookReport {
   int rank = -1;
-  // Why the settings file could not be used; empty: it could.
+  // Says why the settings file could not be used. Empty if it could.
   std::string error;
   std::optional<DdpReport> ddp;
   std::optional<Fsdp2Report> fsdp2;

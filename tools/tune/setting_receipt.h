@@ -20,7 +20,7 @@ struct SettingReceipt {
   std::string setting;
   Json asked;
   SettingStanding standing = SettingStanding::kNotProvable;
-  // One sentence without its full stop: what was seen.
+  // Says what was seen, in one sentence without its full stop.
   std::string how;
 };
 

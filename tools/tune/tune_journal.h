@@ -19,13 +19,15 @@ struct JobStart {
   std::string candidate;
   // Median of the steps in milliseconds; 0 where the start failed.
   double step_ms = 0;
-  // Why the candidate cannot be used; empty: it can.
+  // Says why the candidate cannot be used. Empty if it can.
   std::string failure;
-  // What the calls of a step show about the candidate's settings.
+  // Says how the calls of a step show the candidate's settings: the receipts' reasons, joined. Of the start
+  // with configs in turns: the names of those that were faster.
   std::string seen;
-  // Sizes of a step's AllReduces. Candidates with the same ones are the same.
+  // Bytes of each AllReduce of a step. Two candidates with equal lists are the same to NCCL, so only one is
+  // tried.
   std::string buckets;
-  // Time that the start took.
+  // The start took so long.
   double seconds = 0;
 };
 
@@ -46,9 +48,9 @@ class TuneJournal {
   // Continues the journal at `path` if it is of this plan and undamaged; otherwise begins a new one.
   static Result<TuneJournal> Open(const std::string& path, const std::string& plan);
 
-  // The shape of the search that an earlier process began; `shape` where this one begins it.
+  // Returns the shape of the search that an earlier process began, or `shape` where this one begins it.
   SearchShape ShapeOr(const SearchShape& shape);
-  // The start of an earlier process; nothing where it has to run.
+  // Returns what an earlier process recorded of this start; nothing if the start has to run.
   std::optional<JobStart> Next(int turn, const std::string& candidate);
   Status Add(const JobStart& start);
   // Number of starts that earlier processes finished.

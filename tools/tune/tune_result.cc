@@ -71,6 +71,7 @@ std::string Table(const TuneResult& result) {
 std::string NothingText(const TuneResult& result) {
   if (result.budget_ended)
     return "Nothing is proved: the budget ended first. The same command goes on with a larger --budget.\n";
+  if (result.tried.size() == 1) return "Nothing was tried beside the job as it is.\n";
   return "Nothing to win: no setting that was tried makes a step shorter by 0.5 % or more for certain.\n";
 }
 

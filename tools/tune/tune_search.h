@@ -22,9 +22,9 @@ struct TriedCandidate {
   Candidate candidate;
   // Milliseconds of a step, by turn.
   std::map<int, double> step_ms;
-  // Why it was given up; empty: it was not.
+  // Says why it was given up. Empty if it was not.
   std::string given_up;
-  // It is in the turns that follow.
+  // True while it runs in the turns that follow.
   bool in = true;
 };
 
@@ -53,17 +53,18 @@ class TuneSearch {
   // Number of turns begun.
   int turn() const { return turn_; }
   const std::vector<TriedCandidate>& tried() const { return tried_; }
-  // Of a finalist from the turns of the final alone: those before chose it, so they flatter it.
+  // Returns the candidate's ratio. That of a finalist is of the final's turns alone, since those before chose
+  // it and so flatter it.
   TunedRatio RatioOf(size_t candidate) const;
-  // The candidate with the least ratio of those that are worth a change and whose whole interval lies below
-  // 1; 0: there is none.
+  // Returns the candidate with the least ratio of those that are worth a change and whose whole interval lies
+  // below 1; 0 if there is none.
   size_t Best() const;
 
  private:
   enum class Stage { kSingles, kHalving, kFinal, kOver };
 
   std::vector<size_t> In() const;
-  // Those of In() by ratio, the fastest first.
+  // Returns the candidates that are still in, the one with the least ratio first.
   std::vector<size_t> Ranked() const;
   void BeginRound();
   void Advance();

@@ -22,12 +22,12 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kSecondsOfNs = 1e-9;
-// Starts of two finalists and the job itself in as many turns as an interval needs.
+// The two finalists and the job itself take so many starts in the six turns that an interval needs.
 constexpr size_t kStartsOfFinal = 18;
-// Starts of the combined candidates before the final.
+// The combined candidates take about so many starts before the final.
 constexpr size_t kStartsOfHalving = 14;
 
-// With fewer candidates nothing of the other half of the list would be tried.
+// With fewer candidates one of the two lists would not be tried at all.
 constexpr size_t kFewestSingles = 4;
 
 // "3 AllReduces of 1.1M and 4 AllGathers of 2M".
@@ -52,7 +52,7 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
-// The name in the journal of the start in which configs take turns.
+// The journal knows the start in which configs take turns by this name.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
 auto Interrupted(const LaunchOutcome& outcome) {
@@ -60,8 +60,8 @@ auto Interrupted(const LaunchOutcome& outcome) {
                   "the same command goes on where this one ended; the job's own settings were not touched");
 }
 
-// Fills what a run shows about a candidate: its settings by their receipts, its config by the rules that
-// decided calls.
+// Fills in what a run shows about a candidate. Receipts show whether its settings are in effect, and the
+// calls that rules decided show it of its config.
 void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
   for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
@@ -72,7 +72,7 @@ void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
     start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
 }
 
-// Fills what the turns of the settings `names` show: the faster configs, by name.
+// Fills in which of the settings `names` their turns show to be faster, or why they show nothing.
 void JudgeTurns(const std::vector<Trace>& traces, const std::vector<std::string>& names, JobStart& start) {
   if (traces.empty()) {
     start.failure = "NCCL's configs were not tried: no collective was recorded";
@@ -84,6 +84,11 @@ void JudgeTurns(const std::vector<Trace>& traces, const std::vector<std::string>
     return;
   }
   spdlog::info("NCCL's configs in turns within one start:\n{}", Describe(*comparison));
+  if (comparison->rounds < kFewestRounds) {
+    start.failure =
+        fmt::format("NCCL's configs were not told apart: {} rounds of turns are too few", comparison->rounds);
+    return;
+  }
   start.seen = fmt::format("{}", fmt::join(FasterInTurns(*comparison), " "));
 }
 
@@ -192,8 +197,11 @@ Result<JobStart> TuneSession::StartInTurns(const CandidateList& list) {
 }
 
 Status TuneSession::TryConfigsInTurns(CandidateList& list) {
-  CutToSteps(base_.step->steps, list);
-  if (list.configs.empty()) return {};
+  CutToSteps(base_.step->steps, base_.step->operations.size(), list);
+  if (list.configs.empty()) {
+    spdlog::warn("{}", list.left_out.back());
+    return {};
+  }
   std::optional<JobStart> start = journal_->Next(0, kConfigsInTurns);
   if (start) {
     earlier_s_ += start->seconds;
@@ -201,7 +209,12 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     DYNAMICCL_TRY(start, StartInTurns(list));
     DYNAMICCL_CHECK_OK(journal_->Add(*start));
   }
-  if (!start->failure.empty()) list.left_out.push_back(start->failure);
+  if (!start->failure.empty()) {
+    spdlog::warn("{}", start->failure);
+    list.left_out.push_back(start->failure);
+    list.configs.clear();
+    return {};
+  }
   std::istringstream names(start->seen);
   KeepFaster({std::istream_iterator<std::string>(names), {}}, list);
   return {};
@@ -245,7 +258,7 @@ Result<CandidateList> TuneSession::ListOf() {
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
-  // Each turn of four has a start of the job itself.
+  // One start of the job itself goes with every four candidates.
   const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
   const size_t configs = given_.only.empty() ? std::min<size_t>(list.configs.size(), 2) : list.configs.size();

@@ -24,7 +24,7 @@ struct TuneOptions {
   std::vector<std::string> only;
 };
 
-// What a tune found.
+// The result of a tune, for tune_result.h.
 struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
@@ -34,15 +34,15 @@ struct TuneResult {
   // Calls of a step, in words.
   std::string calls;
   std::vector<TriedCandidate> tried;
-  // By candidate: ratio and interval.
+  // The candidates' ratios with intervals, in the order of `tried`.
   std::vector<TunedRatio> ratios;
-  // What the calls show about each candidate's settings; empty where nothing was to be shown.
+  // For each of `tried`, the receipts' reasons (JobStart::seen).
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
   // Starts of this and earlier processes.
   size_t starts = 0;
-  // The budget ended the search before it was over.
+  // True if the budget ended the search before it was over.
   bool budget_ended = false;
   std::vector<std::string> notes;
 
@@ -74,7 +74,7 @@ class TuneSession {
   // that the user named with --try are kept as they are.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartInTurns(const CandidateList& list);
-  // How much of the list fits the budget, with time left for the final.
+  // Returns how much of the list fits the budget with time left for the final.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
@@ -93,7 +93,7 @@ class TuneSession {
   std::optional<TuneJournal> journal_;
   WatchedRun base_;
   TuneResult result_;
-  // What the calls showed about a candidate's settings, by its name.
+  // JobStart::seen of each candidate, by its name.
   std::map<std::string, std::string> seen_;
   // The candidate that first had these AllReduces, by their sizes.
   std::map<std::string, std::string> by_buckets_;

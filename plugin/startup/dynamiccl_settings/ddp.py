@@ -12,14 +12,15 @@ _DEFAULT_CAP_MB = 25
 _MB = 2**20
 
 
-def apply(module, settings, report):
-    """Wraps the constructor of the class in the module torch.nn.parallel.distributed."""
+def apply(module, usable, report):
+    """Wraps the constructor of the class in the module torch.nn.parallel.distributed. `usable` returns the settings."""
     parallel = module.DistributedDataParallel
     constructor = parallel.__init__
     signature = inspect.signature(constructor)
 
     @functools.wraps(constructor)
     def construct(self, *args, **kwargs):
+        settings = usable()
         if settings or report.wanted:
             args, kwargs = _changed_arguments(signature, settings, report, (self, *args), kwargs)
             args = args[1:]

@@ -5,13 +5,15 @@ import inspect
 import os
 
 
-def apply(module, settings, report):
-    """Replaces the function in the module that defines it, before other modules import it from there."""
+def apply(module, usable, report):
+    """Replaces the function in the module that defines it, before other modules import it from there. `usable` returns the
+    settings."""
     original = module.fully_shard
     parameters = inspect.signature(original).parameters
 
     @functools.wraps(original)
     def fully_shard(target, *args, **kwargs):
+        settings = usable()
         if "reshard_after_forward" in settings:
             _set_reshard(parameters, settings["reshard_after_forward"], report, kwargs)
         sharded = original(target, *args, **kwargs)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the settings with the modules of torch that they belong to."""
 from dynamiccl_settings import ddp, fsdp2, settings_file, steps
+from dynamiccl_settings.agreement import Agreement
 from dynamiccl_settings.report import Report, say
 
 
@@ -10,36 +11,39 @@ class TorchSettings:
 
     def __init__(self, settings_path, report_pattern):
         self._path = settings_path
-        self._settings = None
+        self._agreement = None
         self.report = Report(report_pattern)
 
     def actions(self):
         """Functions for after_import.install. FSDP2 has moved once: the first name is of torch 2.4 and 2.5."""
-        named = {"torch.nn.parallel.distributed": lambda module: ddp.apply(module, self.of("ddp"), self.report),
+        named = {"torch.nn.parallel.distributed": lambda module: ddp.apply(module, self.usable("ddp"), self.report),
                  "torch.distributed._composable.fsdp.fully_shard": self._fsdp2,
                  "torch.distributed.fsdp._fully_shard._fully_shard": self._fsdp2}
         if self.report.wanted:
             named["torch.optim.optimizer"] = steps.mark
         return {name: self._guarded(action) for name, action in named.items()}
 
-    def of(self, framework):
-        if self._settings is None:
-            self._settings = self._read()
+    def usable(self, framework):
+        """A function that returns the framework's settings, to be called when the program first constructs something: only
+        then can ranks agree. Reads the file now, so that a bad one is named at the import."""
+        if not self._path:
+            return dict
+        if self._agreement is None:
+            self._agreement = Agreement(self._read())
             self.report.write()
-        return self._settings.get(framework, {})
+        return lambda: self._agreement.usable(framework, self.report)
 
     def _fsdp2(self, module):
-        fsdp2.apply(module, self.of("fsdp2"), self.report)
+        fsdp2.apply(module, self.usable("fsdp2"), self.report)
 
     def _read(self):
-        if not self._path:
-            return {}
+        """The settings; None where the file cannot be used."""
         try:
             return settings_file.read(self._path)
         except settings_file.SettingsError as error:
             say(f"no setting is applied: {error}")
             self.report.content["error"] = str(error)
-            return {}
+            return None
 
     @staticmethod
     def _guarded(action):

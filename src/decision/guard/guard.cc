@@ -354,7 +354,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
   // Without credit no arm replaces one that was too slow; the search goes on when there is credit again.
-  const bool no_arms = searches_together() && !proposed_winner_ && plan_.common.empty();
+  const bool no_arms = searches_together() && common_.began() && !proposed_winner_ && plan_.common.empty();
   resting_ = done.reason == GuardReason::kBudgetSpent || no_arms ||
              (resting_ && done.reason != GuardReason::kSearch);
   proofs_asked_ |= done.reason == GuardReason::kSearch;

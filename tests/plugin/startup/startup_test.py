@@ -3,13 +3,19 @@
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
+import time
 import unittest
 
 STARTUP = os.environ["DYNAMICCL_STARTUP"]
+sys.path.insert(0, STARTUP)
+from dynamiccl_settings import agreement  # noqa: E402
+
 DDP = "torch/nn/parallel/distributed.py"
 # The part of torch's class that the hook touches. {arguments} are the constructor's.
 PARALLEL = """
@@ -140,6 +146,84 @@ class Startup(unittest.TestCase):
                                       settings=settings_text(ddp={"bucket_cap_mb": 100}))
         self.assertEqual(out, "imported\n")
         self.assertRegex(err, r"\Adynamiccl: torch.nn.parallel.distributed is left alone: .*\n\Z")
+
+    def test_ranks_that_cannot_ask_each_other_yet_leave_the_settings_alone(self):
+        os.environ["WORLD_SIZE"] = "2"
+        self.addCleanup(os.environ.pop, "WORLD_SIZE")
+        out, err, report = self.run_script(self.USE, settings=settings_text(ddp={"bucket_cap_mb": 100}))
+        self.assertEqual(out, "constructed 7 False\n")
+        self.assertRegex(err, r"\Adynamiccl: ddp.bucket_cap_mb is left alone: ranks cannot agree .*\n\Z")
+        self.assertIn("cannot agree", report["settings"]["ddp.bucket_cap_mb"]["reason"])
+
+
+class Store:
+    """What the agreement uses of a store of torch."""
+
+    def __init__(self):
+        self._values, self._changed = {}, threading.Condition()
+
+    def compare_set(self, key, expected, desired):
+        with self._changed:
+            if self._values.get(key, b"") == expected.encode():
+                self._values[key] = desired.encode()
+                self._changed.notify_all()
+            return self._values[key]
+
+    def add(self, key, amount):
+        with self._changed:
+            self._values[key] = self._values.get(key, 0) + amount
+            return self._values[key]
+
+    def wait(self, keys, limit):
+        with self._changed:
+            if not self._changed.wait_for(lambda: all(key in self._values for key in keys), limit.total_seconds()):
+                raise RuntimeError("wait timeout")
+
+    def get(self, key):
+        return self._values[key]
+
+
+class Agreement(unittest.TestCase):
+    def verdicts(self, tokens, world=None, delays=None, limit_s=10):
+        """The answers of ranks with these tokens, of which each comes after its delay."""
+        store, answers = Store(), [None] * len(tokens)
+
+        def ask(rank):
+            time.sleep(delays[rank] if delays else 0)
+            answers[rank] = agreement.verdict(store, world or len(tokens), tokens[rank], limit_s)
+
+        threads = [threading.Thread(target=ask, args=(rank,)) for rank in range(len(tokens))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return answers
+
+    def test_all_ranks_with_the_same_settings_use_them(self):
+        self.assertEqual(self.verdicts(["a"] * 8), [True] * 8)
+
+    def test_one_rank_with_other_settings_is_enough_for_none(self):
+        for rank in range(4):
+            with self.subTest(rank=rank):
+                self.assertEqual(self.verdicts(["b" if i == rank else "a" for i in range(4)]), [False] * 4)
+
+    def test_a_rank_that_never_asks_is_enough_for_none(self):
+        self.assertEqual(self.verdicts(["a"] * 3, world=4, limit_s=0.05), [False] * 3)
+
+    def test_ranks_that_come_as_time_runs_out_all_get_the_same_answer(self):
+        seen = set()
+        for seed in range(60):
+            source = random.Random(seed)
+            answers = self.verdicts(["a"] * 4, delays=[source.uniform(0, 0.02) for _ in range(4)], limit_s=0.01)
+            self.assertEqual(len(set(answers)), 1, f"seed {seed}: {answers}")
+            seen.update(answers)
+        self.assertEqual(seen, {True, False}, "the limit lies among the delays")
+
+    def test_settings_torch_and_a_file_that_cannot_be_used_tell_ranks_apart(self):
+        tokens = {agreement.token_of(settings, torch)
+                  for settings, torch in (({"ddp": {"static_graph": True}}, "2.13"), ({"ddp": {}}, "2.13"), ({"ddp": {}}, "2.12"), (None, "2.13"))}
+        self.assertEqual(len(tokens), 4)
+        self.assertEqual(agreement.token_of({"a": 1, "b": 2}, "2"), agreement.token_of({"b": 2, "a": 1}, "2"))
 
 
 if __name__ == "__main__":

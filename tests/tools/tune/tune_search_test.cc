@@ -21,13 +21,13 @@ CandidateList ListOfConfigs(const std::vector<std::string>& configs) {
 
 TEST(ConfigTurns, AsManyConfigsAsTheStepsTellApart) {
   CandidateList list = ListOfConfigs({"ring/simple/1", "tree/simple", "ring/ll", "tree/ll"});
-  CutToSteps(200, list);
+  CutToSteps(200, 2, list);
   EXPECT_EQ(list.configs.size(), 4u);
-  CutToSteps(60, list);
+  CutToSteps(64, 60, list);
   EXPECT_EQ(SettingsInTurn(list),
             (std::vector<std::string>{"default", "ring/simple/1", "tree/simple", "ring/ll"}));
   EXPECT_EQ(list.left_out.size(), 1u);
-  CutToSteps(6, list);
+  CutToSteps(100, 1, list);
   EXPECT_TRUE(list.configs.empty());
 }
 

@@ -8,7 +8,6 @@
 // The length of a step is found from the calls themselves (guard/step_period.h); until then the first set is
 // in use. The set of a call is a pure function of the communicator's earlier calls. NCCL requires these to be
 // the same on all ranks, so all ranks use the same set.
-// same on all ranks, so all ranks use the same set.
 #pragma once
 
 #include <cstdint>

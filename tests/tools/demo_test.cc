@@ -93,8 +93,15 @@ TEST(Findings, SayWhatAWholeRunGainedBesideItsNoise) {
 TEST(Findings, SayWhereNothingCouldBeWon) {
   DemoResult result;
   const Timing same{80, 75, 85, 20};
-  for (const char* arm : {kDefaultArm, kOurArm, kBestArm}) result.step_times.push_back({1, arm, same, {}});
+  result.step_times = {{1, kDefaultArm, same, {}},
+                       {1, kOurArm, same, {}, 1.01, 0.98, 1.03},
+                       {1, kBestArm, same, {}, 0.97, 0.93, 1.01}};
   EXPECT_THAT(FindingsOf(result), Contains(HasSubstr("Nothing could be won here")));
+  result.step_times[2].high = 0.99;
+  EXPECT_THAT(FindingsOf(result), Contains(HasSubstr("-3.0 % (-7.0 to -1.0) with the best of the sweep.")));
+  EXPECT_THAT(FindingsOf(result), ::testing::Not(Contains(HasSubstr("Nothing could be won here"))));
+  result.step_times[2].low = result.step_times[2].high = 0;
+  EXPECT_THAT(FindingsOf(result), Contains(HasSubstr("too few rounds to be sure")));
 }
 
 TEST(Findings, SayALossAsPlainlyAsAWin) {

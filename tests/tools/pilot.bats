@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# `dynamiccl pilot` on small jobs over hostccl. DYNAMICCL_BIN is the program.
+# `dynamiccl pilot` on small jobs over hostccl. DYNAMICCL_BIN is the program, GUARDED_JOB a rank that repeats its calls.
 
 setup() {
   bats_require_minimum_version 1.5.0
@@ -8,21 +8,50 @@ setup() {
   export NO_COLOR=1
 }
 
-@test "a job is observed, its calls are tried, and it is timed where something is better" {
-  run --separate-stderr "$DYNAMICCL_BIN" pilot -n 2 --rounds 3 --budget 60s --replayed-calls 20 -o out -- \
-    "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 16K -f 4 -n 3
-  [ "$status" -le 1 ]
-  grep -q "What was found" out/pilot.html
-  [ "$(python3 -c 'import json; p = json.load(open("out/pilot.json")); print(len(p["rounds_ms"]) in (0, 3), bool(p["headroom"]["rows"]), p["processes"])')" = "True True 2" ]
-  if [ "$status" -eq 0 ]; then [ -e out/best.csv ]; else [ -e out/slower.csv ] && [ ! -e out/best.csv ]; fi
+# A job that issues one AllReduce of these bytes again and again, and waits for each.
+job() {
+  export JOB_BYTES="$1"
+  JOB=(sh -c "exec '$GUARDED_JOB' id.\$MASTER_PORT $2")
 }
 
-@test "with rules of one's own: by default, with ours, by default, without replays" {
-  echo 'allreduce,0,18446744073709551615,ring,ll,-1,-1,-1' > rules.csv
-  run --separate-stderr "$DYNAMICCL_BIN" pilot -n 2 --rounds 3 --budget 30s --replayed-calls 0 --rules rules.csv --json -o out -- \
-    "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3
-  [ "$status" -le 1 ]
-  [ "$(echo "$output" | python3 -c 'import json,sys; p = json.load(sys.stdin); print(len(p["rounds_ms"]), p["ours"], p["headroom_missing"])')" = "3 rules rules.csv left out" ]
+of_pilot() { python3 -c "import json; p = json.load(open('out/pilot.json')); print($1)"; }
+
+@test "a job is observed, configs take turns in it, and what looks best is compared once more" {
+  job 262144 600
+  run --separate-stderr "$DYNAMICCL_BIN" pilot -n 2 --topology two-nodes-slow-rail --starts 2 --budget 60s -o out -- "${JOB[@]}"
+  [ "$status" -eq 0 ]
+  grep -q "What was found" out/pilot.html
+  [ "$(of_pilot 'p["verdict"], p["starts"], p["decided"]["rounds"] > 12, p["processes"]')" = "faster 2 True 2" ]
+  [[ "$output" == *"dynamiccl run --rules out/best.toml"* ]]
+  run "$DYNAMICCL_BIN" config check out/best.toml
+  [ "$status" -eq 0 ]
+}
+
+@test "rules of one's own are compared with NCCL's choice; slower ones end with exit code 1" {
+  echo 'allreduce,0,18446744073709551615,ring,ll,1,-1,-1' > rules.csv
+  job 262144 600
+  run --separate-stderr "$DYNAMICCL_BIN" pilot -n 2 --topology two-nodes-slow-rail --starts 1 --rules rules.csv --json -o out -- "${JOB[@]}"
+  [ "$status" -eq 1 ]
+  [ "$(of_pilot 'p["ours"], p["verdict"], p["searched"]')" = "rules rules.csv slower []" ]
+  [ ! -e out/best.toml ]
+}
+
+@test "a job without steps that repeat is not compared, and the answer says why" {
+  export JOB_ORDER=mixed
+  job 4096,8192,16384 300
+  run --separate-stderr "$DYNAMICCL_BIN" pilot -n 2 -o out -- "${JOB[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Nothing can be said"*"no training step that repeats"* ]]
+  [ "$(of_pilot 'p["verdict"], p["decided"]')" = "void None" ]
+}
+
+@test "a mode or two choices that cannot take turns are usage errors" {
+  touch p.dcpolicy
+  run "$DYNAMICCL_BIN" pilot --mode adaptive -o out -- true
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"dynamiccl run --mode adaptive"* ]]
+  run "$DYNAMICCL_BIN" pilot --policy p.dcpolicy --rules rules.csv -o out -- true
+  [ "$status" -eq 2 ]
 }
 
 @test "a job that fails ends the pilot with its exit code's meaning and the place of its output" {

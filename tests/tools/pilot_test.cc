@@ -1,101 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pilot concludes from its rounds, and how it tells how fast a run went.
+// What a pilot concludes from the turns of its settings, and how it says it.
 #include <gmock/gmock.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "tests/traces/any_trace.h"
 #include "tools/pilot/pilot_result.h"
-#include "tools/report/run_timeline.h"
 
 namespace dynamiccl {
 namespace {
 
 using ::testing::HasSubstr;
 
-PilotResult Rounds(std::vector<PilotRound> rounds) {
+TurnComparison Compared(double ratio, ConfidenceInterval interval) {
+  return {
+      .settings = {{.name = "NCCL's choice", .turns = 20, .step_ms = 10},
+                   {.name = "x", .turns = 20, .step_ms = 10 * ratio, .ratio = ratio, .interval = interval}},
+      .turn_steps = 3,
+      .calls_of_step = 4,
+      .rounds = 20};
+}
+
+PilotResult Decided(double ratio, ConfidenceInterval interval) {
   PilotResult result;
   result.ours = "policy p.dcpolicy";
-  result.rounds = std::move(rounds);
+  result.starts = 3;
+  result.decided = Compared(ratio, interval);
   return result;
 }
 
-TEST(PilotVerdict, FasterSlowerAndEqual) {
-  EXPECT_EQ(Rounds({{100, 80, 100.2}, {100.1, 81, 100}, {100, 80.5, 100.1}}).Verdict(),
-            PilotVerdict::kFaster);
-  EXPECT_EQ(Rounds({{100, 120, 100.2}, {100.1, 121, 100}, {100, 119, 100.1}}).Verdict(),
-            PilotVerdict::kSlower);
-  EXPECT_EQ(Rounds({{100, 99.9, 100.2}, {100.1, 100.3, 100}, {100, 100, 100.1}}).Verdict(),
-            PilotVerdict::kEqual);
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+TEST(PilotVerdict, IsOfTheWholeInterval) {
+  EXPECT_EQ(Decided(0.8, {0.78, 0.82}).Verdict(), PilotVerdict::kFaster);
+  EXPECT_EQ(Decided(1.2, {1.1, 1.3}).Verdict(), PilotVerdict::kSlower);
+  EXPECT_EQ(Decided(0.9, {0.8, 1.01}).Verdict(), PilotVerdict::kNoDifference);
 }
 
-TEST(PilotVerdict, IsVoidWhereDefaultDiffersFromDefault) {
-  const PilotResult noisy = Rounds({{100, 80, 103}, {100, 80, 103}, {100, 80, 103}});
-  EXPECT_EQ(noisy.Verdict(), PilotVerdict::kVoid);
-  EXPECT_NEAR(noisy.Noise(), 0.029, 0.001);
-  EXPECT_THAT(Describe(noisy), HasSubstr("Nothing can be said"));
-  EXPECT_EQ(Rounds({}).Verdict(), PilotVerdict::kVoid);
+TEST(PilotVerdict, IsVoidWhereNothingCouldBeCompared) {
+  const PilotResult few_rounds = Decided(0.8, {0, kUnbounded});
+  EXPECT_EQ(few_rounds.Verdict(), PilotVerdict::kVoid);
+  EXPECT_THAT(Describe(few_rounds), HasSubstr("fewer than six rounds"));
+  PilotResult no_step;
+  no_step.why_not = "no training step repeats in the recorded calls";
+  EXPECT_EQ(no_step.Verdict(), PilotVerdict::kVoid);
+  EXPECT_THAT(Describe(no_step), HasSubstr("Nothing can be said: no training step repeats"));
+  EXPECT_EQ(PilotResult{}.Verdict(), PilotVerdict::kVoid);
+  PilotResult short_search;
+  short_search.searched = {Compared(1.01, {0, kUnbounded})};
+  short_search.searched[0].rounds = 5;
+  EXPECT_EQ(short_search.Verdict(), PilotVerdict::kVoid);
+}
+
+TEST(PilotVerdict, IsNothingToWinWhereTheSearchFoundNothing) {
+  PilotResult result;
+  result.searched = {Compared(1.01, {0.9, 1.1}), Compared(1.02, {0.9, 1.1})};
+  EXPECT_EQ(result.Verdict(), PilotVerdict::kNothing);
+  EXPECT_THAT(Describe(result), HasSubstr("None of 2 configs was faster"));
 }
 
 TEST(PilotResult, SaysInJsonAndInThePageWhatItFound) {
-  PilotResult result = Rounds({{100, 80, 100}, {100, 80, 100}, {100, 80, 100}});
+  PilotResult result = Decided(0.8, {0.78, 0.82});
   result.command = "./job <input>";
-  result.headroom_missing = "left out";
+  result.rules = "pilot/best.toml";
+  result.searched = {Compared(0.7, {0.6, 0.9})};
+  result.notes = {"1 of 2 starts of the search did not fit the budget"};
   const Json json = ToJson(result);
   EXPECT_EQ(json["verdict"], "faster");
-  EXPECT_EQ(json["rounds_ms"].size(), 3u);
+  EXPECT_EQ(json["searched"].size(), 1u);
+  EXPECT_DOUBLE_EQ(json["decided"]["settings"][1]["ratio"].get<double>(), 0.8);
   const std::string page = RenderPilot(result, {"observed.ctrace", {{SectionBuilder(0, 2).section()}}});
-  EXPECT_THAT(page, HasSubstr("-20.0 %"));
+  EXPECT_THAT(page, HasSubstr("0.780 to 0.820"));
   EXPECT_THAT(page, HasSubstr("./job &lt;input&gt;"));
-  EXPECT_THAT(page, HasSubstr("left out"));
-}
-
-TEST(PilotResult, RulesThatMakeTheJobSlowerArePutAside) {
-  const std::string folder = ::testing::TempDir() + "pilot_rules." + std::to_string(::getpid());
-  std::filesystem::create_directories(folder);
-  const std::string rules = folder + "/best.csv", aside = folder + "/slower.csv";
-  std::ofstream(rules) << "allreduce,0,1024,ring,ll,1,-1,-1\n";
-
-  PilotResult faster = Rounds({{100, 80, 100}, {100, 80, 100}, {100, 80, 100}});
-  ASSERT_TRUE(PutAsideSlowerRules(rules, aside, faster));
-  EXPECT_TRUE(std::filesystem::exists(rules));
-
-  PilotResult slower = Rounds({{100, 120, 100}, {100, 120, 100}, {100, 120, 100}});
-  ASSERT_TRUE(PutAsideSlowerRules(rules, aside, slower));
-  EXPECT_FALSE(std::filesystem::exists(rules));
-  EXPECT_TRUE(std::filesystem::exists(aside));
-  EXPECT_THAT(Describe(slower), HasSubstr("not in the job"));
-  EXPECT_EQ(ToJson(slower)["put_aside"], aside);
-  EXPECT_FALSE(PutAsideSlowerRules(rules, aside, slower)) << "the file is gone";
-}
-
-// Records of the builder are a nanosecond apart.
-TEST(StepPace, IsOfMarkedStepsAfterTheFirstTwo) {
-  SectionBuilder builder(0, 2);
-  for (uint64_t step = 0; step < 6; ++step) {
-    builder.Add(StepRecord({.step = step, .phase = Phase::kForward}));
-    builder.Call(step, Collective::kAllReduce, 64);
-    builder.Add(StepRecord({.step = step, .phase = Phase::kBackward}));
-  }
-  const auto pace = PaceOf({{builder.section()}});
-  ASSERT_TRUE(pace);
-  EXPECT_TRUE(pace->marked);
-  EXPECT_DOUBLE_EQ(pace->milliseconds, 3e-6);
-}
-
-TEST(StepPace, IsOfTheRunWithoutMarks) {
-  SectionBuilder builder(0, 2);
-  builder.Call(0, Collective::kAllReduce, 64)
-      .Call(1, Collective::kAllReduce, 64)
-      .Call(2, Collective::kAllReduce, 64);
-  const auto pace = PaceOf({{builder.section()}});
-  ASSERT_TRUE(pace);
-  EXPECT_FALSE(pace->marked);
-  EXPECT_DOUBLE_EQ(pace->milliseconds, 2e-6);
-  EXPECT_FALSE(PaceOf({{SectionBuilder(0, 2).section()}}));
-  EXPECT_FALSE(PaceOf({}));
+  EXPECT_THAT(page, HasSubstr("did not fit the budget"));
+  EXPECT_THAT(Describe(result), HasSubstr("dynamiccl run --rules pilot/best.toml"));
 }
 
 }  // namespace

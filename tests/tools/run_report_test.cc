@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "tests/traces/any_trace.h"
+#include "tools/report/run_timeline.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
@@ -236,6 +238,25 @@ TEST(RunTables, HaveAHeadAndQuoteWhatNeedsIt) {
   EXPECT_THAT(tables.at("keys.csv"),
               HasSubstr("\r\n\"a,\"\"b\"\".ctrace\",2,2,AllReduce,1048576,1,Ring LL x2,,,0,1,"));
   for (const auto& [name, text] : tables) EXPECT_THAT(text, testing::StartsWith("run,")) << name;
+}
+
+// Records of the builder are a nanosecond apart.
+TEST(MarkedStepMs, IsTheMedianAfterTheFirstTwo) {
+  SectionBuilder builder(0, 2);
+  for (uint64_t step = 0; step < 6; ++step) {
+    builder.Add(StepRecord({.step = step, .phase = Phase::kForward}));
+    builder.Call(step, Collective::kAllReduce, 64);
+    builder.Add(StepRecord({.step = step, .phase = Phase::kBackward}));
+  }
+  const std::optional<double> step_ms = MarkedStepMs(CallsOf(builder.section()));
+  ASSERT_TRUE(step_ms);
+  EXPECT_DOUBLE_EQ(*step_ms, 3e-6);
+}
+
+TEST(MarkedStepMs, IsNotKnownWithoutMarks) {
+  SectionBuilder builder(0, 2);
+  builder.Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllReduce, 64);
+  EXPECT_FALSE(MarkedStepMs(CallsOf(builder.section())));
 }
 
 }  // namespace

@@ -64,13 +64,13 @@ size_t UsualCalls(const std::vector<Turn>& turns) {
   return usual == counts.end() ? 0 : usual->first;
 }
 
-// Logarithm of a step's time in nanoseconds, by round and setting.
-using LogTimes = std::map<uint32_t, std::map<size_t, double>>;
+// Logarithm of a step's time in nanoseconds, by start and round, and by setting.
+using LogTimes = std::map<std::pair<size_t, uint32_t>, std::map<size_t, double>>;
 
-// The times of the complete turns. A turn's first step is left out: it still shows effects of the previous
-// setting.
-LogTimes TimesOf(const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps, size_t calls) {
-  LogTimes times;
+// Adds the times of a start's complete turns. A turn's first step is left out: it still shows effects of the
+// previous setting.
+void AddTimes(size_t start, const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps,
+              size_t calls, LogTimes& times) {
   for (size_t i = 0; i + 1 < turns.size(); ++i) {
     const Turn& turn = turns[i];
     if (turn.number == 0 || turn.issued_ns.size() != calls || turns[i + 1].number != turn.number + 1)
@@ -79,9 +79,9 @@ LogTimes TimesOf(const std::vector<Turn>& turns, size_t settings, uint32_t turn_
     if (to <= from) continue;
     const uint32_t round = (turn.number - 1) / static_cast<uint32_t>(settings);
     const double steps = turn_steps - 1;
-    times[round][SetOfTurn(turn.number, settings)] = std::log(static_cast<double>(to - from) / steps);
+    times[{start, round}][SetOfTurn(turn.number, settings)] =
+        std::log(static_cast<double>(to - from) / steps);
   }
-  return times;
 }
 
 // In each round that has both: the log time of `setting` minus that of the first setting.
@@ -96,13 +96,12 @@ std::vector<double> OverFirst(const LogTimes& times, size_t setting) {
 
 SettingTimes SettingOf(const LogTimes& times, size_t setting, const std::string& name) {
   SettingTimes of{name};
-  std::vector<double> own;
   for (const auto& [round, of_round] : times) {
     const auto found = of_round.find(setting);
-    if (found != of_round.end()) own.push_back(found->second);
+    if (found != of_round.end()) of.samples_ms.push_back(std::exp(found->second) * 1e-6);
   }
-  of.turns = own.size();
-  of.step_ms = std::exp(Median(own)) * 1e-6;
+  of.turns = of.samples_ms.size();
+  of.step_ms = Median(of.samples_ms);
   if (setting == 0) return of;
   const MiddleEstimate estimate = SignedRankEstimate(OverFirst(times, setting));
   of.ratio = std::exp(estimate.middle);
@@ -122,6 +121,15 @@ double NoiseOf(const LogTimes& times, size_t settings) {
   return Median(deviations) / std::sqrt(2.0);
 }
 
+// Computes TurnComparison::steady_share of one start, which has at least two turns.
+double SteadyShareOf(const std::vector<Turn>& turns) {
+  std::vector<double> lengths;
+  for (size_t i = 0; i + 1 < turns.size(); ++i)
+    lengths.push_back(static_cast<double>(turns[i + 1].issued_ns.front() - turns[i].issued_ns.front()));
+  const auto total = static_cast<double>(turns.back().issued_ns.front() - turns.front().issued_ns.front());
+  return total > 0 ? Median(lengths) * static_cast<double>(lengths.size()) / total : 1;
+}
+
 const char* VerdictOf(const SettingTimes& setting) {
   if (setting.interval.high < 1) return "faster";
   if (setting.interval.low > 1) return "slower";
@@ -139,15 +147,22 @@ double TurnComparison::MoreSteps() const {
   return std::max(0.0, done * (std::pow(widest / kToldApart, 2) - 1));
 }
 
-Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector<std::string>& names,
-                                    uint32_t turn_steps) {
-  const std::vector<Turn> turns = BusiestTurns(calls);
+Result<TurnComparison> CompareTurns(const std::vector<SectionCalls>& starts,
+                                    const std::vector<std::string>& names, uint32_t turn_steps) {
   TurnComparison comparison;
   comparison.turn_steps = turn_steps;
-  const size_t usual = UsualCalls(turns);
-  comparison.calls_of_step = usual / turn_steps;
-  const LogTimes times = TimesOf(turns, names.size(), turn_steps, usual);
-  if (turns.size() < 2 || times.empty())
+  LogTimes times;
+  size_t ended = 0;
+  for (size_t start = 0; start < starts.size(); ++start) {
+    const std::vector<Turn> turns = BusiestTurns(starts[start]);
+    if (turns.size() < 2) continue;
+    const size_t usual = UsualCalls(turns);
+    comparison.calls_of_step = usual / turn_steps;
+    AddTimes(start, turns, names.size(), turn_steps, usual, times);
+    comparison.steady_share = std::min(comparison.steady_share, SteadyShareOf(turns));
+    ended += turns.size() - 1 - (turns.front().number == 0 ? 1 : 0);
+  }
+  if (times.empty())
     return WithHint(MakeError(ErrorKind::kUnsupported, "no setting had a whole turn of {} steps", turn_steps),
                     fmt::format("the job must repeat its steps, at least 4 + {} x {} of them for a round",
                                 names.size(), turn_steps));
@@ -159,7 +174,6 @@ Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector
     comparison.rounds += of_round.size() == names.size() ? 1 : 0;
   }
   comparison.noise = NoiseOf(times, names.size());
-  const size_t ended = turns.size() - 1 - (turns.front().number == 0 ? 1 : 0);
   comparison.left_out = ended - std::min(ended, counted);
   return comparison;
 }
@@ -182,6 +196,11 @@ std::string Describe(const TurnComparison& comparison) {
     text += fmt::format("{:10.2f}  {:6.3f}  {:<16}  {}: {}\n", setting.step_ms, setting.ratio, interval,
                         setting.name, VerdictOf(setting));
   }
+  if (!comparison.SeesSteps())
+    return text + fmt::format(
+                      "Nothing is sure: the steps are {:.0f} % of the time. The program issues them "
+                      "without waiting, so the times of its host are not theirs.\n",
+                      100 * comparison.steady_share);
   const double more = comparison.MoreSteps();
   text += fmt::format("A turn's noise is {:.1f} %. ", 100 * comparison.noise);
   if (more < 0) return text + "Fewer than six rounds say nothing sure: let the job run longer.\n";
@@ -207,6 +226,7 @@ Json ToJson(const TurnComparison& comparison) {
           {"rounds", comparison.rounds},
           {"left_out", comparison.left_out},
           {"noise", comparison.noise},
+          {"steady_share", comparison.steady_share},
           {"more_steps", comparison.MoreSteps()},
           {"settings", settings}};
 }

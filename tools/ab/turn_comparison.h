@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the settings that took turns within one job (src/decision/rule_turns.h) by the time of a training
-// step under each of them. The times come from the trace of one of the job's ranks.
+// Compares the settings that took turns within a job (src/decision/rule_turns.h) by the time of a training
+// step under each of them. The times come from the trace of one of the job's ranks, or from one trace of each
+// of several starts of the job.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,25 @@ namespace dynamiccl {
 // missing to detect it.
 inline constexpr double kToldApart = 0.005;
 
+// The signed-rank interval needs six rounds; with fewer it is unbounded.
+inline constexpr size_t kFewestRounds = 6;
+
+// With a smaller TurnComparison::steady_share most of the time lies outside of the steps.
+inline constexpr double kLeastSteadyShare = 0.3;
+
 // The result for one setting.
 struct SettingTimes {
   std::string name;
   size_t turns = 0;    // turns that entered the comparison
   double step_ms = 0;  // median over its turns
+  // Mean time of a step in each of these turns, in milliseconds.
+  std::vector<double> samples_ms;
   // Step time divided by that of the first setting, compared within rounds. The first setting has ratio 1.
   double ratio = 1;
   ConfidenceInterval interval{1, 1};
 };
 
-// The result for all settings of a job, from the communicator with the most turns.
+// The result for all settings of a job, from the communicator with the most turns in each start.
 struct TurnComparison {
   std::vector<SettingTimes> settings;
   uint32_t turn_steps = 0;  // steps in each turn
@@ -36,16 +45,23 @@ struct TurnComparison {
   size_t rounds = 0;    // rounds in which every setting had a usable turn
   size_t left_out = 0;  // turns left out because their number of calls was not the usual one
   double noise = 0;     // standard deviation of one turn's time, as a share of the time
+  // Share of the time of the start that its turns would have taken if all were as long as the median one. It
+  // is small where the program issues many steps ahead and then waits for all of them; the least of several
+  // starts.
+  double steady_share = 1;
 
   // How many more steps the job must run until a difference of kToldApart can be told from noise. 0: it ran
   // long enough. -1: fewer than six rounds, too few to estimate it.
   double MoreSteps() const;
+  // Whether the host's times say something about steps: less than kLeastSteadyShare lies outside of them.
+  bool SeesSteps() const { return steady_share >= kLeastSteadyShare; }
 };
 
 // Compares the settings `names`, given in the order in which the job took them. A turn had `turn_steps`
-// steps. It is an error when no turn was completed.
-Result<TurnComparison> CompareTurns(const SectionCalls& calls, const std::vector<std::string>& names,
-                                    uint32_t turn_steps);
+// steps. `starts` has the calls of one rank for each start of the job; rounds never mix turns of different
+// starts. It is an error when no turn was completed.
+Result<TurnComparison> CompareTurns(const std::vector<SectionCalls>& starts,
+                                    const std::vector<std::string>& names, uint32_t turn_steps);
 
 // The table and the sentence below it, for a terminal.
 std::string Describe(const TurnComparison& comparison);

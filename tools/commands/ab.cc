@@ -10,20 +10,15 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <filesystem>
-
 #include "src/base/settings.h"
-#include "src/decision/override_rules.h"
 #include "src/decision/rule_turns.h"
-#include "tools/ab/rule_settings.h"
+#include "tools/ab/job_in_turns.h"
 #include "tools/ab/turn_comparison.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
-#include "tools/record/recorded_launch.h"
 #include "tools/report/json_output.h"
-#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 namespace {
@@ -36,57 +31,24 @@ struct AbOptions {
   std::string json;
 };
 
-// The path of the rules file that a setting stands for; empty where the setting leaves the choice to NCCL or
-// to the policy.
-Result<std::string> FileOf(const std::string& setting, size_t number, const TemporaryFolder& folder) {
-  if (setting == "default") return std::string();
-  std::string path = std::filesystem::absolute(setting).string();
-  if (!std::filesystem::exists(path)) {
-    path = folder.File(fmt::format("{}.toml", number));
-    DYNAMICCL_TRY(const std::string rules, RulesOfSetting(setting));
-    DYNAMICCL_CHECK_OK(WriteTextFile(path, rules));
-  }
-  if (path.find(':') != std::string::npos)
-    return MakeError(ErrorKind::kInvalidArgument, "{}: a path with a colon cannot be used here", path);
-  DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(path));
-  if (rules.any_about_communicators())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules for communicators", path),
-                    "they hold from a communicator's init, so they cannot take turns: compare two runs");
-  return path;
-}
-
-Result<std::string> PathsOf(const std::vector<std::string>& settings, const TemporaryFolder& folder) {
-  std::string paths;
-  for (size_t i = 0; i < settings.size(); ++i) {
-    DYNAMICCL_TRY(const std::string path, FileOf(settings[i], i, folder));
-    paths += (i == 0 ? "" : ":") + path;
-  }
-  return paths;
-}
-
-// Runs the job with the settings taking turns, and reads what its first process recorded.
-Result<TurnComparison> Compare(const CommandLine& line, AbOptions& given) {
+// Runs the job with the settings taking turns, and compares what its first process recorded.
+Result<TurnComparison> Compare(const CommandLine& line, const AbOptions& given) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("ab"));
-  DYNAMICCL_TRY(const std::string paths, PathsOf(given.settings, folder));
-  const std::string trace = given.trace.empty() ? folder.File("ab.ctrace") : given.trace;
-  LaunchOptions& launch = given.launch;
-  launch.runtime.mode = "frozen";
-  launch.runtime.trace = PartPattern(trace);
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line.program()));
-  plan.environment["DYNAMICCL_RULES_IN_TURN"] = paths;
-  plan.environment["DYNAMICCL_TURN_STEPS"] = std::to_string(given.turn_steps);
-  DYNAMICCL_TRY(const RecordedLaunch recorded, LaunchRecorded(plan, trace));
+  const TurnsPlan plan{.settings = given.settings,
+                       .turn_steps = given.turn_steps,
+                       .trace = given.trace.empty() ? folder.File("ab.ctrace") : given.trace};
+  DYNAMICCL_TRY(const TurnsStart start, StartInTurns(given.launch, line.program(), plan));
+  const RecordedLaunch& recorded = start.recorded;
   if (!recorded.outcome.ok())
     return MakeError(ErrorKind::kPeerFailed, "the job failed: {}", Describe(recorded.outcome));
-  if (!launch.quiet) spdlog::info("{}", Describe(recorded.outcome));
+  if (!given.launch.quiet) spdlog::info("{}", Describe(recorded.outcome));
   if (recorded.lost > 0)
     spdlog::warn(
         "{} records were overwritten, so only the last part of the job counts: set "
         "DYNAMICCL_TRACE_RECORDS higher",
         recorded.lost);
-  DYNAMICCL_TRY(const Trace read, ReadTrace(trace));
-  if (read.sections.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
-  return CompareTurns(CallsOf(read.sections.front()), given.settings, given.turn_steps);
+  if (start.calls.calls.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
+  return CompareTurns({start.calls}, given.settings, given.turn_steps);
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three arms take turns: default, ours, best of sweep, then again starting with the next one. A change of
-// the machine's speed, and the position in a round, thus affect all of them.
+// Three arms are compared in each stage: default, ours, best of sweep. Losses are those of runs of their own.
+// Step times are compared within one start, in which the arms take turns of a few steps (`dynamiccl ab`):
+// from one start to the next a step changes more than the arms change it.
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "tools/ab/job_in_turns.h"
+#include "tools/ab/turn_comparison.h"
 #include "tools/demo/demo_steps.h"
 #include "tools/demo/trainer_run.h"
+#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 namespace {
@@ -16,105 +20,113 @@ namespace {
 // this.
 constexpr double kLossTolerance = 1e-4;
 
-// A chooser under which the training runs.
-struct Arm {
-  const char* name;
-  RuntimeOptions runtime;
-};
-
-// Runs by stage and arm.
-using RunsOfArms = std::map<std::pair<int, std::string>, std::vector<TrainedSteps>>;
-
-// One sample for each run, the median of its steps. Steps of one run share the state of the machine; pooling
-// them would show differences between runs as differences between arms.
-StepTimeRow StepTimesOf(int stage, const std::string& arm, const std::vector<TrainedSteps>& runs) {
-  StepTimeRow row{.stage = stage, .arm = arm};
-  for (const TrainedSteps& run : runs) {
-    const size_t warm_up = std::min<size_t>(kWarmUpSteps, run.step_ms.size() - 1);
-    row.samples_ms.push_back(
-        Summarize({run.step_ms.begin() + static_cast<ptrdiff_t>(warm_up), run.step_ms.end()}).median);
-  }
-  row.milliseconds = Summarize(row.samples_ms);
-  return row;
-}
-
-// Compares all runs of an arm with the default's first run, step by step.
-LossRow LossesOf(int stage, const std::string& arm, const TrainedSteps& reference,
-                 const std::vector<TrainedSteps>& runs) {
-  LossRow row{.stage = stage, .arm = arm, .tolerance = kLossTolerance};
+// Compares a run's losses with the default's, step by step.
+LossRow LossesOf(int stage, const TrainedSteps& reference, const TrainedSteps& run) {
+  LossRow row{.stage = stage, .arm = kOurArm, .tolerance = kLossTolerance};
   row.steps = static_cast<int>(reference.loss.size());
-  row.first_loss = runs.front().loss.front();
-  row.last_loss = runs.front().loss.back();
-  row.bitwise_equal = true;
-  for (const TrainedSteps& run : runs) {
-    row.bitwise_equal = row.bitwise_equal && run.loss_bits == reference.loss_bits &&
-                        run.parameters_sha256 == reference.parameters_sha256;
-    for (size_t i = 0; i < std::min(run.loss.size(), reference.loss.size()); ++i) {
-      const double difference = std::abs(run.loss[i] - reference.loss[i]) / std::abs(reference.loss[i]);
-      row.largest_relative_difference = std::max(row.largest_relative_difference, difference);
-    }
+  row.first_loss = run.loss.front();
+  row.last_loss = run.loss.back();
+  row.bitwise_equal =
+      run.loss_bits == reference.loss_bits && run.parameters_sha256 == reference.parameters_sha256;
+  for (size_t i = 0; i < std::min(run.loss.size(), reference.loss.size()); ++i) {
+    const double difference = std::abs(run.loss[i] - reference.loss[i]) / std::abs(reference.loss[i]);
+    row.largest_relative_difference = std::max(row.largest_relative_difference, difference);
   }
   return row;
 }
 
-// Every stage once under every arm; the first arm rotates with the round.
-Status RunRound(DemoSession& session, const std::vector<Arm>& arms, int round, RunsOfArms& runs) {
+// Trains the stage by default and under the policy, and compares the losses.
+Status CompareLosses(DemoSession& session, int stage, const std::string& policy) {
+  TrainerRun run{.stage = stage,
+                 .shape = session.plan().held_out_shape,
+                 .steps = session.plan().compared_steps,
+                 .label = CompareLabel(stage, kDefaultArm),
+                 .runtime = {.mode = "observe"}};
+  const auto by_default = RunTrainer(session, run);
+  if (!by_default) DYNAMICCL_CHECK_OK(session.GoOnWithout(run.label, by_default.error()));
+  run.label = CompareLabel(stage, kOurArm);
+  run.runtime = {.mode = "frozen", .policy = policy};
+  const auto ours = RunTrainer(session, run);
+  if (!ours) return session.GoOnWithout(run.label, ours.error());
+  if (by_default) session.result().losses.push_back(LossesOf(stage, *by_default, *ours));
+  return {};
+}
+
+StepTimeRow RowOf(int stage, const SettingTimes& setting, bool is_default) {
+  StepTimeRow row{.stage = stage, .arm = setting.name, .milliseconds = Summarize(setting.samples_ms)};
+  row.samples_ms = setting.samples_ms;
+  if (is_default) return row;
+  row.ratio = setting.ratio;
+  if (!std::isfinite(setting.interval.high)) return row;
+  row.low = setting.interval.low;
+  row.high = setting.interval.high;
+  return row;
+}
+
+// The starts of each stage in which the arms took turns, as the calls of rank 0.
+using StartsOfStages = std::map<int, std::vector<SectionCalls>>;
+
+// Starts every stage once with the arms in turn. The policy is loaded in all turns; where it is not the
+// arm's, rules leave the choice to NCCL or take the best of the sweep.
+Status StartStages(DemoSession& session, const std::string& policy, const EnvironmentChanges& in_turn,
+                   int number, StartsOfStages& starts) {
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
-    for (size_t i = 0; i < arms.size(); ++i) {
-      const Arm& arm = arms[(i + static_cast<size_t>(round)) % arms.size()];
-      const TrainerRun run{.stage = stage,
-                           .shape = session.plan().held_out_shape,
-                           .steps = session.plan().compared_steps,
-                           .label = CompareLabel(stage, arm.name, round),
-                           .runtime = arm.runtime};
-      auto steps = RunTrainer(session, run);
-      if (steps)
-        runs[{stage, arm.name}].push_back(std::move(*steps));
-      else
-        DYNAMICCL_CHECK_OK(session.GoOnWithout(run.label, steps.error()));
+    const TrainerRun run{.stage = stage,
+                         .shape = session.plan().held_out_shape,
+                         .steps = session.plan().steps_in_turns,
+                         .label = fmt::format("{}-{}", CompareLabel(stage, "in turns"), number),
+                         .runtime = {.mode = "frozen", .policy = policy},
+                         .environment = in_turn};
+    if (const auto steps = RunTrainer(session, run); !steps) {
+      DYNAMICCL_CHECK_OK(session.GoOnWithout(run.label, steps.error()));
+      continue;
     }
+    DYNAMICCL_TRY(const Trace trace, ReadTrace(TracePath(session, run.label)));
+    if (!trace.sections.empty()) starts[stage].push_back(CallsOf(trace.sections.front()));
   }
   return {};
 }
 
+// Compares the arms of a stage. Without a whole turn the stage has no rows.
+void AddStepTimes(int stage, const std::vector<SectionCalls>& starts, DemoSession& session) {
+  const auto compared = CompareTurns(starts, {kDefaultArm, kOurArm, kBestArm}, kStepsOfArm);
+  if (!compared) {
+    session.result().missing.push_back(
+        {fmt::format("step times of stage {}", stage), compared.error().message});
+    return;
+  }
+  for (size_t i = 0; i < compared->settings.size(); ++i)
+    session.result().step_times.push_back(RowOf(stage, compared->settings[i], i == 0));
+}
+
 }  // namespace
 
-std::string CompareLabel(int stage, const std::string& arm, int round) {
+std::string CompareLabel(int stage, const std::string& arm) {
   std::string name = arm;
   std::replace(name.begin(), name.end(), ' ', '-');
-  return fmt::format("compare-stage{}-{}-{}", stage, name, round);
+  return fmt::format("compare-stage{}-{}", stage, name);
 }
 
 Status CompareArms(DemoSession& session, const std::string& policy, const std::string& rules) {
-  const std::vector<Arm> arms{{kDefaultArm, {.mode = "observe"}},
-                              {kOurArm, {.mode = "frozen", .policy = policy}},
-                              {kBestArm, {.mode = "frozen", .rules = rules}}};
-  RunsOfArms runs;
-  const double begin = session.Elapsed();
-  const double budget = session.plan().budget.compare_s;
-  // Seconds of the longest round in this process. Rounds that an earlier process finished take no time, so
-  // they do not predict the duration of the next one.
+  const double begin = session.Elapsed(), budget = session.plan().budget.compare_s;
+  session.Say("stages 0 to 3 by default and with the policy: losses and choices");
+  for (int stage = 0; stage < kZeroStageCount; ++stage)
+    DYNAMICCL_CHECK_OK(CompareLosses(session, stage, policy));
+  DYNAMICCL_TRY(const EnvironmentChanges in_turn,
+                TurnsEnvironment({"nccl", "default", rules}, kStepsOfArm, session.output_dir()));
+  StartsOfStages starts;
+  // Seconds of the longest round of starts in this process. Those that an earlier process finished take no
+  // time, so they do not predict the duration of the next ones.
   double longest = 0;
-  for (int round = 0; round < session.plan().largest_rounds; ++round) {
-    const double round_began = session.Elapsed();
-    // Another round begins only if it fits the budget, after the rounds that ClearlyDiffer needs.
-    if (round >= kFewestRepeats && round_began - begin + longest > budget) break;
-    session.Say(fmt::format("round {}: stages 0 to 3 by default, with the policy, with the best of the sweep",
-                            round + 1));
-    DYNAMICCL_CHECK_OK(RunRound(session, arms, round, runs));
-    longest = std::max(longest, session.Elapsed() - round_began);
+  for (int number = 0; number < session.plan().largest_starts; ++number) {
+    const double began = session.Elapsed();
+    if (number > 0 && began - begin + longest > budget) break;
+    session.Say(
+        fmt::format("start {}: stages 0 to 3, default, policy and best of the sweep in turns", number + 1));
+    DYNAMICCL_CHECK_OK(StartStages(session, policy, in_turn, number, starts));
+    longest = std::max(longest, session.Elapsed() - began);
   }
-  for (int stage = 0; stage < kZeroStageCount; ++stage) {
-    const std::vector<TrainedSteps>& by_default = runs[{stage, kDefaultArm}];
-    if (by_default.empty()) continue;
-    const TrainedSteps& reference = by_default.front();
-    for (const Arm& arm : arms) {
-      const std::vector<TrainedSteps>& arm_runs = runs[{stage, arm.name}];
-      if (arm_runs.empty()) continue;
-      session.result().step_times.push_back(StepTimesOf(stage, arm.name, arm_runs));
-      session.result().losses.push_back(LossesOf(stage, arm.name, reference, arm_runs));
-    }
-  }
+  for (const auto& [stage, of_stage] : starts) AddStepTimes(stage, of_stage, session);
   return {};
 }
 

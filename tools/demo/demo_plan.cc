@@ -31,7 +31,8 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.held_out_shape = {.layers = 2, .hidden = 128, .heads = 4, .bucket_bytes = 512 << 10, .seed = 21};
   plan.recorded_steps = quick ? 8 : 16;
   plan.compared_steps = quick ? 9 : 20;
-  plan.largest_rounds = quick ? 3 : 12;
+  plan.steps_in_turns = quick ? 80 : 120;
+  plan.largest_starts = quick ? 1 : 6;
   plan.sweep_repeats = quick ? 6 : 16;
   plan.sizes_a_collective = quick ? 7 : 12;
   plan.structure_iterations = quick ? 600 : 2000;

@@ -49,10 +49,12 @@ struct DemoPlan {
   // Shape that is evaluated; its width, bucket size and seed do not occur in training.
   TrainingShape held_out_shape;
   int recorded_steps = 0;
-  // Steps of one run; the first kWarmUpSteps of them are not timed.
+  // Steps of the runs whose losses and choices are compared.
   int compared_steps = 0;
-  // Largest number of rounds, each of which runs default, ours and best of sweep once.
-  int largest_rounds = 0;
+  // Steps of a start in which default, ours and best of sweep take turns, and the most such starts of a
+  // stage.
+  int steps_in_turns = 0;
+  int largest_starts = 0;
   int sweep_repeats = 0;
   // Number of steps of a whole run in mode adaptive, and number of fabrics with such runs.
   int whole_steps = 0;
@@ -66,8 +68,8 @@ struct DemoPlan {
 };
 
 inline constexpr int kZeroStageCount = 4;
-// Number of steps left out at the start of a run, in which memory is touched and connections are made.
-inline constexpr int kWarmUpSteps = 2;
+// Steps of a turn: the first does not count.
+inline constexpr uint32_t kStepsOfArm = 2;
 
 // The plan of the whole demo, or of the shorter one.
 DemoPlan MakeDemoPlan(bool quick);

@@ -28,7 +28,7 @@ struct DemoOptions {
 // One program of the demo, or one job of several ranks. A step creates it and passes it to DemoSession::Run,
 // which fills in log file and time limit.
 struct DemoRun {
-  // Unique in the demo, such as "compare-stage2-ours-1".
+  // Unique in the demo, such as "compare-stage2-ours".
   std::string label;
   LaunchPlan plan;
   // Path of the merged trace of the run's processes; empty: their calls are not recorded.
@@ -40,7 +40,7 @@ struct DemoRun {
 // The steps share one session and run one after the other, on one thread. The folder belongs to one session
 // at a time.
 //
-// A demo starts about 250 jobs. A job that fails is started once more. If it fails again, the demo continues
+// A demo starts some 130 jobs. A job that fails is started once more. If it fails again, the demo continues
 // without it where it can, and the result names the job. Finished runs are recorded in a journal, so that a
 // demo that was killed can continue.
 class DemoSession {

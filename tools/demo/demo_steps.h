@@ -59,8 +59,8 @@ Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, 
 // topology, in the CSV of NCCL's example tuner. Returns the path.
 Result<std::string> WriteBestRules(DemoSession& session, const SweptConfigs& swept);
 
-// Trains the held-out shape in turns under the default, the policy and the rules. Fills step times and
-// losses.
+// Trains the held-out shape by default and under the policy, and then with default, policy and rules taking
+// turns of a few steps. Fills losses and step times.
 Status CompareArms(DemoSession& session, const std::string& policy, const std::string& rules);
 
 // Fills choices, decisions, fingerprints and recognition from the traces of CompareArms.
@@ -70,8 +70,8 @@ Status JudgeChoices(DemoSession& session, const std::string& policy, const Swept
 // NCCL's cost model does and does not know. Fills whole_runs.
 Status RunWhole(DemoSession& session);
 
-// Label of a compared run: "compare-stage2-ours-1".
-std::string CompareLabel(int stage, const std::string& arm, int round);
+// Label of a compared run: "compare-stage2-ours".
+std::string CompareLabel(int stage, const std::string& arm);
 // Names of the arms in files and reports.
 inline constexpr const char* kDefaultArm = "default";
 inline constexpr const char* kOurArm = "ours";
@@ -86,7 +86,6 @@ Status AddImportedSample(DemoSession& session);
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
 
 // The result of a demo in sentences: wins, losses and where nothing could be won, with their noise.
-
 std::vector<std::string> FindingsOf(const DemoResult& result);
 
 }  // namespace dynamiccl

@@ -11,31 +11,32 @@ namespace dynamiccl {
 namespace {
 
 // The arm's step time in the stage; null where the arm did not run.
-const Timing* StepTime(const DemoResult& result, int stage, const std::string& arm) {
+const StepTimeRow* StepTime(const DemoResult& result, int stage, const std::string& arm) {
   for (const StepTimeRow& row : result.step_times) {
-    if (row.stage == stage && row.arm == arm) return &row.milliseconds;
+    if (row.stage == stage && row.arm == arm) return &row;
   }
   return nullptr;
 }
 
-// "12.3 ms (-4.2 %)", with a note where the change is within the noise.
-std::string Change(const Timing& reference, const Timing& timing) {
-  const double percent = 100 * (timing.median / reference.median - 1);
-  return fmt::format("{:.1f} ms ({:+.1f} %{})", timing.median, percent,
-                     ClearlyDiffer(reference, timing) ? "" : ", within the noise");
+// "-4.2 % (-6.0 to -2.1)", with a note where the change is within the noise.
+std::string Change(const StepTimeRow& row) {
+  const auto percent = [](double ratio) { return 100 * (ratio - 1); };
+  if (row.high == 0) return fmt::format("{:+.1f} %, of too few rounds to be sure", percent(row.ratio));
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f}{})", percent(row.ratio), percent(row.low),
+                     percent(row.high), row.differs() ? "" : ", within the noise");
 }
 
 void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) {
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
-    const Timing* usual = StepTime(result, stage, kDefaultArm);
-    const Timing* ours = StepTime(result, stage, kOurArm);
-    const Timing* best = StepTime(result, stage, kBestArm);
+    const StepTimeRow* usual = StepTime(result, stage, kDefaultArm);
+    const StepTimeRow* ours = StepTime(result, stage, kOurArm);
+    const StepTimeRow* best = StepTime(result, stage, kBestArm);
     if (usual == nullptr || ours == nullptr || best == nullptr) continue;
-    const bool hopeless = !ClearlyDiffer(*usual, *best) && !ClearlyDiffer(*usual, *ours);
+    const bool hopeless = !best->differs() && !ours->differs();
     findings.push_back(
         fmt::format("Stage {}: a step took {:.1f} ms by default, {} with the policy, {} with the best of "
                     "the sweep.{}",
-                    stage, usual->median, Change(*usual, *ours), Change(*usual, *best),
+                    stage, usual->milliseconds.median, Change(*ours), Change(*best),
                     hopeless ? " Nothing could be won here that stands out of the noise." : ""));
   }
 }

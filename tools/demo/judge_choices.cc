@@ -150,20 +150,12 @@ void AddFingerprint(int stage, const KeyUses& uses, int64_t steps, DemoResult& r
   for (auto& [collective, row] : rows) result.fingerprints.push_back(std::move(row));
 }
 
-// Returns the trace of our first run of a stage that finished; empty when none did.
-std::string TraceOfOurs(int stage, const DemoSession& session) {
-  for (int round = 0; round < session.plan().largest_rounds; ++round) {
-    const std::string label = CompareLabel(stage, kOurArm, round);
-    if (session.Finished(label)) return TracePath(session, label);
-  }
-  return {};
-}
-
-// Reads the trace of the stage's first compared run under the policy.
+// Reads the trace of the stage's run under the policy, if it finished.
 Status JudgeStage(int stage, Judgement& judgement) {
   DemoSession& session = judgement.session;
-  const std::string path = TraceOfOurs(stage, session);
-  if (path.empty()) return {};
+  const std::string label = CompareLabel(stage, kOurArm);
+  if (!session.Finished(label)) return {};
+  const std::string path = TracePath(session, label);
   DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
   if (trace.sections.empty()) return MakeError(ErrorKind::kInternal, "the trace of stage {} is empty", stage);
   const SectionCalls section = CallsOf(trace.sections.front());

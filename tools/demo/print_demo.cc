@@ -35,10 +35,12 @@ void PrintChoices(const DemoResult& result) {
 }
 
 void PrintStepTimes(const DemoResult& result) {
-  fmt::print("\n{:<5} {:<14} {:>9} {:>18} {:>6}\n", "stage", "arm", "step (ms)", "quartiles", "runs");
+  fmt::print("\n{:<5} {:<14} {:>9} {:>18} {:>6}\n", "stage", "arm", "step (ms)", "of the default's", "turns");
   for (const StepTimeRow& row : result.step_times) {
-    fmt::print("{:<5} {:<14} {:>9.1f} {:>18} {:>6}\n", row.stage, row.arm, row.milliseconds.median,
-               fmt::format("{:.1f} to {:.1f}", row.milliseconds.low, row.milliseconds.high),
+    const std::string ratio = row.ratio == 0  ? ""
+                              : row.high == 0 ? fmt::format("{:.3f}", row.ratio)
+                                              : fmt::format("{:.3f} to {:.3f}", row.low, row.high);
+    fmt::print("{:<5} {:<14} {:>9.1f} {:>18} {:>6}\n", row.stage, row.arm, row.milliseconds.median, ratio,
                row.milliseconds.repeats);
   }
 }

@@ -7,6 +7,9 @@
 namespace dynamiccl {
 namespace {
 
+// Steps that show every size of a stage.
+constexpr int kStepsForSizes = 2;
+
 std::string ShapeText(const TrainingShape& shape) {
   return fmt::format("{} layers of width {}, buckets of {}, seed {}", shape.layers, shape.hidden,
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
@@ -36,7 +39,7 @@ Result<RecordedRuns> RecordRuns(DemoSession& session) {
   }
   session.Say("held out: " + ShapeText(plan.held_out_shape));
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
-    TrainerRun run{.stage = stage, .shape = plan.held_out_shape, .steps = kWarmUpSteps};
+    TrainerRun run{.stage = stage, .shape = plan.held_out_shape, .steps = kStepsForSizes};
     run.label = fmt::format("held-out-stage{}", stage);
     run.runtime.mode = "observe";
     DYNAMICCL_CHECK_OK(RecordOne(session, run, runs.held_out));

@@ -70,6 +70,7 @@ Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run) {
   LaunchPlan plan{.command = TrainerCommand(session, run, json),
                   .n_ranks = run.n_ranks > 0 ? run.n_ranks : session.plan().n_ranks};
   DYNAMICCL_TRY(plan.environment, RuntimeEnvironment(session.installation(), runtime));
+  for (const auto& [name, value] : run.environment) plan.environment[name] = value;
   std::vector<std::string> outputs{json};
   if (!run.runtime.site_store.empty()) outputs.push_back(run.runtime.site_store);
   DYNAMICCL_CHECK_OK(session.Run(

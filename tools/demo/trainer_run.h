@@ -21,6 +21,8 @@ struct TrainerRun {
   // Topology and number of ranks, where they are not the plan's.
   std::string topology{};
   int n_ranks = 0;
+  // Further variables of the ranks.
+  EnvironmentChanges environment{};
 };
 
 // The trainer's report, one entry for each step.

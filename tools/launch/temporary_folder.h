@@ -19,6 +19,7 @@ class TemporaryFolder {
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ~TemporaryFolder();
 
+  const std::string& path() const { return path_; }
   // Path of the file `name` in the folder; the file need not exist.
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 

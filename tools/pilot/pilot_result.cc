@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the verdict and writes it in three forms. The text reads, for a job whose steps are marked:
+// Computes the verdict and writes it in three forms. The text reads:
 //
-//   a marked step: 120.41 ms (119.80 to 121.02) by default, 112.30 ms (111.90 to 112.71) with ours ...
-//   With ours it is faster (-6.7 %); default against default differed by 0.31 %.
-//
-// A difference counts only when the quartile ranges do not touch (tools/report/timing.h) and default differs
-// from default by at most kMaxNoise; otherwise the verdict says which of the two failed.
+//   tunable 100.0 % of the bytes (no times for all calls)
+//   allreduce=ring/simple/1 against NCCL's choice: 0.893 of the step (0.877 to 0.910), 3 starts, 84 rounds.
+//   It is faster: dynamiccl run --rules pilot/best.toml -- ...
 #include "tools/pilot/pilot_result.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "tools/version.h"
 
 namespace dynamiccl {
 namespace {
-
-// Summary of the given fields over all rounds.
-Timing TimingOf(const std::vector<PilotRound>& rounds, std::initializer_list<double PilotRound::*> fields) {
-  std::vector<double> samples;
-  for (const PilotRound& round : rounds) {
-    for (const auto field : fields) samples.push_back(round.*field);
-  }
-  return Summarize(std::move(samples));
-}
 
 const char* Name(PilotVerdict verdict) {
   switch (verdict) {
@@ -33,116 +22,105 @@ const char* Name(PilotVerdict verdict) {
       return "faster";
     case PilotVerdict::kSlower:
       return "slower";
-    case PilotVerdict::kEqual:
-      return "equal within the noise";
+    case PilotVerdict::kNoDifference:
+      return "no difference seen";
+    case PilotVerdict::kNothing:
+      return "nothing to win";
     case PilotVerdict::kVoid:
       return "void";
   }
   return "";
 }
 
-// Writes the median and the quartiles: "120.41 ms (119.80 to 121.02)".
-std::string TimeText(const Timing& timing) {
-  return fmt::format("{:.2f} ms ({:.2f} to {:.2f})", timing.median, timing.low, timing.high);
+// The sentence on what was compared.
+std::string ComparedText(const PilotResult& result) {
+  const SettingTimes& ours = result.decided->settings[1];
+  const std::string ends = fmt::format("{} starts, {} rounds.", result.starts, result.decided->rounds);
+  if (result.Verdict() == PilotVerdict::kVoid)
+    return fmt::format("{} against NCCL's choice: {:.3f} of the step, {}", result.ours, ours.ratio, ends);
+  return fmt::format("{} against NCCL's choice: {:.3f} of the step ({:.3f} to {:.3f}), {}", result.ours,
+                     ours.ratio, ours.interval.low, ours.interval.high, ends);
 }
 
-// Writes the main sentence of the result. A negative percentage means that ours takes less time.
+size_t Tried(const PilotResult& result) {
+  size_t tried = 0;
+  for (const TurnComparison& start : result.searched) tried += start.settings.size() - 1;
+  return tried;
+}
+
+// The sentence on what to do.
 std::string VerdictText(const PilotResult& result) {
-  const Timing by_default = result.DefaultTiming(), ours = result.OursTiming();
-  if (result.rounds.empty() && !result.headroom_missing.empty())
-    return "Default and ours were not compared: no other choice was looked for. Give more time "
-           "(--budget), fewer calls (--replayed-calls), or a --policy.";
-  if (result.rounds.empty())
-    return "Default and ours were not compared: there is nothing that ours would change.";
-  const double percent = 100 * (ours.median / by_default.median - 1);
-  const std::string noise = fmt::format("default against default differed by {:.2f} %", 100 * result.Noise());
-  if (result.Verdict() == PilotVerdict::kVoid) {
-    return fmt::format(
-        "Nothing can be said: {}, above {:.0f} %. Repeat on a quieter machine, or with longer runs.", noise,
-        100 * kMaxNoise);
+  switch (result.Verdict()) {
+    case PilotVerdict::kFaster:
+      return result.rules.empty()
+                 ? "It is faster."
+                 : fmt::format("It is faster: dynamiccl run --rules {} -- ...", result.rules);
+    case PilotVerdict::kSlower:
+      return "It is slower: leave NCCL's choice.";
+    case PilotVerdict::kNoDifference:
+      return "No difference was seen: leave NCCL's choice.";
+    case PilotVerdict::kNothing:
+      return fmt::format("None of {} configs was faster in the job: leave NCCL's choice.", Tried(result));
+    case PilotVerdict::kVoid:
+      return "Nothing can be said: " + (result.why_not.empty()
+                                            ? std::string("fewer than six rounds; let the job run longer.")
+                                            : result.why_not + ".");
   }
-  return fmt::format("With ours it is {} ({:+.1f} %); {}.", Name(result.Verdict()), percent, noise);
+  return "";
 }
 
-// Returns the lines that text and HTML have in common. The line about coverage is empty when no call was
-// recorded.
+// Returns the lines that text and HTML have in common.
 std::vector<std::string> Lines(const PilotResult& result) {
-  std::vector<std::string> lines = {Describe(result.observed.coverage)};
-  const char* const what = result.steps_marked ? "a marked step" : "the run, from its first call to its last";
-  if (!result.rounds.empty()) {
-    lines.push_back(fmt::format("{}: {} by default, {} with ours ({}), {} rounds of default, ours, default",
-                                what, TimeText(result.DefaultTiming()), TimeText(result.OursTiming()),
-                                result.ours, result.rounds.size()));
-  }
+  std::vector<std::string> lines;
+  if (const std::string coverage = Describe(result.observed.coverage); !coverage.empty())
+    lines.push_back(coverage);
+  if (result.decided) lines.push_back(ComparedText(result));
   lines.push_back(VerdictText(result));
-  if (!result.put_aside.empty())
-    lines.push_back(
-        "Its rules win when calls are timed alone, not in the job. Leave NCCL's choice; they are in " +
-        result.put_aside + ".");
-  if (!result.headroom_missing.empty()) lines.push_back("headroom: " + result.headroom_missing);
+  for (const std::string& note : result.notes) lines.push_back("Left out: " + note + ".");
   return lines;
 }
 
-// Median of one arm in a row of the headroom's JSON; empty where the arm is missing.
-std::string MedianOf(const Json& row, const char* arm) {
-  return row.contains(arm) ? fmt::format("{:.1f}", row[arm]["us_per_call"]["median"].get<double>()) : "";
-}
-
-// Shows a row for each collective and size class of the replay's JSON (tools/replay/replay_comparison.h).
-HtmlSection HeadroomSection(const Json& headroom) {
-  HtmlTable table(
-      {{"collective"}, {"size class"}, {"calls", true}, {"default us", true}, {"best us", true}, {"best"}});
-  for (const Json& row : headroom["rows"]) {
-    table.AddRow({row["collective"], row["size_class"], std::to_string(row["calls"].get<int64_t>()),
-                  MedianOf(row, "default"), MedianOf(row, "best"),
-                  row.contains("best") ? row["best"]["config"].get<std::string>() : ""});
+// Shows a row for each setting of the comparisons.
+HtmlSection SettingsSection(const char* id, const char* title, const char* sentence,
+                            const std::vector<TurnComparison>& comparisons) {
+  HtmlTable table({{"setting"}, {"step ms", true}, {"of NCCL's", true}, {"95 % interval"}, {"turns", true}});
+  for (const TurnComparison& comparison : comparisons) {
+    for (const SettingTimes& setting : comparison.settings) {
+      const bool first = &setting == &comparison.settings.front();
+      const bool known = !first && std::isfinite(setting.interval.high);
+      table.AddRow({setting.name, fmt::format("{:.2f}", setting.step_ms),
+                    first ? "" : fmt::format("{:.3f}", setting.ratio),
+                    known ? fmt::format("{:.3f} to {:.3f}", setting.interval.low, setting.interval.high) : "",
+                    std::to_string(setting.turns)});
+    }
   }
-  return {"headroom", "The job's own calls again, by default and by the best of each size",
-          HtmlParagraph("Alone, without the job's computation beside them, at full speed.") + table.Html()};
+  return {id, title, HtmlParagraph(sentence) + table.Html()};
 }
 
 }  // namespace
 
-Timing PilotResult::DefaultTiming() const {
-  return TimingOf(rounds, {&PilotRound::default_ms, &PilotRound::default_again_ms});
-}
-
-Timing PilotResult::OursTiming() const {
-  return TimingOf(rounds, {&PilotRound::ours_ms});
-}
-
-double PilotResult::Noise() const {
-  const double first = TimingOf(rounds, {&PilotRound::default_ms}).median;
-  const double second = TimingOf(rounds, {&PilotRound::default_again_ms}).median;
-  return second > 0 ? std::abs(first / second - 1) : 0;
-}
-
 PilotVerdict PilotResult::Verdict() const {
-  if (rounds.empty() || Noise() > kMaxNoise) return PilotVerdict::kVoid;
-  if (!ClearlyDiffer(DefaultTiming(), OursTiming())) return PilotVerdict::kEqual;
-  return OursTiming().median < DefaultTiming().median ? PilotVerdict::kFaster : PilotVerdict::kSlower;
-}
-
-Status PutAsideSlowerRules(const std::string& rules, const std::string& aside, PilotResult& result) {
-  if (result.Verdict() != PilotVerdict::kSlower) return {};
-  std::error_code failure;
-  std::filesystem::rename(rules, aside, failure);
-  if (failure) return MakeError(ErrorKind::kUnavailable, "{}: {}", aside, failure.message());
-  result.put_aside = aside;
-  return {};
+  if (!decided) {
+    const bool told_apart = std::ranges::any_of(
+        searched, [](const TurnComparison& start) { return start.rounds >= kFewestRounds; });
+    return why_not.empty() && told_apart ? PilotVerdict::kNothing : PilotVerdict::kVoid;
+  }
+  const ConfidenceInterval& interval = decided->settings[1].interval;
+  if (!std::isfinite(interval.high)) return PilotVerdict::kVoid;
+  if (interval.high < 1) return PilotVerdict::kFaster;
+  return interval.low > 1 ? PilotVerdict::kSlower : PilotVerdict::kNoDifference;
 }
 
 std::string Describe(const PilotResult& result) {
   std::string text;
-  for (const std::string& line : Lines(result)) text += line.empty() ? "" : line + "\n";
+  for (const std::string& line : Lines(result)) text += line + "\n";
   return text;
 }
 
 Json ToJson(const PilotResult& result) {
-  Json rounds = Json::array();
-  for (const PilotRound& round : result.rounds)
-    rounds.push_back({round.default_ms, round.ours_ms, round.default_again_ms});
-  return {{"schema", 1},
+  Json searched = Json::array();
+  for (const TurnComparison& start : result.searched) searched.push_back(ToJson(start));
+  return {{"schema", 2},
           {"version", kVersion},
           {"command", result.command},
           {"machine", result.machine},
@@ -151,26 +129,27 @@ Json ToJson(const PilotResult& result) {
           {"records", result.observed.records},
           {"lost", result.observed.lost},
           {"coverage", ToJson(result.observed.coverage)},
-          {"steps_marked", result.steps_marked},
+          {"searched", searched},
           {"ours", result.ours},
-          {"rounds_ms", rounds},
-          {"noise", result.Noise()},
+          {"decided", result.decided ? ToJson(*result.decided) : Json()},
+          {"starts", result.starts},
           {"verdict", Name(result.Verdict())},
-          {"put_aside", result.put_aside},
-          {"headroom", result.headroom},
-          {"headroom_missing", result.headroom_missing}};
+          {"rules", result.rules},
+          {"why_not", result.why_not},
+          {"notes", result.notes}};
 }
 
 std::string RenderPilot(const PilotResult& result, const NamedTrace& trace) {
   std::vector<HtmlSection> sections = {{"verdict", "What was found", HtmlList(Lines(result))}};
-  HtmlTable rounds({{"round"}, {"default ms", true}, {"ours ms", true}, {"default again ms", true}});
-  for (size_t i = 0; i < result.rounds.size(); ++i) {
-    const PilotRound& round = result.rounds[i];
-    rounds.AddRow({std::to_string(i + 1), fmt::format("{:.2f}", round.default_ms),
-                   fmt::format("{:.2f}", round.ours_ms), fmt::format("{:.2f}", round.default_again_ms)});
-  }
-  if (!rounds.empty()) sections.push_back({"rounds", "Default, ours, default", rounds.Html()});
-  if (!result.headroom.is_null()) sections.push_back(HeadroomSection(result.headroom));
+  if (result.decided)
+    sections.push_back(SettingsSection(
+        "decided", "NCCL's choice and ours, in turns within the job",
+        "These starts had no part in the search, so that chance does not flatter what was chosen there.",
+        {*result.decided}));
+  if (!result.searched.empty())
+    sections.push_back(SettingsSection(
+        "searched", "The search: each config in turns within the job",
+        "The best of many looks better here than it is. The comparison above decides.", result.searched));
   sections.push_back(TraceSectionHtml(trace));
   sections.push_back({"how", "How it was measured",
                       HtmlParagraph("Job: " + result.command) + HtmlParagraph("Machine: " + result.machine) +

@@ -3,28 +3,20 @@
 // pilots.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/ab/turn_comparison.h"
 #include "tools/record/recorded_launch.h"
 #include "tools/report/json_output.h"
 #include "tools/report/report.h"
 
 namespace dynamiccl {
 
-// One round: the same program by default, with ours, and by default again. Milliseconds, as StepPace.
-struct PilotRound {
-  double default_ms = 0;
-  double ours_ms = 0;
-  double default_again_ms = 0;
-};
-
-// Largest share by which default may differ from default. Above it the machine was not quiet enough for any
-// statement.
-inline constexpr double kMaxNoise = 0.01;
-
-// kVoid: the machine was too noisy, or nothing was compared.
-enum class PilotVerdict { kFaster, kSlower, kEqual, kVoid };
+// kFaster and kSlower: the whole interval lies on one side of 1. kNothing: in the search no config looked
+// faster than NCCL's choice. kVoid: nothing could be compared, or there were too few rounds for an interval.
+enum class PilotVerdict { kFaster, kSlower, kNoDifference, kNothing, kVoid };
 
 // Everything that a pilot found.
 struct PilotResult {
@@ -33,33 +25,27 @@ struct PilotResult {
   std::string machine;
   RecordedLaunch observed;
   std::string trace;
-  bool steps_marked = false;
-  // Description of "ours": "policy p.dcpolicy" or "rules found by forcing each config".
+  // The configs of each start of the search, compared with NCCL's choice in the same start.
+  std::vector<TurnComparison> searched;
+  // What was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of `dynamiccl ab`
+  // that the search found. Empty where nothing was.
   std::string ours;
-  std::vector<PilotRound> rounds;
-  // Where rules that the replay found, but that made the job slower, were moved; empty where none were.
-  std::string put_aside;
-  // Output of `dynamiccl replay --compare --json`; null without it.
-  Json headroom;
-  // Why `headroom` is null; empty where it is not.
-  std::string headroom_missing;
+  // NCCL's choice and ours, over `starts` starts of the job that the search did not see.
+  std::optional<TurnComparison> decided;
+  size_t starts = 0;
+  // Where the rules for a faster setting that the search found are; empty where there is none.
+  std::string rules;
+  // Why nothing could be compared; empty where it could.
+  std::string why_not;
+  // What was left out.
+  std::vector<std::string> notes;
 
-  // Times of both default runs of each round.
-  Timing DefaultTiming() const;
-  Timing OursTiming() const;
-  // |first default / second default - 1|, of the medians.
-  double Noise() const;
-  // Void if the noise is above kMaxNoise, else equal unless the quartile ranges are separate.
   PilotVerdict Verdict() const;
 };
 
-// Moves the rules that the replay found at `rules` to `aside`, if the rounds show that they make the job
-// slower: nobody should use them for a result. Does nothing otherwise. Fails if the file cannot be moved.
-Status PutAsideSlowerRules(const std::string& rules, const std::string& aside, PilotResult& result);
-
 // The result for people, a few lines.
 std::string Describe(const PilotResult& result);
-// Writes the result as JSON, schema 1.
+// Writes the result as JSON, schema 2.
 Json ToJson(const PilotResult& result);
 // One HTML file; `trace` is the trace of the observed run.
 std::string RenderPilot(const PilotResult& result, const NamedTrace& trace);

@@ -36,15 +36,25 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChoiceRow, stage, collective, by
                                                 topology_held_out, calls_per_step, default_config, our_config,
                                                 best_config, default_us, our_us, best_us)
 
-// Step time of the evaluated training under one arm: "default", "ours" or "best of sweep".
+// Step time of the evaluated training under one arm: "default", "ours" or "best of sweep". The arms took
+// turns of a few steps within the same starts.
 struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  // The median step time of each run.
+  // Mean step time of each turn.
   std::vector<double> samples_ms;
+  // Step time divided by the default's, compared within rounds; 0: not known.
+  double ratio = 0;
+  // The ratio's 95 % interval; both are 0 where fewer than six rounds were compared.
+  double low = 0;
+  double high = 0;
+
+  // The whole interval lies on one side of 1.
+  bool differs() const { return high > 0 && (low > 1 || high < 1); }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms, ratio, low,
+                                                high)
 
 // Losses of an arm compared with those of the default, step by step. A collective that sums in another order
 // gives slightly other losses, hence the tolerance.

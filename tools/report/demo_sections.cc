@@ -84,28 +84,27 @@ HtmlSection Choices(const DemoResult& demo) {
               "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
 }
 
-// Step time of one arm of one stage, or null when it did not run.
-const Timing* TimingOfArm(const DemoResult& demo, int stage, const std::string& arm) {
-  for (const StepTimeRow& row : demo.step_times) {
-    if (row.stage == stage && row.arm == arm) return &row.milliseconds;
-  }
-  return nullptr;
+// "-4.2 % (-6.0 to -2.1)"; empty for the default, and where the ratio is not known.
+std::string AgainstDefault(const StepTimeRow& row) {
+  if (row.ratio == 0) return "";
+  const auto percent = [](double ratio) { return 100 * (ratio - 1); };
+  if (row.high == 0) return fmt::format("{:+.1f} %, too few rounds", percent(row.ratio));
+  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", percent(row.ratio), percent(row.low),
+                     percent(row.high));
 }
 
 HtmlSection StepTimes(const DemoResult& demo) {
-  HtmlTable table({{"stage"}, {"arm"}, {"step time", true}, {"runs", true}, {"against default", true}});
-  for (const StepTimeRow& row : demo.step_times) {
-    const Timing* reference = TimingOfArm(demo, row.stage, "default");
-    const bool compared = reference != nullptr && row.arm != "default";
-    table.AddRow(
-        {std::to_string(row.stage), row.arm, TimeText(row.milliseconds, "ms"),
-         std::to_string(row.milliseconds.repeats), compared ? Difference(*reference, row.milliseconds) : ""},
-        compared ? Emphasis(*reference, row.milliseconds) : "");
-  }
+  HtmlTable table({{"stage"}, {"arm"}, {"step time", true}, {"turns", true}, {"against default", true}});
+  for (const StepTimeRow& row : demo.step_times)
+    table.AddRow({std::to_string(row.stage), row.arm, TimeText(row.milliseconds, "ms"),
+                  std::to_string(row.milliseconds.repeats), AgainstDefault(row)},
+                 !row.differs() ? ""
+                 : row.high < 1 ? "win"
+                                : "loss");
   return {"", "Step times",
           HtmlParagraph(
-              "The three arms ran in turn (default, ours, best of sweep, and again), so that a change of the "
-              "machine hits all of them.") +
+              "The three arms took turns of a few steps within one run, so that a change of the machine hits "
+              "all of them. In brackets the 95 % interval (Wilcoxon's signed-rank test over the rounds).") +
               table.Html()};
 }
 

@@ -100,8 +100,7 @@ void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
   run.over_time = BytesOverTimeOf(first);
   run.step = StepWindowOf(trace, first);
   run.length_ms = run.over_time.length_ms;
-  if (const Result<StepPace> pace = PaceOfSection(first); pace && pace->marked)
-    run.step_ms = pace->milliseconds;
+  run.step_ms = MarkedStepMs(first).value_or(run.step_ms);
 }
 
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,

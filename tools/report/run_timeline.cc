@@ -104,18 +104,11 @@ void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t beg
 
 }  // namespace
 
-Result<StepPace> PaceOfSection(const SectionCalls& calls) {
+std::optional<double> MarkedStepMs(const SectionCalls& calls) {
   std::vector<double> steps;
   for (const MarkedStep& step : StepsOf(calls)) steps.push_back(Milliseconds(step.end_ns - step.begin_ns));
-  if (!steps.empty()) return StepPace{Median(steps), true};
-  if (calls.calls.size() < 2) return MakeError(ErrorKind::kNotFound, "the trace holds fewer than two calls");
-  return StepPace{Milliseconds(calls.calls.back().issued.issued_ns - calls.calls.front().issued.issued_ns),
-                  false};
-}
-
-Result<StepPace> PaceOf(const Trace& trace) {
-  if (trace.sections.empty()) return MakeError(ErrorKind::kNotFound, "the trace holds no process");
-  return PaceOfSection(CallsOf(trace.sections.front()));
+  if (steps.empty()) return {};
+  return Median(steps);
 }
 
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {

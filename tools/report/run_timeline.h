@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,19 +48,8 @@ struct StepWindow {
 // Ranks that are drawn; StepWindow::hidden_lanes counts the others.
 inline constexpr size_t kShownLanes = 8;
 
-// How fast a run went.
-struct StepPace {
-  double milliseconds = 0;
-  // True: milliseconds of a marked step; false: milliseconds from the first call of the run to the last.
-  bool marked = false;
-};
-
-// Returns the median of the marked steps after the first two; without marks, the time from the first call to
-// the last. It is an error when there are fewer than two calls.
-Result<StepPace> PaceOfSection(const SectionCalls& calls);
-// The pace of the first section.
-Result<StepPace> PaceOf(const Trace& trace);
-
+// Returns the median of the marked steps after the first two, in milliseconds; nothing without marks.
+std::optional<double> MarkedStepMs(const SectionCalls& calls);
 // Sums the bytes of the first process by time and collective.
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
 // The marked step of median length, after two steps that warm up; without marks, the calls in the middle of

@@ -12,18 +12,11 @@
 
 namespace dynamiccl {
 
-// A turn has so many steps. The first of them does not count.
-inline constexpr uint32_t kStepsOfTurn = 2;
-// The signed-rank interval needs six rounds.
-inline constexpr size_t kFewestRounds = 6;
-
-// Keeps the likeliest configs, as many as a start can tell apart, and notes how many it leaves out and how
-// many steps the first one needs. The start has `steps` steps of `calls` calls each.
-void CutToSteps(size_t steps, size_t calls, CandidateList& list);
+// Keeps the likeliest configs, as many as a start with `turns` turns can tell apart, and notes how many it
+// leaves out.
+void CutToTurns(size_t turns, CandidateList& list);
 // Returns the names of the settings that take turns: the job as it is, then the configs.
 std::vector<std::string> SettingsInTurn(const CandidateList& list);
-// Writes the rules of each config into `folder` and returns the value of DYNAMICCL_RULES_IN_TURN.
-Result<std::string> RulesInTurn(const CandidateList& list, const std::string& folder);
 // Returns the names of the configs whose whole interval lies below the job's own step. There are at most two,
 // the fastest first.
 std::vector<std::string> FasterInTurns(const TurnComparison& comparison);

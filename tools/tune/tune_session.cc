@@ -11,6 +11,7 @@
 
 #include "src/base/clock.h"
 #include "src/collective/size_class.h"
+#include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
@@ -73,17 +74,18 @@ void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
 }
 
 // Fills in which of the settings `names` their turns show to be faster, or why they show nothing.
-void JudgeTurns(const std::vector<Trace>& traces, const std::vector<std::string>& names, JobStart& start) {
-  if (traces.empty()) {
-    start.failure = "NCCL's configs were not tried: no collective was recorded";
-    return;
-  }
-  const auto comparison = CompareTurns(CallsOf(traces.front().sections.front()), names, kStepsOfTurn);
+void JudgeTurns(const SectionCalls& calls, const std::vector<std::string>& names, JobStart& start) {
+  const auto comparison = CompareTurns({calls}, names, kStepsOfTurn);
   if (!comparison) {
     start.failure = "NCCL's configs were not tried: " + comparison.error().message;
     return;
   }
   spdlog::info("NCCL's configs in turns within one start:\n{}", Describe(*comparison));
+  if (!comparison->SeesSteps()) {
+    start.failure =
+        "NCCL's configs were not told apart: the program issues its steps without waiting for them";
+    return;
+  }
   if (comparison->rounds < kFewestRounds) {
     start.failure =
         fmt::format("NCCL's configs were not told apart: {} rounds of turns are too few", comparison->rounds);
@@ -102,6 +104,10 @@ double TuneResult::OwnStepMs() const {
 
 double TuneSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * kSecondsOfNs + earlier_s_;
+}
+
+std::chrono::milliseconds TuneSession::StartLimit() const {
+  return std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
 }
 
 Result<TuneResult> TuneSession::Run() {
@@ -149,7 +155,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
   plan.output_path = File("job.log");
-  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
+  plan.time_limit = StartLimit();
   return dynamiccl::Launch(plan);
 }
 
@@ -173,17 +179,16 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run)
   return start;
 }
 
-Result<JobStart> TuneSession::StartInTurns(const CandidateList& list) {
+Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
-  LaunchOptions launch = given_.launch;
-  Watch(folder.File(""), launch.runtime);
-  launch.runtime.mode = "frozen";
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
-  DYNAMICCL_TRY(plan.environment["DYNAMICCL_RULES_IN_TURN"], RulesInTurn(list, folder.File("")));
-  plan.environment["DYNAMICCL_TURN_STEPS"] = std::to_string(kStepsOfTurn);
-  plan.output_path = File("job.log");
-  plan.time_limit = std::chrono::milliseconds(static_cast<int64_t>(given_.start_limit_s * 1e3));
-  DYNAMICCL_TRY(const LaunchOutcome outcome, dynamiccl::Launch(plan));
+  const std::vector<std::string> settings = SettingsInTurn(list);
+  const TurnsPlan plan{.settings = settings,
+                       .turn_steps = kStepsOfTurn,
+                       .trace = folder.File("turns.ctrace"),
+                       .output_path = File("job.log"),
+                       .time_limit = StartLimit()};
+  DYNAMICCL_TRY(const TurnsStart turns, StartInTurns(given_.launch, line_.program(), plan));
+  const LaunchOutcome& outcome = turns.recorded.outcome;
   JobStart start{.candidate = kConfigsInTurns,
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
@@ -192,12 +197,12 @@ Result<JobStart> TuneSession::StartInTurns(const CandidateList& list) {
     start.failure = "the job failed with NCCL's configs in turns: " + dynamiccl::Describe(outcome);
     return start;
   }
-  JudgeTurns(TracesIn(folder.File("")), SettingsInTurn(list), start);
+  JudgeTurns(turns.calls, settings, start);
   return start;
 }
 
 Status TuneSession::TryConfigsInTurns(CandidateList& list) {
-  CutToSteps(base_.step->steps, base_.step->operations.size(), list);
+  CutToTurns(base_.turns, list);
   if (list.configs.empty()) {
     spdlog::warn("{}", list.left_out.back());
     return {};
@@ -206,7 +211,7 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
   if (start) {
     earlier_s_ += start->seconds;
   } else {
-    DYNAMICCL_TRY(start, StartInTurns(list));
+    DYNAMICCL_TRY(start, StartConfigs(list));
     DYNAMICCL_CHECK_OK(journal_->Add(*start));
   }
   if (!start->failure.empty()) {

@@ -64,6 +64,7 @@ class TuneSession {
  private:
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
+  std::chrono::milliseconds StartLimit() const;
   // Starts the job once. A candidate that fails is no error: the start says why.
   Result<JobStart> Start(const Candidate& candidate, WatchedRun& run);
   Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& folder);
@@ -73,7 +74,7 @@ class TuneSession {
   // Lets the configs of the list take turns within one start, and keeps those that are faster there. Configs
   // that the user named with --try are kept as they are.
   Status TryConfigsInTurns(CandidateList& list);
-  Result<JobStart> StartInTurns(const CandidateList& list);
+  Result<JobStart> StartConfigs(const CandidateList& list);
   // Returns how much of the list fits the budget with time left for the final.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tools/ab/job_in_turns.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
@@ -11,15 +12,14 @@ namespace {
 
 constexpr const char* kTraceEnd = ".watched.ctrace";
 
-size_t DecidedByRules(const Trace& trace) {
-  const SectionCalls section = CallsOf(trace.sections.front());
+size_t DecidedByRules(const SectionCalls& section) {
   return static_cast<size_t>(std::ranges::count_if(section.calls, [](const TraceCall& call) {
     return call.decision && call.decision->decided_by == DecidedBy::kRule;
   }));
 }
 
-}  // namespace
-
+// The traces that the processes of a watched launch left in `folder`, the lowest rank's first, also of killed
+// processes. A file that was cut before its header is left out.
 std::vector<Trace> TracesIn(const std::string& folder) {
   std::vector<Trace> traces;
   std::error_code ignored;
@@ -31,6 +31,8 @@ std::vector<Trace> TracesIn(const std::string& folder) {
   std::ranges::sort(traces, {}, [](const Trace& trace) { return trace.sections.front().rank; });
   return traces;
 }
+
+}  // namespace
 
 void Watch(const std::string& folder, RuntimeOptions& runtime) {
   runtime.framework_report = ReportPattern(folder);
@@ -48,7 +50,9 @@ WatchedRun ReadWatched(const std::string& folder) {
     }
     run.step = std::move(*step);
     run.why_no_step.clear();
-    run.decided_by_rules = DecidedByRules(trace);
+    const SectionCalls calls = CallsOf(trace.sections.front());
+    run.decided_by_rules = DecidedByRules(calls);
+    run.turns = TurnsOfStart(calls, kStepsOfTurn);
     break;
   }
   return run;

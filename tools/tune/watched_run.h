@@ -17,6 +17,9 @@ namespace dynamiccl {
 // Fewer steps than this say nothing about the time of a step: two of them warm up.
 inline constexpr size_t kFewestSteps = 6;
 
+// Where configs take turns within one start, a turn has so many steps. The first of them does not count.
+inline constexpr uint32_t kStepsOfTurn = 2;
+
 struct WatchedRun {
   std::vector<HookReport> reports;
   // The step that the lowest rank repeats; nothing where none repeats or no call was recorded.
@@ -25,14 +28,13 @@ struct WatchedRun {
   std::string why_no_step;
   // Calls of that rank whose configuration a rule decided.
   size_t decided_by_rules = 0;
+  // Whole turns of settings that a start with these calls has (tools/ab/job_in_turns.h).
+  size_t turns = 0;
 };
 
 // Has a launch report and record into `folder`, which only this run uses. A trace that the user asked for is
 // left as it is; the calls are then not seen here.
 void Watch(const std::string& folder, RuntimeOptions& runtime);
-// The traces that the processes of a watched launch left in `folder`, the lowest rank's first, also of killed
-// processes. A file that was cut before its header is left out.
-std::vector<Trace> TracesIn(const std::string& folder);
 // Reads what the processes of an ended launch wrote into `folder`. Processes may have been killed.
 WatchedRun ReadWatched(const std::string& folder);
 

@@ -8,6 +8,7 @@
 
 #include "src/decision/override_rules.h"
 #include "src/decision/rule_turns.h"
+#include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
 
 namespace dynamiccl {
@@ -49,6 +50,7 @@ struct Job {
       call.issued.issued_ns =
           static_cast<int64_t>((now_ms_ + took * static_cast<double>(i) / kCallsOfStep) * 1e6);
       call.issued.call.call_number = number_++;
+      call.issued.call.bytes = 1024 * (i + 1);
       call.decision = DecisionView{0, {}, DecidedBy::kRule, static_cast<uint8_t>(1 + turn)};
       calls.calls.push_back(call);
     }
@@ -66,7 +68,7 @@ struct Job {
 TEST(CompareTurns, SaysWhatASettingDoesToSteps) {
   Job job({20, 14, 20, 26});
   job.Run(10, 4 * 100 + 1);  // over 256 turns: only the low bits of a version are kept
-  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared) << compared.error().message;
   EXPECT_EQ(compared->calls_of_step, kCallsOfStep);
   EXPECT_EQ(compared->rounds, 100u);
@@ -98,7 +100,7 @@ TEST(CompareTurns, IntervalsAreHonest) {
     for (int skipped = 0; skipped < i; ++skipped) job.Run(1, 0);  // another part of the random numbers
     job.calls.calls.clear();
     job.Run(1, 2 * 20 + 1);
-    const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+    const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
     ASSERT_TRUE(compared);
     const ConfidenceInterval& interval = compared->settings[1].interval;
     outside += interval.low > 1 || interval.high < 1 ? 1 : 0;
@@ -111,7 +113,7 @@ TEST(CompareTurns, TurnsWithOtherCallsAreLeftOut) {
   job.Run(10, 21);
   job.Step(22, 500);  // an evaluation within a turn
   job.Run(0, 20);
-  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared);
   EXPECT_GE(compared->left_out, 1u);
   EXPECT_NEAR(compared->settings[1].ratio, 0.7, 0.01);
@@ -120,7 +122,7 @@ TEST(CompareTurns, TurnsWithOtherCallsAreLeftOut) {
 TEST(CompareTurns, FewRoundsSayNothingSure) {
   Job job({20, 14});
   job.Run(10, 7);
-  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared);
   EXPECT_EQ(compared->rounds, 3u);
   EXPECT_LT(compared->MoreSteps(), 0);
@@ -132,20 +134,69 @@ TEST(CompareTurns, SaysHowManyStepsMore) {
   Job job({20, 20});
   job.noise = 0.05;
   job.Run(10, 101);
-  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_TRUE(compared);
   const auto& interval = compared->settings[1].interval;
   const double half = std::log(interval.high / interval.low) / 2;
   EXPECT_NEAR(compared->MoreSteps(), 300 * (half * half / (0.005 * 0.005) - 1), 1);
 }
 
+// A program that issues 50 steps ahead and then waits for all of them: what the host sees are not the steps.
+TEST(CompareTurns, SaysWhereTheHostDoesNotSeeTheSteps) {
+  Job job({20, 20});
+  job.Run(10, 40);
+  EXPECT_TRUE(CompareTurns({job.calls}, job.names(), kTurnSteps)->SeesSteps());
+  for (TraceCall& call : job.calls.calls)
+    call.issued.issued_ns =
+        call.issued.issued_ns / 1000 + int64_t(call.issued.call.call_number / 200) * 1'000'000'000;
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
+  ASSERT_TRUE(compared);
+  EXPECT_FALSE(compared->SeesSteps());
+  EXPECT_THAT(Describe(*compared), HasSubstr("issues them without waiting"));
+}
+
+// Two starts of one job on machines of different speed: a ratio is of turns of the same start.
+TEST(CompareTurns, PoolsTheRoundsOfSeveralStarts) {
+  Job slow({20, 18}), fast({10, 9});
+  slow.Run(10, 7);
+  fast.Run(10, 9);
+  const auto compared = CompareTurns({slow.calls, fast.calls}, slow.names(), kTurnSteps);
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(compared->rounds, 7u);
+  EXPECT_NEAR(compared->settings[1].ratio, 0.9, 0.01);
+  EXPECT_LT(compared->settings[1].interval.high, 0.93);
+  EXPECT_EQ(CompareTurns({SectionCalls{}, fast.calls}, fast.names(), kTurnSteps)->rounds, 4u);
+}
+
 TEST(CompareTurns, AJobWithoutTurnsIsAnError) {
   Job job({20, 14});
   job.Run(30, 0);
-  const auto compared = CompareTurns(job.calls, job.names(), kTurnSteps);
+  const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
   ASSERT_FALSE(compared);
   EXPECT_THAT(compared.error().message, HasSubstr("no setting had a whole turn"));
-  EXPECT_FALSE(CompareTurns(SectionCalls{}, job.names(), kTurnSteps));
+  EXPECT_FALSE(CompareTurns({SectionCalls{}}, job.names(), kTurnSteps));
+}
+
+// Turns begin once the calls were seen to repeat, for a step with four calls after some 35 steps.
+TEST(TurnsOfStart, AreThoseThatTheJobWillHave) {
+  Job job({20});
+  job.Run(100, 0);
+  const size_t turns = TurnsOfStart(job.calls, kTurnSteps);
+  EXPECT_GE(turns, 18u);
+  EXPECT_LE(turns, 25u);
+  job.Run(30, 0);
+  EXPECT_EQ(TurnsOfStart(job.calls, kTurnSteps), turns + 10);
+}
+
+TEST(TurnsOfStart, AreNoneWithoutStepsThatRepeat) {
+  Job short_job({20});
+  short_job.Run(10, 0);
+  EXPECT_EQ(TurnsOfStart(short_job.calls, kTurnSteps), 0u);
+  Job no_steps({20});
+  no_steps.Run(100, 0);
+  for (size_t i = 0; i < no_steps.calls.calls.size(); ++i) no_steps.calls.calls[i].issued.call.bytes = i * i;
+  EXPECT_EQ(TurnsOfStart(no_steps.calls, kTurnSteps), 0u);
+  EXPECT_EQ(TurnsOfStart({}, kTurnSteps), 0u);
 }
 
 std::vector<OverrideRule> RulesFor(const std::string& setting) {

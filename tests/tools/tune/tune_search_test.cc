@@ -19,25 +19,25 @@ CandidateList ListOfConfigs(const std::vector<std::string>& configs) {
   return list;
 }
 
-TEST(ConfigTurns, AsManyConfigsAsTheStepsTellApart) {
+TEST(ConfigTurns, AsManyConfigsAsTheTurnsTellApart) {
   CandidateList list = ListOfConfigs({"ring/simple/1", "tree/simple", "ring/ll", "tree/ll"});
-  CutToSteps(200, 2, list);
+  CutToTurns(35, list);
   EXPECT_EQ(list.configs.size(), 4u);
-  CutToSteps(64, 60, list);
+  CutToTurns(34, list);
   EXPECT_EQ(SettingsInTurn(list),
             (std::vector<std::string>{"default", "ring/simple/1", "tree/simple", "ring/ll"}));
   EXPECT_EQ(list.left_out.size(), 1u);
-  CutToSteps(100, 1, list);
+  CutToTurns(13, list);
   EXPECT_TRUE(list.configs.empty());
 }
 
 TEST(ConfigTurns, OnlyThoseAreKeptThatAreSurelyFaster) {
   TurnComparison comparison;
-  comparison.settings = {{"default", 9, 10, 1, {1, 1}},
-                         {"ring/ll", 9, 9.5, 0.95, {0.88, 1.02}},
-                         {"tree/simple", 9, 9, 0.9, {0.88, 0.93}},
-                         {"ring/simple/1", 9, 8, 0.8, {0.78, 0.82}},
-                         {"tree/ll", 9, 9.2, 0.92, {0.9, 0.95}}};
+  comparison.settings = {{"default", 9, 10, {}, 1, {1, 1}},
+                         {"ring/ll", 9, 9.5, {}, 0.95, {0.88, 1.02}},
+                         {"tree/simple", 9, 9, {}, 0.9, {0.88, 0.93}},
+                         {"ring/simple/1", 9, 8, {}, 0.8, {0.78, 0.82}},
+                         {"tree/ll", 9, 9.2, {}, 0.92, {0.9, 0.95}}};
   const std::vector<std::string> faster = FasterInTurns(comparison);
   EXPECT_EQ(faster, (std::vector<std::string>{"ring/simple/1", "tree/simple"}));
   CandidateList list = ListOfConfigs({"tree/simple", "ring/ll", "ring/simple/1", "tree/ll"});

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/ab/job_in_turns.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/decision/override_rules.h"
+#include "src/decision/rule_turns.h"
+#include "tools/ab/rule_settings.h"
+#include "tools/launch/temporary_folder.h"
+#include "traces/format/trace_reader.h"
+
+namespace dynamiccl {
+namespace {
+
+// The path of the rules file that a setting stands for; empty where the setting leaves the choice to NCCL or
+// to the policy.
+Result<std::string> FileOf(const std::string& setting, size_t number, const std::string& folder) {
+  if (setting == "default") return std::string();
+  std::string path = std::filesystem::absolute(setting).string();
+  if (!std::filesystem::exists(path)) {
+    path = fmt::format("{}/setting-{}.toml", folder, number);
+    DYNAMICCL_TRY(const std::string rules, RulesOfSetting(setting));
+    DYNAMICCL_CHECK_OK(WriteTextFile(path, rules));
+  }
+  if (path.find(':') != std::string::npos)
+    return MakeError(ErrorKind::kInvalidArgument, "{}: a path with a colon cannot be used here", path);
+  DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(path));
+  if (rules.any_about_communicators())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} has rules for communicators", path),
+                    "they hold from a communicator's init, so they cannot take turns: compare two runs");
+  return path;
+}
+
+}  // namespace
+
+Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
+                                            const std::string& folder) {
+  std::string paths;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    DYNAMICCL_TRY(const std::string path, FileOf(settings[i], i, folder));
+    paths += (i == 0 ? "" : ":") + path;
+  }
+  return EnvironmentChanges{{"DYNAMICCL_RULES_IN_TURN", paths},
+                            {"DYNAMICCL_TURN_STEPS", std::to_string(turn_steps)}};
+}
+
+Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::string>& program,
+                                const TurnsPlan& turns) {
+  DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("turns"));
+  launch.runtime.mode = "frozen";
+  launch.runtime.trace = PartPattern(turns.trace);
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, program));
+  DYNAMICCL_TRY(EnvironmentChanges in_turn,
+                TurnsEnvironment(turns.settings, turns.turn_steps, folder.path()));
+  plan.environment.merge(in_turn);
+  plan.output_path = turns.output_path;
+  plan.time_limit = turns.time_limit;
+  TurnsStart start;
+  DYNAMICCL_TRY(start.recorded, LaunchRecorded(plan, turns.trace));
+  const Result<Trace> trace = ReadTrace(turns.trace);
+  if (trace && !trace->sections.empty()) start.calls = CallsOf(trace->sections.front());
+  return start;
+}
+
+// The turns follow from the calls alone, so those of the job are repeated here with a set of rules that is
+// empty.
+size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps) {
+  const auto no_rules = std::make_shared<const OverrideRules>();
+  uint32_t most = 0;
+  for (const auto& [number, info] : calls.communicators) {
+    RuleTurns turns({no_rules}, turn_steps);
+    for (const TraceCall& call : calls.calls) {
+      const CollectiveCall& issued = call.issued.call;
+      if (call.communicator == number)
+        turns.At({.collective = issued.collective, .bytes = issued.bytes}, issued.call_number);
+    }
+    most = std::max(most, turns.turn());
+  }
+  return most == 0 ? 0 : most - 1;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts a job in which settings take turns (src/decision/rule_turns.h) and reads what one of its ranks
+// recorded. `ab`, `pilot` and `tune` compare settings this way.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "tools/launch_options.h"
+#include "tools/record/recorded_launch.h"
+#include "traces/format/trace_calls.h"
+
+namespace dynamiccl {
+
+// What takes turns in one start of a job.
+struct TurnsPlan {
+  // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
+  std::vector<std::string> settings;
+  // Steps of a turn; the first of them does not count.
+  uint32_t turn_steps = 3;
+  // File for the merged trace of the start. Its folder exists.
+  std::string trace;
+  // File to which the ranks append their output. Empty: they inherit ours.
+  std::string output_path;
+  // Time after which the start is ended; what it recorded until then counts. 0: no limit.
+  std::chrono::milliseconds time_limit{0};
+};
+
+// How the start ended, and the calls of its lowest rank.
+struct TurnsStart {
+  RecordedLaunch recorded;
+  // Empty where no process recorded a call.
+  SectionCalls calls;
+};
+
+// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. Writes the
+// rules of settings that are no files into `folder`, which outlives the launch. It is an error when a setting
+// cannot take turns.
+Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
+                                            const std::string& folder);
+
+// Starts `program` with the settings of `plan` in turn. `launch` has neither rules nor a mode. It is an error
+// when a setting cannot take turns or the job cannot be started; a job that fails is none.
+Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::string>& program,
+                                const TurnsPlan& plan);
+
+// Returns how many whole turns a start with these calls has. Turns begin once the steps were seen to repeat;
+// a job whose calls do not repeat has none.
+size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps);
+
+}  // namespace dynamiccl

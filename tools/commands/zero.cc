@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher; `zero checkpoint`, which
-// has no ranks, in its place; `zero estimate`, which needs no trainer.
+// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher, or as one rank where
+// another launcher started this process as one; `zero checkpoint`, which has no ranks, in its place; `zero
+// estimate`, which needs no trainer.
 #include <fmt/format.h>
+
+#include <cstdlib>
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
@@ -13,6 +16,13 @@
 namespace dynamiccl {
 
 namespace {
+
+constexpr int kRanksByDefault = 2;
+
+// Whether torchrun or a launch of ours (`dynamiccl ab`, `pilot`, `run -n`) started this process as a rank.
+bool IsRank() {
+  return std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr;
+}
 
 // Runs `zero estimate`. No ranks are started: the estimate is about a job that need not exist.
 Result<int> Estimate(CommandLine& line) {
@@ -40,16 +50,24 @@ Result<int> ZeroCommand(CommandLine& line) {
   if (word == "estimate") return Estimate(line);
   if (word == "checkpoint") return RunWithoutRanks(line);
   LaunchOptions options;
-  options.n_ranks = 2;
   RegisterLaunchOptions(line.app(), options);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
   line.app().allow_extras();
   line.app().footer(
+      "Without -n it starts two ranks; where torchrun or another command's -n started it as a rank, it is "
+      "that rank.\n"
       "Everything else is handed to dynamiccl-zero: `dynamiccl zero train -n 1 -- --help` lists its "
       "options.");
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
+  if (options.n_ranks == 0) {
+    if (IsRank()) {
+      DYNAMICCL_CHECK_OK(BecomeSibling(command));
+      return kExitEnvironment;
+    }
+    options.n_ranks = kRanksByDefault;
+  }
   DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, std::move(command)));
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
   if (!options.quiet) PrintSummary(outcome, options.runtime);

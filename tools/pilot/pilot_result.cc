@@ -35,7 +35,8 @@ const char* Name(PilotVerdict verdict) {
 // The sentence on what was compared.
 std::string ComparedText(const PilotResult& result) {
   const SettingTimes& ours = result.decided->settings[1];
-  const std::string ends = fmt::format("{} starts, {} rounds.", result.starts, result.decided->rounds);
+  const std::string ends = fmt::format("{} start{}, {} rounds.", result.starts, result.starts == 1 ? "" : "s",
+                                       result.decided->rounds);
   if (result.Verdict() == PilotVerdict::kVoid)
     return fmt::format("{} against NCCL's choice: {:.3f} of the step, {}", result.ours, ours.ratio, ends);
   return fmt::format("{} against NCCL's choice: {:.3f} of the step ({:.3f} to {:.3f}), {}", result.ours,

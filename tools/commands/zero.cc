@@ -53,11 +53,13 @@ Result<int> ZeroCommand(CommandLine& line) {
   RegisterLaunchOptions(line.app(), options);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
   line.app().allow_extras();
-  line.app().footer(
-      "Without -n it starts two ranks; where torchrun or another command's -n started it as a rank, it is "
-      "that rank.\n"
-      "Everything else is handed to dynamiccl-zero: `dynamiccl zero train -n 1 -- --help` lists its "
-      "options.");
+  line.app().get_option("--ranks")->description(
+      "Ranks to start here (default: 2; where torchrun or another command's -n started this as a rank, that "
+      "one)");
+  SetSiblingHelp(line, "train", "Everything else is handed to dynamiccl-zero.", [&options] {
+    const auto installation = FindInstallation(options.home);
+    return installation ? installation->zero : std::string();
+  });
   if (const auto exit_code = line.Parse()) return *exit_code;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(options.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));

@@ -14,7 +14,7 @@ namespace {
 
 // Bytes that stand for the trainer's `--bucket-bytes all` in advice: larger than any model, and the largest
 // value of the generator's setting.
-constexpr int64_t kOneBucketForAll = int64_t{1} << 44;
+constexpr int64_t kLargestBucket = int64_t{1} << 44;
 
 // Options that matter for collectives, with the trainer's defaults.
 struct Options {
@@ -84,7 +84,7 @@ std::string NameOf(const std::string& word) {
 
 // Bytes of a bucket; 0 for a text that is no size.
 int64_t BucketBytes(const Options& options) {
-  if (options.bucket_bytes == "all") return kOneBucketForAll;
+  if (options.bucket_bytes == "all") return kLargestBucket;
   const auto bytes = ParseBytes(options.bucket_bytes);
   return bytes ? static_cast<int64_t>(*bytes) : 0;
 }
@@ -92,7 +92,7 @@ int64_t BucketBytes(const Options& options) {
 // The shortest text that the trainer reads back as the same number of bytes.
 std::string BucketOption(const AdvisedJob& job) {
   const std::string bytes = SettingOf(job, "bucket_bytes");
-  if (std::stoll(bytes) >= kOneBucketForAll) return "all";
+  if (std::stoll(bytes) >= kLargestBucket) return "all";
   const std::string text = FormatBytes(std::stoull(bytes));
   const auto back = ParseBytes(text);
   return back && *back == std::stoull(bytes) ? text : bytes;

@@ -94,6 +94,10 @@ class NodeExchange {
   bool Carries(size_t bytes) const;
   // Returns the place for the bytes of this rank's next announcement.
   std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
+  // Announces the bytes at NextParcel, without waiting.
+  void PostParcel(const std::optional<ElementValue>& multiplier);
+  // After PostParcel: returns true once all members have announced their parcels.
+  bool AllCarried() const;
   // Announces the bytes at NextParcel, and waits until all members have announced theirs.
   Until Carry(const std::optional<ElementValue>& multiplier);
   // After Carry: returns the members' parcels from `offset` on, in the order of ranks. The bytes are valid
@@ -164,7 +168,7 @@ class NodeExchange {
   bool AllAnnounced() const;
   // The conditions of Until. PollAnnounced also maps the buffers once all members have announced them.
   bool PollAnnounced(int64_t arrival_ns);
-  bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
+  bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);

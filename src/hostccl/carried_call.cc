@@ -59,6 +59,11 @@ std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t
   call.Announce();
   PassFailPoint(FailPoint::kLaunchMoving);
   ProgressWait wait(may_spin, patience_ns);
+  bool arrived = call.Arrived();
+  while (!arrived && wait.Spin()) arrived = call.Arrived();
+  if (arrived) call.Finish();
+  call.WakePeers();
+  if (arrived) return ResultOf(call.communicator());
   while (!call.Arrived()) {
     if (wait.Idle(kNotPosted) == ProgressWait::Next::kSleep) return {};
   }
@@ -156,6 +161,11 @@ void CarriedCall::Announce() {
   });
 }
 
+// All channels have the same members.
+void CarriedCall::WakePeers() {
+  communicator_->node_exchange(0).RingPeers();
+}
+
 bool CarriedCall::Arrived() const {
   bool arrived = true;
   ForEachPart([&](const NodeExchange& node, const CarriedPart&) { arrived = arrived && node.AllCarried(); });
@@ -180,7 +190,7 @@ const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation
        .config = operation.config,
        .chunk_bytes = operation.chunk_bytes,
        .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
-       .may_spin = MaySpin(communicator),
+       .may_spin = communicator.may_spin(),
        .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))});
 }
 

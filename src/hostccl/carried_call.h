@@ -20,8 +20,10 @@ class CarriedCall {
   // Copies what it needs of the plan. `communicator` and the buffers must outlive the object.
   CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send, std::byte* recv);
 
-  // Begins the launch: sends this rank's data to its peers.
+  // Begins the launch: sends this rank's data to its peers. WakePeers must follow soon, also after Finish.
   void Announce();
+  // Wakes the peers that sleep until this rank's data come.
+  void WakePeers();
   // Returns true once the data of all peers are here.
   bool Arrived() const;
   // Stores the result and ends the launch.

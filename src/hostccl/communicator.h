@@ -116,6 +116,10 @@ class Communicator {
   // may free the buffers. It waits at most 0.5 s for peers in other processes.
   void WithdrawBuffers();
 
+  // Returns true if there is a core for each rank, so that waiting may spin. The ranks' cores are counted
+  // together, because each rank may be bound to one. A split communicator shares the machine with all ranks
+  // of its original communicator, so those are counted.
+  bool may_spin() const { return may_spin_; }
   // Returns the plans of repeated calls. For the thread that issues calls only.
   KeptPlans& kept_plans() { return kept_plans_; }
 
@@ -180,6 +184,7 @@ class Communicator {
   void CutConnections();
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
+  bool HasCoreForEachRank() const;
 
   // These parts are fixed at construction; planner and profiler are set once, before the first launch.
   Parts parts_;
@@ -189,6 +194,7 @@ class Communicator {
   std::vector<int> ring_;
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;
+  bool may_spin_ = false;
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;

@@ -25,15 +25,10 @@ constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
 bool AllMaySpin(std::span<const CommunicatorPlan> plans) {
   return std::all_of(plans.begin(), plans.end(),
-                     [](const CommunicatorPlan& plan) { return MaySpin(*plan.communicator); });
+                     [](const CommunicatorPlan& plan) { return plan.communicator->may_spin(); });
 }
 
 }  // namespace
-
-bool MaySpin(const Communicator& communicator) {
-  static const int cores = UsableCores();
-  return communicator.links()->n_ranks() <= cores;
-}
 
 // Owns the lanes of one communicator within a launch.
 class Launch::PlanRun {

@@ -23,10 +23,6 @@ namespace dynamiccl::hostccl {
 
 class LaunchLane;
 
-// Returns true if there is a core for each rank. A split communicator shares the machine with all ranks of
-// its original communicator, so those are counted.
-bool MaySpin(const Communicator& communicator);
-
 // One validated collective call; the planner fills in `config` and `chunk_bytes`.
 struct CollectiveOperation {
   Collective collective = Collective::kAllReduce;

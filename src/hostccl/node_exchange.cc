@@ -93,7 +93,6 @@ void NodeExchange::PostParcel(const std::optional<ElementValue>& multiplier) {
   Parcel& mine = parcel(static_cast<size_t>(self_), ++step_);
   if (multiplier) mine.multiplier = std::bit_cast<uint64_t>(multiplier->bytes);
   mine.announced.store(step_, std::memory_order_release);
-  RingPeers();
 }
 
 // A parcel keeps its number until the announcement after the next one, which its owner cannot make before
@@ -107,6 +106,7 @@ bool NodeExchange::AllCarried() const {
 
 NodeExchange::Until NodeExchange::Carry(const std::optional<ElementValue>& multiplier) {
   PostParcel(multiplier);
+  RingPeers();
   return {*this, &NodeExchange::PollCarried};
 }
 

@@ -26,6 +26,13 @@ class ProgressWait {
     idle_since_ns_ = 0;
   }
 
+  // Call it after a round without progress. Returns true while spinning is worth it: look again at once.
+  bool Spin() {
+    if (!may_spin_ || idle_rounds_ >= kSpinRounds) return false;
+    if (++idle_rounds_ > kEagerRounds) __builtin_ia32_pause();
+    return true;
+  }
+
   enum class Next {
     kPoll,   // look again at once
     kSleep,  // patience is over: check the peers' health, then sleep
@@ -39,13 +46,16 @@ class ProgressWait {
   static int64_t SleepNs(int64_t arrival_ns);
 
  private:
+  // Rounds of spinning, about 2 us in all: the answer of a peer on another core comes within that time or
+  // takes much longer. The first rounds have no pause instruction, because each pause takes as long as moving
+  // a cache line between cores.
+  static constexpr uint64_t kEagerRounds = 30;
+  static constexpr uint64_t kSpinRounds = 60;
+
   bool may_spin_;
   int64_t patience_ns_;
   uint64_t idle_rounds_ = 0;
   int64_t idle_since_ns_ = 0;  // 0: not waiting, or still spinning
 };
-
-// Returns the number of cores that this process may use (its CPU affinity).
-int UsableCores();
 
 }  // namespace dynamiccl::hostccl

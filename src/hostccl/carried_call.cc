@@ -18,32 +18,37 @@ bool HasOnePass(Collective collective) {
          collective == Collective::kAllGather;
 }
 
-// Returns the part of one channel, as the channel's lane would cut it.
-CarriedPart PartOf(const RepeatedCall& call, size_t element_bytes, int channels, int channel) {
-  const Chunk share = ShareOfChannel(call.count, element_bytes, channels, channel);
-  return {.collective = call.collective,
-          .element_bytes = element_bytes,
-          .block_count = call.count,
-          .begin = share.offset,
-          .count = share.count};
-}
-
 RepeatedCall CallOf(const CollectiveOperation& operation) {
   return {operation.collective, operation.data_type, operation.op, operation.count};
 }
 
-// Returns true if the algorithm would send every channel's data with the announcement.
-bool IsCarried(Communicator& communicator, const CollectiveOperation& operation) {
-  const bool one_pass = operation.config.algorithm == Algorithm::kNvls && HasOnePass(operation.collective);
-  if (!one_pass || operation.multiplier || communicator.settings().rank_order) return false;
-  const RepeatedCall call = CallOf(operation);
-  for (int channel = 0; channel < operation.config.channels; ++channel) {
-    const NodeExchange& node = communicator.node_exchange(channel);
-    const CarriedPart part =
-        PartOf(call, ElementBytes(call.data_type), operation.config.channels, channel);
-    if (node.shaped() || !node.Carries(ParcelBytes(part, communicator.n_ranks()))) return false;
+// Fills in which elements each channel carries, as the channels' lanes would cut them.
+void CutShares(KeptPlan& plan) {
+  const int channels = plan.config.channels;
+  for (; plan.n_shares < channels; ++plan.n_shares) {
+    const Chunk share = ShareOfChannel(plan.call.count, plan.reduction.element_bytes, channels, plan.n_shares);
+    if (share.count == 0) return;
+    plan.shares[static_cast<size_t>(plan.n_shares)] = share;
   }
-  return true;
+}
+
+CarriedPart PartOf(const KeptPlan& plan, int channel) {
+  const Chunk& share = plan.shares[static_cast<size_t>(channel)];
+  return {.collective = plan.call.collective,
+          .element_bytes = plan.reduction.element_bytes,
+          .block_count = plan.call.count,
+          .begin = share.offset,
+          .count = share.count};
+}
+
+// Returns true if the algorithm sends every channel's data with the announcement.
+bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
+  for (int channel = 0; channel < plan.n_shares; ++channel) {
+    const NodeExchange& node = communicator.node_exchange(channel);
+    const size_t bytes = ParcelBytes(PartOf(plan, channel), communicator.n_ranks());
+    if (node.shaped() || !node.Carries(bytes)) return false;
+  }
+  return plan.n_shares > 0;
 }
 
 // Returns the result of the launch, as Launch::Run does.
@@ -135,18 +140,12 @@ ncclResult_t RunQueued(const std::shared_ptr<Communicator>& communicator, Carrie
 
 CarriedCall::CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send,
                          std::byte* recv)
-    : communicator_(&communicator),
-      call_(plan.call),
-      channels_(plan.config.channels),
-      reduction_(plan.reduction),
-      send_(send),
-      recv_(recv) {}
+    : communicator_(&communicator), plan_(plan), send_(send), recv_(recv) {}
 
 template <typename Visit>
 void CarriedCall::ForEachPart(Visit visit) const {
-  for (int channel = 0; channel < channels_; ++channel) {
-    CarriedPart part = PartOf(call_, reduction_.element_bytes, channels_, channel);
-    if (part.count == 0) return;
+  for (int channel = 0; channel < plan_.n_shares; ++channel) {
+    CarriedPart part = PartOf(plan_, channel);
     part.send = send_;
     part.recv = recv_;
     visit(communicator_->node_exchange(channel), part);
@@ -167,13 +166,14 @@ void CarriedCall::WakePeers() {
 }
 
 bool CarriedCall::Arrived() const {
-  bool arrived = true;
-  ForEachPart([&](const NodeExchange& node, const CarriedPart&) { arrived = arrived && node.AllCarried(); });
-  return arrived;
+  for (int channel = 0; channel < plan_.n_shares; ++channel) {
+    if (!communicator_->node_exchange(channel).AllCarried()) return false;
+  }
+  return true;
 }
 
 void CarriedCall::Finish() {
-  ForEachPart([&](NodeExchange& node, const CarriedPart& part) { TakeParcels(node, part, reduction_); });
+  ForEachPart([&](NodeExchange& node, const CarriedPart& part) { TakeParcels(node, part, plan_.reduction); });
   communicator_->CompleteCollectiveLaunch(launch_number_);
 }
 
@@ -184,14 +184,16 @@ const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation
   if (known != nullptr && known->config == operation.config && known->chunk_bytes == operation.chunk_bytes) {
     return known;
   }
-  if (!IsCarried(communicator, operation)) return nullptr;
-  return &plans.Keep(
-      {.call = call,
-       .config = operation.config,
-       .chunk_bytes = operation.chunk_bytes,
-       .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
-       .may_spin = communicator.may_spin(),
-       .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))});
+  const bool one_pass = operation.config.algorithm == Algorithm::kNvls && HasOnePass(operation.collective);
+  if (!one_pass || operation.multiplier || communicator.settings().rank_order) return nullptr;
+  KeptPlan plan{.call = call,
+                .config = operation.config,
+                .chunk_bytes = operation.chunk_bytes,
+                .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
+                .may_spin = communicator.may_spin(),
+                .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))};
+  CutShares(plan);
+  return IsCarried(communicator, plan) ? &plans.Keep(plan) : nullptr;
 }
 
 void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,

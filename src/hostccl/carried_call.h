@@ -39,9 +39,7 @@ class CarriedCall {
   void ForEachPart(Visit visit) const;
 
   Communicator* communicator_;
-  RepeatedCall call_;
-  int channels_;
-  Reduction reduction_;
+  KeptPlan plan_;
   const std::byte* send_;
   std::byte* recv_;
   uint64_t launch_number_ = 0;

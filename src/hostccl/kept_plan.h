@@ -10,7 +10,9 @@
 #include "src/collective/collective_config.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
+#include "src/hostccl/algorithms/channel_work.h"
 #include "src/hostccl/reduce_kernels/reduce_kernel.h"
+#include "src/transport/segment.h"
 
 namespace dynamiccl::hostccl {
 
@@ -31,6 +33,9 @@ struct KeptPlan {
   CollectiveConfig config;
   size_t chunk_bytes = 0;
   Reduction reduction;
+  // The elements of each block that each channel carries. Only the first `n_shares` channels carry any.
+  std::array<Chunk, kMaxChannels> shares;
+  int n_shares = 0;
   // There is a core for each rank, so waiting may spin.
   bool may_spin = false;
   // The calling thread may run the call (docs/small_messages.md).

@@ -113,7 +113,7 @@ class LateCall {
 void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin,
                 HostStream& stream) {
   auto& last = communicator->last_launch();
-  if (const auto result = RunBriefly(call, may_spin, kInlinePatienceNs)) {
+  if (const auto result = RunBriefly(call, may_spin, InlinePatienceNs(may_spin))) {
     communicator->inline_gauge().NoteDone();
     if (last.completion != nullptr) last = {};
     return stream.Release(*result);

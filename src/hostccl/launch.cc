@@ -200,7 +200,7 @@ ncclResult_t Launch::Run() {
 }
 
 std::optional<ncclResult_t> Launch::RunBriefly() {
-  ProgressWait wait(may_spin_, kInlinePatienceNs);
+  ProgressWait wait(may_spin_, InlinePatienceNs(may_spin_));
   while (!runs_.empty()) {
     if (PollAll()) {
       wait.Reset();

@@ -255,12 +255,13 @@ TEST(KeptPlan, AbortEndsACallWhosePeerNeverComes) {
   const auto communicators = MakeCommunicators(2);
   Rank first(communicators[0]);
   Rank second(communicators[1]);
-  std::vector<float> data(64, 1);
-  const CollectiveOperation operation{.send = reinterpret_cast<std::byte*>(data.data()),
-                                      .recv = reinterpret_cast<std::byte*>(data.data()),
-                                      .count = data.size()};
-  std::thread peer([&] { ASSERT_EQ(second.Call(operation), ncclSuccess); });
-  ASSERT_EQ(first.Call(operation), ncclSuccess);
+  std::vector<float> data[2] = {std::vector<float>(64, 1), std::vector<float>(64, 1)};
+  const auto operation = [&](size_t rank) {
+    auto* const bytes = reinterpret_cast<std::byte*>(data[rank].data());
+    return CollectiveOperation{.send = bytes, .recv = bytes, .count = data[rank].size()};
+  };
+  std::thread peer([&] { ASSERT_EQ(second.Call(operation(1)), ncclSuccess); });
+  ASSERT_EQ(first.Call(operation(0)), ncclSuccess);
   peer.join();
   std::atomic<bool> issued{false};
   std::thread aborter([&] {
@@ -268,7 +269,7 @@ TEST(KeptPlan, AbortEndsACallWhosePeerNeverComes) {
     communicators[0]->Abort();
   });
   issued = true;
-  EXPECT_EQ(first.Call(operation), ncclRemoteError);
+  EXPECT_EQ(first.Call(operation(0)), ncclRemoteError);
   aborter.join();
 }
 

@@ -26,7 +26,8 @@ RepeatedCall CallOf(const CollectiveOperation& operation) {
 void CutShares(KeptPlan& plan) {
   const int channels = plan.config.channels;
   for (; plan.n_shares < channels; ++plan.n_shares) {
-    const Chunk share = ShareOfChannel(plan.call.count, plan.reduction.element_bytes, channels, plan.n_shares);
+    const Chunk share =
+        ShareOfChannel(plan.call.count, plan.reduction.element_bytes, channels, plan.n_shares);
     if (share.count == 0) return;
     plan.shares[static_cast<size_t>(plan.n_shares)] = share;
   }

@@ -58,8 +58,7 @@ ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& oper
   work.recv = operation.recv;
   work.element_bytes = ElementBytes(operation.data_type);
   work.count = operation.count;
-  const Chunk share =
-      ShareOfChannel(operation.count, work.element_bytes, operation.config.channels, channel);
+  const Chunk share = ShareOfChannel(operation.count, work.element_bytes, operation.config.channels, channel);
   work.begin = share.offset;
   work.end = share.offset + share.count;
   work.rank = communicator.rank();

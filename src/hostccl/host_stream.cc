@@ -155,8 +155,9 @@ void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
   });
 }
 
-// Work that appears while it yields may be gone when it has the lock, because a caller of Synchronize took it.
-// More is likely to come then, so it yields again: waking it from its sleep costs the caller a system call.
+// Work that appears while it yields may be gone when it has the lock, because a caller of Synchronize took
+// it. More is likely to come then, so it yields again: waking it from its sleep costs the caller a system
+// call.
 bool HostStream::Next(Work& work) {
   std::unique_lock lock(mutex_);
   const auto ended = [this] { return stopping_ && queue_.empty(); };

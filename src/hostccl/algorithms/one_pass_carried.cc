@@ -62,8 +62,8 @@ void TakeParcels(NodeExchange& node, const CarriedPart& part, const Reduction& r
 
 Lane RunCarried(Collective collective, Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
-  const CarriedPart part{collective, work.send,  work.recv, work.element_bytes,
-                         work.count, work.begin, work.end - work.begin};
+  const CarriedPart part{
+      collective, work.send, work.recv, work.element_bytes, work.count, work.begin, work.end - work.begin};
   FillParcel(node, part);
   co_await node.Carry(slots.reduction().multiplier);
   if (node.shaped()) co_await node.Arrival(node.BookIncoming(part.count * part.element_bytes));

@@ -297,7 +297,7 @@ TEST(ClaimedStream, LetsOthersWait) {
 TEST(Synchronize, RunsQueuedWorkInOrderAndAlone) {
   HostStream stream;
   constexpr int kThreads = 3;
-  int total = 0;               // only touched by work of the stream
+  int total = 0;              // only touched by work of the stream
   int latest[kThreads] = {};  // the same, by thread
   SpawnThreads(kThreads, [&](int thread) {
     int issued = 0;

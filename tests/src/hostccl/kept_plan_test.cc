@@ -149,7 +149,8 @@ struct Kind {
 
 TEST(KeptPlan, EachKindOfCallHasItsOwn) {
   ForEachRank(2, [&](Rank& rank, int /*number*/) {
-    const Kind kinds[] = {{}, {.count = 65}, {.op = ReduceOp::kMax}, {.type = ncclInt32}, {.op = ReduceOp::kAvg}};
+    const Kind kinds[] = {
+        {}, {.count = 65}, {.op = ReduceOp::kMax}, {.type = ncclInt32}, {.op = ReduceOp::kAvg}};
     std::vector<float> send(65, 1);
     std::vector<float> recv(65);
     size_t made = 0;
@@ -234,7 +235,8 @@ TEST(KeptPlan, FollowsAPlannerThatChangesItsMind) {
     rank.communicator().set_planner(std::move(owned));
     std::vector<float> send(500);
     for (int call = 0; call < 40; ++call) {
-      for (size_t i = 0; i < send.size(); ++i) send[i] = static_cast<float>(number + call + static_cast<int>(i));
+      for (size_t i = 0; i < send.size(); ++i)
+        send[i] = static_cast<float>(number + call + static_cast<int>(i));
       std::vector<float> recv(send.size());
       ASSERT_EQ(rank.Call({.send = reinterpret_cast<std::byte*>(send.data()),
                            .recv = reinterpret_cast<std::byte*>(recv.data()),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a comparison runs: our own ranks, and those of Open MPI, MPICH, Intel MPI and Gloo, which are
-// built where needed.
+// The programs that a comparison runs: our own ranks, and those of Open MPI, MPICH, Intel MPI and Gloo, which
+// are built where needed.
 #pragma once
 
 #include <string>

@@ -39,6 +39,8 @@ class LoadedChoices {
   const std::vector<std::shared_ptr<const OverrideRules>>& rules_in_turn() const { return rules_in_turn_; }
   // Returns true if some rule sets a chunk size.
   bool SetsChunks() const;
+  // Returns true if some rule names a role, phase or stage.
+  bool RulesNeedRecognition() const;
   // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
   // process takes no part in choosing.
   bool SetsChannelBounds() const {

@@ -76,14 +76,13 @@ bool AreSet(const ncclTunerConstants_v5_t& constants) {
 // Returns the key of the decision that NCCL asks for; keys are made only here. `group` is null if NCCL asks
 // on its own thread; the fields that only the issuing thread knows then keep their defaults.
 [[gnu::hot]] DecisionKey KeyOf(const TunerRequest& request, const IssuedGroup* group) {
-  const auto collective = static_cast<Collective>(request.function);
-  if (group == nullptr) return {collective, request.bytes, request.n_pipe_ops};
-  return {collective,
-          request.bytes,
-          request.n_pipe_ops,
-          RecognisedRole(*group->communicator, collective, request.bytes),
-          group->facts.call_number,
-          !group->facts.simulated};
+  DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
+  if (group == nullptr) return key;
+  key.call_number = group->facts.call_number;
+  key.is_call = !group->facts.simulated;
+  if (const RecognisedStructure* const recognised = RecognisedOn(*group->communicator))
+    Recognise(*recognised, key);
+  return key;
 }
 
 // Returns the largest number of channels by NCCL's constants; 0 if they do not contain it.
@@ -419,6 +418,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
     group->communicator->issuing.ledger.CountDecision(question.collective, decision.decided_by);
   else
     runtime_.unattributed_ledger().CountDecisionOfAnyThread(question.collective, decision.decided_by);
+  if (group != nullptr && runtime_.accounts_for_calls() && question.is_call)
+    group->communicator->issuing.ledger.CountRecognised(question);
   if (group != nullptr && communicator_->switching.tables && !group->facts.simulated)
     communicator_->switching.tables->digest().Add(question, decision.config, table_version);
   if (log_) {
@@ -435,7 +436,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   call.group_size = group->n_collectives;
   recorder->Append(DecisionRecord(
       group->communicator->identity.number, call,
-      {clock.Now(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version)}));
+      {clock.Now(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version), question.role,
+       question.phase, question.stage}));
 }
 
 // If the plugin returns an error, the chunk size stays as NCCL set it.

@@ -61,6 +61,29 @@ TEST(RecognisedLabels, OfFullyShardedTraining) {
   EXPECT_GT(third, calls * 9 / 10);
 }
 
+TEST(RecognisedLabels, OfTheJobsOwnDecisions) {
+  Job job;
+  job.Step();
+  EXPECT_FALSE(LabelByDecisions(job.section)) << "nothing was decided";
+  CollectiveCall call;
+  call.call_number = 1;
+  job.section.records.push_back(DecisionRecord(
+      0, call, {.role = Role::kBackwardGather, .phase = Phase::kBackward, .stage = ZeroStage::kStage3}));
+  const TraceSection before = job.section;
+  ReportInputs inputs;
+  inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
+  EXPECT_TRUE(RecogniseUnlabelled(STARTER_POLICY, inputs));
+  EXPECT_EQ(inputs.traces[0].recognised_by, "the job's own policy");
+  const TraceSection& section = inputs.traces[0].trace.sections[0];
+  for (size_t i = 0; i < section.records.size(); ++i) {
+    if (section.records[i].kind == static_cast<uint16_t>(RecordKind::kDecision)) continue;
+    const bool decided = i > 0 && section.records[i].call_number == 1;
+    EXPECT_EQ(LabelledRole(section.records[i]), decided ? Role::kParameterGather : Role::kUnknown);
+    EXPECT_EQ(LabelledPhase(section.records[i]), decided ? Phase::kBackward : Phase::kUnknown);
+    if (!decided) EXPECT_EQ(section.records[i], before.records[i]);
+  }
+}
+
 TEST(RecognisedLabels, WhatTheProgramSaidStays) {
   Job job;
   job.Step();

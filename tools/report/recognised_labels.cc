@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "src/policy/policy_file.h"
 #include "src/policy/structure_inference.h"
@@ -46,7 +47,36 @@ bool LabelByPolicy(const Policy& policy, TraceSection& section) {
   return true;
 }
 
+bool LabelByDecisions(TraceSection& section) {
+  if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
+  using CallPlace = std::tuple<uint32_t, uint64_t, uint16_t>;
+  const auto place = [](const TraceRecord& record) {
+    return CallPlace(record.communicator, record.call_number, record.index_in_group);
+  };
+  std::map<CallPlace, DecisionView> recognised;
+  for (const TraceRecord& record : section.records) {
+    if (record.kind != static_cast<uint16_t>(RecordKind::kDecision)) continue;
+    if (const DecisionView decision = DecisionOf(record); decision.recognised())
+      recognised.insert_or_assign(place(record), decision);
+  }
+  for (TraceRecord& record : section.records) {
+    const auto found = IsTunableCall(record) ? recognised.find(place(record)) : recognised.end();
+    if (found == recognised.end()) continue;
+    const DecisionView& decision = found->second;
+    const Role role = decision.role == Role::kBackwardGather ? Role::kParameterGather : decision.role;
+    record.labels = PackLabels(decision.phase, role);
+    record.labelled_stage = static_cast<uint8_t>(decision.stage);
+    Seal(record);
+  }
+  return !recognised.empty();
+}
+
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
+  for (NamedTrace& trace : inputs.traces) {
+    std::vector<TraceSection>& sections = trace.trace.sections;
+    if (inputs.policies.empty() && !sections.empty() && LabelByDecisions(sections.front()))
+      trace.recognised_by = "the job's own policy";
+  }
   if (inputs.traces.empty()) return {};
   NamedPolicy by;
   if (!inputs.policies.empty()) {

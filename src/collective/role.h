@@ -2,7 +2,8 @@
 // This file defines what a call is for the program (role), where in a training step it stands (phase), which
 // ZeRO stage it belongs to, whether the program waits for it (criticality), and how the fabric is (regime).
 // A DecisionKey contains the recognised role, phase and stage: the policy's table reads the role, rules may
-// read all three. Criticality and regime reach decisions through a table version. As labels, role, phase and stage are the trainer's truth and exist in traces only.
+// read all three. Criticality and regime reach decisions through a table version. As labels, role, phase and
+// stage are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>

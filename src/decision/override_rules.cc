@@ -23,8 +23,8 @@ bool Holds(const std::optional<Value>& condition, Value value) {
 bool OverrideRule::Matches(const RuleSubject& subject) const {
   return collective == subject.collective && subject.bytes >= min_bytes && subject.bytes <= max_bytes &&
          Holds(n_nodes, subject.n_nodes) && Holds(n_ranks, subject.n_ranks) &&
-         Holds(n_pipe_ops, subject.n_pipe_ops) && Holds(role, subject.role) &&
-         Holds(phase, subject.phase) && Holds(stage, subject.stage);
+         Holds(n_pipe_ops, subject.n_pipe_ops) && Holds(role, subject.role) && Holds(phase, subject.phase) &&
+         Holds(stage, subject.stage);
 }
 
 // A condition on "unknown" holds without a policy.

@@ -156,8 +156,7 @@ class RulesReader : private TomlReader {
     const toml::node* const node = table.get("stage");
     if (node == nullptr) return std::optional<ZeroStage>{};
     const auto number = node->value_exact<int64_t>();
-    const std::string text =
-        number ? std::to_string(*number) : node->value_exact<std::string>().value_or("");
+    const std::string text = number ? std::to_string(*number) : node->value_exact<std::string>().value_or("");
     if (const auto stage = ParseStage(text)) return stage;
     return Complain(node->source().begin, "'stage' is not one of 0, 1, 2, 3, \"unknown\"");
   }

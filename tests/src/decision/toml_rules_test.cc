@@ -111,12 +111,14 @@ TEST(TomlRules, PhaseAndStageCameWithVersion2) {
   for (const char* good : {"phase = \"forward\"", "phase = \"other\"", "stage = 0", "stage = \"unknown\""})
     EXPECT_EQ(error(2, good), "no error") << good;
   EXPECT_EQ(error(1, "role = \"scalar\""), "no error");
-  EXPECT_THAT(error(1, "phase = \"forward\""), HasSubstr("r.toml:4:9: 'phase' needs \"version = 2\""));
-  EXPECT_THAT(error(1, "stage = 1"), HasSubstr("r.toml:4:9: 'stage' needs \"version = 2\""));
+  EXPECT_THAT(error(1, "phase = \"forward\""),
+              HasSubstr("r.toml: line 4, column 9: 'phase' needs \"version = 2\""));
+  EXPECT_THAT(error(1, "stage = 1"), HasSubstr("r.toml: line 4, column 9: 'stage' needs \"version = 2\""));
   EXPECT_THAT(error(2, "phase = \"Forward\""), HasSubstr("'Forward' is not one of unknown, forward"));
-  EXPECT_THAT(error(2, "phase = 1"), HasSubstr("r.toml:4:"));
+  EXPECT_THAT(error(2, "phase = 1"), HasSubstr("r.toml: line 4"));
   for (const char* bad : {"stage = 4", "stage = -1", "stage = \"three\"", "stage = 1.0", "stage = []"})
-    EXPECT_THAT(error(2, bad), HasSubstr("r.toml:4:9: 'stage' is not one of 0, 1, 2, 3")) << bad;
+    EXPECT_THAT(error(2, bad), HasSubstr("r.toml: line 4, column 9: 'stage' is not one of 0, 1, 2, 3"))
+        << bad;
   EXPECT_THAT(error(3, ""), HasSubstr("'version'"));
 }
 
@@ -219,7 +221,7 @@ TEST(TomlRules, AMistakeIsAnErrorWithLineAndColumn) {
               HasSubstr("line 5, column 1: unknown key 'channels'"));
   EXPECT_THAT(ErrorOf("collective = \n"), HasSubstr("r.toml: line 3"));
   EXPECT_FALSE(OverrideRules::Parse("", "r.toml"));
-  EXPECT_FALSE(OverrideRules::Parse("version = 2\n", "r.toml"));
+  EXPECT_FALSE(OverrideRules::Parse("version = 3\n", "r.toml"));
   EXPECT_TRUE(OverrideRules::Parse("version = 1\n", "r.toml"));
 }
 

@@ -37,9 +37,9 @@ class CallLedger {
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }
-  // Counts a question by what was recognised about its call.
+  // Counts a question by what was recognised about its call, and a call at which the job's structure changed
+  // (RecognisedStructure::changed).
   void CountRecognised(const DecisionKey& key) { Grow(RecognisedOf(key.role, key.phase, key.stage), 1); }
-  // Counts a call at which the job's structure changed (RecognisedStructure::changed).
   void CountChange() { Grow(changes_, 1); }
   // Adds the counts of another ledger.
   void Add(const CallLedger& other) {

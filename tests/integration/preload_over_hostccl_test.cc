@@ -129,8 +129,9 @@ TEST_F(PreloadOverHostccl, RulesByWhatIsRecognisedHoldOnAllRanksAlike) {
   std::string rules;
   for (const char* phase : {"forward", "backward", "optimizer", "other"})
     rules += fmt::format("allreduce,0,1000000,ring,simple,{},-1,-1,-1,-1,{}\n", 1 + phase[0] % 3, phase);
-  rules += "allgather,0,1000000,ring,simple,3,-1,-1,-1,-1,-1,1\nreducescatter,0,1000000,ring,simple,2,-1,-1,"
-           "-1,-1,-1,-1,gradient_reduce\n";
+  rules +=
+      "allgather,0,1000000,ring,simple,3,-1,-1,-1,-1,-1,1\nreducescatter,0,1000000,ring,simple,2,-1,-1,"
+      "-1,-1,-1,-1,gradient_reduce\n";
   const JobResult job = Run({.n_ranks = 3,
                              .rounds = "30",
                              .extras = {"peers", "split"},
@@ -162,14 +163,15 @@ TEST_F(PreloadOverHostccl, RulesByWhatIsRecognisedHoldOnAllRanksAlike) {
 }
 
 TEST_F(PreloadOverHostccl, RulesByPhaseWithoutAPolicyAreSaidOnceAndMatchNothing) {
-  const JobResult job = Run(
-      {.n_ranks = 2,
-       .environment = {{"DYNAMICCL_RULES",
-                        File("rules.csv", "allreduce,0,1000000,ring,simple,2,-1,-1,-1,-1,backward\n")},
-                       {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
+  const JobResult job =
+      Run({.n_ranks = 2,
+           .environment = {{"DYNAMICCL_RULES",
+                            File("rules.csv", "allreduce,0,1000000,ring,simple,2,-1,-1,-1,-1,backward\n")},
+                           {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
   ASSERT_TRUE(job.ok()) << job.AllOutput();
   EXPECT_TRUE(LinesWith(job.Text("decisions.0"), " rule v1").empty());
-  EXPECT_THAT(job.AllOutput(), HasSubstr("rules name a role, phase or stage, which only a policy recognises"));
+  EXPECT_THAT(job.AllOutput(),
+              HasSubstr("rules name a role, phase or stage, which only a policy recognises"));
 }
 
 // A tuner that the user chains to makes NCCL's offer on one rank another than on the others; nothing that is

@@ -69,7 +69,6 @@ TEST(RecognisedLabels, OfTheJobsOwnDecisions) {
   call.call_number = 1;
   job.section.records.push_back(DecisionRecord(
       0, call, {.role = Role::kBackwardGather, .phase = Phase::kBackward, .stage = ZeroStage::kStage3}));
-  const TraceSection before = job.section;
   ReportInputs inputs;
   inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
   EXPECT_TRUE(RecogniseUnlabelled(STARTER_POLICY, inputs));
@@ -80,8 +79,22 @@ TEST(RecognisedLabels, OfTheJobsOwnDecisions) {
     const bool decided = i > 0 && section.records[i].call_number == 1;
     EXPECT_EQ(LabelledRole(section.records[i]), decided ? Role::kParameterGather : Role::kUnknown);
     EXPECT_EQ(LabelledPhase(section.records[i]), decided ? Phase::kBackward : Phase::kUnknown);
-    if (!decided) EXPECT_EQ(section.records[i], before.records[i]);
+    EXPECT_TRUE(IsWhole(section.records[i]));
   }
+}
+
+TEST(RecognisedLabels, OfAllSectionsByThePolicyThatIsNamed) {
+  Job job;
+  for (int step = 0; step < 20; ++step) job.Step();
+  Trace trace{{job.section, job.section}};
+  EXPECT_EQ(*RecogniseSections("", "", trace), "") << "no policy at hand";
+  EXPECT_FALSE(RecogniseSections("/missing.dcpolicy", STARTER_POLICY, trace));
+  const auto by = RecogniseSections("", STARTER_POLICY, trace);
+  ASSERT_TRUE(by) << by.error().message;
+  EXPECT_EQ(*by, "starter.dcpolicy");
+  for (const TraceSection& section : trace.sections)
+    EXPECT_NE(LabelledRole(section.records.back()), Role::kUnknown);
+  EXPECT_EQ(*RecogniseSections("", STARTER_POLICY, trace), "") << "the labels stay";
 }
 
 TEST(RecognisedLabels, WhatTheProgramSaidStays) {

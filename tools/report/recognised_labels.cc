@@ -13,6 +13,9 @@
 namespace dynamiccl {
 namespace {
 
+// Who recognised the calls, where decisions tell.
+constexpr const char* kJobsOwnPolicy = "the job's own policy";
+
 bool IsTunableCall(const TraceRecord& record) {
   return record.kind == static_cast<uint16_t>(RecordKind::kCollective) &&
          record.collective < kTunableCollectives;
@@ -71,11 +74,29 @@ bool LabelByDecisions(TraceSection& section) {
   return !recognised.empty();
 }
 
+Result<std::string> RecogniseSections(const std::string& named, const std::string& fallback, Trace& trace) {
+  const std::string& path = named.empty() ? fallback : named;
+  std::shared_ptr<const Policy> policy;
+  if (!path.empty()) {
+    DYNAMICCL_TRY(policy, ReadPolicyFile(path));
+  }
+  std::string recognised_by;
+  for (TraceSection& section : trace.sections) {
+    const bool first = &section == &trace.sections.front();
+    if (named.empty() && LabelByDecisions(section)) {
+      if (first) recognised_by = kJobsOwnPolicy;
+    } else if (policy && LabelByPolicy(*policy, section) && first) {
+      recognised_by = std::filesystem::path(path).filename().string();
+    }
+  }
+  return recognised_by;
+}
+
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
   for (NamedTrace& trace : inputs.traces) {
     std::vector<TraceSection>& sections = trace.trace.sections;
     if (inputs.policies.empty() && !sections.empty() && LabelByDecisions(sections.front()))
-      trace.recognised_by = "the job's own policy";
+      trace.recognised_by = kJobsOwnPolicy;
   }
   if (inputs.traces.empty()) return {};
   NamedPolicy by;

@@ -132,8 +132,8 @@ StageAccount StagesOf(const SectionCalls& section) {
   std::map<ZeroStage, std::set<int64_t>> steps;
   for (const TraceCall& call : section.calls) {
     const IssuedCall& issued = call.issued;
-    StageRow& row = rows[{issued.labelled_stage, issued.call.collective, issued.labelled_role,
-                          issued.labelled_phase}];
+    StageRow& row =
+        rows[{issued.labelled_stage, issued.call.collective, issued.labelled_role, issued.labelled_phase}];
     const uint64_t bytes = issued.call.bytes;
     row.stage = issued.labelled_stage;
     row.phase = issued.labelled_phase;

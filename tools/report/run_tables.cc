@@ -57,9 +57,8 @@ std::string KeyTable(const std::vector<RunReport>& runs) {
 }
 
 std::string StageTable(const std::vector<RunReport>& runs) {
-  std::string text =
-      Row({"run", "stage", "collective", "role", "phase", "steps", "calls", "bytes", "least_bytes",
-           "most_bytes"});
+  std::string text = Row({"run", "stage", "collective", "role", "phase", "steps", "calls", "bytes",
+                          "least_bytes", "most_bytes"});
   for (const RunReport& run : runs) {
     for (const StageRow& row : run.stages.rows) {
       const auto steps = run.stages.steps.find(row.stage);

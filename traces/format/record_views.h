@@ -242,10 +242,13 @@ inline TraceRecord DecisionRecord(uint32_t communicator, const CollectiveCall& c
 inline DecisionView DecisionOf(const TraceRecord& record) {
   const CollectiveConfig config{static_cast<Algorithm>(record.algorithm),
                                 static_cast<Protocol>(record.protocol), record.channels};
-  return {record.issued_ns,     config,
+  return {record.issued_ns,
+          config,
           static_cast<DecidedBy>(record.decided_by),
-          record.table_version, LabelledRole(record),
-          LabelledPhase(record), LabelledStage(record)};
+          record.table_version,
+          LabelledRole(record),
+          LabelledPhase(record),
+          LabelledStage(record)};
 }
 
 inline TraceRecord StepRecord(const StepView& step) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "src/policy/probe_candidates.h"
+#include "src/simulator/closed_form.h"
 #include "src/simulator/event_simulation.h"
 #include "src/simulator/library_pick.h"
 #include "tools/simulate/framework_step.h"
@@ -107,6 +108,9 @@ class StepSimulation {
                        {pick, true});
   }
   ConfigMask Allowed(const TableKey& key) const { return KnownPaths(system_) & NcclConfigs(key.collective); }
+  bool Has(const TableKey& key, const CollectiveConfig& config) const {
+    return TermsOf(key.collective, config.algorithm, ranks_, nodes_).volume > 0;
+  }
   int max_channels() const { return system_.max_channels; }
   const std::vector<TableKey>& keys() const { return keys_; }
   const std::vector<size_t>& places() const { return places_; }
@@ -169,9 +173,10 @@ Result<JudgedKey> Judge(StepSimulation& simulation, size_t number, const KeyTime
   }
   for (const CollectiveConfig& config :
        EnumerateConfigs(simulation.Allowed(table_key), simulation.max_channels())) {
-    if (config.channels != simulation.max_channels()) continue;
-    const auto times = simulation.Run({{number, config}});
-    if (times) better((*times)[number].step_ns, config, judged.best_ns, judged.best);
+    // A pair without a price here would be simulated as the cheapest one.
+    if (config.channels != simulation.max_channels() || !simulation.Has(table_key, config)) continue;
+    DYNAMICCL_TRY(const auto times, simulation.Run({{number, config}}));
+    better(times[number].step_ns, config, judged.best_ns, judged.best);
   }
   return judged;
 }

@@ -27,20 +27,24 @@ void PrintHeader() {
       "each; versions; "
       "messages of a switch, its attempts, calls, ms; messages a second\n");
   fmt::print(
-      "{:14} {:>5} {:5} {:10} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>4} {:>6} {:>2} {:>4} "
+      "{:14} {:>5} {:5} {:10} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>4} {:>6} {:>2} "
+      "{:>4} "
       "{:>6} {:>6}\n",
-      "system", "ranks", "step", "event", "ms", "waits", "win", "gain", "least", "regret", "end", "lost",
-      "worst", "vers", "switch", "at", "call", "ms", "a sec");
+      "system", "ranks", "step", "event", "ms", "waits", "win", "tried", "gain", "least", "regret", "end",
+      "lost", "worst", "vers", "switch", "at", "call", "ms", "a sec");
 }
 
 void Print(const ScaledCase& scaled, const ScaleEvent& event, const ScaleResult& result) {
   const ScaledStep& step = result.after;
   const SwitchCost& cost = result.later_switch;
-  fmt::print("{:14} {:5} {:5} {:10} {:7.1f} {:6.1f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.1f} ",
-             scaled.system->name, scaled.ranks, scaled.framework, event.name, step.nccl_ns / 1e6,
-             100 * (1 - step.compute_ns / step.nccl_ns), 100 * result.to_win(), 100 * Median(result.gained),
-             100 * Least(result.gained), 100 * result.regret(), 100 * Median(result.at_end),
-             100 * Most(result.lost_most), 100 * Most(result.worst_20));
+  fmt::print(
+      "{:14} {:5} {:5} {:10} {:7.1f} {:6.1f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} {:6.2f} "
+      "{:6.1f} ",
+      scaled.system->name, scaled.ranks, scaled.framework, event.name, step.nccl_ns / 1e6,
+      100 * (1 - step.compute_ns / step.nccl_ns), 100 * result.to_win(),
+      100 * (1 - step.best_tried_ns / step.nccl_ns), 100 * Median(result.gained), 100 * Least(result.gained),
+      100 * result.regret(), 100 * Median(result.at_end), 100 * Most(result.lost_most),
+      100 * Most(result.worst_20));
   fmt::print("{:4.0f} {:6} {:2} {:4} {:6.1f} {:6.0f}\n", Median(result.versions), cost.total(), cost.attempts,
              cost.calls, static_cast<double>(cost.ns) / 1e6, Median(result.message_rate));
   std::fflush(stdout);

@@ -29,10 +29,10 @@ const Accelerator* AcceleratorOf(std::string_view system) {
 System WithLimits(System system, int n_ranks) {
   const double ll_gbps = NcclHopperConstants(system.NodesFor(n_ranks)).ll_max_bandwidth;
   for (auto& row : system.paths) {
+    for (PathCosts& path : row) path.channel_gbps = path.intra_gbps / system.max_channels;
     PathCosts& ll = row[static_cast<size_t>(Protocol::kLL)];
     ll.intra_gbps = std::min(ll.intra_gbps, ll_gbps);
     ll.inter_gbps = std::min(ll.inter_gbps, ll_gbps);
-    for (PathCosts& path : row) path.channel_gbps = path.intra_gbps / system.max_channels;
   }
   return system;
 }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 void MakeAbsolute(RuntimeOptions& runtime) {
   for (std::string* path : {&runtime.policy, &runtime.rules, &runtime.trace, &runtime.decision_log,
-                            &runtime.framework_settings, &runtime.framework_report}) {
+                            &runtime.site_store, &runtime.framework_settings, &runtime.framework_report}) {
     if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   }
   // A topology may also be the name of a preset, which hostccl looks up: a text that is no file stays as it

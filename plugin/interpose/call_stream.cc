@@ -181,7 +181,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
     if (recorder != nullptr) RecordCall(*recorder, runtime.times(), pending);
     if (pending.communicator->switching.times) RememberSizeClass(group, pending);
     StructureAgent* structure = pending.communicator->issuing.structure.get();
-    if (structure != nullptr && IsTunable(pending.issued.call)) structure->Step(pending.issued.call);
+    if (structure == nullptr || !IsTunable(pending.issued.call)) continue;
+    if (structure->Step(pending.issued.call).changed) pending.communicator->issuing.ledger.CountChange();
   }
   for (const IssuedGroup& group : thread.groups) {
     if (group.counts) ++group.communicator->issuing.next_call;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls and the decisions, in numbers that only grow: which calls a tuner can change, and who
-// decides the others.
+// Counts the calls and the decisions, in numbers that only grow: which calls a tuner can change, who decides
+// the others, and what the policy's LSTM recognised.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include "src/collective/collective_call.h"
 #include "src/collective/coverage.h"
 #include "src/collective/decided_by.h"
+#include "src/collective/decision_key.h"
 
 namespace dynamiccl {
 
@@ -36,6 +37,10 @@ class CallLedger {
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }
+  // Counts a question by what was recognised about its call, and a call at which the job's structure changed
+  // (RecognisedStructure::changed).
+  void CountRecognised(const DecisionKey& key) { Grow(RecognisedOf(key.role, key.phase, key.stage), 1); }
+  void CountChange() { Grow(changes_, 1); }
   // Adds the counts of another ledger.
   void Add(const CallLedger& other) {
     for (size_t i = 0; i < calls_.size(); ++i) {
@@ -48,6 +53,9 @@ class CallLedger {
       for (size_t j = 0; j < decisions_[i].size(); ++j)
         Grow(decisions_[i][j], other.decisions_[i][j].load(std::memory_order_relaxed));
     }
+    for (size_t i = 0; i < recognised_.size(); ++i)
+      Grow(recognised_[i], other.recognised_[i].load(std::memory_order_relaxed));
+    Grow(changes_, other.changes());
   }
 
   CallTotals Calls(Coverage coverage, Collective collective) const {
@@ -58,6 +66,10 @@ class CallLedger {
     return decisions_[static_cast<size_t>(decided_by)][static_cast<size_t>(collective)].load(
         std::memory_order_relaxed);
   }
+  uint64_t Recognised(Role role, Phase phase, ZeroStage stage) const {
+    return recognised_[IndexOf(role, phase, stage)].load(std::memory_order_relaxed);
+  }
+  uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
 
  private:
   using Counter = std::atomic<uint64_t>;
@@ -69,12 +81,21 @@ class CallLedger {
   static void Grow(Counter& counter, uint64_t by) {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
+  static size_t IndexOf(Role role, Phase phase, ZeroStage stage) {
+    return (static_cast<size_t>(role) * kPhases + static_cast<size_t>(phase)) * kZeroStages +
+           static_cast<size_t>(stage);
+  }
+  Counter& RecognisedOf(Role role, Phase phase, ZeroStage stage) {
+    return recognised_[IndexOf(role, phase, stage)];
+  }
   Counter& DecisionsOf(Collective collective, DecidedBy decided_by) {
     return decisions_[static_cast<size_t>(decided_by)][static_cast<size_t>(collective)];
   }
 
   std::array<std::array<Totals, kCollectives>, kCoverages> calls_;
   std::array<std::array<Counter, kTunableCollectives>, kDeciders> decisions_{};
+  std::array<Counter, size_t{kRoles} * kPhases * kZeroStages> recognised_{};  // by IndexOf
+  Counter changes_{0};
 };
 
 }  // namespace dynamiccl

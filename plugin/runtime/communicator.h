@@ -26,6 +26,7 @@
 #include "plugin/times/times_report.h"
 #include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
+#include "src/collective/decision_key.h"
 #include "src/collective/role.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/guard/call_feed.h"
@@ -143,11 +144,24 @@ struct Communicator {
   bool not_told_apart = false;
 };
 
-// Returns the predicted role of the next call. kUnknown if the communicator is non-blocking, because
-// decisions then do not follow the order of calls, or if there is no policy.
+// Returns what is predicted about the next call. Null if the communicator is non-blocking, because decisions
+// then do not follow the order of calls, or if there is no policy.
+inline const RecognisedStructure* RecognisedOn(const Communicator& communicator) {
+  if (!communicator.config.blocking || !communicator.issuing.structure) return nullptr;
+  return &communicator.issuing.structure->recognised();
+}
+
+// Returns the predicted role of the next call; kUnknown where nothing is predicted.
 inline Role RecognisedRole(const Communicator& communicator, Collective collective, uint64_t bytes) {
-  if (!communicator.config.blocking || !communicator.issuing.structure) return Role::kUnknown;
-  return KeyRoleOfNext(communicator.issuing.structure->recognised(), collective, bytes);
+  const RecognisedStructure* const recognised = RecognisedOn(communicator);
+  return recognised == nullptr ? Role::kUnknown : KeyRoleOfNext(*recognised, collective, bytes);
+}
+
+// Fills in the role, phase and stage of the call that `key` describes.
+inline void Recognise(const RecognisedStructure& recognised, DecisionKey& key) {
+  key.role = KeyRoleOfNext(recognised, key.collective, key.bytes);
+  key.phase = recognised.phase;
+  key.stage = recognised.stage;
 }
 
 }  // namespace dynamiccl

@@ -14,16 +14,19 @@ Verdict No(std::string reason, bool timed_out = false) {
 }
 
 // A process without the interposer sees neither rank nor unique id. The user may then vouch for the job by
-// setting the hash.
+// setting the hashes of all files that decide.
 Verdict VouchedFor(const LoadedChoices& choices) {
-  const std::string hash = TextSetting(Setting::kPolicySha256);
-  if (hash.empty()) return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
-  if (hash != choices.policy_hash())
+  const std::string policy = TextSetting(Setting::kPolicySha256), rules = TextSetting(Setting::kRulesSha256);
+  if (policy.empty() && rules.empty())
+    return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
+  if (policy != choices.policy_hash())
     return No("DYNAMICCL_POLICY_SHA256 is not the hash of the loaded policy");
-  if (choices.ChoosesBesidePolicy())
+  if (choices.ChoosesBesideFiles())
     return No(
-        "DYNAMICCL_POLICY_SHA256 vouches for the policy, not for DYNAMICCL_RULES or "
-        "DYNAMICCL_DECISIONS; preload libdynamiccl.so");
+        "DYNAMICCL_POLICY_SHA256 and DYNAMICCL_RULES_SHA256 vouch for a policy and rules, not for "
+        "DYNAMICCL_RULES_IN_TURN or DYNAMICCL_DECISIONS; preload libdynamiccl.so");
+  if (rules != choices.rules_hash())
+    return No("DYNAMICCL_RULES_SHA256 is not the hash of DYNAMICCL_RULES; `sha256sum` prints it");
   return {.agreed = true};
 }
 

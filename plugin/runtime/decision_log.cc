@@ -12,11 +12,21 @@
 #include "src/base/own_file.h"
 
 namespace dynamiccl {
+namespace {
+
+// "gradient_reduce/backward/3", or the role alone if nothing else is recognised.
+std::string RecognisedText(const DecisionKey& question) {
+  if (question.phase == Phase::kUnknown && question.stage == ZeroStage::kUnknown)
+    return std::string(Name(question.role));
+  return fmt::format("{}/{}/{}", Name(question.role), Name(question.phase), Name(question.stage));
+}
+
+}  // namespace
 
 std::string FormatDecision(const LoggedDecision& logged) {
   const DecisionKey& question = logged.question;
   return fmt::format("{:016x} {} {} {} {} {} {} v{}\n", logged.communicator, logged.call_number,
-                     Name(question.collective), question.bytes, Name(question.role),
+                     Name(question.collective), question.bytes, RecognisedText(question),
                      Describe(logged.decision.config), Name(logged.decision.decided_by),
                      logged.table_version);
 }

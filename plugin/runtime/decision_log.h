@@ -22,8 +22,8 @@ struct LoggedDecision {
   uint32_t table_version = 0;
 };
 
-// Returns "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who>
-// v<table version>\n".
+// Returns "<communicator> <call number> <collective> <bytes> <role>[/<phase>/<stage>]
+// <algorithm>/<protocol>/<channels> <who> v<table version>\n".
 std::string FormatDecision(const LoggedDecision& logged);
 
 // Shared by the tuner sessions that write to the same path. Any thread.

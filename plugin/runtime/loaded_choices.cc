@@ -57,6 +57,15 @@ LoadedChoices::LoadedChoices(const JobSettings& settings, MadeEntries& made)
   LoadPolicy();
   LoadDecisions();
   if (!refused_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", refused_);
+  if (refused_.empty() && !policy_ && RulesNeedRecognition())
+    Log(LogLevel::kWarn,
+        "rules name a role, phase or stage, which only a policy recognises: without DYNAMICCL_POLICY these "
+        "rules match no call");
+}
+
+bool LoadedChoices::RulesNeedRecognition() const {
+  const auto needs = [](const auto& rules) { return rules && rules->any_needs_recognition(); };
+  return needs(rules_) || std::any_of(rules_in_turn_.begin(), rules_in_turn_.end(), needs);
 }
 
 void LoadedChoices::LoadRules() {

@@ -39,6 +39,8 @@ class LoadedChoices {
   const std::vector<std::shared_ptr<const OverrideRules>>& rules_in_turn() const { return rules_in_turn_; }
   // Returns true if some rule sets a chunk size.
   bool SetsChunks() const;
+  // Returns true if some rule names a role, phase or stage.
+  bool RulesNeedRecognition() const;
   // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
   // process takes no part in choosing.
   bool SetsChannelBounds() const {
@@ -52,11 +54,11 @@ class LoadedChoices {
   const std::array<uint8_t, 16>& policy_digest() const { return policy_digest_; }
   // Returns true if the choices are those of an earlier run, in place of the policy's.
   bool AreSaved() const { return decisions_ != nullptr; }
-  // Returns true if choices come from more than the policy. A user can vouch only for the policy, by its
-  // hash.
-  bool ChoosesBesidePolicy() const {
-    return rules_ != nullptr || !rules_in_turn_.empty() || decisions_ != nullptr;
-  }
+  // SHA-256 of the rules file in hexadecimal; empty without one.
+  std::string rules_hash() const { return rules_ ? ToHex(rules_->digest()) : std::string(); }
+  // Returns true if choices come from more than a policy and rules. A user can vouch only for these two, by
+  // their hashes.
+  bool ChoosesBesideFiles() const { return !rules_in_turn_.empty() || decisions_ != nullptr; }
   // Returns why this process takes no part in choosing: its mode, a refused file, or NCCL_TUNER_PLUGIN=none.
   // Empty if it does take part.
   std::string WhyNotChoosing() const;

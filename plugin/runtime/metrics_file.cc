@@ -91,6 +91,25 @@ void PutDecisions(Exposition& out, const CallLedger& calls) {
   }
 }
 
+// The families appear only with a policy, because without one nothing is recognised.
+void PutRecognised(Exposition& out, const CallLedger& calls) {
+  out.Family("dynamiccl_recognised_calls_total", "counter",
+             "Answers to NCCL's tuner questions, by what the policy's LSTM recognised before the call.");
+  for (int i = 0; i < kRoles * kPhases * kZeroStages; ++i) {
+    const auto role = static_cast<Role>(i / kZeroStages / kPhases);
+    const auto phase = static_cast<Phase>(i / kZeroStages % kPhases);
+    const auto stage = static_cast<ZeroStage>(i % kZeroStages);
+    const uint64_t count = calls.Recognised(role, phase, stage);
+    if (count == 0) continue;
+    out.Line("dynamiccl_recognised_calls_total",
+             fmt::format("role=\"{}\",phase=\"{}\",stage=\"{}\"", Name(role), Name(phase), Name(stage)),
+             count);
+  }
+  out.Family("dynamiccl_structure_changes_total", "counter",
+             "Calls at which sizes or the order of calls changed, as the policy's LSTM says.");
+  out.Line("dynamiccl_structure_changes_total", "", calls.changes());
+}
+
 std::string LabelsOf(const TimedKey& key) {
   return fmt::format("communicator=\"{:016x}\",collective=\"{}\",bytes=\"{}\",config=\"{}\"",
                      key.communicator, Name(key.collective), LowerBound(key.size_class),
@@ -207,6 +226,7 @@ std::string MetricsText(const MetricsSource& source) {
            1);
   PutCalls(out, *source.calls);
   PutDecisions(out, *source.calls);
+  if (!source.policy_hash.empty()) PutRecognised(out, *source.calls);
   PutPredicted(out, *source.entries);
   if (source.times != nullptr) PutTimes(out, *source.times);
   if (source.guard != nullptr) PutGuard(out, *source.guard);

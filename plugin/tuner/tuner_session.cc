@@ -7,6 +7,7 @@
 
 #include "plugin/border/first_time.h"
 #include "plugin/border/no_throw.h"
+#include "plugin/border/real_nccl.h"
 #include "plugin/runtime/issuing_thread.h"
 #include "plugin/runtime/mask_meetings.h"
 #include "plugin/runtime/process_life.h"
@@ -71,19 +72,6 @@ std::array<uint8_t, 16> FabricOf(const ncclTunerConstants_v5_t& constants) {
 bool AreSet(const ncclTunerConstants_v5_t& constants) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&constants);
   return std::any_of(bytes, bytes + sizeof(constants), [](unsigned char byte) { return byte != 0; });
-}
-
-// Returns the key of the decision that NCCL asks for; keys are made only here. `group` is null if NCCL asks
-// on its own thread; the fields that only the issuing thread knows then keep their defaults.
-[[gnu::hot]] DecisionKey KeyOf(const TunerRequest& request, const IssuedGroup* group) {
-  const auto collective = static_cast<Collective>(request.function);
-  if (group == nullptr) return {collective, request.bytes, request.n_pipe_ops};
-  return {collective,
-          request.bytes,
-          request.n_pipe_ops,
-          RecognisedRole(*group->communicator, collective, request.bytes),
-          group->facts.call_number,
-          !group->facts.simulated};
 }
 
 // Returns the largest number of channels by NCCL's constants; 0 if they do not contain it.
@@ -169,12 +157,22 @@ void TunerSession::Start(const TunerInit& as_given) {
   }
   standing_ = AttestCommunicator(runtime_.choices(), runtime_.meetings(), runtime_.settings().rank,
                                  communicator_.get(), constants);
+  RecogniseByQuestions(n_ranks);
   const bool switches = standing_ == Standing::kAttested && CanSwitch(options);
   // A guard watches the first table too: some of its calls are left to NCCL for comparison.
   if (switches && GuardsTables(runtime_.settings()))
     options.plan = std::make_shared<PlannedTable>(TablePlan{});
   AdoptStanding(options, constants);
   if (switches) JoinSwitching(options, init);
+}
+
+// Older releases ask several times about one call.
+void TunerSession::RecogniseByQuestions(int n_ranks) {
+  const LoadedChoices& choices = runtime_.choices();
+  constexpr int kAsksOnce = 22200;  // NCCL 2.22
+  if (standing_ == Standing::kVouchedFor && choices.policy() && choices.RulesNeedRecognition() &&
+      NcclVersion() >= kAsksOnce)
+    stream_ = std::make_unique<QuestionStream>(*choices.policy(), n_ranks);
 }
 
 void TunerSession::AdoptStanding(const EngineOptions& options, const std::string& constants) {
@@ -298,6 +296,21 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   NoThrow([&] { Decide(request, table, chained_answered); });
 }
 
+// Keys are made only here. `group` is null if NCCL asks on its own thread, or if the calls are not seen; the
+// fields that only the issuing thread knows then keep their defaults.
+[[gnu::hot]] DecisionKey TunerSession::KeyOf(const TunerRequest& request, const IssuedGroup* group) const {
+  DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
+  if (group == nullptr) {
+    if (stream_) Recognise(stream_->recognised(), key);
+    return key;
+  }
+  key.call_number = group->facts.call_number;
+  key.is_call = !group->facts.simulated;
+  if (const RecognisedStructure* const recognised = RecognisedOn(*group->communicator))
+    Recognise(*recognised, key);
+  return key;
+}
+
 const GroupFacts* TunerSession::FactsOf(const IssuedGroup* group) const {
   if (group != nullptr) return &group->facts;
   return communicator_ && !communicator_->config.blocking ? &communicator_->issuing.in_flight : nullptr;
@@ -383,6 +396,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   }
   if (sets_chunks_ && !seen.none()) NoteChunk(question, decision, group);
   Note(question, decision, group, thread.clock);
+  // NCCL 2.31 and later ask with nothing to choose from while they consider symmetric kernels.
+  if (stream_ && !seen.none()) stream_->Step(question);
   if (group != nullptr && !allowed.none() && group->communicator->switching.feed)
     Feed(question, decision, {CheapestCell(table), allowed}, *group, thread.clock);
 }
@@ -405,6 +420,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   call.timed = group.timed;
   call.captured = group.captured;
   call.on_suspicion = group.on_suspicion;
+  call.structure_changes = static_cast<uint32_t>(group.communicator->issuing.ledger.changes());
+  call.stage = question.stage;
   call.issued_ns = clock.Now();
   group.communicator->switching.feed->Push(call);
 }
@@ -419,6 +436,8 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
     group->communicator->issuing.ledger.CountDecision(question.collective, decision.decided_by);
   else
     runtime_.unattributed_ledger().CountDecisionOfAnyThread(question.collective, decision.decided_by);
+  if (group != nullptr && question.is_call && runtime_.accounts_for_calls())
+    group->communicator->issuing.ledger.CountRecognised(question);
   if (group != nullptr && communicator_->switching.tables && !group->facts.simulated)
     communicator_->switching.tables->digest().Add(question, decision.config, table_version);
   if (log_) {
@@ -433,9 +452,10 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   call.collective = question.collective;
   call.index_in_group = group->marks.questions++;
   call.group_size = group->n_collectives;
-  recorder->Append(DecisionRecord(
-      group->communicator->identity.number, call,
-      {clock.Now(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version)}));
+  recorder->Append(
+      DecisionRecord(group->communicator->identity.number, call,
+                     {clock.Now(), decision.config, decision.decided_by, static_cast<uint8_t>(table_version),
+                      question.role, question.phase, question.stage}));
 }
 
 // If the plugin returns an error, the chunk size stays as NCCL set it.

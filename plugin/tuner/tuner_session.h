@@ -15,6 +15,7 @@
 #include "plugin/runtime/decision_log.h"
 #include "plugin/runtime/issued_group.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/tuner/question_stream.h"
 #include "src/base/interpolated_clock.h"
 #include "src/decision/chunk_choice.h"
 #include "src/decision/decision_engine.h"
@@ -48,6 +49,10 @@ class TunerSession {
   void Start(const TunerInit& init);
   // Makes what the session's standing allows: a table, and the exchange of masks.
   void AdoptStanding(const EngineOptions& options, const std::string& constants);
+  // Recognises the job from NCCL's questions, if the calls are not seen and rules ask for it.
+  void RecogniseByQuestions(int n_ranks);
+  // Returns the key of the decision that NCCL asks for.
+  DecisionKey KeyOf(const TunerRequest& request, const IssuedGroup* group) const;
   // Finds the session's communicator by the call that NCCL asks about.
   void FindByCall(IssuingThread& thread);
   void OpenLog();
@@ -103,6 +108,7 @@ class TunerSession {
   Standing standing_ = Standing::kNotAttested;
   std::shared_ptr<DecisionEngine> engine_;  // null: not attested
   std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange masks
+  std::unique_ptr<QuestionStream> stream_;  // null: the interposer's calls tell, or nobody asks
   std::shared_ptr<DecisionLog> log_;        // null: there is none
   const ChainedTuner* chained_ = nullptr;   // null: there is none, or its init failed
   void* chained_context_ = nullptr;

@@ -30,6 +30,9 @@ struct DecisionKey {
   // False in a group that the program ends with ncclGroupSimulateEnd. Its answers are used by no collective,
   // so it counts nothing, and ranks may differ in how often they simulate.
   bool is_call = true;
+  // Recognised in the same way as `role`, and unknown where `role` is. Only rules read these two.
+  Phase phase = Phase::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
 
   friend bool operator==(const DecisionKey&, const DecisionKey&) = default;
 };

@@ -43,5 +43,11 @@ std::string_view Name(Criticality criticality) {
 std::optional<Role> ParseRole(std::string_view name) {
   return Find<Role>(kRoleNames, name);
 }
+std::optional<Phase> ParsePhase(std::string_view name) {
+  return Find<Phase>(kPhaseNames, name);
+}
+std::optional<ZeroStage> ParseStage(std::string_view name) {
+  return Find<ZeroStage>(kStageNames, name);
+}
 
 }  // namespace dynamiccl

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file defines what a call is for the program (role), where in a training step it stands (phase), which
 // ZeRO stage it belongs to, whether the program waits for it (criticality), and how the fabric is (regime).
-// Of these only the recognised role is part of a DecisionKey; criticality and regime reach decisions through
-// a table version. As labels, role, phase and stage are the trainer's truth and exist in traces only.
+// A DecisionKey contains the recognised role, phase and stage: the policy's table reads the role, rules may
+// read all three. Criticality and regime reach decisions through a table version. As labels, role, phase and
+// stage are the trainer's truth and exist in traces only.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,9 @@ std::string_view Name(Role role);
 std::string_view Name(Phase phase);
 std::string_view Name(ZeroStage stage);
 std::string_view Name(Criticality criticality);
-// The value of a name that Name gives. The case must match; nullopt for an unknown name.
+// These return the value of a name that Name gives. The case must match; nullopt for an unknown name.
 std::optional<Role> ParseRole(std::string_view name);
+std::optional<Phase> ParsePhase(std::string_view name);
+std::optional<ZeroStage> ParseStage(std::string_view name);
 
 }  // namespace dynamiccl

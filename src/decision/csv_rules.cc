@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in the CSV of NCCL's example tuner (plugins/tuner/example), one a line:
-//     collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]
+// Rules in the CSV of NCCL's example tuner (plugins/tuner/example), with three more columns, one rule a line:
+//     collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff
+//     [,phase[,stage[,role]]]]]
 // -1 means "any" in a condition and "NCCL decides" for channels. Empty lines and lines that begin with # are
 // skipped. Errors read "<name>:<line>: column <n>: ...".
 #include "src/decision/override_rules.h"
@@ -10,9 +11,9 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL's example has eight columns and two optional ones.
+// NCCL's example has eight columns and two optional ones. After them come phase, stage and role.
 constexpr size_t kRequiredColumns = 8;
-constexpr size_t kMaxColumns = 10;
+constexpr size_t kMaxColumns = 13;
 
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r");
@@ -39,10 +40,10 @@ class LineReader {
   Result<OverrideRule> Read() const {
     if (columns_.size() < kRequiredColumns || columns_.size() > kMaxColumns) {
       return WithHint(
-          MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: {} columns, a rule has 8 to 10", name_,
+          MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: {} columns, a rule has 8 to 13", name_,
                     number_, columns_.size(), columns_.size()),
           "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks"
-          "[,numPipeOps[,regBuff]]");
+          "[,numPipeOps[,regBuff[,phase[,stage[,role]]]]]");
     }
     OverrideRule rule;
     rule.line = number_;
@@ -87,7 +88,19 @@ class LineReader {
     // ranks decide differently.
     if (registered)
       return Wrong(9, "regBuff differs between ranks and cannot be a condition: write -1 or leave it out");
+    DYNAMICCL_TRY(rule.phase, Named(10, ParsePhase, "unknown, forward, backward, optimizer, other"));
+    DYNAMICCL_TRY(rule.stage, Named(11, ParseStage, "0, 1, 2, 3, unknown"));
+    DYNAMICCL_TRY(rule.role, Named(12, ParseRole, NamesOfRoles()));
     return {};
+  }
+
+  // Reads a condition by its name. Returns an empty optional if the column is missing or -1.
+  template <typename Value>
+  Result<std::optional<Value>> Named(size_t column, std::optional<Value> (*parse)(std::string_view),
+                                     std::string_view names) const {
+    if (column >= columns_.size() || columns_[column] == "-1") return std::optional<Value>{};
+    if (const auto value = parse(columns_[column])) return value;
+    return tl::unexpected(Wrong(column, fmt::format("is not -1 or one of {}", names)).error());
   }
 
   template <typename Integer>

@@ -103,8 +103,8 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 
 [[gnu::hot]] Decision DecisionEngine::Propose(const DecisionKey& key, const ConfigMask& allowed) {
   if (options_.rules || options_.turns) {
-    const RuleSubject subject{key.collective,   key.bytes,      options_.n_nodes,
-                              options_.n_ranks, key.n_pipe_ops, key.role};
+    const RuleSubject subject{key.collective, key.bytes, options_.n_nodes, options_.n_ranks,
+                              key.n_pipe_ops, key.role,  key.phase,        key.stage};
     if (const OverrideRule* rule = RulesFor(subject, key).Match(subject))
       return {{}, DecidedBy::kRule, CallUse::kChoice, rule->config, {}, rule->chunk_bytes};
   }

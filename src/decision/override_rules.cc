@@ -23,7 +23,22 @@ bool Holds(const std::optional<Value>& condition, Value value) {
 bool OverrideRule::Matches(const RuleSubject& subject) const {
   return collective == subject.collective && subject.bytes >= min_bytes && subject.bytes <= max_bytes &&
          Holds(n_nodes, subject.n_nodes) && Holds(n_ranks, subject.n_ranks) &&
-         Holds(n_pipe_ops, subject.n_pipe_ops) && Holds(role, subject.role);
+         Holds(n_pipe_ops, subject.n_pipe_ops) && Holds(role, subject.role) && Holds(phase, subject.phase) &&
+         Holds(stage, subject.stage);
+}
+
+// A condition on "unknown" holds without a policy.
+bool OverrideRule::needs_recognition() const {
+  return role.value_or(Role::kUnknown) != Role::kUnknown ||
+         phase.value_or(Phase::kUnknown) != Phase::kUnknown ||
+         stage.value_or(ZeroStage::kUnknown) != ZeroStage::kUnknown;
+}
+
+std::string NamesOfRoles() {
+  std::string names;
+  for (int i = 0; i < kRoles; ++i)
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", Name(static_cast<Role>(i)));
+  return names;
 }
 
 Result<OverrideRules> OverrideRules::Parse(std::string_view text, const std::string& name) {
@@ -45,6 +60,11 @@ Result<OverrideRules> OverrideRules::ReadFile(const std::string& path) {
 bool OverrideRules::any_chunk_bytes() const {
   return std::any_of(rules().begin(), rules().end(),
                      [](const OverrideRule& rule) { return rule.chunk_bytes; });
+}
+
+bool OverrideRules::any_needs_recognition() const {
+  return std::any_of(rules().begin(), rules().end(),
+                     [](const OverrideRule& rule) { return rule.needs_recognition(); });
 }
 
 const OverrideRule* OverrideRules::Match(const RuleSubject& subject) const {

@@ -24,7 +24,10 @@ struct RuleSubject {
   int n_nodes = 1;
   int n_ranks = 1;
   int n_pipe_ops = 1;
-  Role role = Role::kUnknown;  // as recognised
+  // As recognised; see DecisionKey.
+  Role role = Role::kUnknown;
+  Phase phase = Phase::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
 };
 
 // One rule about calls. An empty condition matches everything.
@@ -42,9 +45,14 @@ struct OverrideRule {
   std::optional<int> n_nodes;
   std::optional<int> n_ranks;
   std::optional<int> n_pipe_ops;
+  // Conditions on what the policy's LSTM recognises.
   std::optional<Role> role;
+  std::optional<Phase> phase;
+  std::optional<ZeroStage> stage;
 
   bool Matches(const RuleSubject& subject) const;
+  // True if a condition needs a policy to hold.
+  bool needs_recognition() const;
 };
 
 // Bounds on a communicator's channels: minCTAs and maxCTAs of its ncclConfig_t. 0: not set.
@@ -91,6 +99,8 @@ class OverrideRules {
   const std::vector<OverrideRule>& rules() const { return parsed_.calls; }
   bool any_about_communicators() const { return !parsed_.communicators.empty(); }
   bool any_chunk_bytes() const;
+  // True if some rule can only match with a policy.
+  bool any_needs_recognition() const;
   // SHA-256 of the text, which ranks attest.
   const Sha256Digest& digest() const { return digest_; }
 
@@ -98,6 +108,9 @@ class OverrideRules {
   ParsedRules parsed_;
   Sha256Digest digest_{};
 };
+
+// The names of all roles, separated by commas, for errors.
+std::string NamesOfRoles();
 
 // Parsers of the two notations; `name` is used in errors.
 Result<std::vector<OverrideRule>> ParseCsvRules(std::string_view text, const std::string& name);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in TOML. They can express everything that the CSV can, and also name roles, chunk sizes and bounds on
-// a communicator's channels. Example:
-//     version = 1
+// Rules in TOML. They can express everything that the CSV can, and also name chunk sizes and bounds on a
+// communicator's channels. Example:
+//     version = 2
 //     [[rule]]
 //     collective = "allreduce"
 //     max_bytes = "64K"
+//     phase = "backward"
 //     config = "tree/ll/2"
 //     [[communicator]]
 //     ranks = 8
@@ -32,14 +33,17 @@ constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 // NCCL's MAXCHANNELS since 2.25 (32 before); NCCL limits larger bounds to it.
 constexpr int kMaxCtas = 64;
 
+// Version 2 added the conditions `phase` and `stage`.
+constexpr int64_t kLatestVersion = 2;
+
 // Reads the whole file; TomlReader makes errors with line and column.
 class RulesReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
 
-  Result<ParsedRules> Read(const toml::table& root) const {
+  Result<ParsedRules> Read(const toml::table& root) {
     DYNAMICCL_CHECK_OK(OnlyKeys(root, {"version", "rule", "communicator"}));
-    DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
+    DYNAMICCL_TRY(version_, Integer(root, "version", 1, kLatestVersion));
     ParsedRules rules;
     DYNAMICCL_CHECK_OK(
         ForEachTable(root, "rule", [&](const toml::table& table) { return ReadRule(table, rules.calls); }));
@@ -52,7 +56,8 @@ class RulesReader : private TomlReader {
  private:
   Status ReadRule(const toml::table& table, std::vector<OverrideRule>& rules) const {
     DYNAMICCL_CHECK_OK(OnlyKeys(table, {"collective", "min_bytes", "max_bytes", "nodes", "ranks", "pipe_ops",
-                                        "role", "config", "chunk_bytes"}));
+                                        "role", "phase", "stage", "config", "chunk_bytes"}));
+    DYNAMICCL_CHECK_OK(CheckVersion(table));
     OverrideRule rule;
     rule.line = static_cast<int>(table.source().begin.line);
     DYNAMICCL_TRY(rule.collective, ReadCollective(table));
@@ -64,6 +69,8 @@ class RulesReader : private TomlReader {
     DYNAMICCL_TRY(rule.n_ranks, Condition(table, "ranks"));
     DYNAMICCL_TRY(rule.n_pipe_ops, Condition(table, "pipe_ops"));
     DYNAMICCL_TRY(rule.role, ReadRole(table));
+    DYNAMICCL_TRY(rule.phase, ReadPhase(table));
+    DYNAMICCL_TRY(rule.stage, ReadStage(table));
     DYNAMICCL_TRY(rule.config, ReadConfig(table));
     DYNAMICCL_TRY(rule.chunk_bytes, ReadChunkBytes(table, rule.config));
     rules.push_back(rule);
@@ -132,10 +139,36 @@ class RulesReader : private TomlReader {
     if (!table.contains("role")) return std::optional<Role>{};
     DYNAMICCL_TRY(const std::string text, Text(table, "role"));
     if (const auto role = ParseRole(text)) return std::optional(*role);
-    std::string names;
-    for (int i = 0; i < kRoles; ++i)
-      names += fmt::format("{}{}", i == 0 ? "" : ", ", Name(static_cast<Role>(i)));
-    return Complain(table.get("role")->source().begin, fmt::format("'{}' is not one of {}", text, names));
+    return Complain(table.get("role")->source().begin,
+                    fmt::format("'{}' is not one of {}", text, NamesOfRoles()));
+  }
+
+  Result<std::optional<Phase>> ReadPhase(const toml::table& table) const {
+    if (!table.contains("phase")) return std::optional<Phase>{};
+    DYNAMICCL_TRY(const std::string text, Text(table, "phase"));
+    if (const auto phase = ParsePhase(text)) return phase;
+    return Complain(table.get("phase")->source().begin,
+                    fmt::format("'{}' is not one of unknown, forward, backward, optimizer, other", text));
+  }
+
+  // Reads a stage as a number, or "unknown".
+  Result<std::optional<ZeroStage>> ReadStage(const toml::table& table) const {
+    const toml::node* const node = table.get("stage");
+    if (node == nullptr) return std::optional<ZeroStage>{};
+    const auto number = node->value_exact<int64_t>();
+    const std::string text = number ? std::to_string(*number) : node->value_exact<std::string>().value_or("");
+    if (const auto stage = ParseStage(text)) return stage;
+    return Complain(node->source().begin, "'stage' is not one of 0, 1, 2, 3, \"unknown\"");
+  }
+
+  // Files of version 1 cannot name what was added in version 2.
+  Status CheckVersion(const toml::table& table) const {
+    for (const char* const key : {"phase", "stage"}) {
+      if (version_ < 2 && table.contains(key))
+        return Complain(table.get(key)->source().begin,
+                        fmt::format("'{}' needs \"version = 2\" at the top of the file", key));
+    }
+    return {};
   }
 
   // Reads "nccl", "ring/ll128" or "ring/ll128/4".
@@ -147,6 +180,8 @@ class RulesReader : private TomlReader {
         table.get("config")->source().begin,
         fmt::format("'{}' is no configuration such as \"ring/ll128/4\", \"tree/ll\" or \"nccl\"", text));
   }
+
+  int64_t version_ = 1;
 };
 
 }  // namespace

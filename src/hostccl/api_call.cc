@@ -3,9 +3,11 @@
 // configuration. A call of zero elements is validated and then dropped, as NCCL does.
 #include "src/hostccl/api_call.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "src/hostccl/carried_call.h"
 #include "src/hostccl/debug_log.h"
 #include "src/hostccl/group.h"
 
@@ -219,10 +221,42 @@ ncclResult_t Call(const Arguments& arguments) {
   return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));
 }
 
+// Returns what the call has in common with its repetitions, planned as Check does; nothing for a type or an
+// operator that is not NCCL's own.
+std::optional<RepeatedCall> Repeated(const CollectiveArguments& arguments) {
+  const bool known_type = arguments.data_type >= 0 && arguments.data_type < ncclNumTypes;
+  if (!known_type || arguments.op < 0 || arguments.op >= ncclNumOps) return {};
+  const auto type = static_cast<DataType>(arguments.data_type);
+  const auto op = static_cast<ReduceOp>(arguments.op);
+  if (Reduces(arguments.collective)) return RepeatedCall{arguments.collective, type, op, arguments.count};
+  return RepeatedCall{arguments.collective, DataType::kInt8, op, arguments.count * ElementBytes(type)};
+}
+
+// Runs a repeated call by its kept plan. Returns false, and has done nothing, if there is none or anything
+// about the call is unusual; the ordinary path then does the work, or reports what is wrong.
+bool RunRepeated(const CollectiveArguments& arguments) {
+  const ncclComm_t handle = arguments.comm;
+  if (arguments.config != nullptr || InGroup() || arguments.send == nullptr || arguments.recv == nullptr) {
+    return false;
+  }
+  const auto call = Repeated(arguments);
+  const auto communicator = CheckCommunicator(handle);
+  if (!call || !communicator || !handle->blocking || (*communicator)->profiler() != nullptr) return false;
+  const Planner& planner = (*communicator)->planner();
+  const KeptPlan* const plan = planner.answers_last() ? (*communicator)->kept_plans().Find(*call) : nullptr;
+  if (plan == nullptr || !CheckHealthy(handle, **communicator)) return false;
+  const auto stream = FindStream(arguments.stream);
+  if (stream == nullptr) return false;
+  planner.LogScheduled(call->collective, call->count * ElementBytes(call->data_type), plan->config);
+  RunKept(*communicator, *plan, static_cast<const std::byte*>(arguments.send),
+          static_cast<std::byte*>(arguments.recv), *stream);
+  return true;
+}
+
 }  // namespace
 
 ncclResult_t CallCollective(const CollectiveArguments& arguments) {
-  return Call(arguments);
+  return RunRepeated(arguments) ? ncclSuccess : Call(arguments);
 }
 
 ncclResult_t CallTransfer(const TransferArguments& arguments) {

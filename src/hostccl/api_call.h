@@ -7,10 +7,11 @@
 //   CallCollective     api_call.cc              validates them
 //   Issue              group.cc                 waits for the end of the group
 //   LaunchGroup        group_plan.cc            merges calls, asks the planner (planner.cc)
-//   Dispatch           group_plan.cc            runs inline, or enqueues on a stream (host_stream.cc)
+//   Dispatch           dispatch.cc              runs inline, or enqueues on a stream (host_stream.cc)
 //   Launch::Run        launch.cc                polls the lanes of all channels (channel_lane.cc)
 //   RingAllReduce      algorithms/              moves chunks by primitives (primitives.h)
 //   SimplePrimitives   protocols/               moves slots or lines through FIFOs (src/transport)
+// A repeated small call goes from CallCollective to RunKept (carried_call.cc) at once.
 #pragma once
 
 #include <memory>

@@ -51,19 +51,16 @@ struct Running {
   }
 };
 
-// Returns the share of one channel. Shares are whole granules, so the pieces of every channel but the last
-// are aligned.
+// Returns the share of one channel.
 ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;
   work.recv = operation.recv;
   work.element_bytes = ElementBytes(operation.data_type);
   work.count = operation.count;
-  const size_t granule = std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes);
-  const size_t share = (operation.count + operation.config.channels - 1) / operation.config.channels;
-  const size_t aligned = (share + granule - 1) / granule * granule;
-  work.begin = std::min(operation.count, aligned * static_cast<size_t>(channel));
-  work.end = std::min(operation.count, work.begin + aligned);
+  const Chunk share = ShareOfChannel(operation.count, work.element_bytes, operation.config.channels, channel);
+  work.begin = share.offset;
+  work.end = share.offset + share.count;
   work.rank = communicator.rank();
   work.n_ranks = communicator.n_ranks();
   work.root = operation.root;

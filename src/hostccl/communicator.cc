@@ -5,6 +5,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <utility>
 
 #include "src/base/fail_point.h"
@@ -70,8 +72,19 @@ Communicator::Communicator(Parts parts) : parts_(std::move(parts)), ring_(RingOr
   for (int which = 0; which < 2; ++which) {
     trees_[static_cast<size_t>(which)] = TreeOverNodes(which, rank(), NodesOfRanks());
   }
+  may_spin_ = HasCoreForEachRank();
   Connect();
   if (n_ranks() > 1) JoinNode();
+}
+
+bool Communicator::HasCoreForEachRank() const {
+  int cores = 0;
+  for (size_t word = 0; word < std::size(CoreSet{}.words); ++word) {
+    uint64_t usable = 0;
+    for (const auto& segment : parts_.segments) usable |= segment->header().cores.words[word];
+    cores += std::popcount(usable);
+  }
+  return parts_.links->n_ranks() <= cores;
 }
 
 std::vector<int> Communicator::NodesOfRanks() const {

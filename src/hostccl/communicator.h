@@ -15,6 +15,7 @@
 #include "src/hostccl/emulated_release.h"
 #include "src/hostccl/host_stream.h"
 #include "src/hostccl/inline_gauge.h"
+#include "src/hostccl/kept_plan.h"
 #include "src/hostccl/node_exchange.h"
 #include "src/hostccl/planner.h"
 #include "src/hostccl/plugin_host/profiler_session.h"
@@ -115,6 +116,13 @@ class Communicator {
   // may free the buffers. It waits at most 0.5 s for peers in other processes.
   void WithdrawBuffers();
 
+  // Returns true if there is a core for each rank, so that waiting may spin. The ranks' cores are counted
+  // together, because each rank may be bound to one. A split communicator shares the machine with all ranks
+  // of its original communicator, so those are counted.
+  bool may_spin() const { return may_spin_; }
+  // Returns the plans of repeated calls. For the thread that issues calls only.
+  KeptPlans& kept_plans() { return kept_plans_; }
+
   // Returns the number of the next launch with collectives, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
@@ -176,6 +184,7 @@ class Communicator {
   void CutConnections();
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
+  bool HasCoreForEachRank() const;
 
   // These parts are fixed at construction; planner and profiler are set once, before the first launch.
   Parts parts_;
@@ -185,6 +194,7 @@ class Communicator {
   std::vector<int> ring_;
   int ring_position_ = 0;
   std::array<TreeNeighbours, 2> trees_;
+  bool may_spin_ = false;
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
@@ -192,6 +202,7 @@ class Communicator {
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
+  KeptPlans kept_plans_;
   // Counters that are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;

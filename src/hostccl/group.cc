@@ -139,6 +139,10 @@ void GroupStart() {
   ++current.depth;
 }
 
+bool InGroup() {
+  return current.depth > 0;
+}
+
 ncclResult_t GroupEnd() {
   ncclResult_t result = ncclSuccess;
   std::optional<Group> group = Close(result);

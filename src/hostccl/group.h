@@ -39,6 +39,8 @@ struct PendingSetup {
 
 // Opens a group on this thread, possibly inside an open group.
 void GroupStart();
+// Returns true if this thread has an open group.
+bool InGroup();
 // Closes the innermost group and, if it is the outermost, runs the collected calls. ncclInvalidUsage without
 // an open group. If a call inside the group was refused, returns that error and runs nothing of the group.
 // ncclInProgress if the group continues in the background.

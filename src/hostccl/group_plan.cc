@@ -2,8 +2,7 @@
 // Planning and dispatch of a group:
 // - Drafts collects the calls into launches, one for each set of related streams and communicators.
 // - ChooseConfigs sorts and merges the calls of each communicator and asks the planner.
-// - Dispatch runs a small launch on the calling thread (RunInline) or passes it to its first stream; the
-//   other streams wait for the first. RunAfterLast keeps the launches of a communicator in order.
+// - Dispatch (dispatch.h) runs each launch.
 #include "src/hostccl/group_plan.h"
 
 #include <algorithm>
@@ -12,35 +11,20 @@
 #include <tuple>
 #include <utility>
 
+#include "src/hostccl/carried_call.h"
 #include "src/hostccl/chunk_size.h"
 #include "src/hostccl/debug_log.h"
+#include "src/hostccl/dispatch.h"
 #include "src/nccl_abi/host_stream.h"
 
 namespace dynamiccl::hostccl {
 namespace {
-
-// Bytes of traffic. A call of this size takes less time than waking the stream's thread and waiting for it.
-constexpr uint64_t kInlineBytes = 32 << 10;
-
-// Returns the weight of a call when NCCL merges (enqueue.cc, ncclPrepareTasks): an AllReduce uses the links
-// twice.
-uint64_t Traffic(const CollectiveOperation& operation, int n_ranks) {
-  const uint64_t bytes =
-      TotalBytes(operation.collective, operation.count, ElementBytes(operation.data_type), n_ranks);
-  return operation.collective == Collective::kAllReduce ? 2 * bytes : bytes;
-}
 
 // Calls are merged only with calls of the same bin.
 auto Bin(const CollectiveOperation& operation) {
   return std::tuple(operation.collective, operation.op, operation.data_type,
                     operation.multiplier.has_value());
 }
-
-// One launch in preparation: a plan for each communicator, and the streams that the user named for its calls.
-struct LaunchDraft {
-  std::vector<CommunicatorPlan> plans;
-  std::vector<cudaStream_t> streams;  // the first one runs the launch
-};
 
 // Collects calls into drafts, and merges drafts that share a stream or a communicator.
 class Drafts {
@@ -83,106 +67,6 @@ class Drafts {
 
   std::vector<LaunchDraft> drafts_;
 };
-
-// A launch and the plans that it runs. The caller that started it and the stream that ends it share the
-// object.
-struct OwnedLaunch {
-  explicit OwnedLaunch(std::vector<CommunicatorPlan> given) : plans(std::move(given)), launch(plans) {}
-
-  const std::vector<CommunicatorPlan> plans;
-  Launch launch;
-};
-
-// Returns true if the calling thread may run the launch itself: calls of one communicator with few bytes.
-// Larger calls take longer than handing them over, and the program may want to compute meanwhile.
-bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
-  if (plans.size() != 1) return false;
-  const CommunicatorPlan& plan = plans.front();
-  const Communicator& communicator = *plan.communicator;
-  if (!communicator.settings().inline_calls || communicator.config().blocking == 0) return false;
-  uint64_t bytes = 0;
-  for (const CollectiveOperation& operation : plan.collectives) {
-    bytes += Traffic(operation, communicator.n_ranks());
-  }
-  for (const Transfer& transfer : plan.sends) bytes += transfer.bytes;
-  for (const Transfer& transfer : plan.receives) bytes += transfer.bytes;
-  return bytes <= kInlineBytes;
-}
-
-// Claims the stream for an inline call. The stream's thread may be about to end the communicator's last
-// launch, a small one. A caller that waits briefly for that end can run inline. If it queued instead, all its
-// later calls would queue behind that thread as well.
-bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
-  const auto& last = communicator.last_launch();
-  if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();
-  if (!last.completion->done() && !last.brief) return false;
-  if (!communicator.inline_gauge().Try()) return false;
-  if (last.completion->done()) return stream.TryClaim();
-  if (last.stream != &stream) return false;
-  if (last.completion->WaitBriefly(kInlinePatienceNs) && stream.ClaimSoon(kInlinePatienceNs)) return true;
-  communicator.inline_gauge().NoteGivenUp();
-  return false;
-}
-
-// Runs the plan on the calling thread; if a peer is late, the stream's thread does the rest. Returns false
-// and does nothing if the stream or the communicator is busy.
-bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
-  const std::shared_ptr<Communicator> communicator = plans.front().communicator;
-  const std::lock_guard lock(communicator->launch_mutex());
-  auto& last = communicator->last_launch();
-  if (!ClaimAfterLast(stream, *communicator)) return false;
-  auto owned = std::make_shared<OwnedLaunch>(std::move(plans));
-  if (const auto result = owned->launch.RunBriefly()) {
-    communicator->inline_gauge().NoteDone();
-    last = {};
-    stream.Release(*result);
-    return true;
-  }
-  communicator->inline_gauge().NoteGivenUp();
-  auto done = std::make_shared<Completion>();
-  last = {done, &stream, true};
-  stream.HandOver([owned = std::move(owned), done] {
-    const ncclResult_t result = owned->launch.Run();
-    done->Complete();
-    return result;
-  });
-  return true;
-}
-
-// Makes `main` wait for the communicator's last launch if that runs on another stream, and records the new
-// launch as the last.
-void RunAfterLast(HostStream& main, Communicator& communicator, const std::shared_ptr<Completion>& done,
-                  bool brief) {
-  const std::lock_guard lock(communicator.launch_mutex());
-  auto& last = communicator.last_launch();
-  if (last.completion != nullptr && last.stream != &main && !last.completion->done()) {
-    main.WaitFor(last.completion);
-  }
-  last = {done, &main, brief};
-}
-
-// Runs a launch inline or enqueues it on its first stream. The other streams of its calls wait for the
-// launch, and the launch waits for the work queued on them, so calls stay in order on every stream.
-ncclResult_t Dispatch(LaunchDraft draft) {
-  std::vector<std::shared_ptr<HostStream>> streams;
-  for (cudaStream_t handle : draft.streams) {
-    streams.push_back(FindStream(handle));
-    if (streams.back() == nullptr) return ncclInvalidArgument;
-  }
-  HostStream& main = *streams.front();
-  const bool brief = streams.size() == 1 && FitsInline(draft.plans);
-  if (brief && RunInline(main, draft.plans)) return ncclSuccess;
-  for (size_t i = 1; i < streams.size(); ++i) main.WaitFor(streams[i]->Record());
-  auto done = std::make_shared<Completion>();
-  for (const CommunicatorPlan& plan : draft.plans) RunAfterLast(main, *plan.communicator, done, brief);
-  main.Enqueue([plans = std::make_shared<std::vector<CommunicatorPlan>>(std::move(draft.plans)), done] {
-    const ncclResult_t result = RunLaunch(*plans);
-    done->Complete();
-    return result;
-  });
-  for (size_t i = 1; i < streams.size(); ++i) streams[i]->WaitFor(done);
-  return ncclSuccess;
-}
 
 // Starts the profiler events of a launch. They stop when the returned objects are destroyed, after the launch
 // was handed over.
@@ -337,6 +221,12 @@ ncclResult_t LaunchAlone(PendingCollective call) {
   if (communicator.n_ranks() > 1) {
     const ncclResult_t result = ChooseConfigs(communicator, {&call.operation, 1});
     if (result != ncclSuccess) return result;
+    if (const KeptPlan* const plan = PlanToKeep(communicator, call.operation)) {
+      const auto stream = FindStream(call.stream);
+      if (stream == nullptr) return ncclInvalidArgument;
+      RunKept(call.communicator, *plan, call.operation.send, call.operation.recv, *stream);
+      return ncclSuccess;
+    }
   }
   LaunchDraft draft;
   CommunicatorPlan& plan = draft.plans.emplace_back();

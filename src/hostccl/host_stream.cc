@@ -122,6 +122,32 @@ std::shared_ptr<Completion> HostStream::Record() {
   return completion;
 }
 
+size_t HostStream::ClaimQueued() {
+  const std::lock_guard lock(mutex_);
+  const uint64_t pending = pending_.load(std::memory_order_acquire);
+  if (queue_.empty() || (pending & (kClaimed | kRunning)) != 0) return 0;
+  pending_.fetch_add(kClaimed, std::memory_order_acq_rel);
+  return queue_.size();
+}
+
+void HostStream::RunFirst() {
+  Work work;
+  {
+    const std::lock_guard lock(mutex_);
+    work = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  KeepError(work());
+  pending_.fetch_sub(kOneWork, std::memory_order_release);
+}
+
+void HostStream::Synchronize() {
+  size_t left = ClaimQueued();
+  if (left == 0) return Record()->Wait();
+  for (; left > 0; --left) RunFirst();
+  Release(ncclSuccess);
+}
+
 void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
   Enqueue([completion = std::move(completion)] {
     completion->Wait();
@@ -129,22 +155,28 @@ void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
   });
 }
 
+// Work that appears while it yields may be gone when it has the lock, because a caller of Synchronize took
+// it. More is likely to come then, so it yields again: waking it from its sleep costs the caller a system
+// call.
 bool HostStream::Next(Work& work) {
   std::unique_lock lock(mutex_);
-  if (!Runnable() && !stopping_) {
+  const auto ended = [this] { return stopping_ && queue_.empty(); };
+  while (!Runnable() && !ended()) {
     lock.unlock();
-    YieldUntil([this] {
+    const bool seen = YieldUntil([this] {
       const uint64_t pending = pending_.load(std::memory_order_acquire);
       return pending >= kOneWork && (pending & kClaimed) == 0;
     });
     lock.lock();
+    if (seen) continue;
     sleeping_ = true;
-    filled_.wait(lock, [this] { return Runnable() || (stopping_ && queue_.empty()); });
+    filled_.wait(lock, [&] { return Runnable() || ended(); });
     sleeping_ = false;
   }
   if (queue_.empty()) return false;
   work = std::move(queue_.front());
   queue_.pop_front();
+  pending_.fetch_add(kRunning, std::memory_order_acq_rel);
   return true;
 }
 
@@ -153,7 +185,7 @@ void HostStream::Run() {
   while (Next(work)) {
     KeepError(work());
     work = nullptr;
-    pending_.fetch_sub(kOneWork, std::memory_order_release);
+    pending_.fetch_sub(kOneWork + kRunning, std::memory_order_release);
   }
 }
 

@@ -61,17 +61,25 @@ class HostStream {
   // Returns a completion that is reached when all work enqueued so far is done; already done on an idle
   // stream.
   std::shared_ptr<Completion> Record();
+  // Returns when all work enqueued so far is done. The caller runs the work that the stream's thread has not
+  // taken yet, in order, because it has nothing else to do, and handing small work to another thread takes
+  // longer than the work.
+  void Synchronize();
   // Makes later work wait for the completion. The caller does not wait.
   void WaitFor(std::shared_ptr<const Completion> completion);
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
   // Returns the first error since the last call, or ncclSuccess.
-  ncclResult_t TakeError() { return error_.exchange(ncclSuccess); }
+  ncclResult_t TakeError() {
+    const bool none = error_.load(std::memory_order_acquire) == ncclSuccess;
+    return none ? ncclSuccess : error_.exchange(ncclSuccess);
+  }
 
  private:
-  // pending_ counts pieces of work in units of two. Its lowest bit is set while a caller has claimed the
-  // stream.
+  // pending_ counts pieces of work in units of four. Its lowest bit is set while a caller has claimed the
+  // stream, the next one while the stream's thread runs a piece. At most one of the two is set.
   static constexpr uint64_t kClaimed = 1;
-  static constexpr uint64_t kOneWork = 2;
+  static constexpr uint64_t kRunning = 2;
+  static constexpr uint64_t kOneWork = 4;
 
   void Run();
   bool Next(Work& work);
@@ -79,6 +87,11 @@ class HostStream {
   bool Runnable() const {
     return !queue_.empty() && (pending_.load(std::memory_order_acquire) & kClaimed) == 0;
   }
+  // Claims a stream whose work has not begun, and returns how many pieces are queued; 0 if there are none or
+  // somebody runs one.
+  size_t ClaimQueued();
+  // Runs the first queued piece for a caller that has claimed the stream.
+  void RunFirst();
   void WakeIfSleeping();
   void KeepError(ncclResult_t result);
 

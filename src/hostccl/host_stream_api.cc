@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hostccl* functions of src/nccl_abi/host_stream.h, and the table of live handles. Handles are the
 // addresses of the objects, looked up in a map so that a stale handle is an error and not a crash.
+#include <atomic>
 #include <map>
 #include <utility>
 
@@ -27,6 +28,8 @@ namespace {
 struct Handles {
   std::mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
+  // Number of streams that were destroyed: what a thread remembers of streams is valid while it is the same.
+  std::atomic<uint64_t> destroyed{0};
   std::map<hostcclEvent_t, std::shared_ptr<hostcclEvent>> events;
   std::shared_ptr<HostStream> null_stream;
 };
@@ -54,8 +57,17 @@ bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
 
 }  // namespace
 
-std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
-  Handles& handles = AllHandles();
+namespace {
+
+// The stream that a thread used last. Programs mostly use one stream again and again, and the search with its
+// lock costs as much as a tenth of a small call. It does not keep the stream alive.
+struct LastStream {
+  cudaStream_t handle = nullptr;
+  uint64_t destroyed = 0;
+  std::weak_ptr<HostStream> stream;  // empty at first
+};
+
+std::shared_ptr<HostStream> SearchStream(Handles& handles, cudaStream_t handle) {
   const std::lock_guard lock(handles.mutex);
   if (handle == nullptr) {
     if (handles.null_stream == nullptr) handles.null_stream = std::make_shared<HostStream>();
@@ -63,6 +75,21 @@ std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
   }
   const auto found = handles.streams.find(handle);
   return found == handles.streams.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+// The count is read before the search: a stream that is destroyed meanwhile makes the memory stale at once.
+std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
+  static thread_local LastStream last;
+  Handles& handles = AllHandles();
+  const uint64_t destroyed = handles.destroyed.load(std::memory_order_acquire);
+  if (last.handle == handle && last.destroyed == destroyed) {
+    if (auto stream = last.stream.lock()) return stream;
+  }
+  auto found = SearchStream(handles, handle);
+  last = {handle, destroyed, found};
+  return found;
 }
 
 }  // namespace dynamiccl::hostccl
@@ -88,13 +115,14 @@ ncclResult_t hostcclStreamDestroy(cudaStream_t stream) {
   if (found == handles.streams.end()) return ncclInvalidArgument;
   last = std::move(found->second);
   handles.streams.erase(found);
+  handles.destroyed.fetch_add(1, std::memory_order_release);
   return ncclSuccess;
 }
 
 ncclResult_t hostcclStreamSynchronize(cudaStream_t stream) {
   const auto found = FindStream(stream);
   if (found == nullptr) return ncclInvalidArgument;
-  if (!found->idle()) found->Record()->Wait();
+  if (!found->idle()) found->Synchronize();
   return found->TakeError();
 }
 

@@ -23,13 +23,9 @@ constexpr int64_t kHealthyNs = 200'000;
 // only briefly.
 constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
-// Returns true if there is a core for each rank. A split communicator shares the machine with all ranks of
-// its original communicator, so those are counted.
-bool MaySpin(std::span<const CommunicatorPlan> plans) {
-  static const int cores = UsableCores();
-  return std::all_of(plans.begin(), plans.end(), [](const CommunicatorPlan& plan) {
-    return plan.communicator->links()->n_ranks() <= cores;
-  });
+bool AllMaySpin(std::span<const CommunicatorPlan> plans) {
+  return std::all_of(plans.begin(), plans.end(),
+                     [](const CommunicatorPlan& plan) { return plan.communicator->may_spin(); });
 }
 
 }  // namespace
@@ -43,6 +39,10 @@ class Launch::PlanRun {
     } else {
       AddLanes();
     }
+  }
+  PlanRun(const CommunicatorPlan& plan, uint64_t launch_number, std::unique_ptr<LaunchLane> rest)
+      : plan_(plan), communicator_(*plan.communicator), launch_number_(launch_number) {
+    lanes_.push_back(std::move(rest));
   }
 
   bool Poll() {
@@ -172,12 +172,17 @@ class Launch::PlanRun {
   std::vector<std::unique_ptr<LaunchLane>> lanes_;
 };
 
-Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spin_(MaySpin(plans)) {
+Launch::Launch(std::span<const CommunicatorPlan> plans) : plans_(plans), may_spin_(AllMaySpin(plans)) {
   for (const CommunicatorPlan& plan : plans) {
     if (plan.communicator->async_error() == ncclSuccess) runs_.emplace_back(plan);
   }
   PassFailPoint(FailPoint::kLaunchBegin);
   DropDone();
+}
+
+Launch::Launch(const CommunicatorPlan& plan, uint64_t launch_number, std::unique_ptr<LaunchLane> rest)
+    : plans_(&plan, 1), may_spin_(AllMaySpin(plans_)) {
+  runs_.emplace_back(plan, launch_number, std::move(rest));
 }
 
 Launch::~Launch() = default;
@@ -195,7 +200,7 @@ ncclResult_t Launch::Run() {
 }
 
 std::optional<ncclResult_t> Launch::RunBriefly() {
-  ProgressWait wait(may_spin_, kInlinePatienceNs);
+  ProgressWait wait(may_spin_, InlinePatienceNs(may_spin_));
   while (!runs_.empty()) {
     if (PollAll()) {
       wait.Reset();

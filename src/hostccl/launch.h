@@ -21,6 +21,8 @@
 
 namespace dynamiccl::hostccl {
 
+class LaunchLane;
+
 // One validated collective call; the planner fills in `config` and `chunk_bytes`.
 struct CollectiveOperation {
   Collective collective = Collective::kAllReduce;
@@ -67,6 +69,9 @@ class Launch {
  public:
   // `plans` must outlive the launch.
   explicit Launch(std::span<const CommunicatorPlan> plans);
+  // Continues a launch of one communicator that has begun elsewhere: its number, and the lane that is left of
+  // it. Of the plan only the communicator is used.
+  Launch(const CommunicatorPlan& plan, uint64_t launch_number, std::unique_ptr<LaunchLane> rest);
   ~Launch();
   Launch(Launch&&) = delete;
 

@@ -89,11 +89,24 @@ bool NodeExchange::Carries(size_t bytes) const {
   return one_host_ && bytes <= kParcelBytes && bytes * members_.size() <= kMaxCarried;
 }
 
-NodeExchange::Until NodeExchange::Carry(const std::optional<ElementValue>& multiplier) {
-  if (multiplier) {
-    parcel(static_cast<size_t>(self_), step_ + 1).multiplier = std::bit_cast<uint64_t>(multiplier->bytes);
+void NodeExchange::PostParcel(const std::optional<ElementValue>& multiplier) {
+  Parcel& mine = parcel(static_cast<size_t>(self_), ++step_);
+  if (multiplier) mine.multiplier = std::bit_cast<uint64_t>(multiplier->bytes);
+  mine.announced.store(step_, std::memory_order_release);
+}
+
+// A parcel keeps its number until the announcement after the next one, which its owner cannot make before
+// this rank has made the next one.
+bool NodeExchange::AllCarried() const {
+  for (size_t member = 0; member < members_.size(); ++member) {
+    if (parcel(member, step_).announced.load(std::memory_order_acquire) != step_) return false;
   }
-  PostAnnouncement();
+  return true;
+}
+
+NodeExchange::Until NodeExchange::Carry(const std::optional<ElementValue>& multiplier) {
+  PostParcel(multiplier);
+  RingPeers();
   return {*this, &NodeExchange::PollCarried};
 }
 

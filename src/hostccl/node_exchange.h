@@ -94,6 +94,13 @@ class NodeExchange {
   bool Carries(size_t bytes) const;
   // Returns the place for the bytes of this rank's next announcement.
   std::byte* NextParcel() const { return parcel(static_cast<size_t>(self_), step_ + 1).data; }
+  // Announces the bytes at NextParcel, without waiting. RingPeers must follow soon, for peers that sleep.
+  void PostParcel(const std::optional<ElementValue>& multiplier);
+  // Wakes the members that sleep. It is a call of its own because its fence waits until all stores have left
+  // the core, which need not hold up the first look at the peers' parcels.
+  void RingPeers();
+  // After PostParcel: returns true once all members have announced their parcels.
+  bool AllCarried() const;
   // Announces the bytes at NextParcel, and waits until all members have announced theirs.
   Until Carry(const std::optional<ElementValue>& multiplier);
   // After Carry: returns the members' parcels from `offset` on, in the order of ranks. The bytes are valid
@@ -164,7 +171,7 @@ class NodeExchange {
   bool AllAnnounced() const;
   // The conditions of Until. PollAnnounced also maps the buffers once all members have announced them.
   bool PollAnnounced(int64_t arrival_ns);
-  bool PollCarried(int64_t /*arrival_ns*/) { return AllAnnounced(); }
+  bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }
   bool PollEnter(int64_t arrival_ns);
   bool PollFinish(int64_t arrival_ns);
@@ -172,7 +179,6 @@ class NodeExchange {
   void ReachAll();
   void Reach(size_t member);
   std::byte* Map(const BufferRef& ref);
-  void RingPeers();
   // Makes the communicator fail with the first error.
   void Check(const Status& status);
 

@@ -120,6 +120,7 @@ class TunedPlanner final : public Planner {
   PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) override;
   float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const override;
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
+  bool answers_last() const override { return !parts_.tuner; }
   int channels() const override { return parts_.model.fabric.max_channels; }
   void Finalize() override { parts_.tuner.reset(); }
 

@@ -80,6 +80,10 @@ class Planner {
   // allow no pair; otherwise a plugin's error.
   virtual PlanResult<CollectiveConfig> Choose(const PlannedBatch& batch) = 0;
 
+  // Returns true if the answers to a batch never change, so that they may be kept. A tuner plugin has to be
+  // asked for each call.
+  virtual bool answers_last() const { return false; }
+
   // Returns the bytes of a chunk for one call: the default, or the size from a tuner of version 6 (not
   // clamped). Errors as for Choose.
   virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;

@@ -2,8 +2,6 @@
 // The steps of waiting. See progress_wait.h.
 #include "src/hostccl/progress_wait.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "src/base/clock.h"
@@ -13,11 +11,6 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Rounds of spinning, about 2 us in all: the answer of a peer on another core comes within that time or takes
-// much longer. The first rounds have no pause instruction, because each pause takes as long as moving a cache
-// line between cores.
-constexpr uint64_t kEagerRounds = 30;
-constexpr uint64_t kSpinRounds = 60;
 // Nanoseconds. A sleep is at most this long, so that an abort, a dead peer or the time-out is noticed.
 constexpr int64_t kMaxSleepNs = 1'000'000;
 // Nanoseconds by which a timed sleep may end late. The sleep is shortened by this time, and the loop yields
@@ -27,10 +20,7 @@ constexpr int64_t kTimerSlackNs = 80'000;
 }  // namespace
 
 ProgressWait::Next ProgressWait::Idle(int64_t arrival_ns) {
-  if (may_spin_ && idle_rounds_ < kSpinRounds) {
-    if (++idle_rounds_ > kEagerRounds) __builtin_ia32_pause();
-    return Next::kPoll;
-  }
+  if (Spin()) return Next::kPoll;
   if (idle_since_ns_ == 0) idle_since_ns_ = MonotonicNanoseconds();
   YieldGauge& gauge = YieldGauge::Mine();
   const bool long_wait = arrival_ns == kNotPosted ? idle_ns() > patience_ns_ : SleepNs(arrival_ns) > 0;
@@ -47,12 +37,6 @@ int64_t ProgressWait::SleepNs(int64_t arrival_ns) {
   if (arrival_ns == kNotPosted) return kMaxSleepNs;
   const int64_t early = YieldGauge::Mine().crowded() ? 0 : kTimerSlackNs;
   return std::clamp<int64_t>(arrival_ns - early - MonotonicNanoseconds(), 0, kMaxSleepNs);
-}
-
-int UsableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 }  // namespace dynamiccl::hostccl

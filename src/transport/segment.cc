@@ -2,6 +2,9 @@
 // Layout of a segment, and the table of segments that were made in this process. See segment.h.
 #include "src/transport/segment.h"
 
+#include <sched.h>
+
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -30,11 +33,24 @@ LocalSegments& Local() {
   return *local;
 }
 
+// Returns the cores that this thread may use.
+CoreSet OwnCores() {
+  CoreSet own{};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return own;
+  for (size_t core = 0; core < 64 * std::size(own.words) && core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) own.words[core / 64] |= uint64_t{1} << core % 64;
+  }
+  return own;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Segment>> Segment::Create(int n_ranks) {
   DYNAMICCL_TRY(SharedMemory memory, SharedMemory::Create("hostccl", SegmentBytes(n_ranks)));
   std::shared_ptr<Segment> segment(new Segment(std::move(memory), n_ranks));
+  segment->header().cores = OwnCores();
   LocalSegments& local = Local();
   const std::lock_guard lock(local.mutex);
   local.by_address[segment->address()] = segment;

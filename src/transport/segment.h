@@ -21,14 +21,23 @@ inline constexpr int kMaxChannels = 8;
 inline constexpr int kPointToPointChannel = kMaxChannels;
 inline constexpr int kFifosPerPeer = kMaxChannels + 1;
 
+// The cores that the thread which made a segment may use: bit c % 64 of word c / 64 for core c. All zeros if
+// the system does not say.
+struct CoreSet {
+  uint64_t words[16];
+};
+
 // What peers read and write besides the FIFOs.
 struct alignas(4096) SegmentHeader {
   // Rung when something was posted to this rank or a credit came back.
   Doorbell doorbell;
   // Number of collective launches that this rank has completed on the communicator. A peer that ends after
-  // completing a launch is not missed in that launch.
-  alignas(64) std::atomic<uint64_t> completed_launches;
-  AccessGate gate;
+  // completing a launch is not missed in that launch. It is written in each launch, so it stays away from the
+  // doorbell, which peers read in each launch: processors fetch cache lines in pairs.
+  alignas(128) std::atomic<uint64_t> completed_launches;
+  alignas(128) AccessGate gate;
+  // Written before the segment is shared, and never again.
+  alignas(64) CoreSet cores;
   BufferBoard boards[kMaxChannels];
   Parcel parcels[kMaxChannels][kParcels];
 };

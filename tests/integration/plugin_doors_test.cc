@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every version of the plugin interfaces in jobs over hostccl: whichever one a release of NCCL finds, ranks
 // decide alike.
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "src/base/sha256.h"
 #include "tests/integration/job_fixture.h"
 #include "traces/format/trace_reader.h"
 
@@ -343,6 +348,39 @@ TEST_F(WaysToLoad, ThePluginVariablesAloneAreEnough) {
   const JobResult job = Run(options);
   ExpectLoadedOnce(job);
   EXPECT_THAT(job.AllOutput(), Not(HasSubstr("keeps NCCL's choice")));
+}
+
+// Calls are not seen, but NCCL's questions tell the LSTM enough for rules by phase, equal on all ranks.
+TEST_F(WaysToLoad, ThePluginAloneTakesRulesByWhatQuestionsTell) {
+  const std::string policy = folder_ + "/random.dcpolicy";
+  ASSERT_TRUE(WritePolicyFile(policy, *test::MakeRandomPolicy(5)));
+  std::string rules;
+  for (const char* phase : {"forward", "backward", "optimizer", "other"})
+    rules += fmt::format("allreduce,0,1000000,ring,simple,{},-1,-1,-1,-1,{}\n", 1 + phase[0] % 3, phase);
+  JobOptions options = Options();
+  options.n_ranks = 3;
+  options.preload = false;
+  options.environment = With(options.environment, PluginVariables());
+  options.environment["DYNAMICCL_POLICY"] = policy;
+  options.environment["DYNAMICCL_POLICY_SHA256"] = ToHex(ReadPolicyFile(policy).value()->sha256);
+  options.environment["DYNAMICCL_RULES"] = File("rules.csv", rules);
+  JobOptions vouched = options;
+  vouched.environment["DYNAMICCL_RULES_SHA256"] = ToHex(Sha256Of(std::as_bytes(std::span(rules))));
+  const JobResult job = Run(vouched);
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  ExpectEqualLogs(job, 3);
+  const std::vector<std::string> ruled = LinesWith(job.Text("decisions.0"), " rule v1");
+  EXPECT_FALSE(ruled.empty()) << job.Text("decisions.0");
+  for (const std::string& line : ruled)
+    EXPECT_TRUE(std::regex_search(line, std::regex("AllReduce.*/(forward|backward|optimizer|other)/")))
+        << line;
+  for (const char* hash : {"", "0123"}) {
+    options.environment["DYNAMICCL_RULES_SHA256"] = hash;
+    const JobResult refused = Run(options);
+    EXPECT_TRUE(refused.ok()) << refused.AllOutput();
+    EXPECT_TRUE(LinesWith(refused.Text("decisions.0"), " rule v1").empty());
+    EXPECT_THAT(refused.AllOutput(), HasSubstr("DYNAMICCL_RULES_SHA256 is not the hash of DYNAMICCL_RULES"));
+  }
 }
 
 TEST_F(WaysToLoad, AllTogetherAreOneInstance) {

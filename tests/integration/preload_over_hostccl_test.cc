@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The preloaded object in jobs of several processes over hostccl: what it changes, and what it must not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
 #include "tests/integration/job_fixture.h"
+#include "traces/format/record_views.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl::testing {
@@ -114,6 +120,58 @@ TEST_F(PreloadOverHostccl, RecognisedRolesAreEqualOnRanksThatRunApart) {
   for (const char* name : {"decisions.1", "decisions.2"}) {
     EXPECT_EQ(LinesWith(job.Text(name), world[0].substr(0, 16)), world);
   }
+}
+
+// Rules by phase, stage and role hold on all ranks at the same calls: a call whose ranks used different
+// configs would have wrong sums, which the job checks.
+TEST_F(PreloadOverHostccl, RulesByWhatIsRecognisedHoldOnAllRanksAlike) {
+  ASSERT_TRUE(WritePolicyFile(folder_ + "/random", *test::MakeRandomPolicy(5)));
+  std::string rules;
+  for (const char* phase : {"forward", "backward", "optimizer", "other"})
+    rules += fmt::format("allreduce,0,1000000,ring,simple,{},-1,-1,-1,-1,{}\n", 1 + phase[0] % 3, phase);
+  rules +=
+      "allgather,0,1000000,ring,simple,3,-1,-1,-1,-1,-1,1\nreducescatter,0,1000000,ring,simple,2,-1,-1,"
+      "-1,-1,-1,-1,gradient_reduce\n";
+  const JobResult job = Run({.n_ranks = 3,
+                             .rounds = "30",
+                             .extras = {"peers", "split"},
+                             .environment = {{"DYNAMICCL_POLICY", folder_ + "/random"},
+                                             {"DYNAMICCL_RULES", File("rules.csv", rules)},
+                                             {"DYNAMICCL_METRICS", "%d/m.%r.prom"},
+                                             {"DYNAMICCL_TRACE", "%d/t.%r.ctrace"},
+                                             {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  const std::string first = job.Text("decisions.0");
+  const std::vector<std::string> ruled = LinesWith(first, " rule v1");
+  EXPECT_FALSE(ruled.empty()) << first;
+  const std::regex condition(
+      "AllReduce.*/(forward|backward|optimizer|other)/|AllGather.*/1 Ring|ReduceScatter.* gradient_reduce");
+  for (const std::string& line : ruled) EXPECT_TRUE(std::regex_search(line, condition)) << line;
+  const std::vector<std::string> world =
+      LinesWith(first, first.substr(first.rfind('\n', first.size() - 2) + 1, 16));
+  for (const char* name : {"decisions.1", "decisions.2"})
+    EXPECT_EQ(LinesWith(job.Text(name), world[0].substr(0, 16)), world);
+  EXPECT_THAT(job.Text("m.0.prom"), HasSubstr("dynamiccl_recognised_calls_total{role="));
+  const auto trace = ReadTrace(job.folder + "/t.0.ctrace");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_GT(std::ranges::count_if(trace->sections[0].records,
+                                  [](const TraceRecord& record) {
+                                    return record.kind == static_cast<uint16_t>(RecordKind::kDecision) &&
+                                           DecisionOf(record).recognised();
+                                  }),
+            100);
+}
+
+TEST_F(PreloadOverHostccl, RulesByPhaseWithoutAPolicyAreSaidOnceAndMatchNothing) {
+  const JobResult job =
+      Run({.n_ranks = 2,
+           .environment = {{"DYNAMICCL_RULES",
+                            File("rules.csv", "allreduce,0,1000000,ring,simple,2,-1,-1,-1,-1,backward\n")},
+                           {"DYNAMICCL_DECISION_LOG", "%d/decisions.%r"}}});
+  ASSERT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_TRUE(LinesWith(job.Text("decisions.0"), " rule v1").empty());
+  EXPECT_THAT(job.AllOutput(),
+              HasSubstr("rules name a role, phase or stage, which only a policy recognises"));
 }
 
 // A tuner that the user chains to makes NCCL's offer on one rank another than on the others; nothing that is

@@ -56,6 +56,25 @@ TEST_F(MetricsFileTest, CountsWhatWasCalledAndWhoDecided) {
   EXPECT_THAT(text, HasSubstr("mode=\"frozen\",policy=\"abc\",rank=\"3\"} 1\n"));
 }
 
+TEST_F(MetricsFileTest, CountsWhatTheLstmRecognises) {
+  DecisionKey key{Collective::kAllGather, 4096, 1, Role::kBackwardGather};
+  key.phase = Phase::kBackward;
+  key.stage = ZeroStage::kStage3;
+  CallLedger of_communicator;
+  for (int call = 0; call < 3; ++call) of_communicator.CountRecognised(key);
+  of_communicator.CountRecognised({Collective::kAllReduce, 4});
+  of_communicator.CountChange();
+  ledger_->Add(of_communicator);
+  const std::string text = MetricsText(Source());
+  EXPECT_THAT(text, HasSubstr("dynamiccl_recognised_calls_total{role=\"backward_gather\",phase=\"backward\","
+                              "stage=\"3\",rank=\"3\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("{role=\"unknown\",phase=\"unknown\",stage=\"unknown\",rank=\"3\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_structure_changes_total{rank=\"3\"} 1\n"));
+  MetricsSource without = Source();
+  without.policy_hash.clear();
+  EXPECT_THAT(MetricsText(without), Not(HasSubstr("recognised"))) << "no policy recognises anything";
+}
+
 TEST_F(MetricsFileTest, TimesArePutBesideWhatWasPredicted) {
   CollectiveTimes times;
   TimeStatistics statistics;

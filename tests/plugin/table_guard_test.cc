@@ -165,7 +165,7 @@ TEST(TableGuard, UsesWhatTheStoreKnowsBeforeTheFirstCall) {
   ASSERT_TRUE(offer);
   const auto plan = DecodePlan(offer->plan);
   ASSERT_TRUE(plan);
-  ASSERT_EQ(plan->keys.size(), 1u + 2 * kCarriedClasses) << "with the sizes near it";
+  ASSERT_EQ(plan->keys.size(), 1u + 2 * kCarriedClasses + (kRoles - 2)) << "with the sizes near it";
   EXPECT_EQ(KeyCode(plan->keys[0].key), KeyCode(kKey));
   for (const KeyPlan& entry : plan->keys) {
     EXPECT_EQ(entry.choice, kKnown) << "of this place alone";

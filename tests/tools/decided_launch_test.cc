@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/record/decided_launch.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include "tools/record/found_choices.h"
 
 namespace dynamiccl {
 namespace {
@@ -34,6 +36,43 @@ TEST(DecisionsIn, SaysWhatTheGuardDid) {
       Describe(*account),
       "rank 3: of 15 calls the policy chose for 5, rules for 1, the guard for 4, its trials for 3, and 2 "
       "were left to NCCL; the guard took choices back 2 times");
+}
+
+SiteKey KeyOf(Collective collective, uint64_t bytes) {
+  return {.key = {.collective = collective, .size_class = SizeClassOf(bytes)}};
+}
+
+TEST(DescribeFound, NamesWhatThisJobConfirmed) {
+  constexpr CollectiveConfig kOneChannel{Algorithm::kRing, Protocol::kSimple, 1};
+  SiteStore before;
+  before.Learn(KeyOf(Collective::kAllReduce, 1 << 20), {.config = kOneChannel, .pairs = 9, .runs = 1});
+  EXPECT_THAT(DescribeFound(before, before, "keep"), ::testing::HasSubstr("nothing was confirmed"));
+
+  SiteStore after = before;
+  after.Learn(KeyOf(Collective::kAllGather, 200'000), {.config = kLeaveNcclAlone, .pairs = 9, .runs = 1});
+  EXPECT_EQ(DescribeFound(before, after, "keep"),
+            "nothing better than NCCL's choice was found for 1 kinds of call");
+
+  after.Learn(KeyOf(Collective::kReduceScatter, 200'000), {.config = kOneChannel, .pairs = 9, .runs = 1});
+  EXPECT_EQ(DescribeFound(before, after, "keep"),
+            "found better than NCCL's choice: ReduceScatter of 192K..224K Ring Simple x1; keep");
+  for (const uint64_t bytes : {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 22})
+    after.Learn(KeyOf(Collective::kAllReduce, bytes), {.config = kOneChannel, .pairs = 9, .runs = 1});
+  EXPECT_THAT(DescribeFound(before, after, ""), ::testing::EndsWith("and 2 more"));
+}
+
+TEST(FoundChoices, HasAStoreOfItsOwnWhereTheUserNamedNone) {
+  RuntimeOptions runtime;
+  const auto own = FoundChoices::Watch(runtime);
+  ASSERT_TRUE(own);
+  EXPECT_TRUE(own->own());
+  EXPECT_FALSE(runtime.site_store.empty());
+  EXPECT_THAT(own->Describe(), ::testing::HasSubstr("nothing was confirmed")) << "no rank has written it";
+  RuntimeOptions named{.site_store = "users.dcsite"};
+  const auto users = FoundChoices::Watch(named);
+  ASSERT_TRUE(users);
+  EXPECT_FALSE(users->own());
+  EXPECT_EQ(named.site_store, "users.dcsite");
 }
 
 }  // namespace

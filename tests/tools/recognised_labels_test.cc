@@ -61,6 +61,42 @@ TEST(RecognisedLabels, OfFullyShardedTraining) {
   EXPECT_GT(third, calls * 9 / 10);
 }
 
+TEST(RecognisedLabels, OfTheJobsOwnDecisions) {
+  Job job;
+  job.Step();
+  EXPECT_FALSE(LabelByDecisions(job.section)) << "nothing was decided";
+  CollectiveCall call;
+  call.call_number = 1;
+  job.section.records.push_back(DecisionRecord(
+      0, call, {.role = Role::kBackwardGather, .phase = Phase::kBackward, .stage = ZeroStage::kStage3}));
+  ReportInputs inputs;
+  inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
+  EXPECT_TRUE(RecogniseUnlabelled(STARTER_POLICY, inputs));
+  EXPECT_EQ(inputs.traces[0].recognised_by, "the job's own policy");
+  const TraceSection& section = inputs.traces[0].trace.sections[0];
+  for (size_t i = 0; i < section.records.size(); ++i) {
+    if (section.records[i].kind == static_cast<uint16_t>(RecordKind::kDecision)) continue;
+    const bool decided = i > 0 && section.records[i].call_number == 1;
+    EXPECT_EQ(LabelledRole(section.records[i]), decided ? Role::kParameterGather : Role::kUnknown);
+    EXPECT_EQ(LabelledPhase(section.records[i]), decided ? Phase::kBackward : Phase::kUnknown);
+    EXPECT_TRUE(!decided || IsWhole(section.records[i]));
+  }
+}
+
+TEST(RecognisedLabels, OfAllSectionsByThePolicyThatIsNamed) {
+  Job job;
+  for (int step = 0; step < 20; ++step) job.Step();
+  Trace trace{{job.section, job.section}};
+  EXPECT_EQ(*RecogniseSections("", "", trace), "") << "no policy at hand";
+  EXPECT_FALSE(RecogniseSections("/missing.dcpolicy", STARTER_POLICY, trace));
+  const auto by = RecogniseSections("", STARTER_POLICY, trace);
+  ASSERT_TRUE(by) << by.error().message;
+  EXPECT_EQ(*by, "starter.dcpolicy");
+  for (const TraceSection& section : trace.sections)
+    EXPECT_NE(LabelledRole(section.records.back()), Role::kUnknown);
+  EXPECT_EQ(*RecogniseSections("", STARTER_POLICY, trace), "") << "the labels stay";
+}
+
 TEST(RecognisedLabels, WhatTheProgramSaidStays) {
   Job job;
   job.Step();

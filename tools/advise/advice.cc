@@ -73,6 +73,9 @@ std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const S
   std::string text = fmt::format("{} ranks, {} a node; {}, as {}\n", step.ranks, step.ranks_per_node,
                                  advice.recognised.what, job.framework);
   for (const std::string& note : advice.recognised.notes) text += fmt::format("note: {}\n", note);
+  if (step.stage != ZeroStage::kUnknown && !step.recognised_by.empty())
+    text += fmt::format("note: the LSTM of {} takes its calls for ZeRO stage {}\n", step.recognised_by,
+                        Name(step.stage));
   if (step.between_two > 0)
     text +=
         fmt::format("note: {} calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated\n",

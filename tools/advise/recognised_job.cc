@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "src/collective/size_class.h"
 
@@ -23,11 +24,14 @@ constexpr const char* kOneBucket = "17592186044416";
 
 using Operations = std::vector<WireOperation>;
 
-// The operations of the step for which `wanted` holds.
-Operations Of(const RecordedStep& step, auto&& wanted) {
+// The operations for which `wanted` holds.
+Operations Of(const Operations& operations, auto&& wanted) {
   Operations list;
-  std::ranges::copy_if(step.operations, std::back_inserter(list), wanted);
+  std::ranges::copy_if(operations, std::back_inserter(list), wanted);
   return list;
+}
+Operations Of(const RecordedStep& step, auto&& wanted) {
+  return Of(step.operations, wanted);
 }
 
 int64_t ElementsOf(const Operations& operations) {
@@ -234,6 +238,34 @@ bool MayBeActivations(const Operations& list) {
          });
 }
 
+// The large calls of a collective with this recognised role.
+Operations LargeOnes(const RecordedStep& step, Collective collective, Role role) {
+  return Of(LargeOnes(step, collective), [&](const WireOperation& one) { return one.role == role; });
+}
+
+// Decides by recognised roles where the calls alone do not tell gradients from activations. Every large call
+// must have one of the roles of the answer, or be an activation, which is left out. Nothing otherwise.
+std::optional<RecognisedJob> JobByRoles(const RecordedStep& step) {
+  if (step.recognised_by.empty()) return std::nullopt;
+  const Operations reduces = LargeOnes(step, Collective::kAllReduce, Role::kGradientReduce);
+  const Operations scatters = LargeOnes(step, Collective::kReduceScatter, Role::kGradientReduce);
+  const Operations gathers = LargeOnes(step, Collective::kAllGather, Role::kParameterGather);
+  const Operations activations =
+      Of(step, [](const WireOperation& one) { return Large(one) && one.role == Role::kActivation; });
+  const size_t large = Of(step, Large).size();
+  const bool shards = !scatters.empty() && gathers.size() >= scatters.size() && reduces.empty() &&
+                      scatters.size() + gathers.size() + activations.size() == large && OnOneAxis(gathers) &&
+                      OnOneAxis(scatters) && gathers[0].axis == scatters[0].axis;
+  const bool reduced = !reduces.empty() && reduces.size() + activations.size() == large && OnOneAxis(reduces);
+  if (!shards && !reduced) return std::nullopt;
+  RecognisedJob job = shards ? UnitsOfShards(step, scatters, gathers) : AllReducesOf(step, reduces);
+  job.notes.push_back(
+      fmt::format("which calls are gradients, parameters or activations is what the LSTM of {} recognises{}",
+                  step.recognised_by,
+                  activations.empty() ? "" : fmt::format("; {} calls are activations", activations.size())));
+  return job;
+}
+
 // Whether ShareOfCalls counts the two calls as equal.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
@@ -252,6 +284,7 @@ Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
   if (shards && !MayBeActivations(gathers)) return UnitsOfShards(step, scatters, gathers);
   const bool reduces_only = !reduces.empty() && scatters.empty() && gathers.empty() && OnOneAxis(reduces);
   if (reduces_only && !MayBeActivations(reduces)) return AllReducesOf(step, reduces);
+  if (auto job = JobByRoles(step)) return std::move(*job);
   return WithHint(
       MakeError(ErrorKind::kUnsupported,
                 "the step's {} calls are not surely gradients that are all reduced, or sharded parameters",

@@ -22,6 +22,7 @@ struct RecognisedJob {
 // With labels, the project's own trainer: its units and buckets follow from the calls. Without labels, data
 // parallelism with AllReduces ("ddp"), whose calls can be merged but not divided, or gathers and
 // ReduceScatters of units ("fsdp2"). The model gets one parameter for each unit or gradient call.
+// Where the calls alone may be gradients or activations, recognised roles decide if there are any.
 // kUnsupported when the step is neither, or may be tensor parallelism: calls of one kind on two
 // communicators, or eight and more of one size.
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "src/base/statistics.h"
 #include "traces/format/matched_calls.h"
@@ -103,9 +105,11 @@ class Writer {
     ranks_ = std::max({ranks_, trace.sections.front().world, static_cast<int>(trace.sections.size())});
   }
 
-  RecordedStep Write(const std::vector<Calls>& steps);
+  RecordedStep Write(const std::vector<Calls>& steps, const std::string& recognised_by);
 
  private:
+  // Takes the labels for those of a recogniser, which errs about single calls: the most frequent ones count.
+  void Recognise(const std::vector<Calls>& steps, const std::string& by);
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);
   int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
@@ -161,7 +165,31 @@ void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
     result_.spread = (Quantile(lengths, 0.9) - Quantile(lengths, 0.1)) / static_cast<double>(result_.step_ns);
 }
 
-RecordedStep Writer::Write(const std::vector<Calls>& steps) {
+// Returns the key with the largest count.
+template <typename Key>
+Key MostFrequent(const std::map<Key, size_t>& counts) {
+  return std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; })->first;
+}
+
+void Writer::Recognise(const std::vector<Calls>& steps, const std::string& by) {
+  const Calls& like = Commonest(steps);
+  std::vector<std::map<std::pair<Role, Phase>, size_t>> labels(like.size());
+  std::map<ZeroStage, size_t> stages;
+  for (const Calls& step : steps) {
+    if (!SameOperations(step, like)) continue;
+    for (size_t k = 0; k < step.size(); ++k) {
+      ++labels[k][{step[k]->issued.labelled_role, step[k]->issued.labelled_phase}];
+      ++stages[step[k]->issued.labelled_stage];
+    }
+  }
+  for (size_t k = 0; k < like.size(); ++k)
+    std::tie(result_.operations[k].role, result_.operations[k].phase) = MostFrequent(labels[k]);
+  result_.stage = MostFrequent(stages);
+  result_.labelled = false;
+  result_.recognised_by = by;
+}
+
+RecordedStep Writer::Write(const std::vector<Calls>& steps, const std::string& recognised_by) {
   const Calls& like = Commonest(steps);
   result_.ranks = std::max(2, ranks_);
   int nodes = 1;
@@ -169,6 +197,7 @@ RecordedStep Writer::Write(const std::vector<Calls>& steps) {
     if (info.n_ranks == ranks_) nodes = std::max(nodes, info.n_nodes);
   result_.ranks_per_node = (result_.ranks + nodes - 1) / nodes;
   Operations(like);
+  if (!recognised_by.empty()) Recognise(steps, recognised_by);
   Times(steps, like);
   result_.steps = static_cast<size_t>(
       std::ranges::count_if(steps, [&](const Calls& step) { return SameOperations(step, like); }));
@@ -224,7 +253,7 @@ std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
 
 }  // namespace
 
-Result<RecordedStep> StepOf(const Trace& trace) {
+Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by) {
   std::vector<SectionCalls> sections;
   for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
   Calls calls;
@@ -238,7 +267,7 @@ Result<RecordedStep> StepOf(const Trace& trace) {
   std::vector<Calls> steps = ByMarks(calls);
   const bool marked = steps.size() > 1;
   if (!marked) steps = ByPeriod(calls);
-  RecordedStep result = Writer(trace, sections.front()).Write(steps);
+  RecordedStep result = Writer(trace, sections.front()).Write(steps, recognised_by);
   result.marked = marked;
   result.between_two = between_two;
   result.times = TimesOf(sections);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "src/simulator/timed_cell.h"
@@ -36,8 +37,10 @@ struct RecordedStep {
   bool marked = false;
   // The program labelled the purpose of its calls.
   bool labelled = false;
-  // The ZeRO stage that the program labelled.
+  // The ZeRO stage that the program labelled, or that was recognised.
   ZeroStage stage = ZeroStage::kUnknown;
+  // Who recognised roles, phases and stage of a program that did not label its calls; empty: nobody.
+  std::string recognised_by;
   // Median times of collectives, from the last rank's start to the end.
   std::vector<TimedCell> times;
 };
@@ -45,7 +48,9 @@ struct RecordedStep {
 // Finds the sequence of operations that most steps have. A trace without marked steps is searched for the
 // shortest sequence that its end repeats; without one, the whole trace is one step of unknown length. It is
 // an error (kInvalidArgument) when the trace has no collectives.
-Result<RecordedStep> StepOf(const Trace& trace);
+// `recognised_by`: the labels are not the program's, but this recogniser's (RecogniseSections); an operation
+// then has the role and phase that most steps have there.
+Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
 
 // Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does
 // not know the nodes, so its communicators claim to have one. A communicator that shards states is assumed to

@@ -17,8 +17,10 @@
 #include "tools/advise/trainer_options.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/launch_options.h"
 #include "tools/report/json_output.h"
+#include "tools/report/recognised_labels.h"
 #include "tools/sibling_program.h"
 #include "tools/simulate/described_system.h"
 #include "tools/zero/trainer_runs.h"
@@ -29,7 +31,7 @@ namespace {
 
 struct AdviseOptions {
   std::vector<std::string> inputs;
-  std::string system, framework, model = "gpt", settings, data;
+  std::string system, framework, model = "gpt", settings, data, policy;
   int tensor_parallel = 1, shard_group = 0, ranks_per_node = 0;
   double step_ms = 0;
   bool json = false, measure = false;
@@ -60,6 +62,10 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
       ->check(CLI::PositiveNumber);
   app.add_option("--ranks-per-node", given.ranks_per_node, "Of the job (default: as the trace says)")
       ->check(CLI::Range(1, 4096));
+  app.add_option(
+         "--policy", given.policy,
+         "Policy whose LSTM recognises calls without labels (default: the job's own, else the shipped one)")
+      ->check(CLI::ExistingFile);
   app.add_flag("--json", given.json, "Write JSON instead of tables");
   app.add_flag("--measure", given.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");
@@ -121,6 +127,8 @@ Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& sy
             {"ranks", step.ranks},
             {"ranks_per_node", step.ranks_per_node},
             {"notes", advice.recognised.notes},
+            {"recognised_by", step.recognised_by},
+            {"stage", Name(step.stage)},
             {"calls_not_simulated", step.between_two},
             {"share_of_calls", advice.share_of_calls}}},
           {"system", system.name},
@@ -176,8 +184,9 @@ Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Ad
 }
 
 Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
-  DYNAMICCL_TRY(RecordedStep step, StepOf(trace));
+  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(const std::string recognised_by, RecogniseSections(given.policy, ShippedPolicy(), trace));
+  DYNAMICCL_TRY(RecordedStep step, StepOf(trace, recognised_by));
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
   DYNAMICCL_TRY(const System system, given.system.empty() ? SystemOfTimes(step) : SystemNamed(given.system));
   DYNAMICCL_TRY(RecognisedJob job, JobOf(given, line, step));

@@ -41,7 +41,7 @@ Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& option
     if (!IsPeerName(peer))
       return WithHint(
           MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench --against: no library '{}'", peer),
-          "openmpi, impi and gloo, separated by commas");
+          "openmpi, mpich, impi and gloo, separated by commas");
   }
   const bool one_call = options.types.size() == 1 && options.ops.size() == 1 &&
                         !options.ops.front().doubled && options.roots == std::vector<int>{0};

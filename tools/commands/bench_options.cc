@@ -135,7 +135,7 @@ void RegisterRanks(CLI::App& app, BenchCommandOptions& given) {
 void RegisterAgainst(CLI::App& app, BenchCommandOptions& given) {
   auto* against =
       app.add_option("--against", given.against,
-                     "Libraries to time in turns with ours: openmpi, impi, gloo, separated by commas");
+                     "Libraries to time in turns with ours: openmpi, mpich, impi, gloo, separated by commas");
   // A comparison makes as many calls as fill a burst, and does not check data.
   for (const char* other : {"-n", "-w", "-m", "-N", "-c", "-u", "-a", "-z", "-C", "-S", "-I", "-M", "-T",
                             "-x", "-y", "--singles", "--background"})

@@ -100,7 +100,8 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
 
 // Replays in virtual time; starts no process.
 Result<int> RunSimulated(const ReplayCommandOptions& given) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
   DYNAMICCL_TRY(const SweptTimes swept, SweptTimesOf(given));
   DYNAMICCL_TRY(const NamedSystem system, FindSystem(given.system));
   DYNAMICCL_TRY(Choosers choosers, ChoosersOf(given.launch.runtime.rules, given.launch.runtime.policy));

@@ -9,11 +9,13 @@
 
 #include "src/policy/policy_file.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/replay/replay_comparison.h"
 #include "tools/replay/replay_report.h"
 #include "tools/report/best_rules.h"
 #include "tools/report/choice_comparison.h"
+#include "tools/report/recognised_labels.h"
 #include "traces/format/measurement_file.h"
 #include "traces/format/trace_files.h"
 
@@ -189,7 +191,8 @@ Result<int> Compare(const ReplayCommandOptions& given, const ReplayPlan& plan, i
 }  // namespace
 
 Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  if (!given.system.empty()) DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
   const int ranks = ReplayRanks(trace, given.launch.n_ranks);
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, ranks, given.window));
   if (!given.system.empty()) {
@@ -211,6 +214,13 @@ Status WriteArmReport(const std::string& path, const std::string& library, const
                               {"group_us", result.group_us},
                               {"checked", result.checked},
                               {"wrong", result.wrong}});
+}
+
+Status RecogniseForRules(const RuntimeOptions& ours, Trace& trace) {
+  if (ours.rules.empty()) return {};
+  DYNAMICCL_TRY(const std::string by, RecogniseSections(ours.policy, ShippedPolicy(), trace));
+  if (!by.empty()) spdlog::info("rules see roles, phases and stages as {} recognises them", by);
+  return {};
 }
 
 Result<Choosers> ChoosersOf(const std::string& rules, const std::string& policy) {

@@ -15,6 +15,10 @@ Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& g
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
                       const ReplayResult& result);
 
+// Labels an unlabelled trace for rules of the launch that name roles, phases or stages: by its policy, else
+// as RecogniseSections does.
+Status RecogniseForRules(const RuntimeOptions& ours, Trace& trace);
+
 // Reads rules and policy of a launch for the simulator; either path may be empty.
 Result<Choosers> ChoosersOf(const std::string& rules, const std::string& policy);
 

@@ -6,6 +6,7 @@
 //   dynamiccl: policy starter.dcpolicy, over hostccl
 //   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
 //
+// In mode adaptive a line names what was found to be better than NCCL's choice.
 // Where settings were asked for, a block follows: which of them are in effect, and what proves it.
 #include <spdlog/spdlog.h>
 
@@ -20,6 +21,7 @@
 #include "tools/receipt/receipt_text.h"
 #include "tools/receipt/run_receipts.h"
 #include "tools/record/decided_launch.h"
+#include "tools/record/found_choices.h"
 #include "tools/report/json_output.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/watched_run.h"
@@ -41,8 +43,8 @@ Json DecisionsJson(const std::optional<DecisionAccount>& account) {
           {"taken_back", account->taken_back ? Json(*account->taken_back) : Json()}};
 }
 
-Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const RunReceipts& receipts,
-             const std::vector<SettingReceipt>& settings) {
+Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const std::string& found,
+             const RunReceipts& receipts, const std::vector<SettingReceipt>& settings) {
   const LaunchOutcome& outcome = launch.outcome;
   Json ranks = Json::array();
   for (const RankOutcome& rank : outcome.ranks) ranks.push_back(RunJson(rank));
@@ -55,13 +57,18 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const R
           {"policy", runtime.policy},
           {"hostccl", runtime.hostccl},
           {"decisions", DecisionsJson(launch.decisions)},
+          {"found", found.empty() ? Json() : Json(found)},
           {"receipts", ReceiptsJson(receipts.receipts)},
           {"settings", ToJson(settings)}};
 }
 
+std::string ModeOf(const RuntimeOptions& runtime) {
+  return runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
+}
+
 // Whether a policy, rules or experiments decide in this job, by an option or by a setting.
 bool Decides(const RuntimeOptions& runtime) {
-  const std::string mode = runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
+  const std::string mode = ModeOf(runtime);
   if (mode == "off" || mode == "observe") return false;
   if (mode == "adaptive") return true;
   return !runtime.policy.empty() || !runtime.rules.empty() || !TextSetting(Setting::kPolicy).empty() ||
@@ -142,6 +149,9 @@ Result<int> RunCommand(CommandLine& line) {
                   "Apply this settings file to the script's PyTorch, and say what is in effect")
       ->check(CLI::ExistingFile);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
+  line.app().add_option(
+      "--site-store", options.runtime.site_store,
+      "Begin mode adaptive with what earlier jobs found, and add what this one finds (.dcsite)");
   line.app().add_option("--json", json, "Write the summary as JSON to this file");
   if (const auto exit_code = line.Parse()) return *exit_code;
   std::optional<RunSettings> used;
@@ -149,7 +159,13 @@ Result<int> RunCommand(CommandLine& line) {
     DYNAMICCL_TRY(RunSettings made, UseSettings(settings, options.runtime));
     used.emplace(std::move(made));
   }
-  DYNAMICCL_TRY(const LaunchPlan plan, PlanLaunch(options, line.program()));
+  std::optional<FoundChoices> found;
+  const std::string program = line.program().empty() ? "" : line.program().front();
+  if (ModeOf(options.runtime) == "adaptive" && RunsHere(options.n_ranks, program)) {
+    DYNAMICCL_TRY(FoundChoices watched, FoundChoices::Watch(options.runtime));
+    found.emplace(std::move(watched));
+  }
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(options, line.program()));
   const bool decides = Decides(options.runtime);
   const auto begun = LaunchTime();
   DecidedLaunch launch;
@@ -162,15 +178,18 @@ Result<int> RunCommand(CommandLine& line) {
   if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
+  const std::string choices = found ? found->Describe() : "";
+  if (!options.quiet && !choices.empty()) spdlog::info("{}", choices);
   if (!options.quiet) PrintReceipts(of_file);
   if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);
+  if (found && found->own()) plan.environment.erase(Row(Setting::kSiteStore).name);
   const RunReceipts receipts =
       ReceiptsOfRun({AskedFor(plan, used), options.runtime.hostccl, begun, std::move(launch.metrics)});
   if (!options.quiet) {
     for (const std::string& text : RunReceiptLines(receipts)) spdlog::info("{}", text);
   }
   if (!json.empty())
-    DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, receipts, of_file)));
+    DYNAMICCL_CHECK_OK(WriteJsonFile(json, RunJson(launch, options.runtime, choices, receipts, of_file)));
   return ExitCodeOf(launch.outcome);
 }
 

@@ -16,7 +16,9 @@
 #include "src/collective/legal_configs.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
+#include "tools/report/recognised_labels.h"
 #include "tools/simulate/described_system.h"
 #include "tools/simulate/scaling.h"
 #include "tools/simulate/trace_program.h"
@@ -32,7 +34,7 @@ constexpr char kUnknownComputing[] = "unknown";
 struct SimulateOptions {
   std::vector<std::string> inputs;
   std::string system = "dgx-h100";
-  std::string framework, model = "gpt", settings, accelerator, algorithm;
+  std::string framework, model = "gpt", settings, accelerator, algorithm, policy;
   FrameworkStep step;
   int32_t ranks = 0;
   double compute_ms = 0;
@@ -53,6 +55,8 @@ struct Subject {
   std::string computing = "modelled";
   // Text about the error of the system's times; empty where the system's file does not state it.
   std::string error;
+  // Who recognised the roles of a trace; empty where the program labelled them, or nobody did.
+  std::string recognised_by;
 };
 
 Result<Accelerator> TakeAccelerator(const std::string& name) {
@@ -150,12 +154,14 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
                  {"computing", subject.computing},
                  {"rank_0", SimulateJson(rank, rows)}};
     if (!operations.empty()) json["operations"] = operations;
+    if (!subject.recognised_by.empty()) json["recognised_by"] = subject.recognised_by;
     PrintJson(json);
     return kExitOk;
   }
   fmt::print("# {} ranks on {}: {:.3f} ms until the last rank is done; rank 0:\n", subject.job.n_ranks,
              given.system, static_cast<double>(result.finished_ns) * 1e-6);
   fmt::print("{}", FormatSummary(rank, rows));
+  if (!subject.recognised_by.empty()) fmt::print("# roles as {} recognises them\n", subject.recognised_by);
   if (!subject.error.empty()) fmt::print("# {}\n", subject.error);
   if (subject.computing == kUnknownComputing)
     fmt::print(
@@ -178,7 +184,8 @@ std::string DescribeErrors(const System& system) {
 
 Result<Subject> SubjectOfTrace(const SimulateOptions& given, const System& system,
                                const CollectiveConfig& config) {
-  DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(std::string recognised_by, RecogniseSections(given.policy, ShippedPolicy(), trace));
   const bool stated = given.compute_ms > 0;
   if (stated && !trace.order_only()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
@@ -194,7 +201,8 @@ Result<Subject> SubjectOfTrace(const SimulateOptions& given, const System& syste
     spdlog::info("{} calls have no recorded duration: none is taken to have been waited for before the end",
                  job.untimed);
   const char* const computing = !job.order_only ? "measured" : stated ? "stated" : kUnknownComputing;
-  return Subject{std::move(job.job), std::move(job.labels[0]), std::move(job.plans), computing, {}};
+  return Subject{std::move(job.job),      std::move(job.labels[0]), std::move(job.plans), computing, {},
+                 std::move(recognised_by)};
 }
 
 Result<int> Scaling(const FrameworkStep& step, const System& system, bool json) {
@@ -232,7 +240,7 @@ Result<int> RunSimulate(SimulateOptions& given) {
     DYNAMICCL_CHECK_OK(TakeStep(given));
     if (given.scaling) return Scaling(given.step, system, given.json);
     DYNAMICCL_TRY(FrameworkJob job, JobOfFramework(given.step, system));
-    subject = {std::move(job.job), std::move(job.labels), {}, "modelled", {}};
+    subject = {std::move(job.job), std::move(job.labels), {}, "modelled", {}, {}};
   } else if (!given.inputs.empty()) {
     DYNAMICCL_TRY(subject, SubjectOfTrace(given, system, given.step.config));
     if (given.step.network_gbps > 0) subject.job.network_gbps = given.step.network_gbps;
@@ -280,6 +288,11 @@ void RegisterSimulateOptions(CLI::App& app, SimulateOptions& given) {
   app.get_option("--framework")->excludes(inputs);
   app.add_option("-n,--ranks", given.ranks, "Of a trace of one rank, which is mirrored (default: as it says)")
       ->check(CLI::Range(1, 32767));
+  app.add_option(
+         "--policy", given.policy,
+         "Policy whose LSTM recognises the calls of a trace without labels (default: the job's own, else the "
+         "shipped one)")
+      ->check(CLI::ExistingFile);
   app.add_option("--compute-ms", given.compute_ms,
                  "What a rank computes in a trace without measured times, evenly between its calls")
       ->check(CLI::PositiveNumber);

@@ -81,7 +81,7 @@ std::vector<LiveProcess> Look(const std::vector<std::string>& traces, double sec
       continue;
     }
     for (TraceSection& section : trace->sections) {
-      if (recogniser != nullptr) LabelByPolicy(*recogniser, section);
+      if (!LabelByDecisions(section) && recogniser != nullptr) LabelByPolicy(*recogniser, section);
       processes.push_back(LiveCallsOf(section, MonotonicNanoseconds(), static_cast<int64_t>(seconds * 1e9)));
     }
   }

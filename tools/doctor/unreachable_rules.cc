@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares each rule with all before it. The number of comparisons grows with the square of the number of
 // rules. The fields compared are those that a rule may restrict: collective, sizes, nodes, ranks, pipe
-// operations and role.
+// operations, role, phase and stage.
 #include "tools/doctor/unreachable_rules.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ bool TakesAllOf(const OverrideRule& wide, const OverrideRule& narrow) {
   return wide.collective == narrow.collective && wide.min_bytes <= narrow.min_bytes &&
          wide.max_bytes >= narrow.max_bytes && Includes(wide.n_nodes, narrow.n_nodes) &&
          Includes(wide.n_ranks, narrow.n_ranks) && Includes(wide.n_pipe_ops, narrow.n_pipe_ops) &&
-         Includes(wide.role, narrow.role);
+         Includes(wide.role, narrow.role) && Includes(wide.phase, narrow.phase) &&
+         Includes(wide.stage, narrow.stage);
 }
 
 }  // namespace

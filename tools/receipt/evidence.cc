@@ -47,8 +47,12 @@ Status TakeTrace(const std::string& path, Evidence& evidence) {
       evidence.decisions.push_back({{.collective = call.issued.call.collective,
                                      .bytes = call.issued.call.bytes,
                                      .n_nodes = communicator.n_nodes,
-                                     .n_ranks = communicator.n_ranks},
+                                     .n_ranks = communicator.n_ranks,
+                                     .role = call.decision->role,
+                                     .phase = call.decision->phase,
+                                     .stage = call.decision->stage},
                                     call.decision->decided_by});
+      evidence.knows_structure |= call.decision->recognised();
     }
   }
   evidence.files.push_back({path, "trace of DynamICCL"});
@@ -91,8 +95,23 @@ Status TakeRules(const std::string& path, Evidence& evidence) {
   return {};
 }
 
-// "<communicator> <call number> <collective> <bytes> <role> <algorithm>/<protocol>/<channels> <who>
-// v<version>"
+// "<role>[/<phase>/<stage>]"; what is not a name stays unknown.
+void TakeRecognised(std::string_view word, RuleSubject& subject) {
+  const size_t phase = std::min(word.find('/'), word.size());
+  const size_t stage = std::min(word.find('/', std::min(phase + 1, word.size())), word.size());
+  subject.role = ParseRole(word.substr(0, phase)).value_or(Role::kUnknown);
+  if (stage == word.size()) return;
+  subject.phase = ParsePhase(word.substr(phase + 1, stage - phase - 1)).value_or(Phase::kUnknown);
+  subject.stage = ParseStage(word.substr(stage + 1)).value_or(ZeroStage::kUnknown);
+}
+
+bool IsRecognised(const RuleSubject& subject) {
+  return subject.role != Role::kUnknown || subject.phase != Phase::kUnknown ||
+         subject.stage != ZeroStage::kUnknown;
+}
+
+// "<communicator> <call number> <collective> <bytes> <role>[/<phase>/<stage>]
+// <algorithm>/<protocol>/<channels> <who> v<version>"
 std::optional<SeenDecision> ParseDecision(std::string_view line) {
   const std::vector<std::string_view> words = Words(line);
   if (words.size() != 8 || words[0].size() != 16 || !words[7].starts_with('v')) return std::nullopt;
@@ -101,7 +120,9 @@ std::optional<SeenDecision> ParseDecision(std::string_view line) {
   if (!collective || !bytes) return std::nullopt;
   for (int who = 0; who < kDeciders; ++who) {
     if (Name(static_cast<DecidedBy>(who)) != words[6]) continue;
-    return SeenDecision{{.collective = *collective, .bytes = *bytes}, static_cast<DecidedBy>(who)};
+    SeenDecision seen{{.collective = *collective, .bytes = *bytes}, static_cast<DecidedBy>(who)};
+    TakeRecognised(words[4], seen.subject);
+    return seen;
   }
   return std::nullopt;
 }
@@ -115,6 +136,7 @@ Status TakeDecisionLog(const std::string& path, Evidence& evidence) {
     if (!decision) return {};
     if (!evidence.decision_log) evidence.decision_log = LogLine{path, number, line};
     evidence.decisions.push_back(*decision);
+    evidence.knows_structure |= IsRecognised(decision->subject);
     evidence.knows_nodes = false;
     return {};
   }));

@@ -71,7 +71,8 @@ struct Evidence {
   std::optional<CountedCalls> counted;   // of the first process that counted a call
   std::optional<LogLine> nccl_log_file;  // a file that NCCL_DEBUG_FILE named, known to `dynamiccl run` alone
   bool over_hostccl = false;             // known to `dynamiccl run`; no file shows it
-  bool knows_nodes = false;  // every decision's numbers of ranks and nodes are known (trace), not its role
+  bool knows_nodes = false;              // every decision's numbers of ranks and nodes are known (trace)
+  bool knows_structure = false;          // the files contain roles, phases or stages that a policy recognised
   std::vector<RulesFile> rules;
   std::vector<AskedSetting> asked;
 

@@ -34,11 +34,6 @@ std::vector<std::string> TextsSince(const std::string& pattern, fs::file_time_ty
   return texts;
 }
 
-// Whether all processes of the plan run on this machine. torchrun starts processes of its own machine only.
-bool RunsHere(const LaunchPlan& plan) {
-  return plan.n_ranks > 0 || fs::path(plan.command.front()).filename() == "torchrun";
-}
-
 std::map<std::string, uint64_t> CountsBy(const std::vector<MetricLine>& metrics, const char* name,
                                          const char* label) {
   std::map<std::string, uint64_t> counts;
@@ -80,6 +75,10 @@ uint64_t DecisionAccount::calls() const {
   return calls;
 }
 
+bool RunsHere(int n_ranks, const std::string& program) {
+  return n_ranks > 0 || fs::path(program).filename() == "torchrun";
+}
+
 std::optional<DecisionAccount> DecisionsIn(const std::vector<std::string>& metrics) {
   std::optional<DecisionAccount> first;
   for (const std::string& text : metrics) {
@@ -111,7 +110,7 @@ Result<DecidedLaunch> LaunchDecided(LaunchPlan plan, const std::string& metrics)
   DecidedLaunch launch;
   std::string pattern = metrics;
   std::optional<TemporaryFolder> folder;
-  if (pattern.empty() && RunsHere(plan)) {
+  if (pattern.empty() && RunsHere(plan.n_ranks, plan.command.front())) {
     DYNAMICCL_TRY(TemporaryFolder made, TemporaryFolder::Create("decisions"));
     folder.emplace(std::move(made));
     pattern = folder->File("%h.%p.prom");

@@ -43,6 +43,10 @@ struct DecidedLaunch {
   std::vector<std::string> metrics;
 };
 
+// Whether all processes of a launch run on this machine: ranks that this process starts, and those of
+// torchrun, which starts processes of its own machine only.
+bool RunsHere(int n_ranks, const std::string& program);
+
 // Launches `plan` and reads the metrics that its processes write: into `metrics` where the user set
 // DYNAMICCL_METRICS (with %h, %p and %r), else into a temporary folder. Without the setting it does not count
 // where processes may run on other machines: only ranks that this process starts and those of torchrun are

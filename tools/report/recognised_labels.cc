@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "src/policy/policy_file.h"
 #include "src/policy/structure_inference.h"
@@ -11,6 +12,9 @@
 
 namespace dynamiccl {
 namespace {
+
+// Who recognised the calls, where decisions tell.
+constexpr const char* kJobsOwnPolicy = "the job's own policy";
 
 bool IsTunableCall(const TraceRecord& record) {
   return record.kind == static_cast<uint16_t>(RecordKind::kCollective) &&
@@ -46,7 +50,54 @@ bool LabelByPolicy(const Policy& policy, TraceSection& section) {
   return true;
 }
 
+bool LabelByDecisions(TraceSection& section) {
+  if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
+  using CallPlace = std::tuple<uint32_t, uint64_t, uint16_t>;
+  const auto place = [](const TraceRecord& record) {
+    return CallPlace(record.communicator, record.call_number, record.index_in_group);
+  };
+  std::map<CallPlace, DecisionView> recognised;
+  for (const TraceRecord& record : section.records) {
+    if (record.kind != static_cast<uint16_t>(RecordKind::kDecision)) continue;
+    if (const DecisionView decision = DecisionOf(record); decision.recognised())
+      recognised.insert_or_assign(place(record), decision);
+  }
+  for (TraceRecord& record : section.records) {
+    const auto found = IsTunableCall(record) ? recognised.find(place(record)) : recognised.end();
+    if (found == recognised.end()) continue;
+    const DecisionView& decision = found->second;
+    const Role role = decision.role == Role::kBackwardGather ? Role::kParameterGather : decision.role;
+    record.labels = PackLabels(decision.phase, role);
+    record.labelled_stage = static_cast<uint8_t>(decision.stage);
+    Seal(record);
+  }
+  return !recognised.empty();
+}
+
+Result<std::string> RecogniseSections(const std::string& named, const std::string& fallback, Trace& trace) {
+  const std::string& path = named.empty() ? fallback : named;
+  std::shared_ptr<const Policy> policy;
+  if (!path.empty()) {
+    DYNAMICCL_TRY(policy, ReadPolicyFile(path));
+  }
+  std::string recognised_by;
+  for (TraceSection& section : trace.sections) {
+    const bool first = &section == &trace.sections.front();
+    if (named.empty() && LabelByDecisions(section)) {
+      if (first) recognised_by = kJobsOwnPolicy;
+    } else if (policy && LabelByPolicy(*policy, section) && first) {
+      recognised_by = std::filesystem::path(path).filename().string();
+    }
+  }
+  return recognised_by;
+}
+
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
+  for (NamedTrace& trace : inputs.traces) {
+    std::vector<TraceSection>& sections = trace.trace.sections;
+    if (inputs.policies.empty() && !sections.empty() && LabelByDecisions(sections.front()))
+      trace.recognised_by = kJobsOwnPolicy;
+  }
   if (inputs.traces.empty()) return {};
   NamedPolicy by;
   if (!inputs.policies.empty()) {

@@ -16,9 +16,19 @@ namespace dynamiccl {
 // is labelled.
 bool LabelByPolicy(const Policy& policy, TraceSection& section);
 
+// Labels the calls of a section that has no labels by what the job's own policy recognised when it decided
+// them, as Decision records say. Calls that NCCL did not ask about stay unlabelled. Returns false, and
+// changes nothing, if some call is labelled or nothing was recognised.
+bool LabelByDecisions(TraceSection& section);
+
+// Labels every section without labels: by the policy in the file `named` (empty: none is named), else by the
+// job's own decisions, else by the policy in the file `fallback` (empty: none). Returns who recognised the
+// first section; empty if its labels are the program's or it has none.
+Result<std::string> RecogniseSections(const std::string& named, const std::string& fallback, Trace& trace);
+
 // Labels the first section of each trace without labels, which is the one that a report takes stages and
-// roles from. The first policy among the inputs recognises them, else the policy in the file `fallback`
-// (empty: none). NamedTrace::recognised_by names it.
+// roles from. The first policy among the inputs recognises them. Without one it is the job's own, as its
+// decisions tell, else the policy in the file `fallback` (empty: none). NamedTrace::recognised_by names it.
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs);
 
 }  // namespace dynamiccl

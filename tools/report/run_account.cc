@@ -128,13 +128,15 @@ std::vector<RunKeyAccount> KeysOf(const SectionCalls& section) {
 }
 
 StageAccount StagesOf(const SectionCalls& section) {
-  std::map<std::tuple<ZeroStage, Collective, Role>, StageRow> rows;
+  std::map<std::tuple<ZeroStage, Collective, Role, Phase>, StageRow> rows;
   std::map<ZeroStage, std::set<int64_t>> steps;
   for (const TraceCall& call : section.calls) {
     const IssuedCall& issued = call.issued;
-    StageRow& row = rows[{issued.labelled_stage, issued.call.collective, issued.labelled_role}];
+    StageRow& row =
+        rows[{issued.labelled_stage, issued.call.collective, issued.labelled_role, issued.labelled_phase}];
     const uint64_t bytes = issued.call.bytes;
     row.stage = issued.labelled_stage;
+    row.phase = issued.labelled_phase;
     row.collective = issued.call.collective;
     row.role = issued.labelled_role;
     row.least_bytes = row.calls == 0 ? bytes : std::min(row.least_bytes, bytes);

@@ -54,9 +54,10 @@ struct RunKeyAccount {
 // them.
 std::vector<RunKeyAccount> KeysOf(const SectionCalls& section);
 
-// Calls of one collective in one role of one labelled stage.
+// Calls of one collective in one role and phase of one labelled stage.
 struct StageRow {
   ZeroStage stage = ZeroStage::kUnknown;
+  Phase phase = Phase::kUnknown;
   Collective collective = Collective::kAllReduce;
   Role role = Role::kUnknown;
   int64_t calls = 0;
@@ -65,7 +66,7 @@ struct StageRow {
   uint64_t most_bytes = 0;
 };
 
-// All rows of a run, sorted by stage, collective and role.
+// All rows of a run, sorted by stage, collective, role and phase.
 struct StageAccount {
   std::vector<StageRow> rows;
   // Number of marked steps in which the stage issued calls. A stage whose steps were not marked is absent.

@@ -36,6 +36,7 @@ Json StagesJson(const StageAccount& stages) {
     rows.push_back({{"stage", Name(row.stage)},
                     {"collective", Name(row.collective)},
                     {"role", Name(row.role)},
+                    {"phase", Name(row.phase)},
                     {"calls", row.calls},
                     {"bytes", row.bytes},
                     {"least_bytes", row.least_bytes},

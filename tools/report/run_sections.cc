@@ -116,7 +116,8 @@ void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
                                   ? FormatBytes(row.least_bytes)
                                   : FormatBytes(row.least_bytes) + " to " + FormatBytes(row.most_bytes);
     table.AddRow({run.name, StageName(row.stage), std::string(Name(row.collective)),
-                  std::string(Name(row.role)), fmt::format("{:.3g}", static_cast<double>(row.calls) / of),
+                  std::string(Name(row.role)), std::string(Name(row.phase)),
+                  fmt::format("{:.3g}", static_cast<double>(row.calls) / of),
                   FormatBytes(static_cast<uint64_t>(static_cast<double>(row.bytes) / of)), sizes});
   }
 }
@@ -126,6 +127,7 @@ std::string StageTable(const std::vector<RunReport>& runs, bool a_step) {
                    {"stage"},
                    {"collective"},
                    {"role"},
+                   {"phase"},
                    {a_step ? "calls a step" : "calls", true},
                    {a_step ? "bytes a step" : "bytes", true},
                    {"sizes"}});

@@ -57,14 +57,14 @@ std::string KeyTable(const std::vector<RunReport>& runs) {
 }
 
 std::string StageTable(const std::vector<RunReport>& runs) {
-  std::string text =
-      Row({"run", "stage", "collective", "role", "steps", "calls", "bytes", "least_bytes", "most_bytes"});
+  std::string text = Row({"run", "stage", "collective", "role", "phase", "steps", "calls", "bytes",
+                          "least_bytes", "most_bytes"});
   for (const RunReport& run : runs) {
     for (const StageRow& row : run.stages.rows) {
       const auto steps = run.stages.steps.find(row.stage);
       text +=
           Row({run.name, std::string(Name(row.stage)), std::string(Name(row.collective)),
-               std::string(Name(row.role)),
+               std::string(Name(row.role)), std::string(Name(row.phase)),
                std::to_string(steps == run.stages.steps.end() ? 0 : steps->second), std::to_string(row.calls),
                std::to_string(row.bytes), std::to_string(row.least_bytes), std::to_string(row.most_bytes)});
     }

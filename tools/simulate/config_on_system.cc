@@ -26,7 +26,10 @@ CollectiveConfig Decide(const System& system, const Choosers& choosers, const Ca
                                        : choosers.rules->Match({.collective = call.collective,
                                                                 .bytes = call.bytes,
                                                                 .n_nodes = call.n_nodes,
-                                                                .n_ranks = call.n_ranks});
+                                                                .n_ranks = call.n_ranks,
+                                                                .role = call.role,
+                                                                .phase = call.phase,
+                                                                .stage = call.stage});
   CollectiveConfig config = kLeaveNcclAlone;
   if (rule != nullptr)
     config = rule->config;

@@ -19,6 +19,10 @@ struct CallOnSystem {
   uint64_t bytes = 0;
   int n_ranks = 1;
   int n_nodes = 1;
+  // As the trace labels the call, for rules that name them.
+  Role role = Role::kUnknown;
+  Phase phase = Phase::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
 
   friend auto operator<=>(const CallOnSystem&, const CallOnSystem&) = default;
 };
@@ -34,7 +38,7 @@ struct Choosers {
 
 // Decides in the order of a job: the first matching rule, else what the policy expects to be faster, else
 // NCCL's own pick (library_pick.h). A config for which the system has no path is not chosen. Calls are asked
-// about as calls of an unknown role, alone in their group. `system` must outlive the answer.
+// about as if they were alone in their group. `system` must outlive the answer.
 ConfigOnSystem DecidedOn(const System& system, Choosers choosers);
 
 // The cheapest path of the system by its own times, which no choice can beat there. `system` must outlive the

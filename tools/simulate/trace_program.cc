@@ -74,8 +74,17 @@ void RankWriter::Reach(int64_t issued) {
 Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveCall& c = call.issued.call;
   const bool two = BetweenTwo(c.collective);
-  const CallOnSystem asked{c.collective, c.bytes, plan_.communicators[communicator].n_ranks,
-                           nodes_[communicator]};
+  const IssuedCall& issued = call.issued;
+  // A job's rules see gathers of the backward phase as a role of their own.
+  const bool backward =
+      issued.labelled_role == Role::kParameterGather && issued.labelled_phase == Phase::kBackward;
+  const CallOnSystem asked{c.collective,
+                           c.bytes,
+                           plan_.communicators[communicator].n_ranks,
+                           nodes_[communicator],
+                           backward ? Role::kBackwardGather : issued.labelled_role,
+                           issued.labelled_phase,
+                           issued.labelled_stage};
   const CollectiveConfig config = options_.config ? options_.config(asked) : kLeaveNcclAlone;
   DYNAMICCL_TRY(TransferDemand demand,
                 demands_.Of(c.collective, c.bytes, config, asked.n_ranks, asked.n_nodes));

@@ -28,6 +28,14 @@ struct DecisionView {
   CollectiveConfig config;  // the tuner's answer
   DecidedBy decided_by = DecidedBy::kNccl;
   uint8_t table_version = 0;
+  // What the policy's LSTM recognised before the call; unknown without a policy.
+  Role role = Role::kUnknown;
+  Phase phase = Phase::kUnknown;
+  ZeroStage stage = ZeroStage::kUnknown;
+
+  bool recognised() const {
+    return role != Role::kUnknown || phase != Phase::kUnknown || stage != ZeroStage::kUnknown;
+  }
 
   friend bool operator==(const DecisionView&, const DecisionView&) = default;
 };
@@ -226,13 +234,21 @@ inline TraceRecord DecisionRecord(uint32_t communicator, const CollectiveCall& c
   record.channels = decision.config.channels;
   record.decided_by = static_cast<uint8_t>(decision.decided_by);
   record.table_version = decision.table_version;
+  record.labels = PackLabels(decision.phase, decision.role);
+  record.labelled_stage = static_cast<uint8_t>(decision.stage);
   return record;
 }
 
 inline DecisionView DecisionOf(const TraceRecord& record) {
   const CollectiveConfig config{static_cast<Algorithm>(record.algorithm),
                                 static_cast<Protocol>(record.protocol), record.channels};
-  return {record.issued_ns, config, static_cast<DecidedBy>(record.decided_by), record.table_version};
+  return {record.issued_ns,
+          config,
+          static_cast<DecidedBy>(record.decided_by),
+          record.table_version,
+          LabelledRole(record),
+          LabelledPhase(record),
+          LabelledStage(record)};
 }
 
 inline TraceRecord StepRecord(const StepView& step) {

@@ -64,8 +64,8 @@ struct TraceRecord {
   uint8_t channels;         // 0 unknown
   uint8_t decided_by;       // DecidedBy, Decision records
   uint8_t table_version;    // Decision records: low 8 bits
-  uint8_t labels;           // the program's labels: Phase in bits 0 to 2, Role in bits 3 to 5
-  uint8_t labelled_stage;   // ZeroStage, kUnknown without a label
+  uint8_t labels;           // Phase in bits 0 to 2, Role in bits 3 to 5: by the program; Decision: recognised
+  uint8_t labelled_stage;   // ZeroStage, kUnknown without a label; Decision records: recognised
   uint8_t duration_source;  // DurationSource; written later
   uint8_t coverage;         // Coverage of a call; not checksummed
   uint32_t duration_ns;     // written later; saturates at 4.29 s

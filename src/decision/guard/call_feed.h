@@ -20,13 +20,15 @@ struct DecidedCall {
   CollectiveConfig config;  // what was answered; kLeaveNcclAlone: NCCL's own
   // The answer of the policy and rules, before the table version's plan changed it.
   CollectiveConfig policy_choice;
-  CollectiveConfig nccls;     // algorithm and protocol that NCCL uses by itself, without its channels
-  ConfigMask allowed;         // what NCCL offers on every rank; empty: the ranks have not agreed yet
-  uint32_t version = 0;       // table version that answered
-  uint16_t events = 1;        // collectives of this kind in the call
-  bool timed = false;         // the ranks that report times measure this call
-  bool captured = false;      // into a CUDA graph
-  bool on_suspicion = false;  // as in GuardedCall
+  CollectiveConfig nccls;          // algorithm and protocol that NCCL uses by itself, without its channels
+  ConfigMask allowed;              // what NCCL offers on every rank; empty: the ranks have not agreed yet
+  uint32_t version = 0;            // table version that answered
+  uint16_t events = 1;             // collectives of this kind in the call
+  bool timed = false;              // the ranks that report times measure this call
+  bool captured = false;           // into a CUDA graph
+  bool on_suspicion = false;       // as in GuardedCall
+  uint32_t structure_changes = 0;  // this and the stage as in GuardedCall
+  ZeroStage stage = ZeroStage::kUnknown;
   int64_t issued_ns = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace dynamiccl {
@@ -32,6 +33,24 @@ std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std:
   std::vector<KeyPlan> carried;
   for (auto& [code, each] : nearest) carried.push_back(std::move(each.entry));
   return carried;
+}
+
+std::vector<KeyPlan> CarriedToRoles(std::span<const KeyPlan> settled, const std::set<uint32_t>& known) {
+  std::map<uint32_t, std::optional<KeyPlan>> carried;  // nothing: the settled roles differ
+  for (const KeyPlan& from : settled) {
+    for (int role = 0; role < kRoles; ++role) {
+      KeyPlan entry{from.key, from.choice, {}};
+      entry.key.role = static_cast<Role>(role);
+      const uint32_t code = KeyCode(entry.key);
+      if (entry.key.role == Role::kScalar || known.contains(code)) continue;
+      const auto [other, is_first] = carried.try_emplace(code, entry);
+      if (!is_first && other->second && other->second->choice != entry.choice) other->second.reset();
+    }
+  }
+  std::vector<KeyPlan> entries;
+  for (auto& [code, entry] : carried)
+    if (entry) entries.push_back(std::move(*entry));
+  return entries;
 }
 
 }  // namespace dynamiccl

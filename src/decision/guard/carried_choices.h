@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies what a search settled at one size to nearby sizes that were never called. When a batch or a bucket
-// changes its size, its first calls then use what was best at the size before, and not something untried.
+// Copies what a search settled at one size to nearby sizes, and to other roles, that were never called. When
+// a batch or a bucket changes its size, or the job its ZeRO stage, the first calls then use what was best
+// before, and not something untried.
 #pragma once
 
 #include <set>
@@ -20,5 +21,10 @@ inline constexpr int kCarriedClasses = 8;
 // are equally near. Keys in `known` (KeyCodes, which include those of `settled`) have their own entries and
 // get none.
 std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
+
+// Returns entries for the other roles of each entry of `settled`, with the same collective and size class, in
+// the order of KeyCode. Where roles that were settled have different choices, the size gets none. Scalars are
+// left out, because only their size makes them scalars. Keys in `known` get none.
+std::vector<KeyPlan> CarriedToRoles(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
 
 }  // namespace dynamiccl

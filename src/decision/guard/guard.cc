@@ -105,6 +105,7 @@ void Guard::TakeCall(const GuardedCall& call) {
   newest_call_ = call.number;
   newest_ns_ = call.at_ns;
   bytes_ += static_cast<double>(LowerBound(call.key.size_class));
+  structure_.Take(call.structure_changes, call.stage);
   TakeStepOf(call, key);
   key.Take(call);
   Account(call, key);
@@ -292,7 +293,9 @@ void Guard::AddCarried(Proposal& proposal) const {
     const bool captured = key != keys_.end() && key->second.captured();
     if ((ends || settled_.contains(code)) && !captured) settled.push_back(entry);
   }
-  for (KeyPlan& entry : CarriedChoices(settled, known)) {
+  std::vector<KeyPlan> carried = CarriedChoices(settled, known);
+  for (KeyPlan& entry : CarriedToRoles(settled, known)) carried.push_back(std::move(entry));
+  for (KeyPlan& entry : carried) {
     if (proposal.plan.keys.size() >= kMaxKeysBesideCarried) return;
     // A choice that an earlier run confirmed comes before a carried one: it is used from the key's first call
     // on.

@@ -16,6 +16,8 @@
 //  4. A config whose steps are surely faster is adopted. NCCL's own choice stays in the experiment beside it,
 //     and replaces it if steps show that NCCL's is faster after all. A config that an earlier run confirmed
 //     is compared with NCCL's own in the same way.
+//     If the job itself has become another one (structure_watch.h), what was settled in its former steps is
+//     searched again, with a credit of its own. The choices stay in use meanwhile.
 //  5. A change of the fabric shows in the times of calls or of whole steps (timing_detector.h). The guard
 //     then forgets the effects on steps. An adopted or confirmed config is proved again beside NCCL's own in
 //     every other step, and the search begins anew. Choices that no experiment has judged go back to NCCL's.
@@ -49,6 +51,7 @@
 #include "src/decision/guard/step_period.h"
 #include "src/decision/guard/step_watch.h"
 #include "src/decision/guard/step_witness.h"
+#include "src/decision/guard/structure_watch.h"
 #include "src/decision/guard/timing_detector.h"
 
 namespace dynamiccl {
@@ -176,6 +179,7 @@ class Guard {
   Regime fabric() const { return detector_.fabric(); }
   const TimingDetector& detector() const { return detector_; }
   const StepPeriod& steps() const { return steps_; }
+  const StructureWatch& structure() const { return structure_; }
   const StepEffects& effects() const { return effects_; }
   const StepExperiment& experiment() const { return experiment_; }
   // True while keys use other configs together.
@@ -218,8 +222,11 @@ class Guard {
   bool HasJustChanged() const;
   // Renews the credit once if, some blocks after a change, steps still take another time than before.
   void ConfirmChange();
-  // Adds kProbingCreditSteps to the credit, unless it grew within the last kStepsBetweenCredits steps.
-  void RenewCredit();
+  // Adds kProbingCreditSteps to the credit, unless it grew within the last kStepsBetweenCredits steps of this
+  // many calls.
+  void RenewCredit(uint64_t calls_of_step);
+  // Lets the keys be searched again in the steps of a job that has become another one.
+  void Reopen(uint64_t calls_of_step);
   // Begins an experiment once steps are known, and another one when steps have changed.
   void FollowSteps(const GuardedCall& call);
   void BeginExperiment(StepGrid grid, int64_t now_ns);
@@ -300,6 +307,7 @@ class Guard {
   StepWitness step_witness_;
   PaceWatch pace_;
   StepPeriod steps_;
+  StructureWatch structure_;
   StepEffects effects_;
   StepExperiment experiment_;
   int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet

@@ -77,7 +77,7 @@ void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
   }
   if (!step_watch_.Take(log_step_ns, call.at_ns)) return;
   step_witness_.Forget();
-  RenewCredit();
+  RenewCredit(experiment_.grid().calls);
   // Times of calls have shown this change already.
   if (!changed_by_steps_ && HasJustChanged()) return;
   changed_by_steps_ = true;
@@ -91,11 +91,11 @@ bool Guard::HasJustChanged() const {
 void Guard::ConfirmChange() {
   if (usual_before_ns_ == 0 || experiment_.blocks() < kBlocksToConfirm) return;
   const double effect = std::log(experiment_.step_ns() / std::exchange(usual_before_ns_, 0));
-  if (std::abs(effect) >= kLeastChange) RenewCredit();
+  if (std::abs(effect) >= kLeastChange) RenewCredit(experiment_.grid().calls);
 }
 
-void Guard::RenewCredit() {
-  if (newest_call_ - credited_call_ < kStepsBetweenCredits * experiment_.grid().calls) return;
+void Guard::RenewCredit(uint64_t calls_of_step) {
+  if (newest_call_ - credited_call_ < kStepsBetweenCredits * calls_of_step) return;
   credit_steps_ += kProbingCreditSteps;
   credited_call_ = newest_call_;
 }
@@ -134,6 +134,18 @@ std::vector<SettledKey> Guard::AllSettled() const {
   std::vector<SettledKey> all;
   for (const auto& [code_and_fabric, settled] : latest) all.push_back(settled);
   return all;
+}
+
+// What an earlier run confirmed stays settled: steps compare it with NCCL's own all the time.
+void Guard::Reopen(uint64_t calls_of_step) {
+  for (const SettledKey& settled : SettledNow())
+    settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
+  std::erase_if(settled_, [](const auto& each) { return !each.second; });
+  const bool has_choices = std::any_of(
+      keys_.begin(), keys_.end(), [](const auto& each) { return !each.second.choice().leaves_nccl_alone(); });
+  common_.Restart();
+  if (has_choices) common_.End();
+  RenewCredit(calls_of_step);
 }
 
 // Settled choices are kept in case the fabric returns to its former state. The version in use stays until the

@@ -58,6 +58,7 @@ void Guard::FollowSteps(const GuardedCall& call) {
     return;
   }
   if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
+  if (structure_.IsOther(steps_.digest())) Reopen(calls);
   const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
   const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
   period_of_grid_ = calls;

@@ -29,6 +29,10 @@ struct GuardedCall {
   // often than others, so their times must not judge a choice.
   bool on_suspicion = false;
   uint64_t number = 0;  // number of the call on its communicator
+  // What the structure LSTM recognised before the call: its signs of change so far on this communicator
+  // (RecognisedStructure::changed), and the ZeRO stage.
+  uint32_t structure_changes = 0;
+  ZeroStage stage = ZeroStage::kUnknown;
 
   // cost_ns where it is known, else transfer_ns.
   int64_t compared_ns() const { return cost_ns > 0 ? cost_ns : transfer_ns; }

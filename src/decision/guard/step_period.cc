@@ -35,6 +35,16 @@ void StepPeriod::Take(uint32_t key, int64_t issued_ns) {
   if (!fits_ && taken_ >= search_at_) Search();
 }
 
+uint64_t StepPeriod::digest() const {
+  // The first constant of SplitMix64's finaliser spreads the keys, so that sums of different ones differ.
+  uint64_t sum = 0;
+  for (size_t i = 0; i < period_; ++i) {
+    const uint64_t mixed = (Before(i).key + 1) * 0xbf58476d1ce4e5b9;
+    sum += mixed ^ mixed >> 32;
+  }
+  return sum;
+}
+
 void StepPeriod::Follow(const Call& call) {
   const Call& before = Before(period_);
   if (before.key != call.key) {

@@ -27,6 +27,9 @@ class StepPeriod {
   void Take(uint32_t key, int64_t issued_ns);
   // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }
+  // Returns a digest of the calls of the last step that does not depend on their order, so neither on where a
+  // step begins; 0: no period is known.
+  uint64_t digest() const;
   // True if the last step had the same calls as the one before it.
   bool steady() const { return period_ > 0 && matched_ >= period_; }
   // Average time of the last steps in nanoseconds; 0: not known.

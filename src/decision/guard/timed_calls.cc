@@ -104,6 +104,8 @@ std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {
   guarded.captured = call.captured;
   guarded.on_suspicion = call.on_suspicion;
   guarded.number = call.number;
+  guarded.structure_changes = call.structure_changes;
+  guarded.stage = call.stage;
   PutTimes(call, guarded);
   taken_ = calls_.empty() ? call.number : calls_.front().number;
   told_.erase(told_.begin(), told_.lower_bound({taken_, Collective{}}));

@@ -67,6 +67,17 @@ struct Chunk {
 // Bytes. Chunks are whole cache lines, so neighbouring chunks never share a line.
 constexpr size_t kChunkGranuleBytes = 64;
 
+// Returns the elements of a block of `count` that belong to one of `channels` channels. Shares are whole
+// granules, so the pieces of every channel but the last are aligned.
+inline Chunk ShareOfChannel(size_t count, size_t element_bytes, int channels, int channel) {
+  const size_t granule = std::max<size_t>(1, kChunkGranuleBytes / element_bytes);
+  const size_t parts = static_cast<size_t>(channels);
+  const size_t share = channels == 1 ? count : (count + parts - 1) / parts;
+  const size_t aligned = (share + granule - 1) / granule * granule;
+  const size_t begin = std::min(count, aligned * static_cast<size_t>(channel));
+  return {begin, std::min(count - begin, aligned)};
+}
+
 // Walks over the channel's range in rounds. Each round is split into `per_round` chunks of at most
 // `max_chunk` elements; the last round's chunks are smaller, and some may be empty. All ranks compute the
 // same chunks.

@@ -68,10 +68,25 @@ class NodeSum {
   std::vector<const ElementValue*> multipliers_;  // empty: the operator has none
 };
 
-// The three algorithms for calls for which NodeExchange::Carries is true.
-Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work);
-Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work);
-Lane CarriedAllGather(Primitives& slots, const ChannelWork& work);
+// What a channel does in a call whose data travel with the announcement: AllReduce, ReduceScatter or
+// AllGather of elements [begin, begin + count) of each block of `block_count` elements.
+struct CarriedPart {
+  Collective collective = Collective::kAllReduce;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  size_t element_bytes = 1;
+  size_t block_count = 0;
+  size_t begin = 0;
+  size_t count = 0;
+};
+// Returns the bytes of a rank's parcel; such a call needs NodeExchange::Carries for them.
+size_t ParcelBytes(const CarriedPart& part, int n_ranks);
+// Copies this rank's data to its next parcel. NodeExchange::PostParcel must follow.
+void FillParcel(NodeExchange& node, const CarriedPart& part);
+// Stores the result, from all members' parcels. Call it once NodeExchange::AllCarried is true.
+void TakeParcels(NodeExchange& node, const CarriedPart& part, const Reduction& reduction);
+// The algorithm as a lane: fills, announces, waits, takes.
+Lane RunCarried(Collective collective, Primitives& slots, const ChannelWork& work);
 
 // Returns Combination::streamed for all outputs: all bits if a call that touches this much should write past
 // the caches.

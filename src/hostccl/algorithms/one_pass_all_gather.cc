@@ -49,7 +49,7 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
 // A call of few bytes sends the data with the announcement; a larger one reads the buffers in place.
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
-  return bytes > 0 && work.node->Carries(bytes) ? CarriedAllGather(slots, work)
+  return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kAllGather, slots, work)
                                                 : AllGatherInPlace(slots, work);
 }
 

@@ -46,7 +46,7 @@ Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
 // A call of few bytes sends the data with the announcement; a larger one works on the buffers in place.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
-  return bytes > 0 && work.node->Carries(bytes) ? CarriedAllReduce(slots, work)
+  return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kAllReduce, slots, work)
                                                 : AllReduceInPlace(slots, work);
 }
 

@@ -10,7 +10,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Sums the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum does.
+// Sums the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum does. So all
+// ranks get the same bits.
 void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::byte* output, size_t count) {
   const auto inputs = node.Carried(at);
   std::vector<ElementValue> values;
@@ -30,41 +31,43 @@ void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::
 
 }  // namespace
 
-// Every rank sums all parcels for itself, in the same order, so all get the same bits.
-Lane CarriedAllReduce(Primitives& slots, const ChannelWork& work) {
-  NodeExchange& node = *work.node;
-  const size_t count = work.end - work.begin;
-  std::memcpy(node.NextParcel(), work.Input(work.begin), count * work.element_bytes);
-  co_await node.Carry(slots.reduction().multiplier);
-  if (node.shaped()) co_await node.Arrival(node.BookIncoming(count * work.element_bytes));
-  SumCarried(node, slots.reduction(), 0, work.Output(work.begin), count);
+// A parcel of ReduceScatter has the sender's part of every rank's block, one after another.
+size_t ParcelBytes(const CarriedPart& part, int n_ranks) {
+  const size_t blocks = part.collective == Collective::kReduceScatter ? static_cast<size_t>(n_ranks) : 1;
+  return blocks * part.count * part.element_bytes;
 }
 
-// A parcel has the sender's part of every rank's block, one after another.
-Lane CarriedReduceScatter(Primitives& slots, const ChannelWork& work) {
-  NodeExchange& node = *work.node;
-  const size_t count = work.end - work.begin;
-  const size_t bytes = count * work.element_bytes;
-  for (int rank = 0; rank < work.n_ranks; ++rank) {
-    const auto block = static_cast<size_t>(rank);
-    std::memcpy(node.NextParcel() + block * bytes, work.Input(block * work.count + work.begin), bytes);
+void FillParcel(NodeExchange& node, const CarriedPart& part) {
+  const size_t bytes = part.count * part.element_bytes;
+  const size_t stride = part.block_count * part.element_bytes;
+  const std::byte* from = part.send + part.begin * part.element_bytes;
+  std::byte* to = node.NextParcel();
+  std::memcpy(to, from, bytes);
+  if (part.collective != Collective::kReduceScatter) return;
+  for (int block = 1; block < node.size(); ++block) std::memcpy(to += bytes, from += stride, bytes);
+}
+
+void TakeParcels(NodeExchange& node, const CarriedPart& part, const Reduction& reduction) {
+  const size_t bytes = part.count * part.element_bytes;
+  std::byte* const to = part.recv + part.begin * part.element_bytes;
+  if (part.collective != Collective::kAllGather) {
+    const size_t at = part.collective == Collective::kReduceScatter ? bytes : 0;
+    return SumCarried(node, reduction, at * static_cast<size_t>(node.self()), to, part.count);
   }
-  co_await node.Carry(slots.reduction().multiplier);
-  if (node.shaped()) co_await node.Arrival(node.BookIncoming(bytes));
-  SumCarried(node, slots.reduction(), static_cast<size_t>(work.rank) * bytes, work.Output(work.begin), count);
-}
-
-// A parcel has the sender's block.
-Lane CarriedAllGather(Primitives& /*slots*/, const ChannelWork& work) {
-  NodeExchange& node = *work.node;
-  const size_t bytes = (work.end - work.begin) * work.element_bytes;
-  std::memcpy(node.NextParcel(), work.Input(work.begin), bytes);
-  co_await node.Carry({});
-  if (node.shaped()) co_await node.Arrival(node.BookIncoming(bytes));
   const auto parcels = node.Carried();
   for (size_t rank = 0; rank < parcels.size(); ++rank) {
-    std::memcpy(work.Output(rank * work.count + work.begin), parcels[rank], bytes);
+    std::memcpy(to + rank * part.block_count * part.element_bytes, parcels[rank], bytes);
   }
+}
+
+Lane RunCarried(Collective collective, Primitives& slots, const ChannelWork& work) {
+  NodeExchange& node = *work.node;
+  const CarriedPart part{
+      collective, work.send, work.recv, work.element_bytes, work.count, work.begin, work.end - work.begin};
+  FillParcel(node, part);
+  co_await node.Carry(slots.reduction().multiplier);
+  if (node.shaped()) co_await node.Arrival(node.BookIncoming(part.count * part.element_bytes));
+  TakeParcels(node, part, slots.reduction());
 }
 
 }  // namespace dynamiccl::hostccl

@@ -36,7 +36,7 @@ Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
 // A call of few bytes sends the data with the announcement; a larger one reads the buffers in place.
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes * static_cast<size_t>(work.n_ranks);
-  return bytes > 0 && work.node->Carries(bytes) ? CarriedReduceScatter(slots, work)
+  return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kReduceScatter, slots, work)
                                                 : ReduceScatterInPlace(slots, work);
 }
 

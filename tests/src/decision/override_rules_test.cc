@@ -20,6 +20,12 @@ broadcast,0,32768,ring,ll128,4,-1,-1,1
 reducescatter , 0 , 18446744073709551615 , pat , simple , 1 , -1 , 4
 )";
 
+constexpr const char* kWithPhases =
+    R"(allgather,0,1048576,ring,simple,2,-1,-1,-1,-1,backward,3
+allgather,0,1048576,ring,ll,-1,-1,-1,-1,-1,forward
+allgather,0,1048576,ring,ll128,-1,-1,-1,-1,-1,-1,-1,post_step_gather
+)";
+
 std::string ErrorOf(const std::string& text) {
   const auto rules = OverrideRules::Parse(text, "r.csv");
   return rules ? "no error" : rules.error().message;
@@ -70,10 +76,37 @@ TEST(OverrideRules, BufferRegistrationCannotBeACondition) {
   EXPECT_EQ(ErrorOf("allreduce,0,1,ring,simple,1,-1,-1,-1,-1"), "no error");
 }
 
+TEST(OverrideRules, PhaseStageAndRoleAreColumnsOfTheirOwn) {
+  const auto rules = OverrideRules::Parse(kWithPhases, "r.csv");
+  ASSERT_TRUE(rules) << rules.error().message;
+  RuleSubject subject{Collective::kAllGather, 4096, 1, 8, 1};
+  EXPECT_EQ(rules->Match(subject), nullptr) << "nothing is recognised";
+  subject.phase = Phase::kBackward;
+  EXPECT_EQ(rules->Match(subject), nullptr);
+  subject.stage = ZeroStage::kStage3;
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[0]);
+  subject.phase = Phase::kForward;
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[1]);
+  subject.phase = Phase::kOptimizer;
+  subject.role = Role::kPostStepGather;
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[2]);
+}
+
+TEST(OverrideRules, WrongPhaseStageOrRoleIsAnErrorWithItsColumn) {
+  const std::string rule = "allreduce,0,1,ring,simple,1,-1,-1,-1,-1,";
+  for (const char* good : {"-1", "unknown,unknown,unknown", "other,0", "-1,-1,backward_gather"})
+    EXPECT_EQ(ErrorOf(rule + good), "no error") << good;
+  EXPECT_THAT(ErrorOf(rule), HasSubstr("r.csv:1: column 11: '' is not -1 or one of unknown, forward"));
+  EXPECT_THAT(ErrorOf(rule + "Backward"), HasSubstr("column 11: 'Backward'"));
+  EXPECT_THAT(ErrorOf(rule + "-1,4"), HasSubstr("column 12: '4' is not -1 or one of 0, 1, 2, 3"));
+  EXPECT_THAT(ErrorOf(rule + "-1,-1,gather"), HasSubstr("column 13: 'gather' is not -1 or one of unknown, "));
+  EXPECT_THAT(ErrorOf(rule + "-1,-1,-1,-1"), HasSubstr("14 columns, a rule has 8 to 13"));
+}
+
 TEST(OverrideRules, DamagedTextIsRefusedOrReadButNeverCrashes) {
   std::mt19937 random(7);
   for (int round = 0; round < 3000; ++round) {
-    std::string text = kExample;
+    std::string text = round % 2 == 0 ? kExample : kWithPhases;
     for (int i = 0; i < 1 + round % 5; ++i) text[random() % text.size()] = static_cast<char>(random());
     const auto rules = OverrideRules::Parse(text.substr(0, random() % text.size()), "r.csv");
     EXPECT_TRUE(rules || rules.error().message.find("r.csv:") == 0);

@@ -67,6 +67,70 @@ TEST(TomlRules, ARecognisedRoleIsACondition) {
   EXPECT_EQ(rules->Match(subject), &rules->rules()[2]);
 }
 
+constexpr const char* kByPhase = R"(version = 2
+
+[[rule]]
+collective = "allgather"
+phase = "backward"
+stage = 3
+config = "ring/simple/2"
+
+[[rule]]
+collective = "allgather"
+stage = "unknown"
+config = "ring/ll"
+)";
+
+TEST(TomlRules, ARecognisedPhaseAndStageAreConditions) {
+  auto rules = OverrideRules::Parse(kByPhase, "r.toml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_TRUE(rules->rules()[0].needs_recognition());
+  EXPECT_FALSE(rules->rules()[1].needs_recognition());
+  EXPECT_TRUE(rules->any_needs_recognition());
+  DecisionEngine engine({.n_ranks = 4, .rules = std::make_shared<OverrideRules>(std::move(*rules))});
+  const ConfigMask all = NcclConfigs(Collective::kAllGather);
+  DecisionKey key{Collective::kAllGather, 1 << 20};
+  EXPECT_EQ(engine.Decide(key, all).config.protocol, Protocol::kLL) << "nothing is recognised";
+  key.phase = Phase::kBackward;
+  key.stage = ZeroStage::kStage3;
+  EXPECT_EQ(engine.Decide(key, all).config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 2}));
+  key.phase = Phase::kForward;
+  EXPECT_EQ(engine.Decide(key, all).decided_by, DecidedBy::kNccl);
+  key = {Collective::kAllGather, 1 << 20, 1, Role::kUnknown, 0, true, Phase::kBackward, ZeroStage::kStage2};
+  EXPECT_EQ(engine.Decide(key, all).decided_by, DecidedBy::kNccl);
+}
+
+TEST(TomlRules, PhaseAndStageCameWithVersion2) {
+  const auto error = [](int version, const std::string& condition) {
+    const auto rules = OverrideRules::Parse("version = " + std::to_string(version) +
+                                                "\n[[rule]]\ncollective = \"allreduce\"\n" + condition +
+                                                "\nconfig = \"ring/simple\"\n",
+                                            "r.toml");
+    return rules ? "no error" : rules.error().message;
+  };
+  for (const char* good : {"phase = \"forward\"", "phase = \"other\"", "stage = 0", "stage = \"unknown\""})
+    EXPECT_EQ(error(2, good), "no error") << good;
+  EXPECT_EQ(error(1, "role = \"scalar\""), "no error");
+  EXPECT_THAT(error(1, "phase = \"forward\""),
+              HasSubstr("r.toml: line 4, column 9: 'phase' needs \"version = 2\""));
+  EXPECT_THAT(error(1, "stage = 1"), HasSubstr("r.toml: line 4, column 9: 'stage' needs \"version = 2\""));
+  EXPECT_THAT(error(2, "phase = \"Forward\""), HasSubstr("'Forward' is not one of unknown, forward"));
+  EXPECT_THAT(error(2, "phase = 1"), HasSubstr("r.toml: line 4"));
+  for (const char* bad : {"stage = 4", "stage = -1", "stage = \"three\"", "stage = 1.0", "stage = []"})
+    EXPECT_THAT(error(2, bad), HasSubstr("r.toml: line 4, column 9: 'stage' is not one of 0, 1, 2, 3"))
+        << bad;
+  EXPECT_THAT(error(3, ""), HasSubstr("'version'"));
+}
+
+// Each beginning of a file is read or refused with its place.
+TEST(TomlRules, ACutFileIsReadOrRefused) {
+  const std::string whole = kByPhase;
+  for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    const auto rules = OverrideRules::Parse(whole.substr(0, bytes), "r.toml");
+    EXPECT_TRUE(rules || rules.error().message.find("r.toml") == 0) << bytes;
+  }
+}
+
 // Where a rule says "nccl" the policy is not asked.
 TEST(TomlRules, NcclsChoiceCanBeTheRule) {
   auto rules = OverrideRules::Parse(kExample, "r.toml");
@@ -157,7 +221,7 @@ TEST(TomlRules, AMistakeIsAnErrorWithLineAndColumn) {
               HasSubstr("line 5, column 1: unknown key 'channels'"));
   EXPECT_THAT(ErrorOf("collective = \n"), HasSubstr("r.toml: line 3"));
   EXPECT_FALSE(OverrideRules::Parse("", "r.toml"));
-  EXPECT_FALSE(OverrideRules::Parse("version = 2\n", "r.toml"));
+  EXPECT_FALSE(OverrideRules::Parse("version = 3\n", "r.toml"));
   EXPECT_TRUE(OverrideRules::Parse("version = 1\n", "r.toml"));
 }
 

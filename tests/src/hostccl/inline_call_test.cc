@@ -292,5 +292,31 @@ TEST(ClaimedStream, LetsOthersWait) {
   }
 }
 
+// Whoever synchronizes may run queued work, so the thread of the stream and several callers compete for it:
+// every piece runs once, alone, in the order of its own thread, and before its synchronization returns.
+TEST(Synchronize, RunsQueuedWorkInOrderAndAlone) {
+  HostStream stream;
+  constexpr int kThreads = 3;
+  int total = 0;              // only touched by work of the stream
+  int latest[kThreads] = {};  // the same, by thread
+  SpawnThreads(kThreads, [&](int thread) {
+    int issued = 0;
+    for (int round = 0; round < Rounds(300); ++round) {
+      for (int piece = 0; piece <= round % 3; ++piece) {
+        stream.Enqueue([&total, mine = &latest[thread], number = ++issued] {
+          ++total;
+          const bool next = ++*mine == number;
+          return next ? ncclSuccess : ncclInternalError;
+        });
+      }
+      stream.Synchronize();
+      ASSERT_EQ(latest[thread], issued);
+    }
+  });
+  EXPECT_EQ(total, latest[0] + latest[1] + latest[2]);
+  EXPECT_EQ(stream.TakeError(), ncclSuccess);
+  EXPECT_TRUE(stream.idle());
+}
+
 }  // namespace
 }  // namespace dynamiccl::hostccl

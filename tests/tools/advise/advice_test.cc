@@ -321,5 +321,51 @@ TEST(TrainerOptions, BecomeSettingsAndOptionsAgain) {
   EXPECT_FALSE(TrainerJobOf({"--tensor-parallel", "2"}, 4).has_value());
 }
 
+// Ten calls of one size may be gradients or activations; only a recogniser can tell.
+TEST(RecognisedJob, RecognisedRolesDecideWhereCallsDoNot) {
+  RecordedStep step{.ranks = 8};
+  for (int i = 0; i < 10; ++i)
+    step.operations.push_back({Collective::kAllReduce, DataType::kBfloat16, ReduceOp::kSum, Axis::kData,
+                               1 << 20, -1, Role::kGradientReduce, Phase::kBackward, 0, 1});
+  EXPECT_FALSE(RecogniseJob(step)) << "nobody recognised the roles";
+  step.recognised_by = "p.dcpolicy";
+  auto job = RecogniseJob(step);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->job.framework, "ddp");
+  EXPECT_EQ(job->job.model.parameters.size(), 10u);
+  EXPECT_NE(job->notes.back().find("p.dcpolicy"), std::string::npos);
+  for (int i = 0; i < 4; ++i) step.operations[2 * i].role = Role::kActivation;
+  job = RecogniseJob(step);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->job.model.parameters.size(), 6u);
+  EXPECT_NE(job->notes.back().find("4 calls are activations"), std::string::npos);
+  step.operations[1].role = Role::kUnknown;
+  EXPECT_FALSE(RecogniseJob(step)) << "a large call of which nobody is sure";
+}
+
+// The recogniser does not know the first steps, and errs now and then.
+TEST(RecordedStep, HasTheRolesThatMostStepsHave) {
+  AdvisedJob named{.framework = "fsdp2"};
+  named.model = *ParseModel("gpt:layers=4,hidden=128,sequence=64,vocabulary=256");
+  named.world = {8, 1, 0};
+  Trace trace = Generated(named, 8);
+  const Result<RecordedStep> labelled = StepOf(trace);
+  ASSERT_TRUE(labelled && labelled->labelled);
+  std::vector<TraceRecord>& records = trace.sections.front().records;
+  for (size_t i = 0; i < records.size() / 3; ++i) {
+    if (!IsCall(records[i])) continue;
+    records[i].labels = 0;
+    records[i].labelled_stage = static_cast<uint8_t>(ZeroStage::kUnknown);
+    Seal(records[i]);
+  }
+  const Result<RecordedStep> step = StepOf(trace, "p.dcpolicy");
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->labelled);
+  EXPECT_EQ(step->recognised_by, "p.dcpolicy");
+  EXPECT_EQ(step->stage, labelled->stage);
+  for (size_t k = 0; k < step->operations.size(); ++k)
+    EXPECT_EQ(step->operations[k].role, labelled->operations[k].role) << k;
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -100,6 +100,18 @@ Result<SideProgram> OpenMpi(const SideSettings& settings) {
   return side;
 }
 
+// Debian's MPICH as it comes: UCX over shared memory. It spins while it waits, also with more ranks than
+// cores.
+Result<SideProgram> Mpich(const SideSettings& settings) {
+  if (!OnPath("mpicc.mpich") || !OnPath("mpiexec.mpich"))
+    return Missing("MPICH is not on this machine", "apt-get install mpich libmpich-dev");
+  DYNAMICCL_TRY(const std::string program, BuildMpiProgram(settings.installation, "mpich",
+                                                           {"mpicc.mpich", "-O2", "{in}", "-o", "{out}"}));
+  return SideProgram{.name = "mpich",
+                     .command = {"mpiexec.mpich", "-launcher", "fork", "-n", "@ranks", program, "@socket",
+                                 BindingWord(settings)}};
+}
+
 // Intel MPI from PyPI. It has MPICH's ABI, so the program is compiled against Debian's MPICH headers and
 // linked with Intel's library.
 Result<SideProgram> IntelMpi(const SideSettings& settings) {
@@ -151,11 +163,12 @@ std::string BindingWord(const SideSettings& settings) {
 }
 
 bool IsPeerName(const std::string& name) {
-  return name == "openmpi" || name == "impi" || name == "gloo";
+  return name == "openmpi" || name == "mpich" || name == "impi" || name == "gloo";
 }
 
 Result<SideProgram> FindPeer(const std::string& name, const SideSettings& settings) {
   if (name == "openmpi") return OpenMpi(settings);
+  if (name == "mpich") return Mpich(settings);
   if (name == "impi") return IntelMpi(settings);
   return Gloo(settings);
 }

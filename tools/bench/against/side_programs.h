@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a comparison runs: our own ranks, and those of Open MPI, Intel MPI and Gloo, which are
-// built where needed.
+// The programs that a comparison runs: our own ranks, and those of Open MPI, MPICH, Intel MPI and Gloo, which
+// are built where needed.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct SideSettings {
   std::string python;
 };
 
-// Whether `name` is "openmpi", "impi" or "gloo".
+// Whether `name` is "openmpi", "mpich", "impi" or "gloo".
 bool IsPeerName(const std::string& name);
 
 // The program of a peer. Builds what is missing into ~/.cache/dynamiccl/peers. kUnavailable when the library

@@ -58,5 +58,22 @@ TEST(CarriedChoices, EndWithTheSizeClasses) {
   EXPECT_TRUE(CarriedChoices({}, {}).empty());
 }
 
+TEST(CarriedToRoles, AreOfTheSameSizeWhereSettledRolesAgree) {
+  const TableKey reduce = AllReduceOf(40), activation = AllReduceOf(40, Role::kActivation);
+  const std::vector<KeyPlan> one{{reduce, kLow, {}}};
+  const auto carried = CarriedToRoles(one, {KeyCode(reduce), KeyCode(activation)});
+  ASSERT_EQ(carried.size(), size_t{kRoles} - 3) << "all but scalars and the two that are known";
+  for (const KeyPlan& entry : carried) {
+    EXPECT_EQ(entry.choice, kLow);
+    EXPECT_EQ(entry.key.size_class.index, 40);
+    EXPECT_NE(entry.key.role, Role::kScalar);
+  }
+  const std::set<uint32_t> both{KeyCode(reduce), KeyCode(activation)};
+  EXPECT_EQ(CarriedToRoles(std::vector<KeyPlan>{{reduce, kLow, {}}, {activation, kLow, {}}}, both).size(),
+            size_t{kRoles} - 3);
+  EXPECT_TRUE(
+      CarriedToRoles(std::vector<KeyPlan>{{reduce, kLow, {}}, {activation, kHigh, {}}}, both).empty());
+}
+
 }  // namespace
 }  // namespace dynamiccl

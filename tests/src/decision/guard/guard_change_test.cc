@@ -9,6 +9,7 @@
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/learnt_at_site.h"
 #include "tests/src/decision/guard/one_key_job.h"
+#include "tests/src/decision/guard/simulated_job.h"
 
 namespace dynamiccl {
 namespace {
@@ -143,6 +144,37 @@ TEST(Guard, WhatASearchSettledHoldsForSizesNearItBeforeTheirFirstCall) {
   job.CallOf(Above(4));
   EXPECT_EQ(job.guard().keys().at(KeyCode(Above(4))).choice(), kGood);
   EXPECT_FALSE(job.guard().Settled(Above(4))) << "it is searched like any other";
+}
+
+TEST(Guard, WhatASearchSettledHoldsForOtherRolesOfTheSize) {
+  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kAdopt, 600, kGoodIsFaster));
+  job.Calls(100, kGoodIsFaster);
+  EXPECT_EQ(job.ChoiceFor({kKey.collective, kKey.size_class, Role::kUnknown}), kGood);
+  EXPECT_EQ(job.ChoiceFor({kKey.collective, kKey.size_class, Role::kActivation}), kGood);
+  EXPECT_TRUE(job.ChoiceFor({Collective::kAllGather, kKey.size_class, kKey.role}).leaves_nccl_alone());
+}
+
+// A job of stage 2 becomes one of stage 3 with calls of the same sizes.
+TEST(Guard, AJobThatBecomesAnotherOneIsSearchedAgain) {
+  for (const bool lstm_says_so : {true, false}) {
+    testing::JobOptions options;
+    options.keys = 4;
+    options.calls_per_step = 16;
+    testing::SimulatedJob job(options);
+    job.Recognise(0, ZeroStage::kStage2);
+    job.RunSteps(3000);
+    ASSERT_FALSE(job.guard().AllSettled().empty());
+    job.ReorderCalls();
+    job.ChangeFabric(1, 1, true);
+    if (lstm_says_so) job.Recognise(1, ZeroStage::kStage3);
+    const auto before = static_cast<std::ptrdiff_t>(job.switches().size());
+    job.RunSteps(1500);
+    EXPECT_EQ(job.guard().structure().others(), lstm_says_so ? 1 : 0);
+    const bool adopts = std::any_of(job.switches().begin() + before, job.switches().end(),
+                                    [](const auto& each) { return each.reason == GuardReason::kAdopt; });
+    EXPECT_EQ(adopts, lstm_says_so);
+  }
 }
 
 TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {

@@ -197,6 +197,21 @@ TEST(Guard, AProgramWhoseStepsChangeAgainAndAgainGetsNoNewCredit) {
   EXPECT_LE(job.LossNs(), 0.01 * static_cast<double>(job.now_ns()));
 }
 
+// The LSTM says each time that the job is another one. A few times it is believed.
+TEST(Guard, AJobThatKeepsBecomingAnotherOneGetsCreditAFewTimes) {
+  testing::JobOptions options;
+  options.nothing_to_win = true;
+  options.step_ns = 10'000'000;
+  testing::SimulatedJob job(options);
+  for (uint32_t change = 0; change < 40; ++change) {
+    job.Recognise(change, ZeroStage::kUnknown);
+    job.RunSteps(80);
+    job.ReorderCalls();
+  }
+  EXPECT_LE(job.guard().structure().others(), StructureWatch::kMaxChanges);
+  EXPECT_LE(job.LossNs(), 0.015 * static_cast<double>(job.now_ns()));
+}
+
 // In this job the first arms are so slow that they use up the credit before the good one has its turn.
 TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
   testing::JobOptions options;

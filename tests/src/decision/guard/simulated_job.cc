@@ -209,6 +209,8 @@ void SimulatedJob::Call(size_t index, int place) {
   Issue();
   GuardedCall call{entry.key, use.use, entry.choice, version_, host_ns_};
   call.number = calls_;
+  call.structure_changes = structure_changes_;
+  call.stage = stage_;
   if (use.use == CallUse::kDefaultSample) call.config = kLeaveNcclAlone;
   if (use.use == CallUse::kTrial) call.config = use.config;
   const double wave = index < static_cast<size_t>(options_.hidden_keys) ? call_wave_log_ : 0;

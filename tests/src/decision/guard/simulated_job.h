@@ -120,6 +120,11 @@ class SimulatedJob {
   void Grow(int classes, double spread);
   // From now on: a step has its calls in another order, and one more.
   void ReorderCalls();
+  // From now on: the structure LSTM has reported so many changes, and recognises this stage.
+  void Recognise(uint32_t changes, ZeroStage stage) {
+    structure_changes_ = changes;
+    stage_ = stage;
+  }
   // From now on: no step is like the one before it.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
@@ -201,6 +206,8 @@ class SimulatedJob {
   int64_t burst_until_ns_ = 0;
   double skew_share_ = 0.1;
   bool has_steps_ = true;
+  uint32_t structure_changes_ = 0;
+  ZeroStage stage_ = ZeroStage::kUnknown;
   double pace_ = 1;  // of what the program computes in this step
   double pace_log_ = 0;
   double wave_log_ = 0;

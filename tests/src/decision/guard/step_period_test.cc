@@ -35,6 +35,21 @@ std::vector<uint32_t> RandomStep(std::mt19937_64& random, size_t calls) {
   return step;
 }
 
+TEST(StepPeriod, TheDigestIsThatOfTheCallsWhereverAStepBegins) {
+  Program program, later, other, twice;
+  EXPECT_EQ(program.period().digest(), 0u) << "no period is known";
+  program.Steps(40, {1, 2, 3, 3});
+  later.Calls({3, 3});
+  later.Steps(40, {1, 2, 3, 3});
+  later.Calls({1});
+  other.Steps(40, {1, 2, 3, 4});
+  twice.Steps(40, {1, 2, 3, 3, 3});
+  EXPECT_NE(program.period().digest(), 0u);
+  EXPECT_EQ(later.period().digest(), program.period().digest());
+  EXPECT_NE(other.period().digest(), program.period().digest());
+  EXPECT_NE(twice.period().digest(), program.period().digest());
+}
+
 TEST(StepPeriod, FindsRandomSteps) {
   std::mt19937_64 random(1);
   for (const size_t calls : {1u, 2u, 3u, 7u, 40u, 333u, 1000u, 2730u}) {

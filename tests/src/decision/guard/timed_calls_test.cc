@@ -52,6 +52,17 @@ TEST_F(TimedCallsTest, ACallTookWhatItTookOnTheRankThatWaitedLeast) {
   EXPECT_EQ(call->skew_ns, 400);
 }
 
+TEST_F(TimedCallsTest, WhatTheLstmRecognisedComesWithTheCall) {
+  DecidedCall call = Call(7, false);
+  call.structure_changes = 3;
+  call.stage = ZeroStage::kStage2;
+  calls_.Add(call);
+  const auto next = calls_.Next(2000);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->structure_changes, 3u);
+  EXPECT_EQ(next->stage, ZeroStage::kStage2);
+}
+
 TEST_F(TimedCallsTest, ACallBeganWhenTheFirstOfItsKernelsBeganOnTheLeadersRank) {
   DecidedCall call = Call(7);
   call.events = 2;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out whether a job has become another one since its last experiment: its structure LSTM said that the
+// calls changed, or recognises another ZeRO stage, and its steps have calls that no earlier experiment had.
+//
+// One sign alone is not enough. A rare call, such as one for a checkpoint, surprises the LSTM, but the steps
+// stay. A period that was found wrongly at first makes new steps, but surprises nobody. And a job that
+// returns to steps that were searched before, as after an evaluation, has nothing new to search.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "src/collective/role.h"
+
+namespace dynamiccl {
+
+// The changes of one communicator's structure, owned by its Guard on the leader's control thread.
+class StructureWatch {
+ public:
+  // The most changes that IsOther reports in a job: each may cost the credit of a search.
+  static constexpr int kMaxChanges = 8;
+
+  // Adds what was recognised before a call: the number of the LSTM's signs of change so far, and the stage.
+  void Take(uint32_t changes, ZeroStage stage) {
+    changes_ = changes;
+    if (stage != ZeroStage::kUnknown) stage_ = stage;
+  }
+  // An experiment begins on steps with this digest. Returns true if another one came before it and the job's
+  // structure has changed since then.
+  bool IsOther(uint64_t digest_of_steps);
+  // Number of times that IsOther returned true.
+  int others() const { return others_; }
+
+ private:
+  uint32_t changes_ = 0;
+  ZeroStage stage_ = ZeroStage::kUnknown;
+  // The same when the last experiment began.
+  uint32_t changes_before_ = 0;
+  ZeroStage stage_before_ = ZeroStage::kUnknown;
+  std::set<uint64_t> searched_;  // digests of steps and stages on which experiments began
+  int others_ = 0;
+};
+
+}  // namespace dynamiccl

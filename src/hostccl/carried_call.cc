@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kept plans: which calls have one, and how a call runs by it. A call whose peers are late becomes a Launch
+// with a single lane (CarriedLane), which waits, notices failures and times out like every other launch.
+#include "src/hostccl/carried_call.h"
+
+#include <utility>
+
+#include "src/base/fail_point.h"
+#include "src/hostccl/channel_lane.h"
+#include "src/hostccl/dispatch.h"
+#include "src/hostccl/progress_wait.h"
+
+namespace dynamiccl::hostccl {
+namespace {
+
+bool HasOnePass(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+         collective == Collective::kAllGather;
+}
+
+RepeatedCall CallOf(const CollectiveOperation& operation) {
+  return {operation.collective, operation.data_type, operation.op, operation.count};
+}
+
+// Fills in which elements each channel carries, as the channels' lanes would cut them.
+void CutShares(KeptPlan& plan) {
+  const int channels = plan.config.channels;
+  for (; plan.n_shares < channels; ++plan.n_shares) {
+    const Chunk share =
+        ShareOfChannel(plan.call.count, plan.reduction.element_bytes, channels, plan.n_shares);
+    if (share.count == 0) return;
+    plan.shares[static_cast<size_t>(plan.n_shares)] = share;
+  }
+}
+
+CarriedPart PartOf(const KeptPlan& plan, int channel) {
+  const Chunk& share = plan.shares[static_cast<size_t>(channel)];
+  return {.collective = plan.call.collective,
+          .element_bytes = plan.reduction.element_bytes,
+          .block_count = plan.call.count,
+          .begin = share.offset,
+          .count = share.count};
+}
+
+// Returns true if the algorithm sends every channel's data with the announcement.
+bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
+  for (int channel = 0; channel < plan.n_shares; ++channel) {
+    const NodeExchange& node = communicator.node_exchange(channel);
+    const size_t bytes = ParcelBytes(PartOf(plan, channel), communicator.n_ranks());
+    if (node.shaped() || !node.Carries(bytes)) return false;
+  }
+  return plan.n_shares > 0;
+}
+
+// Returns the result of the launch, as Launch::Run does.
+ncclResult_t ResultOf(const Communicator& communicator) {
+  PassFailPoint(FailPoint::kLaunchEnd);
+  if (communicator.async_error() != ncclSuccess) return communicator.async_error();
+  return communicator.interrupted() ? ncclRemoteError : ncclSuccess;
+}
+
+// Announces the call and waits for at most `patience_ns`. Returns nothing if a peer is late.
+std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t patience_ns) {
+  PassFailPoint(FailPoint::kLaunchBegin);
+  call.Announce();
+  PassFailPoint(FailPoint::kLaunchMoving);
+  ProgressWait wait(may_spin, patience_ns);
+  bool arrived = call.Arrived();
+  while (!arrived && wait.Spin()) arrived = call.Arrived();
+  if (arrived) call.Finish();
+  call.WakePeers();
+  if (arrived) return ResultOf(call.communicator());
+  while (!call.Arrived()) {
+    if (wait.Idle(kNotPosted) == ProgressWait::Next::kSleep) return {};
+  }
+  call.Finish();
+  return ResultOf(call.communicator());
+}
+
+// The rest of an announced call as the lane of a launch.
+class CarriedLane final : public LaunchLane {
+ public:
+  explicit CarriedLane(const CarriedCall& call) : call_(call) {}
+
+  bool Poll() override {
+    if (done_ || !call_.Arrived()) return false;
+    call_.Finish();
+    return done_ = true;
+  }
+  bool done() const override { return done_; }
+  int peer() const override { return -1; }
+  int64_t next_arrival_ns() const override { return kNotPosted; }
+
+ private:
+  CarriedCall call_;
+  bool done_ = false;
+};
+
+// An announced call that waits for a late peer. It keeps the communicator alive.
+class LateCall {
+ public:
+  LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)
+      : plan_{.communicator = std::move(communicator)},
+        launch_(plan_, call.launch_number(), std::make_unique<CarriedLane>(call)) {}
+
+  ncclResult_t Run() { return launch_.Run(); }
+
+ private:
+  const CommunicatorPlan plan_;
+  Launch launch_;
+};
+
+// Runs the call on a claimed stream; if a peer is late, the stream's thread does the rest.
+void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin,
+                HostStream& stream) {
+  auto& last = communicator->last_launch();
+  if (const auto result = RunBriefly(call, may_spin, InlinePatienceNs(may_spin))) {
+    communicator->inline_gauge().NoteDone();
+    if (last.completion != nullptr) last = {};
+    return stream.Release(*result);
+  }
+  communicator->inline_gauge().NoteGivenUp();
+  auto late = std::make_shared<LateCall>(communicator, call);
+  auto done = std::make_shared<Completion>();
+  last = {done, &stream, true};
+  stream.HandOver([late = std::move(late), done] {
+    const ncclResult_t result = late->Run();
+    done->Complete();
+    return result;
+  });
+}
+
+// Runs a queued call on the stream's thread.
+ncclResult_t RunQueued(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin) {
+  if (communicator->async_error() != ncclSuccess) return communicator->async_error();
+  if (const auto result = RunBriefly(call, may_spin, kYieldNs)) return *result;
+  return LateCall(communicator, call).Run();
+}
+
+}  // namespace
+
+CarriedCall::CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send,
+                         std::byte* recv)
+    : communicator_(&communicator), plan_(plan), send_(send), recv_(recv) {}
+
+template <typename Visit>
+void CarriedCall::ForEachPart(Visit visit) const {
+  for (int channel = 0; channel < plan_.n_shares; ++channel) {
+    CarriedPart part = PartOf(plan_, channel);
+    part.send = send_;
+    part.recv = recv_;
+    visit(communicator_->node_exchange(channel), part);
+  }
+}
+
+void CarriedCall::Announce() {
+  launch_number_ = communicator_->BeginCollectiveLaunch();
+  ForEachPart([](NodeExchange& node, const CarriedPart& part) {
+    FillParcel(node, part);
+    node.PostParcel({});
+  });
+}
+
+// All channels have the same members.
+void CarriedCall::WakePeers() {
+  communicator_->node_exchange(0).RingPeers();
+}
+
+bool CarriedCall::Arrived() const {
+  for (int channel = 0; channel < plan_.n_shares; ++channel) {
+    if (!communicator_->node_exchange(channel).AllCarried()) return false;
+  }
+  return true;
+}
+
+void CarriedCall::Finish() {
+  ForEachPart([&](NodeExchange& node, const CarriedPart& part) { TakeParcels(node, part, plan_.reduction); });
+  communicator_->CompleteCollectiveLaunch(launch_number_);
+}
+
+const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation& operation) {
+  KeptPlans& plans = communicator.kept_plans();
+  const RepeatedCall call = CallOf(operation);
+  const KeptPlan* const known = operation.multiplier ? nullptr : plans.Find(call);
+  if (known != nullptr && known->config == operation.config && known->chunk_bytes == operation.chunk_bytes) {
+    return known;
+  }
+  const bool one_pass = operation.config.algorithm == Algorithm::kNvls && HasOnePass(operation.collective);
+  if (!one_pass || operation.multiplier || communicator.settings().rank_order) return nullptr;
+  KeptPlan plan{.call = call,
+                .config = operation.config,
+                .chunk_bytes = operation.chunk_bytes,
+                .reduction = FindReduction(call.data_type, call.op, communicator.n_ranks()),
+                .may_spin = communicator.may_spin(),
+                .may_run_inline = FitsInline(communicator, Traffic(operation, communicator.n_ranks()))};
+  CutShares(plan);
+  return IsCarried(communicator, plan) ? &plans.Keep(plan) : nullptr;
+}
+
+void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,
+             std::byte* recv, HostStream& stream) {
+  communicator->kept_plans().NoteRun();
+  CarriedCall call(*communicator, plan, send, recv);
+  const bool may_spin = plan.may_spin;
+  const bool brief = plan.may_run_inline;
+  if (brief) {
+    const std::lock_guard lock(communicator->launch_mutex());
+    if (ClaimAfterLast(stream, *communicator)) return RunClaimed(communicator, call, may_spin, stream);
+  }
+  auto done = std::make_shared<Completion>();
+  RunAfterLast(stream, *communicator, done, brief);
+  stream.Enqueue([communicator, call, may_spin, done]() mutable {
+    const ncclResult_t result = RunQueued(communicator, call, may_spin);
+    done->Complete();
+    return result;
+  });
+}
+
+}  // namespace dynamiccl::hostccl

@@ -13,6 +13,13 @@
 namespace dynamiccl {
 namespace {
 
+// A step counts in the account of what arms cost as at most so many of the usual time. With arms it is what
+// they may cost: one channel in place of 16 makes a step many times as long. Without, a longer step is a
+// stall.
+constexpr double kMostWithArms = 32, kMostWithout = 2;
+// A step with arms that takes more than so many of the usual time counts at once, not only with its block.
+constexpr double kGrossStep = 2;
+
 // Least weight of a new step in step_ns_ and, to follow more slowly, in usual_ns_.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
@@ -150,10 +157,13 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
     uses.last_row = rows_;
     row.configs.push_back(config);
   }
+  if (arms > 0 && off > std::log(kGrossStep))
+    gross_ns_ += std::min(ns / step_ns_, kMostWithArms) * step_ns_ - step_ns_;
   block_.push_back(std::move(row));
   arms_of_block_.push_back(static_cast<int>(arms));
   if (block_.size() < kStepsOfBlock) return;
   AddToCost();
+  gross_ns_ = 0;
   arms_of_block_.clear();
   regression_.TakeBlock(std::exchange(block_, {}));
   ++blocks_;
@@ -173,26 +183,26 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   return seen;
 }
 
-// The first use of a config counts too, because setting up connections takes time. A stall counts as a step
-// of twice the time.
+// The first use of a config counts too, because setting up connections takes time.
 void StepExperiment::AddToCost() {
   std::vector<double> times;
   for (const StepRow& row : block_) times.push_back(row.log_time);
-  const double level = Median(times), most = level + std::log(2.0);
+  const double level = Median(times);
   const auto steps = static_cast<double>(block_.size());
   const double mean_uses = std::accumulate(arms_of_block_.begin(), arms_of_block_.end(), 0.0) / steps;
   for (size_t i = 0; i < block_.size(); ++i) {
     const double uses = arms_of_block_[i] - mean_uses;
     uses_squared_ += uses * uses;
+    const double most = level + std::log(arms_of_block_[i] > 0 ? kMostWithArms : kMostWithout);
     uses_with_time_ += uses * std::expm1(std::min(times[i], most) - level);
     arm_uses_ += static_cast<uint64_t>(arms_of_block_[i]);
   }
 }
 
 double StepExperiment::lost_ns() const {
-  if (uses_squared_ == 0) return 0;
+  if (uses_squared_ == 0) return gross_ns_;
   const double of_one_use = std::max(0.0, uses_with_time_ / uses_squared_);
-  return static_cast<double>(arm_uses_) * of_one_use * step_ns_;
+  return static_cast<double>(arm_uses_) * of_one_use * step_ns_ + gross_ns_;
 }
 
 double StepExperiment::saved_ns() const {

@@ -126,6 +126,8 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
+  // What gross steps of the block under way took beyond the usual time, in nanoseconds.
+  double gross_ns_ = 0;
   // Sums over the steps of all blocks, after subtracting each block's mean uses and median time: squares of
   // uses, and uses times the share by which the step took longer.
   double uses_squared_ = 0;

@@ -215,7 +215,7 @@ TEST(Guard, AJobThatKeepsBecomingAnotherOneGetsCreditAFewTimes) {
 // In this job the first arms are so slow that they use up the credit before the good one has its turn.
 TEST(Guard, GoesOnWhenThereIsCreditAgainAfterArmsThatWereTooSlow) {
   testing::JobOptions options;
-  options.seed = 114;
+  options.seed = 134;
   options.timing = testing::Timing::kPlanned;
   options.keys = 4;
   options.calls_per_step = 24;

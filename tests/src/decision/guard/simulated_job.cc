@@ -55,7 +55,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
   for (const TrueKey& key : truth_) entries_.push_back({key.key, Knowledge(key.key).policy_choice, {}});
 }
 
-void SimulatedJob::MakeKeys() {
+void SimulatedJob::DrawKeys() {
   for (int i = 0; i < options_.keys; ++i) {
     TrueKey key;
     key.key.size_class.index = static_cast<uint8_t>(40 + options_.class_step * i);
@@ -64,15 +64,25 @@ void SimulatedJob::MakeKeys() {
     DrawRatios(key);
     truth_.push_back(key);
   }
+  for (int place = 0; place < options_.calls_per_step; ++place)
+    order_.push_back(static_cast<size_t>(place % options_.keys));
+  // No part of a step is periodic by itself.
+  std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
+}
+
+void SimulatedJob::MakeKeys() {
+  if (options_.given.empty()) {
+    DrawKeys();
+  } else {
+    truth_ = options_.given;
+    order_ = options_.places;
+    options_.calls_per_step = static_cast<int>(order_.size());
+  }
   history_.resize(truth_.size());
   factor_.assign(truth_.size(), 1.0);
   ordinals_.assign(truth_.size(), 0);
-  for (int place = 0; place < options_.calls_per_step; ++place) {
-    order_.push_back(static_cast<size_t>(place % options_.keys));
+  for (int place = 0; place < options_.calls_per_step; ++place)
     bias_.push_back(Normal(random_, options_.noise == Noise::kMemory ? 0.05 : 0.0));
-  }
-  // No part of a step is periodic by itself.
-  std::shuffle(order_.begin(), order_.end(), std::mt19937_64(options_.seed));
 }
 
 size_t SimulatedJob::IndexOf(const TableKey& key) const {
@@ -108,7 +118,8 @@ KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
   if (earlier != options_.confirmed.end()) known.confirmed = earlier->second;
   if (!options_.trials) return known;
   for (const TrueKey::Config& config : key.configs)
-    known.candidates.push_back({config.config, config.predicted});
+    known.candidates.push_back({config.config, config.predicted, config.of_nccls_pair});
+  if (!options_.given.empty()) return known;
   std::sort(known.candidates.begin(), known.candidates.end(),
             [](const auto& a, const auto& b) { return a.predicted < b.predicted; });
   return known;
@@ -118,11 +129,16 @@ CollectiveConfig SimulatedJob::ChoiceOf(size_t key) const {
   return entries_[key].choice;
 }
 
+const TrueKey::Config* SimulatedJob::Find(size_t key, const CollectiveConfig& config) const {
+  const auto& configs = truth_[key].configs;
+  const auto found = std::find_if(configs.begin(), configs.end(),
+                                  [&](const TrueKey::Config& each) { return each.config == config; });
+  return found == configs.end() ? nullptr : &*found;
+}
+
 double SimulatedJob::RatioOf(size_t key, const CollectiveConfig& config) const {
-  for (const TrueKey::Config& each : truth_[key].configs) {
-    if (each.config == config) return each.ratio;
-  }
-  return 1;
+  const TrueKey::Config* const found = Find(key, config);
+  return found == nullptr ? 1 : found->ratio;
 }
 
 double SimulatedJob::NoiseOf(int place) {
@@ -223,14 +239,16 @@ double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double
   double compute_ns = pace_ * static_cast<double>(options_.step_ns) / options_.calls_per_step *
                       std::exp(Normal(pace_random_, kComputeNoise));
   if (key >= static_cast<size_t>(options_.hidden_keys)) {
-    late_ns_.push_back(options_.exposed * transfer_ns);
+    const TrueKey::Config* const found = Find(key, config);
+    const double exposed = found == nullptr ? truth_[key].exposed : found->exposed;
+    late_ns_.push_back(options_.exposed * exposed * transfer_ns);
     if (late_ns_.size() <= static_cast<size_t>(options_.waits_late * options_.calls_per_step))
       return compute_ns;
     compute_ns += late_ns_.front();
     late_ns_.pop_front();
     return compute_ns;
   }
-  if (config == truth_[key].configs[11].config) compute_ns *= 1 + options_.steals;
+  if (options_.steals > 0 && config == truth_[key].configs[11].config) compute_ns *= 1 + options_.steals;
   if (config.leaves_nccl_alone()) compute_ns *= 1 + options_.crowding;
   return compute_ns;
 }

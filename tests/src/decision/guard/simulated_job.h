@@ -35,6 +35,22 @@ enum class Timing {
 };
 const char* Name(Timing timing);
 
+// One key as it truly is.
+struct TrueKey {
+  TableKey key;
+  double nccl_ns = 0;
+  double exposed = 1;  // share of NCCL's time that the program waits for
+  struct Config {
+    CollectiveConfig config;
+    double predicted = 1;
+    double ratio = 1;            // time over NCCL's
+    double exposed = 1;          // share of its time that the program waits for
+    bool of_nccls_pair = false;  // as in ProbeCandidate
+  };
+  std::vector<Config> configs;
+  double BestRatio() const;
+};
+
 struct JobOptions {
   uint64_t seed = 1;
   Noise noise = Noise::kNormal;
@@ -70,19 +86,10 @@ struct JobOptions {
   bool device_times = false;      // timed calls say when they began on the device
   int64_t step_ns = 100'000'000;  // without what the program waits for
   bool carries = true;            // GuardOptions::carries
-};
-
-// One key as it truly is.
-struct TrueKey {
-  TableKey key;
-  double nccl_ns = 0;
-  struct Config {
-    CollectiveConfig config;
-    double predicted = 1;
-    double ratio = 1;  // time over NCCL's
-  };
-  std::vector<Config> configs;
-  double BestRatio() const;
+  // The job's keys, instead of drawn ones, and the key of each place of a step. Their configs may be tried in
+  // the order that they have here.
+  std::vector<TrueKey> given;
+  std::vector<size_t> places;
 };
 
 struct KeyHistory {
@@ -103,6 +110,8 @@ class SimulatedJob {
   // From now on: transfers take `factor` times as long on the keys, and, with `redraw`, other configs are
   // good.
   void ChangeFabric(double factor, double share_of_keys, bool redraw);
+  // From now on: given keys are like these. The keys themselves and their configs are the same as before.
+  void ChangeKeys(const std::vector<TrueKey>& keys) { truth_ = keys; }
   // From now on: what is in use on every key takes `ratio` times NCCL's time.
   void SpoilChoices(double ratio);
   // From now on: every call is of a key that many size classes above its key, of which nothing is known; a
@@ -136,6 +145,7 @@ class SimulatedJob {
   uint64_t calls() const { return calls_; }
   uint64_t timed_calls() const { return timed_calls_; }
   uint64_t trials() const { return trials_; }
+  double timing_ns() const { return timing_ns_; }
   double worst_trial_ratio() const { return worst_trial_ratio_; }
   // Loss over the calls so far, as share of NCCL's time; below 0: a gain. Timing's cost included.
   double LossShare() const;
@@ -144,9 +154,11 @@ class SimulatedJob {
 
  private:
   void MakeKeys();
+  void DrawKeys();
   // Of truth_; its size if it is none of the job's keys.
   size_t IndexOf(const TableKey& key) const;
   void DrawRatios(TrueKey& key);
+  const TrueKey::Config* Find(size_t key, const CollectiveConfig& config) const;
   // What the program does until the next call.
   double PassedNs(size_t key, const CollectiveConfig& config, double transfer_ns);
   KeyKnowledge Knowledge(const TableKey& key) const;

@@ -179,6 +179,21 @@ TEST(StepExperiment, BeginsAnewWithOtherSteps) {
   EXPECT_EQ(program.experiment.blocks(), 0u);
 }
 
+// An arm that makes a step eight times as long has cost seven steps, at once and when its block is complete.
+// A step without arms that takes as long is a stall.
+TEST(StepExperiment, AGrossArmIsChargedInFullAndAtOnce) {
+  Program program;
+  for (int i = 0; i < 40; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 80'000'000);
+  program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  EXPECT_EQ(program.experiment.lost_ns(), 0);
+  program.Step(kRing, kLeaveNcclAlone, 80'000'000);
+  program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  EXPECT_NEAR(program.experiment.lost_ns(), 70e6, 10e6);
+  for (int i = 0; i < 12; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  EXPECT_NEAR(program.experiment.lost_ns(), 70e6, 15e6);
+}
+
 TEST(StepExperiment, LossesAreCounted) {
   Program program;
   for (int i = 0; i < 160; ++i)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// One generated training step at many ranks as the keys of a job under the guard: what NCCL's own pick and
+// every other config takes on a simulated system, and how much of it the program waits for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/simulator/simulated_job.h"
+#include "tests/src/decision/guard/simulated_job.h"
+#include "tools/simulate/described_system.h"
+
+namespace dynamiccl::testing {
+
+struct ScaledCase {
+  const DescribedSystem* system = nullptr;
+  std::string framework = "fsdp2";
+  int ranks = 64;
+  std::vector<NetworkLoad> loads;  // for the whole step; empty: a healthy fabric
+};
+
+struct ScaledStep {
+  std::vector<TrueKey> keys;
+  std::vector<size_t> places;  // key of each call of the step
+  double compute_ns = 0;       // what the step takes beside what it waits for
+  double nccl_ns = 0;          // the step with NCCL's own picks
+  // With the best legal config of every key, and with the best one that a job may try. Best for the step:
+  // each key's config is judged by the step that it makes, the other keys being NCCL's.
+  double best_ns = 0;
+  double best_tried_ns = 0;
+};
+
+// Each key's configs are those of UnlikeFirst in its order, with its predictions for the healthy fabric. A
+// config's effect on the step is simulated with the other keys at NCCL's pick, and effects add up.
+Result<ScaledStep> StepAtScale(const ScaledCase& scaled);
+
+}  // namespace dynamiccl::testing

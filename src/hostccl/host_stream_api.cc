@@ -55,10 +55,6 @@ bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 // The stream that a thread used last. Programs mostly use one stream again and again, and the search with its
 // lock costs as much as a tenth of a small call. It does not keep the stream alive.
 struct LastStream {

@@ -36,7 +36,7 @@ struct KeptPlan {
   // The elements of each block that each channel carries. Only the first `n_shares` channels carry any.
   std::array<Chunk, kMaxChannels> shares;
   int n_shares = 0;
-  // There is a core for each rank, so waiting may spin.
+  // True if each rank has a core of its own. Waiting then spins before it yields.
   bool may_spin = false;
   // The calling thread may run the call (docs/small_messages.md).
   bool may_run_inline = false;

@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// What takes turns in one start of a job.
+// A start of a job names the settings that take turns in it, and how.
 struct TurnsPlan {
   // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
   std::vector<std::string> settings;

@@ -37,7 +37,7 @@ struct PilotResult {
   std::string rules;
   // Why nothing could be compared; empty where it could.
   std::string why_not;
-  // What was left out.
+  // Each sentence names a part of the search that did not run, and says why.
   std::vector<std::string> notes;
 
   PilotVerdict Verdict() const;

@@ -71,8 +71,8 @@ double PilotSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
 }
 
-bool PilotSession::Fits(int starts, double share) const {
-  return Elapsed() + starts * longest_start_s_ <= given_.budget_s * share;
+bool PilotSession::OneMoreFits(double share) const {
+  return Elapsed() + longest_start_s_ <= given_.budget_s * share;
 }
 
 Result<PilotResult> PilotSession::Run() {
@@ -162,7 +162,7 @@ Result<std::optional<PilotSession::Side>> PilotSession::FindFaster() {
   spdlog::info("2 of 3: configs of NCCL in turns within the job, {} starts", groups.size());
   std::map<std::string, SettingTimes> best;
   for (size_t i = 0; i < groups.size(); ++i) {
-    if (i > 0 && !Fits(1, kSearchShare)) {
+    if (i > 0 && !OneMoreFits(kSearchShare)) {
       result_.notes.push_back(fmt::format("{} of {} starts of the search did not fit the budget",
                                           groups.size() - i, groups.size()));
       break;
@@ -196,7 +196,7 @@ Status PilotSession::Decide(const Side& first, const Side& ours) {
   const uint32_t turn = has_time ? kDecidingTurn : kSearchTurn;
   std::vector<SectionCalls> starts;
   for (int i = 0; i < given_.starts; ++i) {
-    if (i > 0 && !Fits(1, 1)) break;
+    if (i > 0 && !OneMoreFits(1)) break;
     spdlog::info("3 of 3: {} and {} in turns: start {} of {}", first.name, ours.name, i + 1, given_.starts);
     DYNAMICCL_TRY(std::optional<SectionCalls> start, Start(settings, turn));
     if (start) starts.push_back(std::move(*start));

@@ -41,14 +41,15 @@ class PilotSession {
 
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
-  // Whether so many starts more, each as long as the longest so far, stay within `share` of the budget.
-  bool Fits(int starts, double share) const;
+  // Whether one more start, as long as the longest so far, ends within `share` of the budget.
+  bool OneMoreFits(double share) const;
   Status Observe();
   // Returns the settings that take turns in each start of the search, the likeliest first.
   std::vector<std::vector<std::string>> Groups() const;
   // Lets every config take turns and keeps, for each collective, the one with the shortest step.
   Result<std::optional<Side>> FindFaster();
-  // Returns the comparison of one start, or nothing where it had no whole turn.
+  // Starts the job once with these settings in turn. Returns the calls of its lowest rank, or nothing where
+  // none was recorded.
   Result<std::optional<SectionCalls>> Start(const std::vector<std::string>& settings, uint32_t turn_steps);
   // Compares both sides over all starts that the budget allows.
   Status Decide(const Side& first, const Side& ours);

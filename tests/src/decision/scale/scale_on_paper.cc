@@ -11,9 +11,9 @@ namespace dynamiccl::testing {
 namespace {
 
 constexpr int kWindow = 20;  // steps
-// As TableGuard assumes it.
+// TableGuard assumes the same value.
 constexpr double kTimingCost = 0.04;
-// As plugin/runtime/switch_thread.cc and plugin/times/times_report.h have them.
+// These are the values of plugin/runtime/switch_thread.cc and plugin/times/times_report.h.
 constexpr double kTimesTogether = 4, kSendTimesSeconds = 0.02;
 
 // One job, step window by step window.

@@ -55,7 +55,7 @@ Result<FrameworkJob> GenerateJob(const ScaledCase& scaled, const System& system)
   return JobOfFramework(step, system);
 }
 
-// What a key's calls take in one simulated step.
+// Holds the times of a key's calls in one simulated step.
 struct KeyTimes {
   double step_ns = 0;     // the whole step
   double running_ns = 0;  // all calls of the key

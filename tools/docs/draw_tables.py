@@ -406,7 +406,7 @@ PICTURES = [
             under="Where plain ZeRO-3 stops scaling", labels=(0, 1), rows=r"^Ring, \d+$|4096$", bars=True),
     Picture("demo", "demo", [Series("default", "default", 1), Series("default", "default again", 3), Series("adaptive from nothing", index=1),
                              Series("adaptive with", "adaptive, second job", 1), Series("one channel", index=1)],
-            "step of the last fifth, ms, one run of each", under="Fourth run", bars=True),
+            "step of the last fifth, ms, one run of each", under="Whole runs", bars=True),
     Picture("advise", "advise", [Series("predicted"), Series("measured", "measured, and its rounds", interval="rounds")],
             "step with the change over the step without it: 2 ranks, 0.5 GB/s and 100 us, stage 2",
             reference=1, reference_label="the step without the change"),

@@ -36,12 +36,14 @@ class Mutation:
 
 MUTATIONS = (
     Mutation("rank", "law 1: no decision reads the rank", "plugin/tuner/tuner_session.cc",
-             "RecognisedRole(*group->communicator, collective, request.bytes),",
-             "static_cast<Role>(group->communicator->identity.member),",
+             "Recognise(*recognised, key);\n  return key;",
+             "Recognise(*recognised, key);\n"
+             "  key.role = static_cast<Role>(group->communicator->identity.member); return key;",
              "preload_over_hostccl_test", r"^PreloadOverHostccl\.(RulesAreObeyed|RecognisedRolesAreEqual)"),
     Mutation("clock", "law 1: no decision reads a clock", "plugin/tuner/tuner_session.cc",
-             "RecognisedRole(*group->communicator, collective, request.bytes),",
-             "static_cast<Role>(IssuingThread::Current().clock.Now() / 1000 % kRoles),",
+             "Recognise(*recognised, key);\n  return key;",
+             "Recognise(*recognised, key);\n"
+             "  key.role = static_cast<Role>(IssuingThread::Current().clock.Now() / 1000 % kRoles); return key;",
              "preload_over_hostccl_test", r"^PreloadOverHostccl\.(RulesAreObeyed|RecognisedRolesAreEqual)"),
     Mutation("engine", "law 1: an engine's answers follow from its options and the keys alone", "src/decision/decision_engine.cc",
              "const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};",

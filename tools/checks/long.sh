@@ -3,13 +3,14 @@
 # The checks that take longer than CI has: run before a release, and after changes of what they look at. The last results
 # are in docs/results/long-checks.md; --write puts this run's there, in place of the same checks' earlier ones.
 #
-#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch]     default: all five
+#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang]     default: all six
 #
 # portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
 # packages   builds DEB, archive and wheel, and uses them as on another machine
 # fuzz       every fuzzer, for half an hour of the clock together, after the build
 # asan       all fast tests under AddressSanitizer and UBSan; CI runs those of what is inside jobs
 # pytorch    PyTorch's own distributed tests over the torch backend and over gloo
+# clang      what clang warns of in the units of build/release, which g++ compiled
 #
 # Needs build/release with its tests (tools/setup/build.sh). Exit code 1 when a check fails; a test that is skipped for
 # want of a tool is counted and named.
@@ -20,14 +21,14 @@ write=0 checks=()
 for word in "$@"; do
   case "$word" in
     --write) write=1 ;;
-    portable | packages | fuzz | asan | pytorch) checks+=("$word") ;;
+    portable | packages | fuzz | asan | pytorch | clang) checks+=("$word") ;;
     *)
-      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan] [pytorch]\n' "$word" "$0" >&2
+      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang]\n' "$word" "$0" >&2
       exit 2
       ;;
   esac
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan pytorch)
+[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan pytorch clang)
 [[ -f build/release/CTestTestfile.cmake ]] || {
   printf 'error: there is no build with tests in build/release\n  hint: tools/setup/build.sh\n' >&2
   exit 3
@@ -47,6 +48,7 @@ run_check() {
     asan) tools/setup/test_sanitized.sh asan -j2 ;;
     pytorch) tests TorchBackend.PyTorchsOwnTests ;;
     fuzz) tools/fuzz/fuzz.py --seconds 1800 ;;
+    clang) tools/checks/clang.py ;;
   esac
 }
 
@@ -57,7 +59,7 @@ for check in "${checks[@]}"; do
   run_check "$check" 2>&1 | tee "$logs/$check"
   code=${PIPESTATUS[0]} outcome=passed  # any command, an assignment too, sets PIPESTATUS
   [[ $code -eq 0 ]] || { outcome=FAILED verdict=1; }
-  summary="$(grep -E 'tests passed|tests failed|executions' "$logs/$check" | tail -n 1 | sed 's/|/ /g')"
+  summary="$(grep -E 'tests passed|tests failed|executions|units, ' "$logs/$check" | tail -n 1 | sed 's/|/ /g')"
   skipped="$(grep -cE '\*\*\*Skipped' "$logs/$check")"
   rows+=("| $check | $outcome | $(date -u +%F) | $(git rev-parse --short HEAD) | $(((SECONDS - began + 59) / 60)) | ${summary:-no summary}; $skipped skipped |")
 done
@@ -66,7 +68,7 @@ readonly page=docs/results/long-checks.md
 table() {
   printf '# Long checks\n\nWhat CI has no time for: %s, %s cores.\n\n' "\`tools/checks/long.sh --write\`" "$(nproc)"
   printf '| check | outcome | day | commit | minutes | summary |\n|---|---|---|---|---|---|\n'
-  for check in portable packages fuzz asan pytorch; do
+  for check in portable packages fuzz asan pytorch clang; do
     printf '%s\n' "${rows[@]}" | grep "^| $check |" || grep -s "^| $check |" "$page" || true
   done
 }

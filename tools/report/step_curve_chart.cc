@@ -32,7 +32,8 @@ double RoundStep(double high, int lines) {
 }
 
 std::string Grid(const Axes& axes) {
-  std::string svg;
+  std::string svg =
+      fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">step</text>", kLeft - 12, kHeight - 8);
   const double x_step = RoundStep(axes.x_high, 6), y_step = RoundStep(axes.y_high, 5);
   for (double step = 0; step <= axes.x_high; step += x_step)
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.0f}</text>", axes.X(step),

@@ -136,8 +136,9 @@ void Guard::JudgeArms() {
   for (auto& [code, key] : keys_) {
     if (!key.search().began()) continue;
     const auto slow = key.search().Judge(SeenBeside(key, key.choice()));
-    arm_too_slow_ |= std::any_of(slow.begin(), slow.end(),
-                                 [&](const CollectiveConfig& config) { return IsArm(plan_, code, config); });
+    arm_too_slow_ |= std::any_of(slow.begin(), slow.end(), [&, code = code](const CollectiveConfig& config) {
+      return IsArm(plan_, code, config);
+    });
   }
 }
 

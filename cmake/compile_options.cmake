@@ -37,9 +37,10 @@ endforeach()
 
 option(DYNAMICCL_COMPILE_TOGETHER "Compile files of a folder together: headers are read once for all, but a changed file is compiled with its neighbours." ON)
 set(DYNAMICCL_SHADOW_WARNING -Wshadow)
-if(DYNAMICCL_COMPILE_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Every name of one file is global for the next; preset dev compiles each file alone, with all warnings.
-  set(DYNAMICCL_SHADOW_WARNING -Wshadow=local)
+if(DYNAMICCL_COMPILE_TOGETHER)
+  # Every name of one file is global for the next; preset dev compiles each file alone, with all warnings. clang has no
+  # warning of local names alone.
+  set(DYNAMICCL_SHADOW_WARNING $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endif()
 add_library(dynamiccl_options INTERFACE)
 target_include_directories(dynamiccl_options INTERFACE ${PROJECT_SOURCE_DIR})

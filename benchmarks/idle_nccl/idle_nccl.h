@@ -8,9 +8,9 @@
 // Questions to the tuner that were timed.
 struct IdleQuestions {
   // Questions that the tuner answered with a choice.
-  uint64_t answered = 0;
+  uint64_t answered;
   // Duration of the last question, including one reading of the clock.
-  double last_ns = 0;
+  double last_ns;
 };
 
 extern "C" {

@@ -204,8 +204,9 @@ ncclResult_t EstimateGroup(const GroupCalls& calls, float& microseconds) {
   }
   for (auto& [communicator, of_communicator] : operations) {
     float sum = 0;
-    const auto add = [&](const PlannedBatch& batch, const CollectiveConfig& config, auto, auto) {
-      sum += communicator->planner().Microseconds(batch, config);
+    const auto add = [&sum, &planner = communicator->planner()](const PlannedBatch& batch,
+                                                                const CollectiveConfig& config, auto, auto) {
+      sum += planner.Microseconds(batch, config);
     };
     if (communicator->n_ranks() > 1) {
       const ncclResult_t result = ForEachBatch(*communicator, of_communicator, add);

@@ -48,9 +48,10 @@ bool Differs(KeyField field, const ArmCell& a, const ArmCell& b) {
 // Names of the arms that every cell has.
 std::vector<std::string> CommonArms(const std::vector<const ArmCell*>& cells) {
   std::vector<std::string> names;
-  for (const auto& [name, time] : cells.front()->arms) {
-    if (std::all_of(cells.begin(), cells.end(), [&](const ArmCell* c) { return c->arms.contains(name); }))
-      names.push_back(name);
+  for (const auto& arm : cells.front()->arms) {
+    if (std::all_of(cells.begin(), cells.end(),
+                    [&](const ArmCell* c) { return c->arms.contains(arm.first); }))
+      names.push_back(arm.first);
   }
   return names;
 }

@@ -102,7 +102,6 @@ int BeJob(const Options& options) {
   std::vector<ncclUniqueId> ids(static_cast<size_t>(options.communicators));
   for (ncclUniqueId& id : ids) ncclGetUniqueId(&id);
   std::barrier together(static_cast<std::ptrdiff_t>(ranks.size()));
-  std::atomic<int64_t> first_ns{0};
   std::vector<std::thread> threads;
   for (size_t i = 0; i < ranks.size(); ++i) {
     threads.emplace_back([&, i] {

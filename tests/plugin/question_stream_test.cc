@@ -59,7 +59,6 @@ TEST(QuestionStream, RecognisesNearlyAsWellAsFromCalls) {
   ASSERT_TRUE(policy);
   const auto model = ParseModel("gpt");
   ASSERT_TRUE(model);
-  Both all;
   for (const char* framework : {"ddp", "fsdp2", "deepspeed1", "deepspeed2", "deepspeed3", "dynamiccl-zero"}) {
     const auto run = GenerateRun(framework, *model, {.data = 8}, {}, 40);
     if (!run) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
+#include <sstream>
 
 #include "src/collective/size_class.h"
 #include "tools/advise/trainer_options.h"
@@ -146,8 +146,8 @@ std::string HowOf(const AdvisedJob& base, const AdvisedJob& job, const SettingTo
 
 // Adds a change for each applicable value of the row.
 void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<PossibleChange>& changes) {
-  for (const auto part : std::views::split(row.values, ',')) {
-    const std::string value(part.begin(), part.end());
+  std::istringstream values{std::string(row.values)};
+  for (std::string value; std::getline(values, value, ',');) {
     if (!MakesADifference(base, row, value) || !Takes(base, row, value)) continue;
     PossibleChange change;
     change.job = base;

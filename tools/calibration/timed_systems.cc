@@ -105,7 +105,7 @@ void TimedSystems::Merge(const std::string& name) {
 
 std::string TimedSystems::NameOf(const std::pair<std::string, std::string>& system) const {
   const auto& [name, origin] = system;
-  const auto same_name = [&](const auto& entry) { return entry.first.first == name; };
+  const auto same_name = [&](const auto& entry) { return entry.first.first == system.first; };
   const bool alone = std::count_if(systems_.begin(), systems_.end(), same_name) == 1;
   if (alone) return name;
   return fmt::format("{} ({})", name, origin.empty() ? "origin unknown" : origin);

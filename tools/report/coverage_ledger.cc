@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
@@ -81,7 +80,11 @@ std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
   for (const WaitedShareView& waited : section.waited_shares)
     by_role[{waited.communicator, waited.collective, waited.bytes}][waited.role] = waited.share;
   std::map<ShareKey, double> shares;
-  for (const auto& [key, of] : by_role) shares[key] = Mean(of | std::views::values);
+  for (const auto& [key, of] : by_role) {
+    std::vector<double> values;
+    for (const auto& [role, share] : of) values.push_back(share);
+    shares[key] = Mean(values);
+  }
   return shares;
 }
 

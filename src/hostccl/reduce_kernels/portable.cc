@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "src/hostccl/reduce_kernels/half_float.h"
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {
@@ -26,8 +27,21 @@ struct Plain {
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
-  static float Widen(uint16_t bits) { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
-  static uint16_t Narrow(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
+#ifdef __FLT16_MAX__
+  static float Widen(uint16_t bits) {
+    return static_cast<float>(std::bit_cast<_Float16>(bits));
+  }
+  static uint16_t Narrow(float value) {
+    return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+  }
+#else
+  static float Widen(uint16_t bits) {
+    return WidenHalf(bits);
+  }
+  static uint16_t Narrow(float value) {
+    return NarrowHalf(value);
+  }
+#endif
 };
 
 // The format of bf16, the upper half of an fp32.

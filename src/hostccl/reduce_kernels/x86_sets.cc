@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds by CPUID which sets of kernels an x86-64 CPU can run. The compiler's runtime also checks that the
 // system saves the registers.
+#include <cpuid.h>
+
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {
+namespace {
+
+// Whether the CPU converts fp16. clang 14's __builtin_cpu_supports does not know the feature.
+bool HasF16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
+}  // namespace
 
 bool CpuRuns(KernelSet set) {
   switch (set) {
     case KernelSet::kPortable:
       return true;
     case KernelSet::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+      return __builtin_cpu_supports("avx2") && HasF16c();
     case KernelSet::kAvx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -182,6 +182,26 @@ TEST(ReduceKernels, EverySetRoundsAndWidensAlike) {
   }
 }
 
+TEST(HalfFloat, IsWhatThePortableKernelsGive) {
+  const TypeKernels kernels = KernelsOf(KernelSet::kPortable, DataType::kFloat16, ReduceOp::kSum);
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    float wide = 0;
+    kernels.widen(&wide, reinterpret_cast<const std::byte*>(&half), 1);
+    const float got = WidenHalf(half);
+    ASSERT_TRUE(std::isnan(wide) ? std::isnan(got)
+                                 : std::bit_cast<uint32_t>(wide) == std::bit_cast<uint32_t>(got))
+        << bits;
+    // The numbers around each border between two halves, and the border itself.
+    for (const int64_t offset : {0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff}) {
+      const auto value = std::bit_cast<float>(static_cast<uint32_t>(std::bit_cast<uint32_t>(got) + offset));
+      uint16_t narrow = 0;
+      kernels.narrow(reinterpret_cast<std::byte*>(&narrow), &value, 1);
+      ASSERT_EQ(NarrowHalf(value), narrow) << value;
+    }
+  }
+}
+
 // The nearest number of the format, the one with an even last bit of two; the largest for what is beyond.
 uint8_t NearestFloat8(DataType type, float value) {
   const uint8_t largest = type == DataType::kFloat8e4m3 ? 0x7e : 0x7b;

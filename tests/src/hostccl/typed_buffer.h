@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/collective/data_type.h"
+#include "src/hostccl/reduce_kernels/half_float.h"
 
 namespace dynamiccl::testing {
 
@@ -78,7 +79,7 @@ inline void StoreElement(DataType type, std::byte* at, double value) {
     case DataType::kUint64:
       return Store<uint64_t>(at, value);
     case DataType::kFloat16:
-      return Store<_Float16>(at, value);
+      return Store<uint16_t>(at, hostccl::NarrowHalf(static_cast<float>(value)));
     case DataType::kFloat32:
       return Store<float>(at, value);
     case DataType::kFloat64:
@@ -107,7 +108,7 @@ inline double LoadElement(DataType type, const std::byte* at) {
     case DataType::kUint64:
       return Load<uint64_t>(at);
     case DataType::kFloat16:
-      return Load<_Float16>(at);
+      return hostccl::WidenHalf(Load<uint16_t>(at));
     case DataType::kFloat32:
       return Load<float>(at);
     case DataType::kFloat64:

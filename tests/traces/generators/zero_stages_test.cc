@@ -38,9 +38,7 @@ TEST(ZeroStages, OneUnitABucketGivesTheTextbooksOrder) {
     ZeroWorkload workload = Workload(stage);
     workload.bucket_bytes = int64_t{1} << 40;
     workload.steps = 1;
-    const char* expected[] = {"rs", "rspppp", "rspppp",
-                              "ggggggg"
-                              "rs"};
+    const char* expected[] = {"rs", "rspppp", "rspppp", "gggggggrs"};
     EXPECT_EQ(Roles(workload), expected[stage]) << "stage " << stage;
   }
 }

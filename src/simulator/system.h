@@ -43,6 +43,11 @@ struct Residual {
   uint64_t bytes = 0;  // NCCL's total
   double log_factor = 0;
 
+  // Whether the two differ in size and factor only.
+  bool SameColumn(const Residual& other) const {
+    return collective == other.collective && algorithm == other.algorithm && protocol == other.protocol &&
+           n_ranks == other.n_ranks;
+  }
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads system files. Every complaint names the place in the file. The seal is checked before the text is
 // parsed, so a truncated file is reported as such.
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <tuple>
@@ -149,6 +150,10 @@ class SystemReader : private TomlReader {
     DYNAMICCL_CHECK_OK(
         OnlyKeys(table, {"collective", "algorithm", "protocol", "ranks", "bytes", "log_factor"}));
     DYNAMICCL_TRY(Residual residual, ReadKey(table));
+    if (std::ranges::any_of(system.residuals, [&](const Residual& one) { return one.SameColumn(residual); }))
+      return Complain(table.source().begin,
+                      fmt::format("a second 'residual' for {} at {} ranks; put its sizes into the first",
+                                  Name(residual.collective), residual.n_ranks));
     DYNAMICCL_TRY(const toml::array* const bytes, List(table, "bytes"));
     DYNAMICCL_TRY(const toml::array* const factors, List(table, "log_factor"));
     if (bytes->size() != factors->size() || bytes->empty())

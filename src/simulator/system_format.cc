@@ -36,12 +36,6 @@ void AddPath(std::string& text, Algorithm algorithm, Protocol protocol, const Pa
   for (const PathKey& key : kPathKeys) text += fmt::format("{} = {}\n", key.name, Number(costs.*key.value));
 }
 
-// Returns whether two residuals differ in size and factor only.
-bool SameColumn(const Residual& a, const Residual& b) {
-  return a.collective == b.collective && a.algorithm == b.algorithm && a.protocol == b.protocol &&
-         a.n_ranks == b.n_ranks;
-}
-
 // One table for each run of residuals that differ in size only.
 void AddColumn(std::string& text, std::span<const Residual> column) {
   const Residual& first = column.front();
@@ -82,7 +76,7 @@ std::string FormatSystem(const System& system) {
   }
   const std::span<const Residual> all = system.residuals;
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-    while (end < all.size() && SameColumn(all[begin], all[end])) ++end;
+    while (end < all.size() && all[begin].SameColumn(all[end])) ++end;
     AddColumn(text, all.subspan(begin, end - begin));
   }
   for (const StatedError& error : system.errors) {

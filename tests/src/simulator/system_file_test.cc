@@ -117,7 +117,9 @@ TEST(SystemFile, ResidualsOutOfOrderOrUnpairedAreRefused) {
        {"bytes = [16, 8]\nlog_factor = [0, 0.5]", "bytes = [8]\nlog_factor = [0, 0.5]",
         "bytes = []\nlog_factor = []", "bytes = [8]\nlog_factor = [21]", "bytes = [8]\nlog_factor = [inf]",
         "bytes = [0]\nlog_factor = [0]", "bytes = [8]\nlog_factor = ['a']", "bytes = 8\nlog_factor = [0]",
-        "bytes = [8]\nlog_factor = [0]\nprotocol = 'LL'", "log_factor = [0]"}) {
+        "bytes = [8]\nlog_factor = [0]\nprotocol = 'LL'", "log_factor = [0]",
+        "bytes = [8]\nlog_factor = [0]\n[[residual]]\ncollective = 'AllReduce'\nranks = 4\nbytes = "
+        "[16]\nlog_factor = [0]"}) {
     const auto read = ParseSystem(with(wrong), "s");
     ASSERT_FALSE(read) << wrong;
     EXPECT_NE(read.error().message.find("s: line "), std::string::npos) << read.error().message;

@@ -263,12 +263,47 @@ Json JudgedJson(const JudgedRelease& judged) {
           {"tried", judged.tried}};
 }
 
+// Runs of equal neighbours once: "dgx_h100, 3 times h100_one_nic".
+std::string MachineNames(const CanaryRequest& request) {
+  std::vector<std::string> names;
+  for (size_t first = 0, next = 0; first < request.machines.size(); first = next) {
+    const std::string& name = request.machines[first].name;
+    while (next < request.machines.size() && request.machines[next].name == name) ++next;
+    names.push_back(next - first > 1 ? fmt::format("{} times {}", next - first, name) : name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string NodeText(const CanaryRequest& request) {
+  const DescribedMachine& first = request.machines.front();
+  if (request.machines.size() > 1) return "nodes that are unlike, a process each";
+  std::string text = fmt::format("{} GPUs and {} adapters a node", first.gpus, first.adapters);
+  if (first.nvlink_domain_nodes > 1)
+    text += fmt::format(", {} nodes an NVLink domain", first.nvlink_domain_nodes);
+  return text;
+}
+
+Json NodesJson(const CanaryRequest& request) {
+  Json nodes = Json::array();
+  for (const DescribedMachine& one : request.machines)
+    nodes.push_back({{"machine", one.name},
+                     {"gpus", one.gpus},
+                     {"adapters", one.adapters},
+                     {"nvlink_domain_nodes", one.nvlink_domain_nodes}});
+  return nodes;
+}
+
+std::vector<std::string_view> NamesOf(const std::vector<Collective>& collectives) {
+  std::vector<std::string_view> names;
+  for (const Collective one : collectives) names.push_back(Name(one));
+  return names;
+}
+
 }  // namespace
 
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer) {
   std::string text =
-      fmt::format("{}, {}: {} GPUs and {} adapters a node\n", request.machine.name,
-                  WorldText(request.ranks_of_nodes), request.machine.gpus, request.machine.adapters);
+      fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes), NodeText(request));
   if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
   return text + FormatTable(answer) +
@@ -279,10 +314,12 @@ Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
   Json judged = Json::array();
   for (const JudgedRelease& one : answer.judged) judged.push_back(JudgedJson(one));
   return {{"schema", 1},
-          {"machine", request.machine.name},
-          {"gpus", request.machine.gpus},
-          {"adapters", request.machine.adapters},
+          {"machine", MachineNames(request)},
+          {"gpus", request.machines.front().gpus},
+          {"adapters", request.machines.front().adapters},
+          {"nodes", NodesJson(request)},
           {"ranks_of_nodes", request.ranks_of_nodes},
+          {"collectives", NamesOf(request.collectives)},
           {"traffic", TrafficJson(request.traffic)},
           {"in_use",
            {{"release", answer.in_use.text()},

@@ -43,14 +43,24 @@ bool WaitAtMost(pid_t child, std::chrono::duration<double> limit, int* status) {
   return false;
 }
 
-// Nanoseconds that each thread of a process has run, or has waited for a processor; by thread.
-std::map<std::string, uint64_t> WorkOfThreads(pid_t process) {
+// A driver and, where nodes are unlike, its process for each of them.
+std::vector<pid_t> ProcessesOf(pid_t driver) {
+  std::vector<pid_t> processes{driver};
+  std::ifstream children(fmt::format("/proc/{}/task/{}/children", driver, driver));
+  for (pid_t child = 0; children >> child;) processes.push_back(child);
+  return processes;
+}
+
+// Nanoseconds that each thread of a driver has run, or has waited for a processor; by thread.
+std::map<std::string, uint64_t> WorkOfThreads(pid_t driver) {
   std::map<std::string, uint64_t> work;
   std::error_code ended;
-  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", process), ended)) {
-    std::ifstream file(thread.path() / "schedstat");
-    uint64_t ran = 0, waited = 0;
-    if (file >> ran >> waited) work[thread.path().filename()] = ran + waited;
+  for (const pid_t process : ProcessesOf(driver)) {
+    for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", process), ended)) {
+      std::ifstream file(thread.path() / "schedstat");
+      uint64_t ran = 0, waited = 0;
+      if (file >> ran >> waited) work[thread.path().filename()] = ran + waited;
+    }
   }
   return work;
 }
@@ -115,12 +125,16 @@ class CellFolder {
  public:
   CellFolder(const TemporaryFolder& folder, const CellRequest& request) : folder_(folder) {
     fs::create_directories(File("ids"));
-    written_ = WriteTextFile(File("node.machine"), request.machine.stand_in) &&
-               WriteTextFile(File("topology.xml"), request.machine.topology);
+    written_ = true;
+    for (size_t node = 0; node < request.machines.size(); ++node) {
+      const DescribedMachine& machine = request.machines[node];
+      written_ = written_ && WriteTextFile(File(fmt::format("{}.machine", node)), machine.stand_in) &&
+                 WriteTextFile(File(fmt::format("{}.xml", node)), machine.topology);
+    }
   }
 
   bool written() const { return written_; }
-  std::string File(const char* name) const { return folder_.File(name); }
+  std::string File(const std::string& name) const { return folder_.File(name); }
 
   CellFiles Read(int exit_status, bool limit_passed) const {
     return {.log = TextOrNothing(File("log")),
@@ -135,6 +149,10 @@ class CellFolder {
   bool written_ = false;
 };
 
+bool HasAdapters(const CellRequest& request) {
+  return std::ranges::any_of(request.machines, [](const DescribedMachine& one) { return one.adapters > 0; });
+}
+
 std::map<std::string, std::string> EnvironmentOf(const std::string& objects, const CellRequest& request,
                                                  const CellFolder& folder) {
   std::map<std::string, std::string> environment = {
@@ -142,12 +160,12 @@ std::map<std::string, std::string> EnvironmentOf(const std::string& objects, con
       {"HOME", folder.File("ids")},  // no ~/.nccl.conf
       {"LD_PRELOAD", objects + "/libcuda_standin.so"},
       {"LD_LIBRARY_PATH", objects + ":" + request.library_folder},
-      {"CUDA_STANDIN_MACHINE", folder.File("node.machine")},
+      {"CUDA_STANDIN_MACHINE", folder.File("0.machine")},
       {"CUDA_STANDIN_CONNECT", "1"},
-      {"NCCL_TOPO_FILE", folder.File("topology.xml")},
+      {"NCCL_TOPO_FILE", folder.File("0.xml")},
       {"NCCL_GRAPH_DUMP_FILE", folder.File("graphs.xml")},
       // A plugin without devices makes NCCL 2.28.7 to 2.29.3 free its context twice.
-      {"NCCL_NET_PLUGIN", request.machine.adapters > 0 ? "described" : "none"},
+      {"NCCL_NET_PLUGIN", HasAdapters(request) ? "described" : "none"},
       {"NCCL_SOCKET_IFNAME", "lo"},
       {"NCCL_DEBUG", "INFO"},
       {"NCCL_DEBUG_SUBSYS", "INIT,GRAPH,TUNING"},
@@ -169,6 +187,10 @@ Words CommandOf(const std::string& objects, const CellRequest& request, const Ce
   for (const auto& [name, value] : EnvironmentOf(objects, request, folder))
     command.push_back(name + "=" + value);
   command.push_back(objects + "/real_nccl_driver");
+  std::vector<std::string_view> collectives;
+  for (const Collective one : request.collectives) collectives.push_back(Name(one));
+  command.insert(command.end(), {"--collectives", fmt::format("{}", fmt::join(collectives, ","))});
+  if (request.nodes_are_unlike()) command.insert(command.end(), {"--node-files", folder.File("")});
   command.push_back(folder.File("ids"));
   command.push_back(std::to_string(request.ranks_of_nodes.size()));
   command.push_back(fmt::format("{}", fmt::join(request.ranks_of_nodes, ",")));
@@ -177,6 +199,11 @@ Words CommandOf(const std::string& objects, const CellRequest& request, const Ce
 }
 
 }  // namespace
+
+std::vector<Collective> AllJudged() {
+  return {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter, Collective::kBroadcast,
+          Collective::kReduce};
+}
 
 int CellRequest::ranks() const {
   return std::accumulate(ranks_of_nodes.begin(), ranks_of_nodes.end(), 0);
@@ -200,8 +227,11 @@ Result<Cell> RunCell(const Installation& installation, const CellRequest& reques
   const std::chrono::duration<double> taken = Clock::now() - begin;
   std::string backtraces;
   if (!ended) {
-    RunHelper({"gdb", "-nx", "-batch", "-p", std::to_string(child), "-ex", "thread apply all backtrace 16"},
-              folder.File("stacks"));
+    for (const pid_t process : ProcessesOf(child)) {
+      RunHelper(
+          {"gdb", "-nx", "-batch", "-p", std::to_string(process), "-ex", "thread apply all backtrace 16"},
+          folder.File("stacks"));
+    }
     backtraces = TextOrNothing(folder.File("stacks"));
     Kill(child);
   }

@@ -22,17 +22,22 @@ using real_nccl::NcclRelease;
 // NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all of them while the communicator is made.
 enum class Connecting { kAtFirstCall, kAtInit };
 
+// The collectives for which NCCL chooses: a cell calls some of them.
+std::vector<Collective> AllJudged();
+
 struct CellRequest {
   NcclRelease release;
   std::string library_folder;  // with libnccl.so.2
-  DescribedMachine machine;
-  std::vector<int> ranks_of_nodes;  // a rank a GPU, from the first GPU on
+  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: then a process each
+  std::vector<int> ranks_of_nodes;         // a rank a GPU, from the first GPU on
+  std::vector<Collective> collectives = AllJudged();
   std::vector<uint64_t> bytes;      // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
   std::map<std::string, std::string> environment;  // the job's NCCL_ variables
   int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
 
   int ranks() const;
+  bool nodes_are_unlike() const { return machines.size() > 1; }
 };
 
 enum class CellEnd {
@@ -78,7 +83,8 @@ struct Cell {
   int p2p_channels = 0;
   int p2p_channels_per_peer = 0;
   std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
-  std::map<std::string, int> adapters;      // connections of each adapter, by its number
+  // Connections of each adapter, by its number; where nodes are unlike by node and number: "1/3".
+  std::map<std::string, int> adapters;
   std::map<std::string, int> transports;    // connections of "P2P", "SHM", "NET", ...
   std::vector<CellChoice> choices;
   std::map<std::string, int>

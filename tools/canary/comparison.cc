@@ -99,7 +99,8 @@ class CellComparison {
   }
 
   static std::string AdapterText(const Cell& cell) {
-    return fmt::format("{} of a node used", cell.adapters.size());
+    const bool unlike = !cell.adapters.empty() && cell.adapters.begin()->first.find('/') != std::string::npos;
+    return fmt::format("{} of {} used", cell.adapters.size(), unlike ? "all nodes" : "a node");
   }
 
   void CompareAdapters() {

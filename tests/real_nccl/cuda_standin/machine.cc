@@ -57,6 +57,10 @@ bool TakeNumber(Values* values, const char* key, int* out, std::string* error) {
   return false;
 }
 
+bool TakeNumberIfThere(Values* values, const char* key, int* out, std::string* error) {
+  return !values->contains(key) || TakeNumber(values, key, out, error);
+}
+
 // Numbers to a base, at least one.
 bool TakeNumbers(Values* values, const char* key, int base, std::vector<int>* out, std::string* error) {
   std::string text;
@@ -139,7 +143,9 @@ std::optional<Machine> ParseMachine(const std::string& text, std::string* error)
                         TakeNumber(&values, "nvlinks_per_gpu", &machine.nvlinks_per_gpu, error) &&
                         TakeNumber(&values, "multicast", &machine.multicast, error) &&
                         TakeNumber(&values, "network_mbps", &machine.network_mbps, error) &&
-                        TakeAdapters(&values, &machine, error);
+                        TakeAdapters(&values, &machine, error) &&
+                        TakeNumberIfThere(&values, "c2c_links", &machine.c2c_links, error) &&
+                        TakeNumberIfThere(&values, "nvlink_domain_nodes", &machine.nvlink_domain_nodes, error);
   if (!complete) return std::nullopt;
   if (!values.empty()) {
     *error = "unknown key '" + values.begin()->first + "'";

@@ -75,6 +75,7 @@ class Canary {
                         .library_folder = library.folder,
                         .machines = request_.machines,
                         .ranks_of_nodes = request_.ranks_of_nodes,
+                        .gpus = request_.gpus,
                         .collectives = request_.collectives,
                         .bytes = request_.bytes,
                         .connecting = connecting,

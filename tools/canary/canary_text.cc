@@ -156,10 +156,10 @@ std::string GraphCell(const Cell& cell, Algorithm algorithm) {
                      graph.adapters.empty() ? graph.intra_gbps : graph.inter_gbps);
 }
 
-std::string LargestChoice(const Cell& cell) {
+std::string LargestChoice(const Cell& cell, Collective collective) {
   const CellChoice* largest = nullptr;
   for (const CellChoice& one : cell.choices) {
-    if (one.collective == Collective::kAllReduce && (largest == nullptr || one.bytes > largest->bytes))
+    if (one.collective == collective && (largest == nullptr || one.bytes > largest->bytes))
       largest = &one;
   }
   if (largest == nullptr) return "-";
@@ -167,21 +167,21 @@ std::string LargestChoice(const Cell& cell) {
                      largest->config.channels, FormatBytes(largest->bytes));
 }
 
-std::string TableRow(const std::string& release, const JudgedCell& judged) {
+std::string TableRow(const std::string& release, const JudgedCell& judged, Collective collective) {
   const Cell& cell = judged.cell;
   return fmt::format("  {:<9} {:<11} {:>6.1f} {:>9} {:>9} {:>12} {:>12}  {}\n", release,
                      cell.passed() ? "runs" : Name(cell.end), cell.seconds, cell.channels,
                      cell.adapters.size(), GraphCell(cell, Algorithm::kRing),
-                     GraphCell(cell, Algorithm::kTree), LargestChoice(cell));
+                     GraphCell(cell, Algorithm::kTree), LargestChoice(cell, collective));
 }
 
-std::string FormatTable(const CanaryAnswer& answer) {
+std::string FormatTable(const CanaryAnswer& answer, Collective collective) {
   std::string text =
       fmt::format("\n  {:<9} {:<11} {:>6} {:>9} {:>9} {:>12} {:>12}  {}\n", "release", "outcome", "s",
-                  "channels", "adapters", "ring GB/s", "tree GB/s", "AllReduce");
-  text += TableRow(answer.in_use.text(), answer.in_use_cells.front());
+                  "channels", "adapters", "ring GB/s", "tree GB/s", Name(collective));
+  text += TableRow(answer.in_use.text(), answer.in_use_cells.front(), collective);
   for (const JudgedRelease& judged : answer.judged)
-    text += TableRow(judged.library.text(), judged.cells.front());
+    text += TableRow(judged.library.text(), judged.cells.front(), collective);
   return text;
 }
 
@@ -276,11 +276,13 @@ std::string MachineNames(const CanaryRequest& request) {
 
 std::string NodeText(const CanaryRequest& request) {
   const DescribedMachine& first = request.machines.front();
-  if (request.machines.size() > 1) return "nodes that are unlike, a process each";
+  const std::string gpus =
+      request.gpus.empty() ? "" : fmt::format(", ranks on GPUs {}", fmt::join(request.gpus, ","));
+  if (request.machines.size() > 1) return "nodes that are unlike, a process each" + gpus;
   std::string text = fmt::format("{} GPUs and {} adapters a node", first.gpus, first.adapters);
   if (first.nvlink_domain_nodes > 1)
     text += fmt::format(", {} nodes an NVLink domain", first.nvlink_domain_nodes);
-  return text;
+  return text + gpus;
 }
 
 Json NodesJson(const CanaryRequest& request) {
@@ -306,7 +308,7 @@ std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answe
       fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes), NodeText(request));
   if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
-  return text + FormatTable(answer) +
+  return text + FormatTable(answer, request.collectives.front()) +
          "\nNot judged: device code, NCCL's proxy threads, what the network does with the messages.\n";
 }
 
@@ -319,6 +321,7 @@ Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
           {"adapters", request.machines.front().adapters},
           {"nodes", NodesJson(request)},
           {"ranks_of_nodes", request.ranks_of_nodes},
+          {"gpus_of_ranks", request.gpus},
           {"collectives", NamesOf(request.collectives)},
           {"traffic", TrafficJson(request.traffic)},
           {"in_use",

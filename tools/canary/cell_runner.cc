@@ -64,7 +64,7 @@ std::string CellRunner::PathOf(const CellRequest& request) const {
   std::string text = fmt::format("{} {} {} {} {}\n", kVersion, objects_hash_,
                                  StateOf(request.library_folder + "/libnccl.so.2"),
                                  fmt::join(request.ranks_of_nodes, ","), fmt::join(request.bytes, ","));
-  text += fmt::format("{}\n", static_cast<int>(request.connecting));
+  text += fmt::format("{} {}\n", static_cast<int>(request.connecting), fmt::join(request.gpus, ","));
   for (const Collective one : request.collectives) text += fmt::format("{}\n", Name(one));
   for (const auto& [name, value] : request.environment) text += fmt::format("{}={}\n", name, value);
   for (const DescribedMachine& machine : request.machines) text += machine.stand_in + machine.topology;

@@ -78,7 +78,12 @@ class CellComparison {
   }
 
   void CompareEnds() {
-    if (before_.end == after_.end) return;
+    if (before_.passed() && after_.passed()) return;
+    if (before_.end == after_.end) {
+      Add(DifferenceKind::kEnd, Gravity::kNotice, EndText(before_), EndText(after_),
+          "neither runs, so nothing else can be compared");
+      return;
+    }
     const bool mended = after_.passed();
     Add(DifferenceKind::kEnd, mended ? Gravity::kNotice : Gravity::kGrave, EndText(before_), EndText(after_),
         StackNote(after_));

@@ -22,6 +22,7 @@ struct CanaryOptions {
   int nvlink_domain = 0;
   std::string world;
   std::string ranks;
+  std::vector<int> gpus;
   std::vector<std::string> sizes{"1K", "1M", "256M"};
   std::vector<std::string> collectives;
   std::vector<std::string> traces;
@@ -151,6 +152,24 @@ Status PlaceMachines(CanaryRequest& request) {
   return {};
 }
 
+// The GPUs named on the command line must be there on every node, each once, and enough for its ranks.
+Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
+  if (gpus.empty()) return {};
+  int of_smallest = request.machines.front().gpus;
+  for (const DescribedMachine& machine : request.machines) of_smallest = std::min(of_smallest, machine.gpus);
+  for (const int gpu : gpus) {
+    if (gpu < 0 || gpu >= of_smallest || std::ranges::count(gpus, gpu) > 1)
+      return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
+                       fmt::join(gpus, ","), of_smallest - 1);
+  }
+  const int most = std::ranges::max(request.ranks_of_nodes);
+  if (most > static_cast<int>(gpus.size()))
+    return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} ranks of a node need as many GPUs",
+                     fmt::join(gpus, ","), most);
+  request.gpus = gpus;
+  return {};
+}
+
 // The collectives named on the command line, each once, in the order of a cell's calls.
 Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& words) {
   if (words.empty()) return AllJudged();
@@ -206,6 +225,7 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
   DYNAMICCL_CHECK_OK(TakeMachines(installation, options, request));
   DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request) : TakeTraffic(options, request));
   DYNAMICCL_CHECK_OK(PlaceMachines(request));
+  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   for (const std::string& word : options.releases) {
@@ -233,6 +253,7 @@ Status CheckFidelity(const std::string& path, const CanaryRequest& request, cons
                                              .library_folder = in_use.folder,
                                              .machines = request.machines,
                                              .ranks_of_nodes = request.ranks_of_nodes,
+                                             .gpus = request.gpus,
                                              .collectives = request.collectives,
                                              .bytes = request.bytes,
                                              .environment = request.environment,
@@ -306,6 +327,9 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")
       ->type_name("7,8")
       ->excludes("--world");
+  app.add_option("--gpus", options->gpus, "GPUs of a node's ranks, in their order (default: from the first on)")
+      ->delimiter(',')
+      ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")
       ->delimiter(',')
       ->capture_default_str();

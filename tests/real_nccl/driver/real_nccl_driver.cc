@@ -3,7 +3,8 @@
 //   real_nccl_driver [OPTION VALUE]... IDS NODES RANKS_PER_NODE BYTES...
 // IDS is an empty folder, common to all ranks, for unique ids. RANKS_PER_NODE is one number, or one for each
 // node: "7,8". Options: --rank R, --program NAME, --repeat N, --collectives AllReduce,AllGather (all five if
-// left out), --node-files FOLDER (nodes that are unlike, node_processes.h). Exit codes: 0 all calls succeeded, 2 usage, 3
+// left out), --devices 0,2 (of a node's ranks), --node-files FOLDER (nodes that are unlike,
+// node_processes.h). Exit codes: 0 all calls succeeded, 2 usage, 3
 // the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
 // the release lacks a function that the program needs: nothing was run.
 #include <algorithm>
@@ -50,6 +51,10 @@ bool TakeOption(const char* option, const char* value, Arguments* out) {
   }
   if (std::strcmp(option, "--collectives") == 0) {
     out->world.collectives = WordsOf(value);
+    return true;
+  }
+  if (std::strcmp(option, "--devices") == 0) {
+    for (const std::string& word : WordsOf(value)) out->world.devices.push_back(std::atoi(word.c_str()));
     return true;
   }
   if (std::strcmp(option, "--node-files") == 0) {
@@ -117,7 +122,7 @@ int main(int count, char** words) {
   if (!ParseArguments(count, words, &arguments)) {
     std::fprintf(stderr,
                  "usage: real_nccl_driver [--rank R] [--program NAME] [--repeat N] [--collectives NAME,...] "
-                 "[--node-files FOLDER] IDS NODES RANKS_PER_NODE BYTES...\n  programs: %s\n",
+                 "[--devices D,...] [--node-files FOLDER] IDS NODES RANKS_PER_NODE BYTES...\n  programs: %s\n",
                  real_nccl_driver::ProgramNames().c_str());
     return 2;
   }

@@ -66,7 +66,9 @@ std::pair<int, int> World::PlaceOf(int rank) const {
 
 Rank::Rank(const World& world, int rank) : world_(world), rank_(rank) {
   std::tie(node_, local_rank_) = world.PlaceOf(rank);
-  cuda_standin_set_place(node(), local_rank() % cuda_standin_devices());
+  const auto local = static_cast<size_t>(local_rank());
+  const int device = local < world.devices.size() ? world.devices[local] : local_rank();
+  cuda_standin_set_place(node(), device % cuda_standin_devices());
 }
 
 Rank::~Rank() {

@@ -120,8 +120,8 @@ class Canary {
     }
     judged.verdict = VerdictOf(all);
     judged.effect = EffectOf(judged);
-    judged.issues =
-        IssuesFor(known_, answer_.in_use.release, library.release, request_.machines.front().architecture, all);
+    judged.issues = IssuesFor(known_, answer_.in_use.release, library.release,
+                              request_.machines.front().architecture, all);
     if (!HasGrave(all)) return judged;
     if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
     if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));

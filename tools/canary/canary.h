@@ -16,7 +16,7 @@ namespace dynamiccl {
 
 struct CanaryRequest {
   std::vector<DescribedMachine> machines;  // one for all nodes, or one for each
-  std::vector<ReleaseLibrary> releases;  // the one in use, then those to judge; at least two
+  std::vector<ReleaseLibrary> releases;    // the one in use, then those to judge; at least two
   std::vector<int> ranks_of_nodes;
   std::vector<int> gpus;  // of a node's ranks, in their order; empty: from the first on
   std::vector<uint64_t> bytes;

@@ -159,8 +159,7 @@ std::string GraphCell(const Cell& cell, Algorithm algorithm) {
 std::string LargestChoice(const Cell& cell, Collective collective) {
   const CellChoice* largest = nullptr;
   for (const CellChoice& one : cell.choices) {
-    if (one.collective == collective && (largest == nullptr || one.bytes > largest->bytes))
-      largest = &one;
+    if (one.collective == collective && (largest == nullptr || one.bytes > largest->bytes)) largest = &one;
   }
   if (largest == nullptr) return "-";
   return fmt::format("{}/{}/{} at {}", Name(largest->config.algorithm), Name(largest->config.protocol),
@@ -304,8 +303,8 @@ std::vector<std::string_view> NamesOf(const std::vector<Collective>& collectives
 }  // namespace
 
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer) {
-  std::string text =
-      fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes), NodeText(request));
+  std::string text = fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes),
+                                 NodeText(request));
   if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
   return text + FormatTable(answer, request.collectives.front()) +

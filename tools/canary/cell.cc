@@ -127,16 +127,30 @@ const Words& OwnSharedMemory(const std::string& scratch) {
   return words;
 }
 
+// NCCL finds the nodes of an NVLink domain apart by this attribute, which must be what the stand-in says of
+// the node (tests/real_nccl/cuda_standin/nccl_hooks.cc).
+std::string TopologyOfNode(const DescribedMachine& machine, size_t node) {
+  constexpr size_t kFirstHost = 0x5eed0000, kNextHost = 0x10001;
+  std::string text = machine.topology;
+  if (machine.nvlink_domain_nodes == 0) return text;
+  const std::string host = fmt::format("host_hash=\"{:#x}\" ", kFirstHost + node * kNextHost);
+  constexpr std::string_view kProcessor = "<cpu ";
+  for (size_t at = 0; (at = text.find(kProcessor, at)) != std::string::npos; at += kProcessor.size())
+    text.insert(at + kProcessor.size(), host);
+  return text;
+}
+
 // The folder of one run.
 class CellFolder {
  public:
   CellFolder(const TemporaryFolder& folder, const CellRequest& request) : folder_(folder) {
     fs::create_directories(File("ids"));
     written_ = true;
-    for (size_t node = 0; node < request.machines.size(); ++node) {
-      const DescribedMachine& machine = request.machines[node];
+    const size_t nodes = request.has_process_a_node() ? request.ranks_of_nodes.size() : 1;
+    for (size_t node = 0; node < nodes; ++node) {
+      const DescribedMachine& machine = request.machines[std::min(node, request.machines.size() - 1)];
       written_ = written_ && WriteTextFile(File(fmt::format("{}.machine", node)), machine.stand_in) &&
-                 WriteTextFile(File(fmt::format("{}.xml", node)), machine.topology);
+                 WriteTextFile(File(fmt::format("{}.xml", node)), TopologyOfNode(machine, node));
     }
   }
 
@@ -203,7 +217,7 @@ Words CommandOf(const std::string& objects, const CellRequest& request, const Ce
   command.insert(command.end(), {"--collectives", fmt::format("{}", fmt::join(collectives, ","))});
   if (!request.gpus.empty())
     command.insert(command.end(), {"--devices", fmt::format("{}", fmt::join(request.gpus, ","))});
-  if (request.nodes_are_unlike()) command.insert(command.end(), {"--node-files", folder.File("")});
+  if (request.has_process_a_node()) command.insert(command.end(), {"--node-files", folder.File("")});
   command.push_back(folder.File("ids"));
   command.push_back(std::to_string(request.ranks_of_nodes.size()));
   command.push_back(fmt::format("{}", fmt::join(request.ranks_of_nodes, ",")));

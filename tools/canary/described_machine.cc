@@ -263,7 +263,8 @@ std::string KindOf(const DescribedMachine& machine) {
   auto root = cuda_standin::ParseXml(machine.topology, &error);
   if (!root) return machine.topology;
   root->Visit([](XmlElement& element) {
-    std::erase_if(element.attributes, [](const auto& one) { return one.first == "guid" || one.first == "rank"; });
+    std::erase_if(element.attributes,
+                  [](const auto& one) { return one.first == "guid" || one.first == "rank"; });
   });
   return machine.stand_in + cuda_standin::WriteXml(*root);
 }
@@ -335,8 +336,8 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
 Status ShareNvlink(int nodes, DescribedMachine* machine) {
   if (machine->nvlink_domain_nodes == nodes) return {};
   if (machine->nvlink_domain_nodes > 0)
-    return MakeError(ErrorKind::kInvalidArgument, "{} has NVLink domains of {} nodes, not of {}", machine->name,
-                     machine->nvlink_domain_nodes, nodes);
+    return MakeError(ErrorKind::kInvalidArgument, "{} has NVLink domains of {} nodes, not of {}",
+                     machine->name, machine->nvlink_domain_nodes, nodes);
   machine->nvlink_domain_nodes = nodes;
   machine->stand_in += fmt::format("nvlink_domain_nodes = {}\n", nodes);
   return {};

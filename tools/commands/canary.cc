@@ -144,9 +144,9 @@ Status PlaceMachines(CanaryRequest& request) {
   const size_t nodes = request.ranks_of_nodes.size();
   if (request.machines.size() == 1) return {};
   if (request.machines.size() > nodes) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} machines for {} nodes", request.machines.size(),
-                              nodes),
-                    "give one for all nodes, or one for each in their order; the last stands for further ones");
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} machines for {} nodes", request.machines.size(), nodes),
+        "give one for all nodes, or one for each in their order; the last stands for further ones");
   }
   request.machines.resize(nodes, request.machines.back());
   return {};
@@ -327,7 +327,8 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")
       ->type_name("7,8")
       ->excludes("--world");
-  app.add_option("--gpus", options->gpus, "GPUs of a node's ranks, in their order (default: from the first on)")
+  app.add_option("--gpus", options->gpus,
+                 "GPUs of a node's ranks, in their order (default: from the first on)")
       ->delimiter(',')
       ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")

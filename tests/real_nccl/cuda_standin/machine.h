@@ -30,8 +30,8 @@ struct Machine {
   int network_mbps = 0;          // of one adapter
   std::vector<int> adapters_at;  // GPUs with an adapter beside them, ascending
   // May be left out: 0 where a machine has none.
-  int c2c_links = 0;             // of a GPU to its processor; then GPUs and adapters sit at the processor
-  int nvlink_domain_nodes = 0;   // nodes whose GPUs share NVSwitches (MNNVL): node N is in domain N / this
+  int c2c_links = 0;            // of a GPU to its processor; then GPUs and adapters sit at the processor
+  int nvlink_domain_nodes = 0;  // nodes whose GPUs share NVSwitches (MNNVL): node N is in domain N / this
 };
 
 // "key = value" lines, '#' starts a comment, every key but those of c2c_links and nvlink_domain_nodes must

@@ -87,8 +87,7 @@ std::string TopologyXml(const Machine& machine) {
   out << "<system version=\"1\">\n";
   for (int first = 0, numa = 0; first < devices; first += machine.gpus_per_numa_node, ++numa) {
     // All CPUs of the mask must exist where the test runs, or NCCL cannot pin its threads.
-    out << " <cpu numaid=\"" << numa << "\" affinity=\"00000001\" " << Processor(machine)
-        << ">\n";
+    out << " <cpu numaid=\"" << numa << "\" affinity=\"00000001\" " << Processor(machine) << ">\n";
     const int end = std::min(first + machine.gpus_per_numa_node, devices);
     for (int device = first; device < end; device += machine.gpus_per_switch)
       WriteSwitch(machine, device, out);

@@ -120,10 +120,11 @@ int Run(World& world, const Program& program) {
 int main(int count, char** words) {
   Arguments arguments;
   if (!ParseArguments(count, words, &arguments)) {
-    std::fprintf(stderr,
-                 "usage: real_nccl_driver [--rank R] [--program NAME] [--repeat N] [--collectives NAME,...] "
-                 "[--devices D,...] [--node-files FOLDER] IDS NODES RANKS_PER_NODE BYTES...\n  programs: %s\n",
-                 real_nccl_driver::ProgramNames().c_str());
+    std::fprintf(
+        stderr,
+        "usage: real_nccl_driver [--rank R] [--program NAME] [--repeat N] [--collectives NAME,...] "
+        "[--devices D,...] [--node-files FOLDER] IDS NODES RANKS_PER_NODE BYTES...\n  programs: %s\n",
+        real_nccl_driver::ProgramNames().c_str());
     return 2;
   }
   if (cuda_standin_redirected == nullptr || cuda_standin_redirected() <= 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of one world that are unlike, and nodes whose GPUs share NVSwitches. canary.bats runs releases on both.
+// Nodes of one world that are unlike, and nodes whose GPUs share NVSwitches. canary.bats runs releases on
+// both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,8 @@ class DumpedDomains : public testing::Test {
 
 TEST_F(DumpedDomains, HostsThatAreAlikeAreOneMachine) {
   std::string second = OfHost(Tray("gb300_tray"), "0xb");
-  for (size_t at = 0; (at = second.find("guid=\"0x", at)) != std::string::npos; at += 8) second.insert(at + 8, "a");
+  for (size_t at = 0; (at = second.find("guid=\"0x", at)) != std::string::npos; at += 8)
+    second.insert(at + 8, "a");
   const auto nodes = NodesOf(OfHost(Tray("gb300_tray"), "0xa") + second);
   ASSERT_EQ(nodes.size(), 1u);
   EXPECT_EQ(nodes.front().gpus, 4);

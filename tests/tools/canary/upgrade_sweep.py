@@ -16,11 +16,9 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
-WORLDS = [
-    (machine, world)
-    for world in ("1x8", "2x8", "4x8")
-    for machine in ("dgx_a100", "dgx_h100", "dgx_b200", "hgx_a100", "pcie_l40s", "h100_one_nic.xml", "g5.xml")
-] + [("lambda_4xa6000.xml", "1x4"), ("lambda_4xa6000.xml", "2x4"), ("dgx_a100", "16x8"), ("dgx_h100", "16x8")]
+MACHINES = ("dgx_a100", "dgx_h100", "dgx_b200", "hgx_a100", "pcie_l40s", "h100_one_nic.xml", "g5.xml")
+WORLDS = [(machine, world) for world in ("1x8", "2x8", "4x8") for machine in MACHINES]
+WORLDS += [("lambda_4xa6000.xml", "1x4"), ("gb200_nvl72", "2x4"), ("dgx_a100", "16x8"), ("dgx_h100", "16x8")]
 
 
 def releases():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the stand-in that need no NCCL: machine files, topology, symbol tables and redirections.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -64,6 +65,17 @@ TEST(Machine, RefusesUnknownDoubleAndUnreadableValues) {
   EXPECT_EQ(error, "'memory_gib' is not a number: 'many'");
 }
 
+TEST(Machine, TwoKeysMayBeLeftOut) {
+  EXPECT_EQ(TestMachine().nvlink_domain_nodes, 0);
+  std::string error;
+  const auto tray = ParseMachine(std::string(kMachine) + "c2c_links = 5\nnvlink_domain_nodes = 18\n", &error);
+  ASSERT_TRUE(tray) << error;
+  EXPECT_EQ(tray->c2c_links, 5);
+  EXPECT_EQ(tray->nvlink_domain_nodes, 18);
+  EXPECT_FALSE(ParseMachine(std::string(kMachine) + "c2c_links = five\n", &error));
+  EXPECT_EQ(error, "'c2c_links' is not a number: 'five'");
+}
+
 TEST(Machine, FindsDevicesByEverySpellingOfAnAddress) {
   const Machine machine = TestMachine();
   EXPECT_EQ(PciAddress(machine, 1), "0000:2a:00.0");
@@ -91,6 +103,16 @@ TEST(Topology, GpusShareASwitchAndAnAdapter) {
   EXPECT_EQ(xml.find("busid=\"0000:28:00.0\""), std::string::npos) << "no switch of the second";
   EXPECT_NE(xml.find("busid=\"0000:2b:00.0\""), std::string::npos) << "the adapter, above the second GPU";
   EXPECT_EQ(xml.find("instant1"), std::string::npos);
+}
+
+TEST(Topology, GpusWithLinksToTheirProcessorHaveNoSwitch) {
+  Machine machine = TestMachine();
+  machine.cpu_vendor = "arm64";
+  machine.c2c_links = 5;
+  const std::string xml = TopologyXml(machine);
+  EXPECT_NE(xml.find("arch=\"arm64\">"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("count=\"5\"/></gpu>"), std::string::npos) << xml;
+  EXPECT_EQ(xml.find("class=\"0x060400\""), std::string::npos) << "a bridge";
 }
 
 TEST(Machine, RefusesPlacesThatDoNotFit) {
@@ -207,6 +229,29 @@ TEST(MemoryArena, PiecesAreFilesRangesThatCanBeHandedOn) {
   const auto fourth = TakePiece(4 << 20);
   EXPECT_EQ(fourth->offset, second->offset);
   for (const auto& piece : {first, third, fourth}) ReturnPiece(*piece);
+}
+
+// NVLink domains hand memory from node to node by such names.
+TEST(MemoryArena, AnotherProcessFindsAPieceByItsName) {
+  const auto piece = TakePiece(4096);
+  ASSERT_TRUE(piece);
+  const PieceName name = NameOf(*piece);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto found = FindPiece(name);
+    const char text[] = "from the child";
+    const bool written =
+        found && pwrite(found->file, text, sizeof text, static_cast<off_t>(found->offset)) == sizeof text;
+    _exit(written && found->file != piece->file ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  char read[16] = {};
+  EXPECT_GT(pread(piece->file, read, sizeof read, static_cast<off_t>(piece->offset)), 0);
+  EXPECT_STREQ(read, "from the child");
+  EXPECT_FALSE(FindPiece(PieceName{-1, *piece}));
+  ReturnPiece(*piece);
 }
 
 int TakePieceFile() {

@@ -216,3 +216,78 @@ EOF
   SYSFS=/nowhere run sh "$DYNAMICCL_SOURCE/tools/canary/collect_machine.sh"
   [[ "$status" -eq 1 && "$output" == *"run it on the node itself"* ]]
 }
+
+# cell_of ANSWER RELEASE KEY: what the first cell of a release says in JSON
+cell_of() {
+  python3 - "$@" <<'PYTHON'
+import json, sys
+answer, release, key = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[3]
+for one in [answer["in_use"], *answer["judged"]]:
+    if one["release"] == release:
+        print(json.dumps(one["cells"][0]["cell"][key], sort_keys=True))
+PYTHON
+}
+
+@test "only the collectives of the job are judged" {
+  needs 2.28.9 2.32.3
+  tree=(--env NCCL_ALGO=allreduce:tree --env NCCL_PROTO=Simple)
+  run answer 2.28.9 2.32.3 dgx_h100 1x8 --sizes 1M "${tree[@]}"
+  [[ "$output" == *"FAILS"*"AllGather"* ]]
+  run answer 2.28.9 2.32.3 dgx_h100 1x8 --sizes 1M "${tree[@]}" --collectives allreduce
+  echo "$output"
+  [[ "$output" != *"FAILS"* && "$output" == *"Tree/Simple"* ]]
+  canary 2.28.9 2.32.3 --machine dgx_h100 --world 1x8 --sizes 1M --collectives Broadcast,AllGather --connect first-call --json >answer.json || true
+  python3 - <<'PYTHON'
+import json
+answer = json.load(open("answer.json"))
+cell = answer["judged"][0]["cells"][0]["cell"]
+assert answer["collectives"] == ["AllGather", "Broadcast"], answer["collectives"]
+assert {one["collective"] for one in cell["choices"]} == {"AllGather", "Broadcast"}, cell["choices"]
+PYTHON
+  run canary 2.28.9 2.32.3 --machine dgx_h100 --collectives AllToAll
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"'AllToAll' is none that NCCL chooses for"*"AllReduce, AllGather"* ]]
+}
+
+@test "two trays of a GB200 NVL72 are one NVLink domain" {
+  needs 2.24.3 2.28.9 2.32.3
+  canary 2.24.3 2.28.9 2.32.3 --machine gb200_nvl72 --world 2x4 --sizes 256M --connect first-call --no-remedies --json >answer.json || true
+  for release in 2.24.3 2.28.9 2.32.3; do
+    [ "$(cell_of answer.json $release end)" = '"passed"' ]
+    # No adapter: all ranks reach each other by NVLink.
+    [ "$(cell_of answer.json $release adapters)" = "{}" ]
+  done
+  # As NCCL 2.29.7 logs on two trays of a GB300 (docs/results/canary.md).
+  [ "$(cell_of answer.json 2.32.3 channels) $(cell_of answer.json 2.32.3 nvls_channels)" = "32 24" ]
+  canary 2.28.9 2.32.3 --machine gb200_nvl72 --world 2x4 --sizes 256M --connect first-call --no-remedies --env NCCL_MNNVL_ENABLE=0 --json >without.json || true
+  [ "$(cell_of without.json 2.32.3 end)" = '"passed"' ]
+  [ "$(cell_of without.json 2.32.3 adapters)" != "{}" ]
+}
+
+@test "nodes that are unlike are run as they are, and too many machines are named" {
+  needs 2.24.3 2.28.9
+  one_nic="$(topology h100_one_nic)"
+  canary 2.24.3 2.28.9 --machine dgx_h100 --machine "$one_nic" --sizes 1M --connect first-call --no-remedies --json >answer.json || true
+  python3 - <<'PYTHON'
+import json
+answer = json.load(open("answer.json"))
+assert [one["adapters"] for one in answer["nodes"]] == [8, 1], answer["nodes"]
+for one in [answer["in_use"], *answer["judged"]]:
+    cell = one["cells"][0]["cell"]
+    assert cell["end"] == "passed" and cell["ranks_joined"] == 16, cell
+    assert sum(name.startswith("1/") for name in cell["adapters"]) == 1, cell["adapters"]
+PYTHON
+  run canary 2.24.3 2.28.9 --machine dgx_h100 --machine "$one_nic" --world 1x8
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"2 machines for 1 nodes"* ]]
+}
+
+@test "ranks on certain GPUs of a node" {
+  needs 2.24.3 2.28.9
+  run answer 2.24.3 2.28.9 dgx_a100 2x2 --gpus 0,4 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"ranks on GPUs 0,4"* && "$output" != *"FAILS"* ]]
+  run canary 2.24.3 2.28.9 --machine dgx_a100 --world 2x2 --gpus 0,8
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--gpus 0,8: expected numbers from 0 to 7, each once"* ]]
+}

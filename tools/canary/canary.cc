@@ -73,8 +73,10 @@ class Canary {
   CellRequest RequestOf(const ReleaseLibrary& library, Connecting connecting, int limit_s) const {
     CellRequest request{.release = library.release,
                         .library_folder = library.folder,
-                        .machine = request_.machine,
+                        .machines = request_.machines,
                         .ranks_of_nodes = request_.ranks_of_nodes,
+                        .gpus = request_.gpus,
+                        .collectives = request_.collectives,
                         .bytes = request_.bytes,
                         .connecting = connecting,
                         .environment = request_.environment,
@@ -118,8 +120,8 @@ class Canary {
     }
     judged.verdict = VerdictOf(all);
     judged.effect = EffectOf(judged);
-    judged.issues =
-        IssuesFor(known_, answer_.in_use.release, library.release, request_.machine.architecture, all);
+    judged.issues = IssuesFor(known_, answer_.in_use.release, library.release,
+                              request_.machines.front().architecture, all);
     if (!HasGrave(all)) return judged;
     if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
     if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));

@@ -15,15 +15,17 @@
 namespace dynamiccl {
 
 struct CanaryRequest {
-  DescribedMachine machine;
-  std::vector<ReleaseLibrary> releases;  // the one in use, then those to judge; at least two
+  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each
+  std::vector<ReleaseLibrary> releases;    // the one in use, then those to judge; at least two
   std::vector<int> ranks_of_nodes;
+  std::vector<int> gpus;  // of a node's ranks, in their order; empty: from the first on
   std::vector<uint64_t> bytes;
+  std::vector<Collective> collectives = AllJudged();
   std::vector<Connecting> connecting;
   std::map<std::string, std::string> environment;
   bool seeks_remedies = true;
   bool bisects = false;
-  std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` then belong
+  std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong
 };
 
 // One way of connecting, in one release against the release in use.

@@ -156,32 +156,31 @@ std::string GraphCell(const Cell& cell, Algorithm algorithm) {
                      graph.adapters.empty() ? graph.intra_gbps : graph.inter_gbps);
 }
 
-std::string LargestChoice(const Cell& cell) {
+std::string LargestChoice(const Cell& cell, Collective collective) {
   const CellChoice* largest = nullptr;
   for (const CellChoice& one : cell.choices) {
-    if (one.collective == Collective::kAllReduce && (largest == nullptr || one.bytes > largest->bytes))
-      largest = &one;
+    if (one.collective == collective && (largest == nullptr || one.bytes > largest->bytes)) largest = &one;
   }
   if (largest == nullptr) return "-";
   return fmt::format("{}/{}/{} at {}", Name(largest->config.algorithm), Name(largest->config.protocol),
                      largest->config.channels, FormatBytes(largest->bytes));
 }
 
-std::string TableRow(const std::string& release, const JudgedCell& judged) {
+std::string TableRow(const std::string& release, const JudgedCell& judged, Collective collective) {
   const Cell& cell = judged.cell;
   return fmt::format("  {:<9} {:<11} {:>6.1f} {:>9} {:>9} {:>12} {:>12}  {}\n", release,
                      cell.passed() ? "runs" : Name(cell.end), cell.seconds, cell.channels,
                      cell.adapters.size(), GraphCell(cell, Algorithm::kRing),
-                     GraphCell(cell, Algorithm::kTree), LargestChoice(cell));
+                     GraphCell(cell, Algorithm::kTree), LargestChoice(cell, collective));
 }
 
-std::string FormatTable(const CanaryAnswer& answer) {
+std::string FormatTable(const CanaryAnswer& answer, Collective collective) {
   std::string text =
       fmt::format("\n  {:<9} {:<11} {:>6} {:>9} {:>9} {:>12} {:>12}  {}\n", "release", "outcome", "s",
-                  "channels", "adapters", "ring GB/s", "tree GB/s", "AllReduce");
-  text += TableRow(answer.in_use.text(), answer.in_use_cells.front());
+                  "channels", "adapters", "ring GB/s", "tree GB/s", Name(collective));
+  text += TableRow(answer.in_use.text(), answer.in_use_cells.front(), collective);
   for (const JudgedRelease& judged : answer.judged)
-    text += TableRow(judged.library.text(), judged.cells.front());
+    text += TableRow(judged.library.text(), judged.cells.front(), collective);
   return text;
 }
 
@@ -263,15 +262,52 @@ Json JudgedJson(const JudgedRelease& judged) {
           {"tried", judged.tried}};
 }
 
+// Runs of equal neighbours once: "dgx_h100, 3 times h100_one_nic".
+std::string MachineNames(const CanaryRequest& request) {
+  std::vector<std::string> names;
+  for (size_t first = 0, next = 0; first < request.machines.size(); first = next) {
+    const std::string& name = request.machines[first].name;
+    while (next < request.machines.size() && request.machines[next].name == name) ++next;
+    names.push_back(next - first > 1 ? fmt::format("{} times {}", next - first, name) : name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string NodeText(const CanaryRequest& request) {
+  const DescribedMachine& first = request.machines.front();
+  const std::string gpus =
+      request.gpus.empty() ? "" : fmt::format(", ranks on GPUs {}", fmt::join(request.gpus, ","));
+  if (request.machines.size() > 1) return "nodes that are unlike, a process each" + gpus;
+  std::string text = fmt::format("{} GPUs and {} adapters a node", first.gpus, first.adapters);
+  if (first.nvlink_domain_nodes > 1)
+    text += fmt::format(", {} nodes an NVLink domain", first.nvlink_domain_nodes);
+  return text + gpus;
+}
+
+Json NodesJson(const CanaryRequest& request) {
+  Json nodes = Json::array();
+  for (const DescribedMachine& one : request.machines)
+    nodes.push_back({{"machine", one.name},
+                     {"gpus", one.gpus},
+                     {"adapters", one.adapters},
+                     {"nvlink_domain_nodes", one.nvlink_domain_nodes}});
+  return nodes;
+}
+
+std::vector<std::string_view> NamesOf(const std::vector<Collective>& collectives) {
+  std::vector<std::string_view> names;
+  for (const Collective one : collectives) names.push_back(Name(one));
+  return names;
+}
+
 }  // namespace
 
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer) {
-  std::string text =
-      fmt::format("{}, {}: {} GPUs and {} adapters a node\n", request.machine.name,
-                  WorldText(request.ranks_of_nodes), request.machine.gpus, request.machine.adapters);
+  std::string text = fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes),
+                                 NodeText(request));
   if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
-  return text + FormatTable(answer) +
+  return text + FormatTable(answer, request.collectives.front()) +
          "\nNot judged: device code, NCCL's proxy threads, what the network does with the messages.\n";
 }
 
@@ -279,10 +315,13 @@ Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
   Json judged = Json::array();
   for (const JudgedRelease& one : answer.judged) judged.push_back(JudgedJson(one));
   return {{"schema", 1},
-          {"machine", request.machine.name},
-          {"gpus", request.machine.gpus},
-          {"adapters", request.machine.adapters},
+          {"machine", MachineNames(request)},
+          {"gpus", request.machines.front().gpus},
+          {"adapters", request.machines.front().adapters},
+          {"nodes", NodesJson(request)},
           {"ranks_of_nodes", request.ranks_of_nodes},
+          {"gpus_of_ranks", request.gpus},
+          {"collectives", NamesOf(request.collectives)},
           {"traffic", TrafficJson(request.traffic)},
           {"in_use",
            {{"release", answer.in_use.text()},

@@ -22,17 +22,25 @@ using real_nccl::NcclRelease;
 // NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all of them while the communicator is made.
 enum class Connecting { kAtFirstCall, kAtInit };
 
+// The collectives for which NCCL chooses: a cell calls some of them.
+std::vector<Collective> AllJudged();
+
 struct CellRequest {
   NcclRelease release;
-  std::string library_folder;  // with libnccl.so.2
-  DescribedMachine machine;
-  std::vector<int> ranks_of_nodes;  // a rank a GPU, from the first GPU on
-  std::vector<uint64_t> bytes;      // NCCL's total of each call
+  std::string library_folder;              // with libnccl.so.2
+  std::vector<DescribedMachine> machines;  // one for all nodes, or one for each: then a process each
+  std::vector<int> ranks_of_nodes;         // a rank a GPU
+  std::vector<int> gpus;                   // of a node's ranks, in their order; empty: from the first on
+  std::vector<Collective> collectives = AllJudged();
+  std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
   std::map<std::string, std::string> environment;  // the job's NCCL_ variables
   int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
 
   int ranks() const;
+  bool nodes_are_unlike() const { return machines.size() > 1; }
+  // Nodes of an NVLink domain too: before 2.27 NCCL knows them apart by their topologies alone.
+  bool has_process_a_node() const { return nodes_are_unlike() || machines.front().nvlink_domain_nodes > 0; }
 };
 
 enum class CellEnd {
@@ -78,8 +86,9 @@ struct Cell {
   int p2p_channels = 0;
   int p2p_channels_per_peer = 0;
   std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
-  std::map<std::string, int> adapters;      // connections of each adapter, by its number
-  std::map<std::string, int> transports;    // connections of "P2P", "SHM", "NET", ...
+  // Connections of each adapter, by its number; where nodes are unlike by node and number: "1/3".
+  std::map<std::string, int> adapters;
+  std::map<std::string, int> transports;  // connections of "P2P", "SHM", "NET", ...
   std::vector<CellChoice> choices;
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them

@@ -80,7 +80,19 @@ bool IsOfTheHarness(const std::string& warning) {
          warning.find("NCCL_DEBUG") != std::string::npos;
 }
 
-void ReadLogLine(const std::string& line, Cell* cell) {
+// The node of the rank whose adapter a line of a connection names: the receiver's where it receives.
+//   Channel 00/0 : 7[3] -> 8[0] [receive] via NET/Described/0
+int NodeOfConnection(const std::string& line, const std::vector<int>& ranks_of_nodes) {
+  static const std::regex kRanks(R"( : (\d+)\[[^\]]*\] -> (\d+)\[[^\]]*\]( \[receive\])?)");
+  std::smatch match;
+  if (!std::regex_search(line, match, kRanks)) return 0;
+  int rank = std::atoi(match[match[3].matched ? 2 : 1].str().c_str());
+  size_t node = 0;
+  while (node + 1 < ranks_of_nodes.size() && rank >= ranks_of_nodes[node]) rank -= ranks_of_nodes[node++];
+  return static_cast<int>(node);
+}
+
+void ReadLogLine(const CellRequest& request, const std::string& line, Cell* cell) {
   static const std::regex kJoined(R"(^driver: \d+ joined world in )");
   if (line.starts_with("driver: ")) {
     cell->ranks_joined += std::regex_search(line, kJoined);
@@ -89,7 +101,10 @@ void ReadLogLine(const std::string& line, Cell* cell) {
   const auto [transport, adapter] = ConnectionOf(line);
   if (!transport.empty()) {
     ++cell->transports[transport];
-    if (!adapter.empty()) ++cell->adapters[adapter];
+    if (adapter.empty()) return;
+    const std::string node =
+        request.nodes_are_unlike() ? fmt::format("{}/", NodeOfConnection(line, request.ranks_of_nodes)) : "";
+    ++cell->adapters[node + adapter];
     return;
   }
   if (line.find(" coll channels") != std::string::npos) {
@@ -229,7 +244,7 @@ std::map<std::string, int> StacksOf(const std::string& backtraces) {
 Cell ReadCell(const CellRequest& request, const CellFiles& files) {
   Cell cell{.ranks = request.ranks()};
   std::istringstream lines(files.log);
-  for (std::string line; std::getline(lines, line);) ReadLogLine(line, &cell);
+  for (std::string line; std::getline(lines, line);) ReadLogLine(request, line, &cell);
   cell.end = EndOf(request, files, cell);
   if (cell.end == CellEnd::kNotRun) cell.problem = ProblemOf(files);
   if (cell.end == CellEnd::kCrashed) cell.problem = CrashOf(files);

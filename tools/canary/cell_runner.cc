@@ -64,11 +64,11 @@ std::string CellRunner::PathOf(const CellRequest& request) const {
   std::string text = fmt::format("{} {} {} {} {}\n", kVersion, objects_hash_,
                                  StateOf(request.library_folder + "/libnccl.so.2"),
                                  fmt::join(request.ranks_of_nodes, ","), fmt::join(request.bytes, ","));
-  text += fmt::format("{}\n", static_cast<int>(request.connecting));
+  text += fmt::format("{} {}\n", static_cast<int>(request.connecting), fmt::join(request.gpus, ","));
+  for (const Collective one : request.collectives) text += fmt::format("{}\n", Name(one));
   for (const auto& [name, value] : request.environment) text += fmt::format("{}={}\n", name, value);
-  return (CacheFolder() / "canary" /
-          (HashOf(text + request.machine.stand_in + request.machine.topology) + ".json"))
-      .string();
+  for (const DescribedMachine& machine : request.machines) text += machine.stand_in + machine.topology;
+  return (CacheFolder() / "canary" / (HashOf(text) + ".json")).string();
 }
 
 Result<Cell> CellRunner::Run(const CellRequest& request) const {

@@ -78,7 +78,12 @@ class CellComparison {
   }
 
   void CompareEnds() {
-    if (before_.end == after_.end) return;
+    if (before_.passed() && after_.passed()) return;
+    if (before_.end == after_.end) {
+      Add(DifferenceKind::kEnd, Gravity::kNotice, EndText(before_), EndText(after_),
+          "neither runs, so nothing else can be compared");
+      return;
+    }
     const bool mended = after_.passed();
     Add(DifferenceKind::kEnd, mended ? Gravity::kNotice : Gravity::kGrave, EndText(before_), EndText(after_),
         StackNote(after_));
@@ -99,7 +104,8 @@ class CellComparison {
   }
 
   static std::string AdapterText(const Cell& cell) {
-    return fmt::format("{} of a node used", cell.adapters.size());
+    const bool unlike = !cell.adapters.empty() && cell.adapters.begin()->first.find('/') != std::string::npos;
+    return fmt::format("{} of {} used", cell.adapters.size(), unlike ? "all nodes" : "a node");
   }
 
   void CompareAdapters() {

@@ -235,7 +235,59 @@ Result<DescribedMachine> DescribeMachineFile(const std::string& path) {
                           .topology = cuda_standin::TopologyXml(*machine),
                           .gpus = static_cast<int>(machine->gpu_buses.size()),
                           .adapters = static_cast<int>(machine->adapters_at.size()),
-                          .architecture = machine->architecture};
+                          .architecture = machine->architecture,
+                          .nvlink_domain_nodes = machine->nvlink_domain_nodes};
+}
+
+// The processors of each host, and what is below them, as a topology of its own. NCCL names the host of a
+// processor in dumps alone.
+std::vector<XmlElement> HostsOf(const XmlElement& root) {
+  std::vector<std::string> names;
+  std::vector<XmlElement> hosts;
+  for (const XmlElement& child : root.children) {
+    const std::string name = child.Get("host_hash");
+    const auto known = std::ranges::find(names, name);
+    const auto place = static_cast<size_t>(known - names.begin());
+    if (known == names.end()) {
+      names.push_back(name);
+      hosts.push_back({.tag = root.tag, .attributes = root.attributes, .children = {}});
+    }
+    hosts[place].children.push_back(child);
+  }
+  return hosts;
+}
+
+// A description without what differs between hosts that are alike.
+std::string KindOf(const DescribedMachine& machine) {
+  std::string error;
+  auto root = cuda_standin::ParseXml(machine.topology, &error);
+  if (!root) return machine.topology;
+  root->Visit([](XmlElement& element) {
+    std::erase_if(element.attributes,
+                  [](const auto& one) { return one.first == "guid" || one.first == "rank"; });
+  });
+  return machine.stand_in + cuda_standin::WriteXml(*root);
+}
+
+Result<std::vector<DescribedMachine>> DescribeHosts(const std::string& name, const std::string& text) {
+  std::string error;
+  const auto root = cuda_standin::ParseXml(text, &error);
+  const std::vector<XmlElement> hosts = root ? HostsOf(*root) : std::vector<XmlElement>{};
+  std::vector<DescribedMachine> machines;
+  if (hosts.size() < 2) {
+    DYNAMICCL_TRY(DescribedMachine machine, DescribeTopology(name, text));
+    machines.push_back(std::move(machine));
+    return machines;
+  }
+  for (const XmlElement& host : hosts) {
+    DYNAMICCL_TRY(DescribedMachine machine, DescribeTopology(name, cuda_standin::WriteXml(host)));
+    DYNAMICCL_CHECK_OK(ShareNvlink(static_cast<int>(hosts.size()), &machine));
+    machines.push_back(std::move(machine));
+  }
+  const bool alike = std::ranges::all_of(
+      machines, [&](const DescribedMachine& one) { return KindOf(one) == KindOf(machines.front()); });
+  if (alike) machines.resize(1);
+  return machines;
 }
 
 constexpr const char* kMachines = "tests/real_nccl/machines";
@@ -259,21 +311,36 @@ Result<DescribedMachine> DescribeTopology(const std::string& name, const std::st
   return TopologyReader(name, std::move(*root)).Read();
 }
 
-Result<DescribedMachine> DescribeMachine(const Installation& installation, const std::string& named) {
+Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installation,
+                                                    const std::string& named) {
+  const auto described = [](const std::string& path) -> Result<std::vector<DescribedMachine>> {
+    DYNAMICCL_TRY(DescribedMachine machine, DescribeMachineFile(path));
+    return std::vector{std::move(machine)};
+  };
   if (named.find('/') == std::string::npos && named.find('.') == std::string::npos) {
     const std::string file = FindDataFile(installation, fmt::format("{}/{}.machine", kMachines, named));
-    if (!file.empty()) return DescribeMachineFile(file);
+    if (!file.empty()) return described(file);
     return WithHint(MakeError(ErrorKind::kNotFound, "no machine is called '{}'", named),
                     fmt::format("known: {}; or give a file that NCCL wrote (NCCL_TOPO_DUMP_FILE)",
                                 fmt::join(KnownMachines(installation), ", ")));
   }
-  if (named.ends_with(".machine")) return DescribeMachineFile(named);
+  if (named.ends_with(".machine")) return described(named);
   DYNAMICCL_TRY(std::string text, ReadTextFile(named));
   if (IsMachineInventory(text)) {
     DYNAMICCL_TRY(const MachineInventory inventory, ParseMachineInventory(named, text));
     DYNAMICCL_TRY(text, TopologyOfInventory(named, inventory));
   }
-  return DescribeTopology(fs::path(named).stem(), text);
+  return DescribeHosts(fs::path(named).stem(), text);
+}
+
+Status ShareNvlink(int nodes, DescribedMachine* machine) {
+  if (machine->nvlink_domain_nodes == nodes) return {};
+  if (machine->nvlink_domain_nodes > 0)
+    return MakeError(ErrorKind::kInvalidArgument, "{} has NVLink domains of {} nodes, not of {}",
+                     machine->name, machine->nvlink_domain_nodes, nodes);
+  machine->nvlink_domain_nodes = nodes;
+  machine->stand_in += fmt::format("nvlink_domain_nodes = {}\n", nodes);
+  return {};
 }
 
 }  // namespace dynamiccl

@@ -18,10 +18,13 @@ namespace {
 
 struct CanaryOptions {
   std::vector<std::string> releases;
-  std::string machine;
+  std::vector<std::string> machines;
+  int nvlink_domain = 0;
   std::string world;
   std::string ranks;
+  std::vector<int> gpus;
   std::vector<std::string> sizes{"1K", "1M", "256M"};
+  std::vector<std::string> collectives;
   std::vector<std::string> traces;
   std::vector<std::string> environment;
   std::string connect = "both";
@@ -56,8 +59,13 @@ Result<std::string> WorldOf(const Traffic& traffic, int gpus) {
       "give the ranks of each node by --ranks");
 }
 
-// "2x8": two nodes of eight ranks. "7,8" names the ranks of each node.
-Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, int gpus) {
+const DescribedMachine& MachineOf(const CanaryRequest& request, size_t node) {
+  return request.machines[std::min(node, request.machines.size() - 1)];
+}
+
+// "2x8": two nodes of eight ranks. "7,8" names the ranks of each node. Without both, all GPUs of two nodes or
+// of as many as there are machines.
+Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, const CanaryRequest& request) {
   std::vector<int> ranks;
   if (!options.ranks.empty()) {
     std::istringstream words(options.ranks);
@@ -65,8 +73,11 @@ Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, int gpus) {
       DYNAMICCL_TRY(const int number, PositiveNumber(word, options.ranks));
       ranks.push_back(number);
     }
+  } else if (options.world.empty()) {
+    for (size_t node = 0; node < std::max<size_t>(2, request.machines.size()); ++node)
+      ranks.push_back(MachineOf(request, node).gpus);
   } else {
-    const std::string world = options.world.empty() ? fmt::format("2x{}", gpus) : options.world;
+    const std::string& world = options.world;
     const size_t cross = world.find('x');
     if (cross == std::string::npos)
       return MakeError(ErrorKind::kInvalidArgument, "'{}' is no world: nodes x ranks of each, such as 2x8",
@@ -75,9 +86,10 @@ Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, int gpus) {
     DYNAMICCL_TRY(const int each, PositiveNumber(world.substr(cross + 1), world));
     ranks.assign(static_cast<size_t>(nodes), each);
   }
-  for (const int of_node : ranks) {
-    if (of_node > gpus)
-      return MakeError(ErrorKind::kInvalidArgument, "{} ranks on a node of {} GPUs", of_node, gpus);
+  for (size_t node = 0; node < ranks.size(); ++node) {
+    const int gpus = MachineOf(request, node).gpus;
+    if (ranks[node] > gpus)
+      return MakeError(ErrorKind::kInvalidArgument, "{} ranks on a node of {} GPUs", ranks[node], gpus);
   }
   if (std::accumulate(ranks.begin(), ranks.end(), 0) < 2)
     return MakeError(ErrorKind::kInvalidArgument, "one rank alone has nothing to decide; give at least two");
@@ -108,6 +120,72 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
   return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
 }
 
+// Those of the collectives that are among `named`, in the order of a cell's calls.
+std::vector<Collective> Among(const std::vector<Collective>& named) {
+  std::vector<Collective> among = AllJudged();
+  std::erase_if(among, [&](Collective one) { return std::ranges::count(named, one) == 0; });
+  return among;
+}
+
+// The machines of the command line, before the world is known.
+Status TakeMachines(const Installation& installation, const CanaryOptions& options, CanaryRequest& request) {
+  for (const std::string& named : options.machines) {
+    DYNAMICCL_TRY(const std::vector<DescribedMachine> nodes, DescribeNodes(installation, named));
+    request.machines.insert(request.machines.end(), nodes.begin(), nodes.end());
+  }
+  if (options.nvlink_domain == 0) return {};
+  for (DescribedMachine& machine : request.machines)
+    DYNAMICCL_CHECK_OK(ShareNvlink(options.nvlink_domain, &machine));
+  return {};
+}
+
+// A machine for each node, the last one for all further nodes; one for all where there is no other.
+Status PlaceMachines(CanaryRequest& request) {
+  const size_t nodes = request.ranks_of_nodes.size();
+  if (request.machines.size() == 1) return {};
+  if (request.machines.size() > nodes) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "{} machines for {} nodes", request.machines.size(), nodes),
+        "give one for all nodes, or one for each in their order; the last stands for further ones");
+  }
+  request.machines.resize(nodes, request.machines.back());
+  return {};
+}
+
+// The GPUs named on the command line must be there on every node, each once, and enough for its ranks.
+Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
+  if (gpus.empty()) return {};
+  int of_smallest = request.machines.front().gpus;
+  for (const DescribedMachine& machine : request.machines) of_smallest = std::min(of_smallest, machine.gpus);
+  for (const int gpu : gpus) {
+    if (gpu < 0 || gpu >= of_smallest || std::ranges::count(gpus, gpu) > 1)
+      return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: expected numbers from 0 to {}, each once",
+                       fmt::join(gpus, ","), of_smallest - 1);
+  }
+  const int most = std::ranges::max(request.ranks_of_nodes);
+  if (most > static_cast<int>(gpus.size()))
+    return MakeError(ErrorKind::kInvalidArgument, "--gpus {}: {} ranks of a node need as many GPUs",
+                     fmt::join(gpus, ","), most);
+  request.gpus = gpus;
+  return {};
+}
+
+// The collectives named on the command line, each once, in the order of a cell's calls.
+Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& words) {
+  if (words.empty()) return AllJudged();
+  std::vector<Collective> named;
+  for (const std::string& word : words) {
+    const auto collective = ParseCollective(word);
+    if (!collective || std::ranges::count(AllJudged(), *collective) == 0) {
+      return WithHint(
+          MakeError(ErrorKind::kInvalidArgument, "--collectives: '{}' is none that NCCL chooses for", word),
+          "AllReduce, AllGather, ReduceScatter, Broadcast, Reduce");
+    }
+    named.push_back(*collective);
+  }
+  return Among(named);
+}
+
 // Takes sizes and, where the command line names no world, the world from the job's trace.
 Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
   DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
@@ -118,19 +196,23 @@ Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
   }
   int ranks = 0;
   if (!options.world.empty() || !options.ranks.empty()) {
-    DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+    DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
     ranks = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
   }
   DYNAMICCL_TRY(request.traffic, TrafficOf(*input.trace, ranks));
   request.bytes = SizesOf(*request.traffic);
+  std::vector<Collective> called;
+  for (const TrafficClass& one : request.traffic->classes) called.push_back(one.collective);
+  request.collectives = Among(called);
   if (ranks > 0) return {};
-  DYNAMICCL_TRY(options.world, WorldOf(*request.traffic, request.machine.gpus));
-  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  DYNAMICCL_TRY(options.world, WorldOf(*request.traffic, request.machines.front().gpus));
+  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
   return {};
 }
 
 Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
-  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request.machine.gpus));
+  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
+  DYNAMICCL_TRY(request.collectives, CollectivesOf(options.collectives));
   for (const std::string& word : options.sizes) {
     DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
     request.bytes.push_back(bytes);
@@ -140,8 +222,10 @@ Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
 
 Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOptions& options) {
   CanaryRequest request{.seeks_remedies = !options.no_remedies, .bisects = options.bisect};
-  DYNAMICCL_TRY(request.machine, DescribeMachine(installation, options.machine));
+  DYNAMICCL_CHECK_OK(TakeMachines(installation, options, request));
   DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request) : TakeTraffic(options, request));
+  DYNAMICCL_CHECK_OK(PlaceMachines(request));
+  DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
   for (const std::string& word : options.releases) {
@@ -167,8 +251,10 @@ Status CheckFidelity(const std::string& path, const CanaryRequest& request, cons
   }
   DYNAMICCL_TRY(const Cell cell, runner.Run({.release = in_use.release,
                                              .library_folder = in_use.folder,
-                                             .machine = request.machine,
+                                             .machines = request.machines,
                                              .ranks_of_nodes = request.ranks_of_nodes,
+                                             .gpus = request.gpus,
+                                             .collectives = request.collectives,
                                              .bytes = request.bytes,
                                              .environment = request.environment,
                                              .limit_s = 600}));
@@ -229,21 +315,33 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->required()
       ->expected(2, 100);
   app.add_option(
-         "-m,--machine", options->machine,
-         "A node: dgx_h100, a file of NCCL_TOPO_DUMP_FILE or of collect_machine.sh, or a .machine file")
+         "-m,--machine", options->machines,
+         "A node: dgx_h100, a file of NCCL_TOPO_DUMP_FILE or of collect_machine.sh, or a .machine file; once "
+         "for each node where they are unlike, the last for all further ones")
       ->required();
+  app.add_option("--nvlink-domain", options->nvlink_domain,
+                 "Neighbouring nodes whose GPUs share NVSwitches (MNNVL), such as 18")
+      ->check(CLI::Range(1, 1024));
   app.add_option("-w,--world", options->world, "Nodes and ranks of each (default: two nodes, all GPUs)")
       ->type_name("2x8");
   app.add_option("--ranks", options->ranks, "Ranks of each node, where they are unlike")
       ->type_name("7,8")
       ->excludes("--world");
+  app.add_option("--gpus", options->gpus,
+                 "GPUs of a node's ranks, in their order (default: from the first on)")
+      ->delimiter(',')
+      ->type_name("0,2,4,6");
   app.add_option("--sizes", options->sizes, "Sizes of the collectives, NCCL's total")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--collectives", options->collectives, "The collectives of the job (default: all five)")
+      ->delimiter(',')
+      ->type_name("AllReduce,...");
   app.add_option("--trace", options->traces,
                  "Your job's calls, whose collectives and sizes are judged: a trace, profile, dump or log")
       ->type_name("FILE")
-      ->excludes("--sizes");
+      ->excludes("--sizes")
+      ->excludes("--collectives");
   app.add_option("--env", options->environment, "A variable of the job; any number of times")
       ->type_name("NCCL_NAME=VALUE");
   app.add_option("--connect", options->connect, "When ranks connect: both, first-call, init")

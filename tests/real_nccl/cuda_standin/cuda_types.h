@@ -41,10 +41,11 @@ enum DeviceAttribute : int {
   kPosixFileHandles = 103,
   kGpuDirectRdmaWithVirtualMemory = 110,
   kGpuDirectRdma = 116,
+  kFabricHandles = 128,
   kMulticast = 132,
 };
 
-// The value, 0 for an attribute that the machine has not (fabric handles, DMA-BUF, host NUMA id among them).
+// The value, 0 for an attribute that the machine has not (DMA-BUF, host NUMA id among them).
 int AttributeValue(int attribute, int device);
 
 }  // namespace cuda_standin

@@ -24,6 +24,13 @@ namespace {
 constexpr size_t kGranularity = 2 << 20;  // of all GPUs NCCL supports
 constexpr int kLocationDevice = 1;        // CU_MEM_LOCATION_TYPE_DEVICE
 constexpr int kHandlePosixFile = 1;       // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+constexpr int kHandleFabric = 8;          // CU_MEM_HANDLE_TYPE_FABRIC
+
+// CUmemFabricHandle (cuda.h): 64 bytes, whose content is the driver's own.
+struct FabricHandle {
+  PieceName name;
+  unsigned char rest[64 - sizeof(PieceName)];
+};
 
 // CUmemAllocationProp (cuda.h).
 struct AllocationProperties {
@@ -103,9 +110,13 @@ int MemCreate(DriverHandle* out, size_t bytes, const AllocationProperties* prope
   return CreatePhysical(out, bytes, *properties);
 }
 
+bool HasFabric() {
+  return AttributeValue(kFabricHandles, ThisPlace().device) != 0;
+}
+
 AllocationProperties OnThisDevice() {
   return {.type = 1,
-          .handle_types = kHandlePosixFile,
+          .handle_types = HasFabric() ? kHandleFabric : kHandlePosixFile,
           .location_type = kLocationDevice,
           .location_id = ThisPlace().device,
           .gpu_direct_capable = 1};
@@ -116,15 +127,29 @@ int GetGranularity(size_t* granularity, const void*, int) {
   return kSuccess;
 }
 
-int ExportToShareableHandle(int* file, DriverHandle handle, int type, DriverHandle) {
+int ExportToShareableHandle(void* out, DriverHandle handle, int type, DriverHandle) {
+  const Piece& piece = FromHandle(handle)->piece;
+  if (type == kHandleFabric && HasFabric()) {
+    const FabricHandle fabric = {NameOf(piece), {}};
+    std::memcpy(out, &fabric, sizeof fabric);
+    return kSuccess;
+  }
   if (type != kHandlePosixFile) return kNotSupported;
-  *file = DescribePiece(FromHandle(handle)->piece);
-  return *file < 0 ? kOutOfMemory : kSuccess;
+  const int file = DescribePiece(piece);
+  std::memcpy(out, &file, sizeof file);
+  return file < 0 ? kOutOfMemory : kSuccess;
+}
+
+std::optional<Piece> FindShared(void* shareable, int type) {
+  if (type != kHandleFabric) return FindPiece(static_cast<int>(reinterpret_cast<intptr_t>(shareable)));
+  FabricHandle fabric;
+  std::memcpy(&fabric, shareable, sizeof fabric);
+  return FindPiece(fabric.name);
 }
 
 int ImportFromShareableHandle(DriverHandle* out, void* shareable, int type) {
-  if (type != kHandlePosixFile) return kNotSupported;
-  const auto piece = FindPiece(static_cast<int>(reinterpret_cast<intptr_t>(shareable)));
+  if (type != kHandlePosixFile && !(type == kHandleFabric && HasFabric())) return kNotSupported;
+  const auto piece = FindShared(shareable, type);
   if (!piece) return kInvalidValue;
   *out = ToHandle(new Physical{*piece, OnThisDevice()});
   return kSuccess;

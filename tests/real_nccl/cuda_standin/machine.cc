@@ -57,6 +57,10 @@ bool TakeNumber(Values* values, const char* key, int* out, std::string* error) {
   return false;
 }
 
+bool TakeNumberIfThere(Values* values, const char* key, int* out, std::string* error) {
+  return !values->contains(key) || TakeNumber(values, key, out, error);
+}
+
 // Numbers to a base, at least one.
 bool TakeNumbers(Values* values, const char* key, int base, std::vector<int>* out, std::string* error) {
   std::string text;
@@ -127,19 +131,21 @@ bool TakePlaces(Values* values, Machine* machine, std::string* error) {
 std::optional<Machine> ParseMachine(const std::string& text, std::string* error) {
   Values values;
   Machine machine;
-  const bool complete = ReadValues(text, &values, error) && TakeText(&values, "name", &machine.name, error) &&
-                        TakeNumber(&values, "architecture", &machine.architecture, error) &&
-                        TakeNumber(&values, "multiprocessors", &machine.multiprocessors, error) &&
-                        TakeNumber(&values, "shared_memory_bytes", &machine.shared_memory_bytes, error) &&
-                        TakeNumber(&values, "memory_gib", &machine.memory_gib, error) &&
-                        TakeNumber(&values, "driver_version", &machine.driver_version, error) &&
-                        TakePlaces(&values, &machine, error) && TakeIdentity(&values, &machine, error) &&
-                        TakeCpu(&values, &machine, error) &&
-                        TakeText(&values, "pcie_speed", &machine.pcie_speed, error) &&
-                        TakeNumber(&values, "nvlinks_per_gpu", &machine.nvlinks_per_gpu, error) &&
-                        TakeNumber(&values, "multicast", &machine.multicast, error) &&
-                        TakeNumber(&values, "network_mbps", &machine.network_mbps, error) &&
-                        TakeAdapters(&values, &machine, error);
+  const bool complete =
+      ReadValues(text, &values, error) && TakeText(&values, "name", &machine.name, error) &&
+      TakeNumber(&values, "architecture", &machine.architecture, error) &&
+      TakeNumber(&values, "multiprocessors", &machine.multiprocessors, error) &&
+      TakeNumber(&values, "shared_memory_bytes", &machine.shared_memory_bytes, error) &&
+      TakeNumber(&values, "memory_gib", &machine.memory_gib, error) &&
+      TakeNumber(&values, "driver_version", &machine.driver_version, error) &&
+      TakePlaces(&values, &machine, error) && TakeIdentity(&values, &machine, error) &&
+      TakeCpu(&values, &machine, error) && TakeText(&values, "pcie_speed", &machine.pcie_speed, error) &&
+      TakeNumber(&values, "nvlinks_per_gpu", &machine.nvlinks_per_gpu, error) &&
+      TakeNumber(&values, "multicast", &machine.multicast, error) &&
+      TakeNumber(&values, "network_mbps", &machine.network_mbps, error) &&
+      TakeAdapters(&values, &machine, error) &&
+      TakeNumberIfThere(&values, "c2c_links", &machine.c2c_links, error) &&
+      TakeNumberIfThere(&values, "nvlink_domain_nodes", &machine.nvlink_domain_nodes, error);
   if (!complete) return std::nullopt;
   if (!values.empty()) {
     *error = "unknown key '" + values.begin()->first + "'";

@@ -21,7 +21,7 @@ struct Machine {
   int gpus_per_numa_node = 4;
   int gpu_device = 0;  // PCI identity of a GPU, without the vendor, NVIDIA
   int gpu_board = 0;
-  std::string cpu_vendor;  // "GenuineIntel"
+  std::string cpu_vendor;  // "GenuineIntel"; "arm64" for a processor of that architecture
   int cpu_family = 0;
   int cpu_model = 0;
   std::string pcie_speed;        // as /sys/.../max_link_speed words it
@@ -29,9 +29,13 @@ struct Machine {
   int multicast = 0;             // 1 where NVSwitch can multicast (NVLS)
   int network_mbps = 0;          // of one adapter
   std::vector<int> adapters_at;  // GPUs with an adapter beside them, ascending
+  // May be left out: 0 where a machine has none.
+  int c2c_links = 0;            // of a GPU to its processor; then GPUs and adapters sit at the processor
+  int nvlink_domain_nodes = 0;  // nodes whose GPUs share NVSwitches (MNNVL): node N is in domain N / this
 };
 
-// "key = value" lines, '#' starts a comment, every key must appear once. On failure *error says the line and
+// "key = value" lines, '#' starts a comment, every key but those of c2c_links and nvlink_domain_nodes must
+// appear, and none twice. On failure *error says the line and
 // what is wrong.
 std::optional<Machine> ParseMachine(const std::string& text, std::string* error);
 

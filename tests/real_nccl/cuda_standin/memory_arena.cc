@@ -127,4 +127,16 @@ std::optional<Piece> FindPiece(int descriptor) {
   return Piece{dup(descriptor), static_cast<size_t>(offset)};
 }
 
+PieceName NameOf(const Piece& piece) {
+  return {getpid(), piece};
+}
+
+std::optional<Piece> FindPiece(const PieceName& name) {
+  if (name.process == getpid()) return SharePiece(name.piece);
+  const std::string path = "/proc/" + std::to_string(name.process) + "/fd/" + std::to_string(name.piece.file);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  return Piece{descriptor, name.piece.offset};
+}
+
 }  // namespace cuda_standin

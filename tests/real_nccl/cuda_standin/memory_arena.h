@@ -25,4 +25,12 @@ int DescribePiece(const Piece& piece);
 // The piece that a descriptor from DescribePiece, of this or another process, stands for.
 std::optional<Piece> FindPiece(int descriptor);
 
+// A piece as bytes, which another process of the same user understands for as long as this one holds it.
+struct PieceName {
+  int process = 0;
+  Piece piece;
+};
+PieceName NameOf(const Piece& piece);
+std::optional<Piece> FindPiece(const PieceName& name);
+
 }  // namespace cuda_standin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML (libnvidia-ml.so.1): what NCCL asks about devices. NVLinks and fabrics are "not supported" here,
-// because they come from the topology file. NCCL calls these through dlsym without a check for null, so all
+// NVML (libnvidia-ml.so.1): what NCCL asks about devices. NVLinks are "not supported" here, because they come
+// from the topology file. NCCL calls these through dlsym without a check for null, so all
 // of them must be there.
 #include <cstdint>
 #include <cstdio>
@@ -8,6 +8,7 @@
 
 #include "tests/real_nccl/cuda_standin/cuda_types.h"
 #include "tests/real_nccl/cuda_standin/machine.h"
+#include "tests/real_nccl/cuda_standin/place.h"
 
 using cuda_standin::Machine;
 using cuda_standin::ThisMachine;
@@ -39,6 +40,16 @@ struct PciInfo {
 struct PciInfoExt {
   unsigned version, domain, bus, device, device_id, subsystem_id, base_class, sub_class;
   char address[32];
+};
+
+// nvmlGpuFabricInfo_v2_t (nvml.h).
+struct FabricInfo {
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
 };
 
 // As in the topology file: device or board above, NVIDIA's number below.
@@ -174,6 +185,12 @@ NVML_FUNCTION int nvmlDeviceGetNvLinkRemotePciInfo(Device, unsigned, void*) {
 NVML_FUNCTION int nvmlDeviceGetFieldValues(Device, int, void*) {
   return kNotSupportedHere;
 }
-NVML_FUNCTION int nvmlDeviceGetGpuFabricInfoV(Device, void*) {
-  return kNotSupportedHere;
+// Nodes of one NVLink domain are one cluster and one clique of it.
+NVML_FUNCTION int nvmlDeviceGetGpuFabricInfoV(Device, FabricInfo* info) {
+  const int nodes = ThisMachine().nvlink_domain_nodes;
+  if (nodes == 0) return kNotSupportedHere;
+  constexpr unsigned char kCompleted = 3;
+  *info = {info->version, {0x5e, 0xed}, kOk, 1, kCompleted, 0};
+  info->cluster[15] = static_cast<unsigned char>(cuda_standin::ThisPlace().node / nodes + 1);
+  return kOk;
 }

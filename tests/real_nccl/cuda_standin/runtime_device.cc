@@ -147,6 +147,8 @@ int AttributeValue(int attribute, int device) {
       return machine.shared_memory_bytes;
     case kMulticast:
       return machine.multicast;
+    case kFabricHandles:
+      return machine.nvlink_domain_nodes > 0 ? 1 : 0;
     case kUnifiedAddressing:
     case kVirtualMemoryManagement:
     case kPosixFileHandles:

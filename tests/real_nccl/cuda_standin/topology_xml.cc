@@ -41,6 +41,8 @@ void WriteGpu(const Machine& machine, int device, std::ostream& out) {
     out << "<nvlink target=\"0000:05:00.0\" count=\"" << machine.nvlinks_per_gpu
         << "\" tclass=\"0x068000\"/>";
   }
+  // The speed of a link as NCCL writes it on GB200 and GB300, in MB/s.
+  if (machine.c2c_links > 0) out << "<c2c bw=\"44712\" count=\"" << machine.c2c_links << "\"/>";
   out << "</gpu>\n   </pci>\n";
 }
 
@@ -52,16 +54,25 @@ void WriteAdapter(const Machine& machine, int index, std::ostream& out) {
       << "\" maxconn=\"65536\" gdr=\"1\"/></nic>\n   </pci>\n";
 }
 
-// The GPUs from `first` on that share a switch, and the adapters beside them.
+// The GPUs from `first` on that share a switch, and the adapters beside them. Where GPUs have links of their
+// own to the processor there is no switch.
 void WriteSwitch(const Machine& machine, int first, std::ostream& out) {
   const int end = std::min(first + machine.gpus_per_switch, static_cast<int>(machine.gpu_buses.size()));
-  out << "  " << OpenPci(machine, machine.gpu_buses[first] - 2, kBridge) << "\n";
+  const bool has_switch = machine.c2c_links == 0;
+  if (has_switch) out << "  " << OpenPci(machine, machine.gpu_buses[first] - 2, kBridge) << "\n";
   for (int device = first; device < end; ++device) WriteGpu(machine, device, out);
   for (size_t index = 0; index < machine.adapters_at.size(); ++index) {
     if (machine.adapters_at[index] >= first && machine.adapters_at[index] < end)
       WriteAdapter(machine, static_cast<int>(index), out);
   }
-  out << "  </pci>\n";
+  if (has_switch) out << "  </pci>\n";
+}
+
+// NCCL tells processors apart by vendor, family and model on x86 alone.
+std::string Processor(const Machine& machine) {
+  if (machine.cpu_vendor == "arm64") return "arch=\"arm64\"";
+  return "arch=\"x86_64\" vendor=\"" + machine.cpu_vendor + "\" familyid=\"" +
+         std::to_string(machine.cpu_family) + "\" modelid=\"" + std::to_string(machine.cpu_model) + "\"";
 }
 
 }  // namespace
@@ -76,9 +87,7 @@ std::string TopologyXml(const Machine& machine) {
   out << "<system version=\"1\">\n";
   for (int first = 0, numa = 0; first < devices; first += machine.gpus_per_numa_node, ++numa) {
     // All CPUs of the mask must exist where the test runs, or NCCL cannot pin its threads.
-    out << " <cpu numaid=\"" << numa << "\" affinity=\"00000001\" arch=\"x86_64\" vendor=\""
-        << machine.cpu_vendor << "\" familyid=\"" << machine.cpu_family << "\" modelid=\""
-        << machine.cpu_model << "\">\n";
+    out << " <cpu numaid=\"" << numa << "\" affinity=\"00000001\" " << Processor(machine) << ">\n";
     const int end = std::min(first + machine.gpus_per_numa_node, devices);
     for (int device = first; device < end; device += machine.gpus_per_switch)
       WriteSwitch(machine, device, out);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain NCCL program on all ranks as threads, or on one of them:
-//   real_nccl_driver [--rank R] [--program NAME] [--repeat N] IDS NODES RANKS_PER_NODE BYTES...
+//   real_nccl_driver [OPTION VALUE]... IDS NODES RANKS_PER_NODE BYTES...
 // IDS is an empty folder, common to all ranks, for unique ids. RANKS_PER_NODE is one number, or one for each
-// node: "7,8". Exit codes: 0 all calls succeeded, 2 usage, 3
+// node: "7,8". Options: --rank R, --program NAME, --repeat N, --collectives AllReduce,AllGather (all five if
+// left out), --devices 0,2 (of a node's ranks), --node-files FOLDER (nodes that are unlike,
+// node_processes.h). Exit codes: 0 all calls succeeded, 2 usage, 3
 // the stand-in has no hold of NCCL, 4 an NCCL call failed, 5 a CUDA function is missing in the stand-in, 6
 // the release lacks a function that the program needs: nothing was run.
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <thread>
 
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
+#include "tests/real_nccl/driver/node_processes.h"
 #include "tests/real_nccl/driver/programs.h"
 
 namespace {
@@ -26,7 +29,15 @@ using real_nccl_driver::World;
 struct Arguments {
   World world;
   const Program* program = FindProgram("collectives");
+  std::string node_files;  // empty: all nodes are alike, in this process
 };
+
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+  return words;
+}
 
 // False when the word is no option or its value makes no sense.
 bool TakeOption(const char* option, const char* value, Arguments* out) {
@@ -38,6 +49,18 @@ bool TakeOption(const char* option, const char* value, Arguments* out) {
     out->world.repeats = std::strtoull(value, nullptr, 10);
     return out->world.repeats > 0;
   }
+  if (std::strcmp(option, "--collectives") == 0) {
+    out->world.collectives = WordsOf(value);
+    return true;
+  }
+  if (std::strcmp(option, "--devices") == 0) {
+    for (const std::string& word : WordsOf(value)) out->world.devices.push_back(std::atoi(word.c_str()));
+    return true;
+  }
+  if (std::strcmp(option, "--node-files") == 0) {
+    out->node_files = value;
+    return true;
+  }
   if (std::strcmp(option, "--program") != 0) return false;
   out->program = FindProgram(value);
   return out->program != nullptr;
@@ -45,8 +68,7 @@ bool TakeOption(const char* option, const char* value, Arguments* out) {
 
 // "8", or a number for each of the nodes: "7,8".
 bool ParseRanks(int nodes, const std::string& text, std::vector<int>* ranks_of_nodes) {
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) ranks_of_nodes->push_back(std::atoi(word.c_str()));
+  for (const std::string& word : WordsOf(text)) ranks_of_nodes->push_back(std::atoi(word.c_str()));
   if (nodes < 1 || ranks_of_nodes->empty()) return false;
   if (ranks_of_nodes->size() == 1)
     ranks_of_nodes->assign(static_cast<size_t>(nodes), ranks_of_nodes->front());
@@ -71,6 +93,7 @@ void RunRanks(const World& world, const Program& program) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world.ranks(); ++rank) {
     if (world.only_rank >= 0 && world.only_rank != rank) continue;
+    if (world.only_node >= 0 && world.only_node != world.PlaceOf(rank).first) continue;
     ranks.emplace_back([&world, &program, rank] {
       Rank self(world, rank);
       program.run(self);
@@ -79,25 +102,9 @@ void RunRanks(const World& world, const Program& program) {
   for (auto& rank : ranks) rank.join();
 }
 
-}  // namespace
-
-int main(int count, char** words) {
-  Arguments arguments;
-  if (!ParseArguments(count, words, &arguments)) {
-    std::fprintf(stderr,
-                 "usage: real_nccl_driver [--rank R] [--program NAME] [--repeat N] IDS NODES RANKS_PER_NODE "
-                 "BYTES...\n  programs: %s\n",
-                 real_nccl_driver::ProgramNames().c_str());
-    return 2;
-  }
-  if (cuda_standin_redirected == nullptr || cuda_standin_redirected() <= 0) {
-    std::fprintf(stderr,
-                 "real_nccl_driver: the CUDA stand-in is not preloaded, or NCCL's library is stripped\n");
-    return 3;
-  }
-  World& world = arguments.world;
+// Returns the process's exit code.
+int Run(World& world, const Program& program) {
   real_nccl_driver::Demand(ncclGetVersion(&world.version), 0, "GetVersion");
-  const Program& program = *arguments.program;
   if (!world.Has(program.needs)) {
     real_nccl_driver::ReportSkipped(program.name, program.needs, world.version);
     return 6;
@@ -106,4 +113,32 @@ int main(int count, char** words) {
   std::printf("done: NCCL %d, %d ranks, %llu launches\n", world.version, world.ranks(),
               static_cast<unsigned long long>(cuda_standin_launches()));
   return cuda_standin_missing_calls() == 0 ? 0 : 5;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  Arguments arguments;
+  if (!ParseArguments(count, words, &arguments)) {
+    std::fprintf(
+        stderr,
+        "usage: real_nccl_driver [--rank R] [--program NAME] [--repeat N] [--collectives NAME,...] "
+        "[--devices D,...] [--node-files FOLDER] IDS NODES RANKS_PER_NODE BYTES...\n  programs: %s\n",
+        real_nccl_driver::ProgramNames().c_str());
+    return 2;
+  }
+  if (cuda_standin_redirected == nullptr || cuda_standin_redirected() <= 0) {
+    std::fprintf(stderr,
+                 "real_nccl_driver: the CUDA stand-in is not preloaded, or NCCL's library is stripped\n");
+    return 3;
+  }
+  World& world = arguments.world;
+  const Program& program = *arguments.program;
+  if (arguments.node_files.empty()) return Run(world, program);
+  // Lines of several processes stand in one stream.
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  return real_nccl_driver::RunNodeProcesses(world.nodes(), arguments.node_files, [&](int node) {
+    world.only_node = node;
+    return Run(world, program);
+  });
 }

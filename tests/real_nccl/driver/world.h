@@ -2,6 +2,7 @@
 // The ranks that a program of the driver runs on: threads of one process, or one process each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -14,10 +15,13 @@
 namespace real_nccl_driver {
 
 struct World {
-  std::vector<int> ranks_of_nodes;  // ranks are numbered node by node
-  int only_rank = -1;               // -1: all ranks are threads of this process
-  std::string ids;                  // folder through which ranks hand each other unique ids
-  std::vector<size_t> bytes;        // NCCL's total of each call, rounded up to whole floats a rank
+  std::vector<int> ranks_of_nodes;       // ranks are numbered node by node
+  int only_rank = -1;                    // -1: all ranks are threads of this process
+  std::string ids;                       // folder through which ranks hand each other unique ids
+  int only_node = -1;                    // -1: the ranks of all nodes
+  std::vector<int> devices;              // of a node's ranks, in their order; empty: 0, 1, ...
+  std::vector<size_t> bytes;             // NCCL's total of each call, rounded up to whole floats a rank
+  std::vector<std::string> collectives;  // those that IssueAll issues; empty: all five
   uint64_t repeats = 1;
   int version = 0;  // as ncclGetVersion says
 
@@ -26,6 +30,11 @@ struct World {
   // Of the first node; programs that need communicators of whole nodes expect the same of all.
   int ranks_per_node() const { return ranks_of_nodes.front(); }
   bool Has(const NewerFunction& function) const { return version >= function.since; }
+  // The node of a rank, and its number among the node's ranks.
+  std::pair<int, int> PlaceOf(int rank) const;
+  bool Issues(std::string_view collective) const {
+    return collectives.empty() || std::ranges::find(collectives, collective) != collectives.end();
+  }
 };
 
 // Ends the process with 4, saying what NCCL said, where `result` is an error.
@@ -94,7 +103,7 @@ class Rank {
   uint64_t digest_ = 14695981039346656037u;  // FNV-1a
 };
 
-// The five collectives that have a choice, once each; `bytes` is NCCL's total.
+// The collectives of the world, once each; `bytes` is NCCL's total.
 void IssueAll(Rank& rank, ncclComm_t communicator, int ranks, size_t bytes);
 
 }  // namespace real_nccl_driver

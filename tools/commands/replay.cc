@@ -167,6 +167,11 @@ void RegisterReplayOptions(CLI::App& app, ReplayCommandOptions& given) {
       "turns; the best is --measurements', else found by forcing each config in the replay");
   app.add_option("--rounds", given.rounds, "Of the turns of --compare (default: 5)")
       ->check(CLI::Range(1, 1000));
+  app.add_option(
+         "--search-seconds", given.search_seconds,
+         "Of --compare: start no run of the search for the best after this time, and say how far it came "
+         "(default: 120)")
+      ->check(CLI::Range(0.0, 1e9));
   app.add_option("--passes", given.options.passes,
                  "Issue the plan so often; the first of several is not timed (default: 1, 3 with --compare)")
       ->check(CLI::Range(1, 1000));

@@ -4,9 +4,12 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 
+#include "src/base/progress_line.h"
 #include "src/policy/policy_file.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
@@ -120,8 +123,54 @@ Result<std::string> RulesOfSweep(const ReplayCommandOptions& given) {
   return BestRulesOf(cells, topology);
 }
 
-// Finds the best rules by replaying the trace under each config.
-Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder) {
+// Bounds the search for the best by time, and tells the user how far it is.
+class SearchBudget {
+ public:
+  SearchBudget(double seconds, size_t runs) : seconds_(seconds), runs_(runs) {}
+
+  // True while another run may start.
+  bool operator()(size_t finished) {
+    const double passed = Passed();
+    finished_ = finished;
+    if (finished == 1 || line_.IsDue())
+      line_.Show(fmt::format(
+          "search for the best: {} of {} runs{}; it ends after {:.0f} s (--search-seconds)", finished, runs_,
+          TimeLeftText(passed, static_cast<double>(finished), static_cast<double>(runs_)), seconds_));
+    ended_ = passed >= seconds_;
+    return !ended_;
+  }
+
+  // Says how far a search of `configs` configs came; empty where it was finished.
+  std::string HowFar(size_t configs) const {
+    if (!ended_) return "";
+    const size_t arms = configs + 1, rounds = finished_ / arms;
+    const std::string reached =
+        rounds == 0 ? fmt::format("{} of {} configs once, the others not at all", finished_ - 1, configs)
+                    : fmt::format("{} configs in {} of {} rounds", configs, rounds, runs_ / arms);
+    return fmt::format(
+        "the search for the best ended after {:.0f} s (--search-seconds) and tried {}; a larger value, "
+        "--count or "
+        "--measurements finds more",
+        Passed(), reached);
+  }
+
+ private:
+  double Passed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+  const double seconds_;
+  const size_t runs_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  ProgressLine line_ = ProgressLine::OnStandardError();
+  size_t finished_ = 0;
+  bool ended_ = false;
+};
+
+// Finds the best rules by replaying the trace under each config. Where the search ended early, `note` says
+// how far it came.
+Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder,
+                                   double seconds, std::string& note) {
   const std::vector<CollectiveConfig> forced = ConfigsToForce(plan);
   std::vector<ReplayArm> arms{{.name = "default"}};
   for (const CollectiveConfig& config : forced) {
@@ -132,18 +181,23 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
   spdlog::info("looking for the best: {} configs and the default, {} rounds each", forced.size(),
                kSearchRounds);
   spdlog::info("--measurements FILE takes it from a sweep instead; --count N issues fewer calls");
-  DYNAMICCL_TRY(const ReplayComparison search, CompareReplays(plan, arms, kSearchRounds, run));
+  SearchBudget budget(seconds, arms.size() * kSearchRounds);
+  DYNAMICCL_TRY(const ReplayComparison search,
+                CompareReplays(plan, arms, kSearchRounds, run, std::ref(budget)));
+  note = budget.HowFar(forced.size());
   return RulesOfFastest(search, forced);
 }
 
-// The best arm: in the simulator the cheapest path, else rules from a sweep or from forcing each config.
+// The best arm: in the simulator the cheapest path, else rules from a sweep or from forcing each config,
+// which may set `note` (RulesByForcing).
 Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& plan, const RunArm& run,
-                          const TemporaryFolder& folder) {
+                          const TemporaryFolder& folder, std::string& note) {
   const std::string rules_path = given.best_rules.empty() ? folder.File("best.csv") : given.best_rules;
   ReplayArm best{.name = "best", .rules = rules_path, .mode = "frozen"};
   if (given.measurements.empty() && !given.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
-  DYNAMICCL_TRY(const std::string rules,
-                given.measurements.empty() ? RulesByForcing(plan, run, folder) : RulesOfSweep(given));
+  DYNAMICCL_TRY(const std::string rules, given.measurements.empty()
+                                             ? RulesByForcing(plan, run, folder, given.search_seconds, note)
+                                             : RulesOfSweep(given));
   DYNAMICCL_CHECK_OK(WriteTextFile(best.rules, rules));
   return best;
 }
@@ -169,11 +223,13 @@ Result<int> Compare(const ReplayCommandOptions& given, const ReplayPlan& plan, i
   if (given.system.empty()) arms.push_back({.name = kDefaultAgain});
   if (!ours.policy.empty() || !ours.rules.empty() || !ours.mode.empty())
     arms.push_back({.name = "ours", .policy = ours.policy, .rules = ours.rules, .mode = ours.mode});
-  DYNAMICCL_TRY(ReplayArm best, BestArm(given, plan, run, folder));
+  std::string how_far;
+  DYNAMICCL_TRY(ReplayArm best, BestArm(given, plan, run, folder, how_far));
   arms.push_back(best);
   const int rounds = given.system.empty() ? given.rounds : 1;
   DYNAMICCL_TRY(ReplayComparison comparison, CompareReplays(plan, arms, rounds, run));
   comparison.ranks = ranks;
+  if (!how_far.empty()) comparison.notes.push_back(how_far);
   DYNAMICCL_CHECK_OK(NameConfigs(best.rules, comparison));
   if (given.json) {
     PrintJson(ToJson(comparison));

@@ -26,6 +26,8 @@ struct ReplayCommandOptions {
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
+  // Seconds after which the search for the best starts no further run.
+  double search_seconds = 120;
   // File to which the rules of the best arm are written; empty: none.
   std::string best_rules;
   // Set for one arm of a comparison: where rank 0 writes what it measured.

@@ -16,11 +16,13 @@ using RunsOfArms = std::vector<std::vector<ArmRun>>;  // by arm, by round
 
 // All runs, by arm and round. Each run must issue the planned operations.
 Result<RunsOfArms> RunRounds(const ReplayPlan& plan, const std::vector<ReplayArm>& arms, int rounds,
-                             const RunArm& run) {
+                             const RunArm& run, const GoesOn& goes_on) {
   const std::string planned = OperationText(OperationHash(plan));
   RunsOfArms runs(arms.size());
+  size_t finished = 0;
   for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < arms.size(); ++i) {
+    for (size_t i = 0; i < arms.size(); ++i, ++finished) {
+      if (goes_on && finished > 0 && !goes_on(finished)) return runs;
       const size_t arm = (i + static_cast<size_t>(round)) % arms.size();
       DYNAMICCL_TRY(ArmRun one, run(arms[arm]));
       if (one.operations != planned) {
@@ -112,15 +114,15 @@ std::string FormatRow(const ComparedRow& row, size_t again) {
 }  // namespace
 
 Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vector<ReplayArm>& arms,
-                                        int rounds, const RunArm& run) {
-  DYNAMICCL_TRY(const RunsOfArms runs, RunRounds(plan, arms, rounds, run));
+                                        int rounds, const RunArm& run, const GoesOn& goes_on) {
+  DYNAMICCL_TRY(const RunsOfArms runs, RunRounds(plan, arms, rounds, run, goes_on));
   ReplayComparison comparison{.library = runs[0][0].library,
                               .operations = runs[0][0].operations,
                               .rounds = rounds,
                               .notes = plan.notes};
   for (const ReplayRow& row : SummarizeReplay(plan, runs[0][0].group_us))
     comparison.rows.push_back({row, {}});
-  for (size_t arm = 0; arm < arms.size(); ++arm) {
+  for (size_t arm = 0; arm < arms.size() && !runs[arm].empty(); ++arm) {
     comparison.arms.push_back(arms[arm].name);
     std::vector<double> walls;
     for (const ArmRun& one : runs[arm]) {

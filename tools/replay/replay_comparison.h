@@ -44,6 +44,9 @@ struct ArmRun {
 };
 using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
 
+// Asked before each run but the first, with the number of finished runs. False ends the rounds early.
+using GoesOn = std::function<bool(size_t finished)>;
+
 // Time of one row under one arm.
 struct ComparedTime {
   // Time of one call, over the rounds.
@@ -65,6 +68,7 @@ struct ReplayComparison {
   std::string library;
   std::string operations;
   int ranks = 0;
+  // Rounds that were asked for; each arm's Timing says how often it ran.
   int rounds = 0;
   uint64_t checked = 0;
   uint64_t wrong = 0;
@@ -76,9 +80,10 @@ struct ReplayComparison {
 };
 
 // Runs the arms in turns for `rounds` rounds. An error of `run` ends the comparison; it is kInternal when an
-// arm issued other operations than the plan's, since its times would not be comparable.
+// arm issued other operations than the plan's, since its times would not be comparable. Where `goes_on` ends
+// the first round early, the result has only the arms that ran, which are the first ones.
 Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vector<ReplayArm>& arms,
-                                        int rounds, const RunArm& run);
+                                        int rounds, const RunArm& run, const GoesOn& goes_on = nullptr);
 
 // Writes the comparison as JSON, schema 1 (docs/replay.md describes the fields).
 Json ToJson(const ReplayComparison& comparison);
@@ -97,8 +102,8 @@ std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 std::string RulesThatForce(const CollectiveConfig& config);
 
 // Rules with the fastest config of each key. The arms of `comparison` are the default, then those of `forced`
-// in order. A config must be 3 % faster than the default, else NCCL keeps the choice: the smallest of many
-// noisy times is always smaller than the first.
+// in order, or the first of them. A config must be 3 % faster than the default, else NCCL keeps the choice:
+// the smallest of many noisy times is always smaller than the first.
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
 
 }  // namespace dynamiccl

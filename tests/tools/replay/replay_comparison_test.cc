@@ -61,6 +61,22 @@ TEST(ReplayComparison, ArmsTakeTurnsAndEachRoundBeginsElsewhere) {
   EXPECT_THAT(FormatComparison(*comparison), HasSubstr("~")) << "equal times are no difference";
 }
 
+TEST(ReplayComparison, RoundsThatEndEarlyKeepTheArmsThatRan) {
+  std::vector<std::string> order;
+  const FakeArms run{{{"default", {10, 8, 40}}, {"ours", {10, 8, 30}}, {"best", {5, 8, 30}}}, &order};
+  const std::vector<ReplayArm> arms{{.name = "default"}, {.name = "ours"}, {.name = "best"}};
+  const auto of_two = CompareReplays(Plan(), arms, 3, run, [](size_t finished) { return finished < 2; });
+  ASSERT_TRUE(of_two.has_value()) << of_two.error().message;
+  EXPECT_EQ(of_two->arms, (std::vector<std::string>{"default", "ours"}));
+  EXPECT_EQ(of_two->rows.at(0).times.size(), 2u);
+  const auto of_four = CompareReplays(Plan(), arms, 3, run, [](size_t finished) { return finished < 4; });
+  ASSERT_TRUE(of_four.has_value()) << of_four.error().message;
+  EXPECT_EQ(of_four->arms.size(), 3u);
+  EXPECT_EQ(of_four->wall_us[1].repeats, 2) << "the second round began with this arm";
+  EXPECT_EQ(of_four->wall_us[0].repeats, 1);
+  EXPECT_EQ(order.size(), 6u);
+}
+
 // Ours is 10 % faster than the default in the first row, and the default itself is once more 20 % slower
 // there.
 TEST(ReplayComparison, NoDifferenceCountsThatTheDefaultHasOnceMore) {

@@ -42,8 +42,10 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
   train->add_option(
       "--from", settings.from,
-      "Goes on with this policy's config agent on the sweeps given, and keeps its structure agent: "
-      "for the sweep of a new site.");
+      "Goes on with this policy, for the sweep of a new site. Trained on the sweeps given: the config "
+      "agent's "
+      "networks, and the values at the trees' leaves. Kept: the structure agent (roles, phases, stages and "
+      "their thresholds), the trees' splits, and the range of NCCL releases.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")
@@ -59,9 +61,11 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
       ->add_option("--structure-iterations", settings.structure_iterations,
                    "Training steps of the structure agent.")
       ->check(CLI::PositiveNumber)
+      ->excludes("--from")
       ->capture_default_str();
   train->add_option("--config-iterations", settings.config_iterations, "Training steps of the config agent.")
       ->check(CLI::PositiveNumber)
+      ->excludes("--from")
       ->capture_default_str();
   train->add_option("--json", settings.json,
                     "Writes what was trained as JSON to this file; - for standard output.");

@@ -212,6 +212,20 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   }
 }
 
+// Says which parts of the policy a training with --from keeps and which it changes.
+void SayWhatIsKept(const std::string& from, const PolicyTensors& base, TrainingAccount& account) {
+  const bool trees = base.trees.count > 0;
+  account.Say(fmt::format(
+      "from {}: kept are the structure agent (roles, phases, stages, thresholds){} and the range of NCCL "
+      "releases; "
+      "trained on the sweeps given are the config agent's networks{}; its domain is widened to theirs",
+      from, trees ? ", the trees' splits" : "", trees ? " and the values at the trees' leaves" : ""));
+  Json kept = {"structure"}, trained = {"config"};
+  if (trees) kept.push_back("tree_splits");
+  if (trees) trained.push_back("tree_leaves");
+  account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
+}
+
 Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAccount& account) {
   if (!settings.traces.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's structure agent"),
@@ -226,6 +240,8 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   if (samples.empty()) {
     return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
   }
+  const std::string from = std::filesystem::path(settings.from).filename().string();
+  SayWhatIsKept(from, base->tensors, account);
   ConfigNetworks networks = NetworksOf(base->tensors);
   ConfigTrainingReport report;
   ConfigTrainingSettings training = FineTuningSettings(settings.seed);
@@ -238,11 +254,11 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   RefreshLeaves(AtLevelsOf(networks, samples), policy->tensors);
   FillGoldenFeatures(samples, policy->tensors);
   FillGoldenOutputs(policy->tensors);
-  account.Note("config", ToJson(samples.size(), report),
-               fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
-                           "{:.3f})",
-                           samples.size(), std::filesystem::path(settings.from).filename().string(),
-                           std::exp2(report.error_octaves), std::exp2(report.prior_octaves)));
+  account.Note(
+      "config", ToJson(samples.size(), report),
+      fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
+                  "{:.3f})",
+                  samples.size(), from, std::exp2(report.error_octaves), std::exp2(report.prior_octaves)));
   policy->provenance = FormatProvenance(provenance);
   policy->training_data_id = TrainingDataId(provenance);
   policy->min_nccl_version = base->min_nccl_version;

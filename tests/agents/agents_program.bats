@@ -45,6 +45,17 @@ PYTHON
   python3 -c 'import json; d = json.load(open("fitted.json")); assert [i["kind"] for i in d["inputs"]] == ["policy", "measurements"], d'
 }
 
+@test "train --from says what it keeps and what it trains, and keeps that" {
+  train -o first.dcpolicy
+  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
+  grep -q "^from first.dcpolicy: kept are the structure agent .*; trained on the sweeps given are the config agent's networks" said
+  python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
+  run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--structure-iterations excludes --from"* ]]
+  "$DYNAMICCL_BIN" train --help | grep -q "Kept: the structure agent"
+}
+
 @test "train says on standard error which phase it is in, on how much data, and of how many" {
   train -o p.dcpolicy > said 2> progress
   [ "$(grep -c '^dynamiccl: [1-4] of [34]: ' progress)" -ge 3 ]

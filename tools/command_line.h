@@ -48,6 +48,11 @@ class CommandLine {
   // Makes Parse() pass the registered options to `visitor` and then end the command, whatever its arguments
   // are. The manual pages and the shell completion read every command's options in this way.
   void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
+  // Sets what gives the help text of options that another program takes in this command's name; it is asked
+  // only where somebody reads it, since that program is started for it.
+  void SetMoreOptions(std::function<std::string()> help) { more_options_ = std::move(help); }
+  // That text, as CLI11 prints options; empty where there are none, or the program is not installed.
+  std::string MoreOptions() const { return more_options_ ? more_options_() : std::string(); }
   // Parses the line into the registered variables. Returns an exit code when the command must end here,
   // because help was printed or the usage was wrong; nothing when the command may go on.
   std::optional<int> Parse();
@@ -66,6 +71,7 @@ class CommandLine {
   std::vector<std::string> arguments_;
   std::vector<std::string> program_;
   std::function<void(const CLI::App&)> visitor_;
+  std::function<std::string()> more_options_;
 };
 
 // A hint for an error about an input file that does not exist. It is about the first of `words` that occurs

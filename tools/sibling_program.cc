@@ -46,15 +46,18 @@ std::string OptionsIn(const std::string& help) {
 
 void SetSiblingHelp(CommandLine& line, const std::string& command, const std::string& footer,
                     std::function<std::string()> path) {
+  line.SetMoreOptions([=]() -> std::string {
+    const std::string program = path();
+    return program.empty() ? "" : OptionsIn(OutputOf({program, command, "--help"}));
+  });
   if (!AsksForHelp(line)) {
     line.app().footer(footer);
     return;
   }
-  line.app().footer([=]() -> std::string {
-    const std::string program = path();
-    const std::string options = program.empty() ? "" : OptionsIn(OutputOf({program, command, "--help"}));
+  line.app().footer([=, &line]() -> std::string {
+    const std::string options = line.MoreOptions();
     if (options.empty()) return footer;
-    return fmt::format("{}\n\nOptions of {}:\n{}", footer, std::filesystem::path(program).filename().string(),
+    return fmt::format("{}\n\nOptions of {}:\n{}", footer, std::filesystem::path(path()).filename().string(),
                        options);
   });
 }

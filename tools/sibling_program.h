@@ -27,8 +27,9 @@ Status NamePolicies(const Installation& installation, const std::string& option,
 std::vector<std::string> NameInputs(const std::vector<std::string>& words, const std::string& policy);
 
 // Sets what stands under the help of `line`: `footer`, and where the line asks for help also the options of
-// `program COMMAND`, as that program itself tells them. `path` gives the program's path when the help is
-// printed; an empty path leaves the options out.
+// `program COMMAND`, as that program itself tells them. Manual pages and completions get the same options
+// from CommandLine::MoreOptions. `path` gives the program's path when the help is printed; an empty path
+// leaves the options out.
 void SetSiblingHelp(CommandLine& line, const std::string& command, const std::string& footer,
                     std::function<std::string()> path);
 

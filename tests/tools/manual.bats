@@ -78,16 +78,23 @@ offered() {
   done
 }
 
-# What a program beside dynamiccl says of its own options is in the help alone: pages are made before it is built.
-@test "pages: every option of dynamiccl's own in the help stands in the page" {
+@test "pages: every option in the help stands in the page, also those of the programs beside dynamiccl" {
   dynamiccl man -o pages
   dynamiccl --help | sed -n 's/^  \([a-z]*\)  *[A-Z].*/\1/p' > commands.txt
   while read -r command; do
     tr -d '\\' < "pages/dynamiccl-$command.1" > plain
-    for option in $(dynamiccl "$command" --help | sed '/^Options of /,$d' | grep -o '^  \(-[a-z],\)\?--[a-z0-9-]*' | grep -o -- '--[a-z0-9-]*'); do
+    for option in $(dynamiccl "$command" --help | grep -o '^  \(-[a-z],\)\?--[a-z0-9-]*' | grep -o -- '--[a-z0-9-]*'); do
       grep -q -- "fB$option" plain || { echo "$command: $option"; false; }
     done
   done < commands.txt
+}
+
+@test "options of the agents' program are offered and in its page, where this build has it" {
+  [ -x "$(dirname "$DYNAMICCL_BIN")/dynamiccl-agents" ] || skip "built without LibTorch"
+  [ "$(offered dynamiccl train --hold-out-si)" = --hold-out-sizes ]
+  dynamiccl man train | tr -d '\\' > plain
+  grep -A 3 'fB--structure-iterations' plain | grep -q '^Default: 5000.$'
+  grep -A 3 'fB--output' plain | grep -q '^Must be given.$'
 }
 
 @test "a page of no command: exit 2 and a suggestion" {

@@ -2,6 +2,7 @@
 // Lets each command register its options with CLI11 and reads them back before it would parse.
 #include "tools/manual/described_command.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "tools/command_table.h"
@@ -38,6 +39,45 @@ DescribedOption DescriptionOf(const CLI::Option& option) {
   return described;
 }
 
+// Reads the left column of an option in CLI11's help: "-o,--output TEXT REQUIRED", "--seed UINT=1".
+DescribedOption OptionOfHelp(const std::string& column) {
+  DescribedOption option;
+  const size_t blank = std::min(column.find(' '), column.size());
+  option.names = SplitAt(column.substr(0, blank), ',');
+  std::string type = blank < column.size() ? column.substr(blank + 1) : "";
+  type = type.substr(0, std::min(type.find(" Excludes:"), type.find(" Needs:")));
+  option.required = type.ends_with(" REQUIRED");
+  option.choices = ChoicesOf(type);
+  if (const size_t equals = type.rfind('='); equals != type.npos)
+    option.default_value = type.substr(equals + 1);
+  option.value = type.substr(0, type.find_first_of(":= "));
+  return option;
+}
+
+// Reads the options in a help text of CLI11: each begins a line that is indented by two blanks; its sentence
+// is in the right column, two blanks or a line further on.
+std::vector<DescribedOption> OptionsOfHelp(const std::string& help) {
+  std::vector<DescribedOption> options;
+  for (const std::string& line : SplitAt(help, '\n')) {
+    const bool begins = line.starts_with("  -");
+    const size_t gap = begins ? std::min(line.find("  ", 2), line.size()) : 0;
+    if (begins) options.push_back(OptionOfHelp(line.substr(2, gap - 2)));
+    const size_t text = line.find_first_not_of(' ', gap);
+    if (text == line.npos || options.empty()) continue;
+    std::string& sentence = options.back().sentence;
+    sentence += (sentence.empty() ? "" : " ") + line.substr(text);
+  }
+  return options;
+}
+
+// Adds the options that another program takes in the command's name, but for those of the same names.
+void AddMoreOptions(const CommandLine& line, DescribedCommand& described) {
+  for (DescribedOption& option : OptionsOfHelp(line.MoreOptions())) {
+    const auto is_same = [&](const DescribedOption& one) { return one.names.back() == option.names.back(); };
+    if (std::ranges::none_of(described.options, is_same)) described.options.push_back(std::move(option));
+  }
+}
+
 DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
   DescribedCommand described{.name = std::move(name), .footer = app.get_footer()};
   described.sentence = app.get_description();
@@ -54,7 +94,10 @@ DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
 DescribedCommand Describe(const CommandRow& row) {
   DescribedCommand described;
   CommandLine line(row.text, {});
-  line.OnlyDescribe([&](const CLI::App& app) { described = DescriptionOf(app, row.text.name); });
+  line.OnlyDescribe([&](const CLI::App& app) {
+    described = DescriptionOf(app, row.text.name);
+    AddMoreOptions(line, described);
+  });
   // The visitor runs inside Parse(), which then ends the command.
   (void)row.function(line);
   described.sentence = row.text.sentence;

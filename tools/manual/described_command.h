@@ -36,7 +36,8 @@ struct DescribedCommand {
   std::string footer;
 };
 
-// All commands in the order of the help. No command is executed.
+// All commands in the order of the help. No command is executed, but programs that take options in a
+// command's name (`dynamiccl train`) are asked for their help.
 std::vector<DescribedCommand> DescribeCommands();
 
 // Manual pages (section 1) in the man macros of groff: https://man7.org/linux/man-pages/man7/man.7.html

@@ -5,6 +5,7 @@
 //   hanging_job <file for the unique id> <ignored>
 // away: rank 2 issues nothing more. size, operation: its next call is another one.
 // birth: it does not come to make a second communicator. kill: it kills itself.
+// leave: it ends by _Exit(7).
 #include <signal.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ void MakeAnother(const Rank& rank, const std::string& path) {
 // What rank 2 does in place of the sum of 1000 that the others issue.
 void DoWrong(const Rank& rank, const std::string& fault) {
   if (fault == "kill") ::kill(::getpid(), SIGKILL);
+  if (fault == "leave") std::_Exit(7);
   if (fault == "size") Sum(rank, 999);
   if (fault == "operation") Gather(rank, 1000);
   while (true) ::pause();

@@ -48,6 +48,17 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   [[ "$output" != *decided* ]]
 }
 
+@test "record says who decided as run does, where something decides" {
+  [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
+  bench=("$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 3 --rounds 1 --singles 1 -g 1)
+  run "$DYNAMICCL_BIN" record -o with.ctrace --hostccl -n 2 --policy starter -- "${bench[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" =~ "dynamiccl: rank 0: of "[0-9]+" calls the policy chose for "[0-9]+", and "[0-9]+" were left to NCCL" ]]
+  run "$DYNAMICCL_BIN" record -o without.ctrace --hostccl -n 2 -- "${bench[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" != *"left to NCCL"* && "$output" == *"records of 2 processes"* ]]
+}
+
 @test "every command that takes a policy takes the word starter, and a file of that name is ./starter" {
   starter=$("$DYNAMICCL_BIN" path --starter)
   echo "no policy" > starter

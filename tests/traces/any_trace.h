@@ -26,6 +26,8 @@ inline Trace AnyTrace(uint64_t seed) {
     section.opened = {static_cast<int64_t>(random() >> 1), static_cast<int64_t>(random() >> 1)};
     section.closed = rank != 2;
     section.lost = random() % 3;
+    if (rank == 0) section.set_end({ProcessEnd::How::kKilled, true, 9});
+    if (rank == 2) section.set_end({ProcessEnd::How::kExited, false, 255});
     int64_t now = -5;
     for (uint64_t i = 0; i < random() % 40; ++i) {
       TraceRecord record;

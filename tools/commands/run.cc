@@ -62,27 +62,6 @@ Json RunJson(const DecidedLaunch& launch, const RuntimeOptions& runtime, const s
           {"settings", ToJson(settings)}};
 }
 
-std::string ModeOf(const RuntimeOptions& runtime) {
-  return runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
-}
-
-// Whether a policy, rules or experiments decide in this job, by an option or by a setting.
-bool Decides(const RuntimeOptions& runtime) {
-  const std::string mode = ModeOf(runtime);
-  if (mode == "off" || mode == "observe") return false;
-  if (mode == "adaptive") return true;
-  return !runtime.policy.empty() || !runtime.rules.empty() || !TextSetting(Setting::kPolicy).empty() ||
-         !TextSetting(Setting::kRules).empty();
-}
-
-// The line about who decided.
-std::string DecisionsText(const DecidedLaunch& launch) {
-  if (launch.decisions) return Describe(*launch.decisions);
-  if (launch.counted) return "no call was decided: NCCL asked on no rank, or the ranks ended before it did";
-  return "who decided was not counted: set DYNAMICCL_METRICS=FOLDER/%h.%p.prom to a folder that all hosts "
-         "share";
-}
-
 // A settings file that the job is started with, and the folder in which it is watched.
 struct RunSettings {
   FrameworkSettings settings;
@@ -177,7 +156,7 @@ Result<int> RunCommand(CommandLine& line) {
   const auto of_file = used ? ReceiptsAfter(*used) : std::vector<SettingReceipt>();
   if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
-  if (!options.quiet && decides) spdlog::info("{}", DecisionsText(launch));
+  if (!options.quiet && decides) spdlog::info("{}", Describe(launch));
   const std::string choices = found ? found->Describe() : "";
   if (!options.quiet && !choices.empty()) spdlog::info("{}", choices);
   if (!options.quiet) PrintReceipts(of_file);

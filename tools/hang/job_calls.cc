@@ -38,8 +38,15 @@ class SectionTaker {
 
   void Run() {
     process_ = job_.processes.size();
-    job_.processes.push_back(
-        {section_.rank, section_.process_id, section_.host, section_.library, section_.closed, 0, {}, false});
+    job_.processes.push_back({section_.rank,
+                              section_.process_id,
+                              section_.host,
+                              section_.library,
+                              section_.closed,
+                              section_.end(),
+                              0,
+                              {},
+                              false});
     if (!section_.records.empty())
       process().last_seen_ns = clock_.RealTime(section_.records.back().issued_ns);
     for (const auto& [number, info] : calls_.communicators) AddMember(number, info);

@@ -81,6 +81,8 @@ struct JobProcess {
   std::string library;
   // Whether the process ended in order.
   bool closed = false;
+  // How the launcher saw it end.
+  ProcessEnd end;
   // Time of the process's last record in nanoseconds of real time.
   int64_t last_seen_ns = 0;
   // Id of the communicator on which the process has an unfinished call or creation. When several threads are

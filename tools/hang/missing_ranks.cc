@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <set>
@@ -49,6 +50,12 @@ Standing StandingOf(uint64_t id, const JobCommunicator& communicator) {
   return standing;
 }
 
+// "SIGKILL"; empty for a number without a name.
+std::string SignalText(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name == nullptr ? "" : fmt::format("SIG{}", name);
+}
+
 double Seconds(int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
@@ -60,19 +67,39 @@ std::string ProcessText(const JobProcess& process) {
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
+// Describes how the launcher saw the process end. A process that exits without ending in order has called
+// _exit or abort's like, or the launcher's own child is a shell around it.
+std::string EndText(const JobProcess& process) {
+  const ProcessEnd& end = process.end;
+  const bool killed = end.how == ProcessEnd::How::kKilled;
+  if (end.by_launcher)
+    return fmt::format("; the launcher ended it when it ended the job ({} {})",
+                       killed ? "signal" : "exit code", end.number);
+  if (killed) return fmt::format("; signal {} ({}) killed it", end.number, SignalText(end.number));
+  if (process.closed) return fmt::format("; its process has ended with exit code {}", end.number);
+  return fmt::format("; it left with exit code {} and not in order, as _exit does", end.number);
+}
+
+// Whether the trace leaves open how a process ended, if it did.
+bool EndIsOpen(const JobProcess& process) {
+  return process.process_id != 0 && !process.closed && !process.inside &&
+         process.end.how == ProcessEnd::How::kNotKnown;
+}
+
 // Describes what a rank that is behind does instead, after "; ". Empty for a file of another tool, which does
 // not show where the process was.
 std::string Whereabouts(const JobCalls& job, uint64_t id, const JobMember& member) {
   const JobProcess& process = job.processes[member.process];
   if (process.process_id == 0) return "";
   if (member.ended) return "; it has ended this communicator";
+  if (process.end.how != ProcessEnd::How::kNotKnown) return EndText(process);
   if (process.closed) return "; its process has ended";
   if (process.inside && process.inside_birth)
     return fmt::format("; it makes communicator {:#x}", *process.inside);
   if (process.inside && *process.inside != id)
     return fmt::format("; it is inside a call on communicator {:#x}", *process.inside);
   if (process.inside) return "; it is inside the last call that it issued";
-  return "; it is not inside the library: killed, stopped, or busy with something else";
+  return "; it is not inside the library: killed, left by _exit, stopped, or busy with something else";
 }
 
 // Real time of the newest call on the communicator.
@@ -122,6 +149,15 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
                                        finding.call_number, standing.furthest - 1));
   for (size_t i = 0; i < std::min(ranks.size(), kMaxTexts); ++i)
     finding.text.push_back(BehindText(job, standing.id, communicator, ranks[i]));
+  const bool open = std::ranges::any_of(ranks, [&](int32_t rank) {
+    const JobMember& member = communicator.members.at(rank);
+    return !member.ended && EndIsOpen(job.processes[member.process]);
+  });
+  if (open)
+    finding.text.emplace_back(
+        "a trace does not tell a kill from _exit: `dynamiccl record -n` notes how its ranks end; else "
+        "torchrun's "
+        "output or sacct has the exit status, and dmesg what the kernel killed");
   return finding;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "src/base/settings.h"
 #include "src/base/whole_file.h"
 #include "src/collective/decided_by.h"
 #include "tools/launch/temporary_folder.h"
@@ -73,6 +74,25 @@ uint64_t DecisionAccount::calls() const {
   uint64_t calls = 0;
   for (const auto& [by, count] : decided_by) calls += count;
   return calls;
+}
+
+std::string Describe(const DecidedLaunch& launch) {
+  if (launch.decisions) return Describe(*launch.decisions);
+  if (launch.counted) return "no call was decided: NCCL asked on no rank, or the ranks ended before it did";
+  return "who decided was not counted: set DYNAMICCL_METRICS=FOLDER/%h.%p.prom to a folder that all hosts "
+         "share";
+}
+
+std::string ModeOf(const RuntimeOptions& runtime) {
+  return runtime.mode.empty() ? TextSetting(Setting::kMode) : runtime.mode;
+}
+
+bool Decides(const RuntimeOptions& runtime) {
+  const std::string mode = ModeOf(runtime);
+  if (mode == "off" || mode == "observe") return false;
+  if (mode == "adaptive") return true;
+  return !runtime.policy.empty() || !runtime.rules.empty() || !TextSetting(Setting::kPolicy).empty() ||
+         !TextSetting(Setting::kRules).empty();
 }
 
 bool RunsHere(int n_ranks, const std::string& program) {

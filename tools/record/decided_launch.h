@@ -43,6 +43,14 @@ struct DecidedLaunch {
   std::vector<std::string> metrics;
 };
 
+// The line about who decided, also where no call was decided or nobody counted.
+std::string Describe(const DecidedLaunch& launch);
+
+// The mode of a launch, by an option or by the setting.
+std::string ModeOf(const RuntimeOptions& runtime);
+// Whether a policy, rules or experiments decide in this job, by an option or by a setting.
+bool Decides(const RuntimeOptions& runtime);
+
 // Whether all processes of a launch run on this machine: ranks that this process starts, and those of
 // torchrun, which starts processes of its own machine only.
 bool RunsHere(int n_ranks, const std::string& program);

@@ -57,6 +57,18 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
       "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
 }
 
+// Notes in each section how the launcher saw its rank end. Only ranks that the launcher started itself are
+// known to it one by one.
+void NoteEnds(const LaunchPlan& plan, const LaunchOutcome& outcome, Trace& trace) {
+  if (plan.n_ranks == 0) return;
+  for (const RankOutcome& rank : outcome.ranks) {
+    const auto how = rank.signal ? ProcessEnd::How::kKilled : ProcessEnd::How::kExited;
+    const auto number = static_cast<uint8_t>(rank.signal ? *rank.signal : rank.exit_code.value_or(0));
+    for (TraceSection& section : trace.sections)
+      if (section.rank == rank.rank) section.set_end({how, rank.ended_by_us, number});
+  }
+}
+
 // Fills the counts of `launch`. The coverage is that of the first section: all ranks make the same calls.
 void CountRecords(const Trace& trace, RecordedLaunch& launch) {
   launch.processes = trace.sections.size();
@@ -73,11 +85,12 @@ std::string PartPattern(const std::string& output) {
   return fs::absolute(output).string() + ".%h.%p" + kPartEnd;
 }
 
-Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output) {
+Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output,
+                                      const LaunchJob& launch_job) {
   RemoveParts(output);
   RecordedLaunch launch;
-  DYNAMICCL_TRY(launch.outcome, Launch(plan));
-  const Result<Trace> merged = MergeParts(output, launch.warning);
+  DYNAMICCL_TRY(launch.outcome, launch_job(plan));
+  Result<Trace> merged = MergeParts(output, launch.warning);
   if (!merged) {
     RemoveParts(output);
     // A job that failed before its first call leaves nothing to merge; the job's own failure is reported
@@ -85,7 +98,8 @@ Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string&
     if (!launch.outcome.ok()) return launch;
     return tl::unexpected<Error>(merged.error());
   }
-  const Trace& trace = *merged;
+  Trace& trace = *merged;
+  NoteEnds(plan, launch.outcome, trace);
   CountRecords(trace, launch);
   if (const Status agree = CheckRanksAgree(trace); !agree) launch.warning = agree.error().message;
   DYNAMICCL_CHECK_OK(WriteTrace(output, trace));

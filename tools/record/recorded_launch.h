@@ -3,6 +3,7 @@
 // SIGKILL; after the launch these files are merged into one trace.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "tools/launch/launcher.h"
@@ -34,6 +35,9 @@ std::string PartPattern(const std::string& output);
 // Launches `plan`, whose environment must record to PartPattern(output), and merges the parts into `output`,
 // also when the job failed or was interrupted. Parts of an earlier run that was killed are removed first, and
 // those of this run at the end. It is an error when no process called NCCL, unless the job itself failed.
-Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output);
+// `launch_job` starts the job and waits for it.
+using LaunchJob = std::function<Result<LaunchOutcome>(const LaunchPlan&)>;
+Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output,
+                                      const LaunchJob& launch_job = Launch);
 
 }  // namespace dynamiccl

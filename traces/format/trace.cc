@@ -20,6 +20,19 @@ bool IsWhole(const TraceRecord& record) {
   return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
 }
 
+// Two bits say how, the third whether by the launcher, and the number follows from the ninth bit on.
+ProcessEnd TraceSection::end() const {
+  const uint32_t bits = flags >> kTraceEndShift;
+  const auto how = static_cast<ProcessEnd::How>(std::min(bits & 3, 2u));
+  return {how, (bits & 4) != 0, static_cast<uint8_t>(bits >> 8)};
+}
+
+void TraceSection::set_end(const ProcessEnd& end) {
+  const uint32_t bits =
+      static_cast<uint32_t>(end.how) | (end.by_launcher ? 4u : 0u) | static_cast<uint32_t>(end.number) << 8;
+  flags = (flags & ((1u << kTraceEndShift) - 1)) | bits << kTraceEndShift;
+}
+
 uint64_t ContentHash(std::span<const std::byte> section) {
   constexpr size_t kBefore = offsetof(TraceHeader, segments);
   constexpr size_t kHash = offsetof(TraceHeader, content_hash);

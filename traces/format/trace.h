@@ -14,13 +14,23 @@
 
 namespace dynamiccl {
 
+// How a process ended, as the launcher that waited for it saw. kNotKnown: no launcher noted it.
+struct ProcessEnd {
+  enum class How : uint8_t { kNotKnown = 0, kExited = 1, kKilled = 2 };
+  How how = How::kNotKnown;
+  bool by_launcher = false;  // the launcher had begun to end the job, so this end is no cause
+  uint8_t number = 0;        // exit code, or the signal's number
+
+  friend bool operator==(const ProcessEnd&, const ProcessEnd&) = default;
+};
+
 // The records of one process and their description. `commit` and `checksum` of the records are set (see
 // Seal).
 struct TraceSection {
   int32_t rank = -1;  // rank of the process in its job; -1: unknown
   int32_t world = 0;  // processes in the job; 0: unknown
   int64_t process_id = 0;
-  uint32_t flags = 0;  // TraceFlags without kTraceFinished
+  uint32_t flags = 0;  // TraceFlags without kTraceFinished, and the process's end
   std::string host;
   std::string library;
   std::string writer;
@@ -32,6 +42,8 @@ struct TraceSection {
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
+  ProcessEnd end() const;
+  void set_end(const ProcessEnd& end);
   // Whether the times of issue only give the order of the records.
   bool order_only() const { return (flags & kTraceOrderOnly) != 0; }
 };

@@ -32,12 +32,14 @@ struct ClockAnchor {
 // kTraceFinished: a compact section with section_bytes and content_hash; a section without this flag is a
 // recorder's ring file. kTraceOrderOnly: the times of issue were not measured and only give the order of the
 // records; durations may have been measured.
+// The bits from kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
   kTraceImported = 2,
   kTraceFinished = 4,
   kTraceOrderOnly = 8,
 };
+inline constexpr int kTraceEndShift = 8;
 
 // The header of a section, with a member for each field of the format. The first part never changes once it
 // is written; the second part changes while the process records.

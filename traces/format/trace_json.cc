@@ -179,6 +179,19 @@ ClockAnchor AnchorField(const Json& json, const char* name) {
   return {anchor[0].get<int64_t>(), anchor[1].get<int64_t>()};
 }
 
+// {"exit_code":3} or {"signal":9,"by_launcher":true}.
+Json EndToJson(const ProcessEnd& end) {
+  Json json{{end.how == ProcessEnd::How::kKilled ? "signal" : "exit_code", end.number}};
+  if (end.by_launcher) json["by_launcher"] = true;
+  return json;
+}
+
+ProcessEnd EndFromJson(const Json& json) {
+  const bool killed = json.contains("signal");
+  return {killed ? ProcessEnd::How::kKilled : ProcessEnd::How::kExited, json.value("by_launcher", false),
+          static_cast<uint8_t>(IntegerField(json, killed ? "signal" : "exit_code", 0, UINT8_MAX))};
+}
+
 // The line of a section: its description without records.
 Json SectionToJson(const TraceSection& section) {
   Json json{{"kind", "section"},
@@ -195,6 +208,7 @@ Json SectionToJson(const TraceSection& section) {
             {"closed", section.closed},
             {"lost", section.lost}};
   if (section.order_only()) json["order_only"] = true;
+  if (section.end().how != ProcessEnd::How::kNotKnown) json["ended"] = EndToJson(section.end());
   return json;
 }
 
@@ -206,6 +220,7 @@ TraceSection SectionFromJson(const Json& json) {
   section.flags = (json.at("mirrored").get<bool>() ? kTraceMirrored : 0u) |
                   (json.at("imported").get<bool>() ? kTraceImported : 0u) |
                   (json.value("order_only", false) ? kTraceOrderOnly : 0u);
+  if (json.contains("ended")) section.set_end(EndFromJson(json.at("ended")));
   section.host = json.at("host").get<std::string>();
   section.library = json.at("library").get<std::string>();
   section.writer = json.at("writer").get<std::string>();

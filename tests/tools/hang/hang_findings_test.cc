@@ -4,6 +4,8 @@
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/hang_checks.h"
 
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +16,10 @@
 
 namespace dynamiccl {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr uint64_t kAll = 0xa11;    // the communicator of all ranks
 constexpr uint64_t kHalf = 0xba1f;  // of ranks 2n and 2n + 1: n is added
@@ -412,6 +418,33 @@ TEST_P(HangOf, IsNamedFirst) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, HangOf, testing::Range<size_t>(0, Faults().size()));
+
+// Rank 2 does not come to the others' last call; what is said of it depends on what its launcher saw.
+TEST(Hang, SaysHowARankEndedAsFarAsTheLauncherSawIt) {
+  using How = ProcessEnd::How;
+  std::mt19937_64 random(5);
+  Program program = RandomProgram(random, 60);
+  Late(program, random, {2}, true);
+  const auto text_with = [&](const ProcessEnd& end) {
+    JobCalls job;
+    for (int rank = 0; rank < program.n_ranks; ++rank) {
+      TraceSection section = SectionOfRank(program, rank);
+      if (rank == 2) section.set_end(end);
+      job.Add(section);
+    }
+    const HangDiagnosis diagnosis = DiagnoseHang(job);
+    return diagnosis.findings.empty() ? ""
+                                      : fmt::format("{}", fmt::join(diagnosis.findings.front().text, "\n"));
+  };
+  EXPECT_THAT(text_with({How::kKilled, false, 9}), HasSubstr("signal 9 (SIGKILL) killed it"));
+  EXPECT_THAT(text_with({How::kExited, false, 7}),
+              HasSubstr("left with exit code 7 and not in order, as _exit"));
+  EXPECT_THAT(text_with({How::kKilled, true, 15}), HasSubstr("the launcher ended it"));
+  EXPECT_THAT(text_with({}),
+              AllOf(HasSubstr("killed, left by _exit, stopped"),
+                    HasSubstr("a trace does not tell a kill from _exit: `dynamiccl record -n`")));
+  EXPECT_THAT(text_with({How::kKilled, false, 9}), Not(HasSubstr("does not tell")));
+}
 
 TEST(Hang, IsNotSeenInAJobThatOnlyEnded) {
   for (uint64_t seed = 0; seed < 50; ++seed) {

@@ -116,6 +116,7 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   if (trainer && row.setting == "accumulation")
     return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
+  if (job.framework == "ddp" && row.setting == "bucket_bytes") return job.model.parameters.size() > 1;
   // A reduction in more than 32 bits is not offered by any framework, and one narrower than the model's own
   // type makes no sense.
   if (IsType(row.setting)) return SettingOf(job, "dtype") != "float32" || value == "bfloat16";

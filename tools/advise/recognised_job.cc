@@ -181,6 +181,27 @@ Operations LargeOnes(const RecordedStep& step, Collective collective) {
   return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
 }
 
+// Turns a job of one recorded AllReduce into one whose gradients are divided into equal parameters that share
+// a bucket, so that smaller buckets can be predicted. A call that fits the smallest bucket stays whole.
+void DivideOneBucket(const WireOperation& reduce, RecognisedJob& result) {
+  constexpr int64_t kParts = 64;
+  constexpr uint64_t kSmallestBucket = 1 << 20;
+  if (reduce.Bytes() <= kSmallestBucket) {
+    result.notes.push_back(fmt::format("the one AllReduce has {}: no smaller bucket is worth trying",
+                                       FormatBytes(reduce.Bytes())));
+    return;
+  }
+  std::vector<int64_t> sizes(kParts, reduce.elements / kParts);
+  sizes.front() += reduce.elements % kParts;
+  result.job.model = ModelOf(sizes);
+  result.job.settings["bucket_bytes"] = result.job.settings["first_bucket_bytes"] = kOneBucket;
+  result.notes.push_back(
+      fmt::format("the one AllReduce of {} is taken for all gradients in one bucket, divided evenly here; "
+                  "--framework ddp with "
+                  "--model or a list of parameters knows where",
+                  FormatBytes(reduce.Bytes())));
+}
+
 // A "ddp" job in which each call is a parameter with a bucket of its own.
 RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) {
   RecognisedJob result;
@@ -191,9 +212,20 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
   result.job.world = {step.ranks, 1, 0};
   result.job.settings = {
       {"dtype", TypeText(reduces.front().data_type)}, {"bucket_bytes", "1"}, {"first_bucket_bytes", "1"}};
+  if (step.paced)
+    result.notes.push_back(
+        fmt::format("the last {} calls are equal and come at one pace, so each is taken for a step; if they "
+                    "are layers of one "
+                    "step, mark the steps or name the job",
+                    step.steps));
   result.what = fmt::format(
-      "data parallelism: {} AllReduces of {} together", reduces.size(),
-      FormatBytes(static_cast<uint64_t>(ElementsOf(reduces)) * ElementBytes(reduces.front().data_type)));
+      "data parallelism: {} AllReduce{} of {}{}", reduces.size(), reduces.size() == 1 ? "" : "s",
+      FormatBytes(static_cast<uint64_t>(ElementsOf(reduces)) * ElementBytes(reduces.front().data_type)),
+      reduces.size() == 1 ? "" : " together");
+  if (reduces.size() == 1) {
+    DivideOneBucket(reduces.front(), result);
+    return result;
+  }
   result.notes.emplace_back(
       "without labels every AllReduce above 4 KiB is taken for gradients; calls can be merged here, and not "
       "divided: --framework ddp with --model or a list of parameters knows where");
@@ -271,6 +303,27 @@ bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }
 
+// Says why the calls name no job, and what to do about it.
+Error NotRecognised(const RecordedStep& step) {
+  const WireOperation& first = step.operations.front();
+  const bool equal =
+      std::ranges::all_of(step.operations, [&](const WireOperation& one) { return SameCall(one, first); });
+  std::string message =
+      fmt::format("the step's {} calls are not surely gradients that are all reduced, or sharded parameters",
+                  step.operations.size());
+  if (equal && step.operations.size() > 1)
+    message = fmt::format(
+        "all {} calls are {} of {}, and neither marks nor pauses show where a step ends: they may be "
+        "gradients or "
+        "activations",
+        step.operations.size(), Name(first.collective), FormatBytes(first.Bytes()));
+  return {ErrorKind::kUnsupported, message,
+          equal ? "name the job, --framework with --model and --set, and its step, --step-ms; or give a "
+                  "profile whose "
+                  "steps are marked (torch.profiler's step())"
+                : "name the job: --framework with --model, and --set for its settings"};
+}
+
 }  // namespace
 
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
@@ -282,14 +335,13 @@ Result<RecognisedJob> RecogniseJob(const RecordedStep& step) {
                         (scatters.empty() || gathers.empty() || scatters[0].axis == gathers[0].axis);
   const bool shards = !scatters.empty() && gathers.size() >= scatters.size() && one_axis;
   if (shards && !MayBeActivations(gathers)) return UnitsOfShards(step, scatters, gathers);
-  const bool reduces_only = !reduces.empty() && scatters.empty() && gathers.empty() && OnOneAxis(reduces);
+  const bool is_activation = step.paced && !step.recognised_by.empty() && !reduces.empty() &&
+                             reduces.front().role == Role::kActivation;
+  const bool reduces_only =
+      !reduces.empty() && scatters.empty() && gathers.empty() && OnOneAxis(reduces) && !is_activation;
   if (reduces_only && !MayBeActivations(reduces)) return AllReducesOf(step, reduces);
   if (auto job = JobByRoles(step)) return std::move(*job);
-  return WithHint(
-      MakeError(ErrorKind::kUnsupported,
-                "the step's {} calls are not surely gradients that are all reduced, or sharded parameters",
-                step.operations.size()),
-      "name the job: --framework with --model, and --set for its settings");
+  return tl::unexpected(NotRecognised(step));
 }
 
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step) {

@@ -81,6 +81,34 @@ std::vector<Calls> ByPeriod(const Calls& calls) {
   return steps;
 }
 
+// The last calls of the trace as steps of one call each, where at least kLeastPaced of them are equal and
+// nearly all the time between them goes into pauses of nearly one length. Equal buckets of one step come
+// close together, with a long pause behind them. Empty otherwise.
+std::vector<Calls> ByPace(const Calls& calls) {
+  constexpr size_t kLeastPaced = 8;
+  constexpr double kMostlyEven = 0.8;
+  size_t equal = 1;
+  while (equal < calls.size() && KeyOf(*calls[calls.size() - 1 - equal]) == KeyOf(*calls.back())) ++equal;
+  if (equal < kLeastPaced) return {};
+  std::vector<Calls> steps;
+  std::vector<double> pauses;
+  for (size_t i = calls.size() - equal; i < calls.size(); ++i) {
+    if (!steps.empty())
+      pauses.push_back(static_cast<double>(calls[i]->issued.issued_ns - calls[i - 1]->issued.issued_ns));
+    steps.push_back({calls[i]});
+  }
+  const double median = Median(pauses);
+  double all = 0, even = 0, count = 0;
+  for (const double pause : pauses) {
+    const bool is_even = 2 * pause >= median && pause <= 2 * median;
+    all += pause;
+    even += is_even ? pause : 0;
+    count += is_even ? 1 : 0;
+  }
+  const bool paced = even > kMostlyEven * all && count > kMostlyEven * static_cast<double>(pauses.size());
+  return paced ? steps : std::vector<Calls>();
+}
+
 // The step whose operations occur in the most steps.
 const Calls& Commonest(const std::vector<Calls>& steps) {
   size_t best = 0, most = 0;
@@ -267,8 +295,12 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by
   std::vector<Calls> steps = ByMarks(calls);
   const bool marked = steps.size() > 1;
   if (!marked) steps = ByPeriod(calls);
+  std::vector<Calls> paced;
+  if (!marked && steps.size() == 1 && !trace.sections.front().order_only()) paced = ByPace(calls);
+  if (!paced.empty()) steps = paced;
   RecordedStep result = Writer(trace, sections.front()).Write(steps, recognised_by);
   result.marked = marked;
+  result.paced = !paced.empty();
   result.between_two = between_two;
   result.times = TimesOf(sections);
   return result;

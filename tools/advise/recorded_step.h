@@ -35,6 +35,9 @@ struct RecordedStep {
   size_t steps = 0;
   // True: the program marked where steps begin. False: a repeated sequence was found.
   bool marked = false;
+  // True: a step is assumed to be one call, because the last calls are all equal and come at one pace. Equal
+  // layers that communicate in turn look the same.
+  bool paced = false;
   // The program labelled the purpose of its calls.
   bool labelled = false;
   // The ZeRO stage that the program labelled, or that was recognised.
@@ -46,10 +49,10 @@ struct RecordedStep {
 };
 
 // Finds the sequence of operations that most steps have. A trace without marked steps is searched for the
-// shortest sequence that its end repeats; without one, the whole trace is one step of unknown length. It is
-// an error (kInvalidArgument) when the trace has no collectives.
-// `recognised_by`: the labels are not the program's, but this recogniser's (RecogniseSections); an operation
-// then has the role and phase that most steps have there.
+// shortest sequence that its end repeats. Where only equal calls repeat, each is a step if they come at one
+// pace. Without either, the whole trace is one step of unknown length. It is an error (kInvalidArgument) when
+// the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
+// (RecogniseSections); an operation then has the role and phase that most steps have there.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
 
 // Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does

@@ -44,7 +44,7 @@ WatchedRun ReadWatched(const std::string& folder) {
   for (const Trace& trace : TracesIn(folder)) {
     Result<RecordedStep> step = StepOf(trace);
     if (!step) continue;
-    if (step->steps < kFewestSteps || step->step_ns == 0) {
+    if (step->steps < kFewestSteps || step->step_ns == 0 || step->paced) {
       run.why_no_step = fmt::format("of the recorded calls no step repeats {} times", kFewestSteps);
       continue;
     }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "src/simulator/event_simulation.h"
+#include "tests/traces/any_trace.h"
 #include "tools/advise/trainer_options.h"
 #include "tools/simulate/step_program.h"
 #include "traces/generators/generated_trace.h"
@@ -146,7 +147,7 @@ TEST(RecordedStep, TimesBeginWhenTheLastRankComes) {
 }
 
 TEST(RecordedStep, WithoutCollectivesIsAnError) {
-  EXPECT_FALSE(StepOf({}).has_value());
+  EXPECT_FALSE(StepOf(Trace{}).has_value());
 }
 
 TEST(RecogniseJob, ReadsTheTrainersSettingsOffItsCalls) {
@@ -319,6 +320,70 @@ TEST(TrainerOptions, BecomeSettingsAndOptionsAgain) {
   EXPECT_EQ(again->settings, changed.settings);
   EXPECT_EQ(again->world.shard, 2);
   EXPECT_FALSE(TrainerJobOf({"--tensor-parallel", "2"}, 4).has_value());
+}
+
+// Two ranks that reduce 64 MiB whenever `issued` says, unmarked and unlabelled, in 20 ms.
+Trace EqualCalls(const std::vector<int64_t>& issued_ms) {
+  Trace trace;
+  for (int rank = 0; rank < 2; ++rank) {
+    SectionBuilder builder(rank, 2);
+    for (size_t i = 0; i < issued_ms.size(); ++i) {
+      builder.Call(static_cast<uint32_t>(i), Collective::kAllReduce, 64 << 20);
+      TraceRecord& record = builder.section().records.back();
+      record.issued_ns = issued_ms[i] * 1'000'000;
+      record.duration_ns = 20'000'000;
+      record.duration_source = static_cast<uint8_t>(DurationSource::kKernelStamps);
+      Seal(record);
+    }
+    trace.sections.push_back(builder.section());
+  }
+  return trace;
+}
+
+TEST(Advise, AStepOfOneCallIsFoundByItsPaceAndDivided) {
+  std::vector<int64_t> issued_ms;
+  for (int64_t i = 0; i < 20; ++i) issued_ms.push_back(100 * i + (i * 7) % 5);
+  const auto step = StepOf(EqualCalls(issued_ms));
+  ASSERT_TRUE(step.has_value());
+  EXPECT_TRUE(step->paced);
+  EXPECT_EQ(step->steps, 20u);
+  EXPECT_NEAR(static_cast<double>(step->step_ns), 100e6, 5e6);
+  const auto job = RecogniseJob(*step);
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  EXPECT_EQ(job->job.framework, "ddp");
+  EXPECT_EQ(job->what, "data parallelism: 1 AllReduce of 64M");
+  EXPECT_DOUBLE_EQ(*ShareOfCalls(job->job, *step), 1);
+  const auto system = SystemOfTimes(*step);
+  ASSERT_TRUE(system.has_value());
+  const auto advice = Advise(*step, *job, *system, 0);
+  ASSERT_TRUE(advice.has_value()) << advice.error().message;
+  const AdvisedChange* const buckets = Find(*advice, "bucket_bytes all -> 5M");
+  ASSERT_NE(buckets, nullptr);
+  EXPECT_LT(buckets->predicted.step_ns, advice->simulated.step_ns) << "buckets hide behind the backward pass";
+}
+
+// Four equal buckets a step, and a long pause: which of them begins a step is not known.
+TEST(Advise, EqualCallsWithoutAPaceSayWhatIsMissing) {
+  std::vector<int64_t> issued_ms;
+  for (int64_t i = 0; i < 40; ++i) issued_ms.push_back(200 * (i / 4) + 3 * (i % 4));
+  const auto step = StepOf(EqualCalls(issued_ms));
+  ASSERT_TRUE(step.has_value());
+  EXPECT_FALSE(step->paced);
+  const auto job = RecogniseJob(*step);
+  ASSERT_FALSE(job.has_value());
+  EXPECT_NE(job.error().message.find("all 40 calls are AllReduce of 64M"), std::string::npos)
+      << job.error().message;
+  EXPECT_NE(job.error().hint.find("--step-ms"), std::string::npos);
+}
+
+TEST(Advise, EqualCallsThatAreActivationsAreNoSteps) {
+  std::vector<int64_t> issued_ms;
+  for (int64_t i = 0; i < 20; ++i) issued_ms.push_back(100 * i);
+  auto step = StepOf(EqualCalls(issued_ms));
+  ASSERT_TRUE(step.has_value());
+  step->recognised_by = "p.dcpolicy";
+  step->operations.front().role = Role::kActivation;
+  EXPECT_FALSE(RecogniseJob(*step));
 }
 
 // Ten calls of one size may be gradients or activations; only a recogniser can tell.

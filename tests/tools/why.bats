@@ -84,3 +84,35 @@ END
   [ "$status" -ne 0 ]
   [[ "$output" == *"notes.txt"* ]]
 }
+
+@test "a profile without NCCL says what it shows, and an archive what it is" {
+  python3 - <<'END'
+import json
+import tarfile
+
+STEP = 10000
+def event(category, name, begin, length, **more):
+    return {"ph": "X", "cat": category, "name": name, "pid": 0, "tid": 1, "ts": begin, "dur": length, "args": more}
+
+def write(path, events):
+    head = {"schemaVersion": 1, "distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2}}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(head | {"traceEvents": events}, file)
+
+size = {"Input type": ["float"], "Input Dims": [[1 << 20]]}
+write("gloo.json", [event("user_annotation", "gloo:all_reduce", STEP * i, 800, **size) for i in range(8)])
+write("alone.json", [event("kernel", "gemm", STEP * i, STEP // 4) for i in range(8)])
+with tarfile.open("all.tar.gz", "w:gz") as archive:
+    archive.add("gloo.json")
+END
+  run "$DYNAMICCL_BIN" why gloo.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"2 ranks, of which rank 0 is here; gloo."* && "$output" == *"gloo is no NCCL"* ]]
+  [[ "$output" == *"AllReduce of 4M among 2 ranks"* && "$output" == *"median 800 us"* && "$output" != *NCCL_DEBUG* ]]
+  run "$DYNAMICCL_BIN" why alone.json
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"no collective was called"* && "$output" == *"27.0 % computing"* && "$output" == *perfetto* ]]
+  run "$DYNAMICCL_BIN" why all.tar.gz
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"a tar archive"*"begins with 'gloo.json'"*"tar -xf"* ]]
+}

@@ -145,6 +145,7 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
 
 // Whether the repeated sequence is a training step, and not merely a loop of equal calls.
 bool IsStep(const RecordedStep& step, const Trace& trace) {
+  if (step.paced) return false;
   if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
   const size_t calls = CallsOf(trace.sections.front()).calls.size() - step.between_two;
   const auto repeated = static_cast<double>(step.steps * step.operations.size());
@@ -184,6 +185,7 @@ WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
     Recognise(*policy, input.trace->sections.front(), facts);
   facts.times = TimesOf(*input.trace);
   Result<RecordedStep> step = StepOf(*input.trace);
+  if (step && step->paced) facts.paced = step->steps;
   if (step && IsStep(*step, *input.trace)) facts.step = std::move(*step);
   return facts;
 }
@@ -194,11 +196,25 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
     lines.push_back(fmt::format("Times of single collectives, no job: {} on {}.",
                                 sweep.library.empty() ? "a library that is not named" : sweep.library,
                                 sweep.machine.empty() ? "a machine that is not named" : sweep.machine));
+  if (IsProfileAlone(input))
+    lines.emplace_back(
+        "A profile in which no collective was called: of a job of one process, or of a time without a step.");
   if (!input.trace || input.trace->sections.empty()) return lines;
   lines.push_back(RanksText(input, facts.ranks) + ".");
+  if (const std::string backend = OtherBackend(input); !backend.empty())
+    lines.push_back(
+        fmt::format("Its calls are those of PyTorch's backend {}, with times of the host: from the issue of "
+                    "a call to its end.",
+                    backend));
   if (!facts.step) {
     lines.push_back("No step was seen to repeat: " + CallsText(SummarizeTrace(*input.trace)) +
                     " on the first rank.");
+    if (facts.paced > 0)
+      lines.push_back(
+          fmt::format("Its last {} calls are equal and come at one pace: steps of one bucket of gradients "
+                      "look like that, and "
+                      "so do equal layers. `dynamiccl advise` takes them for the former.",
+                      facts.paced));
     return lines;
   }
   if (const Result<RecognisedJob> job = RecogniseJob(*facts.step))

@@ -36,6 +36,10 @@ std::string Paths(const WhyInput& input) {
 
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
+  if (IsProfileAlone(input))
+    return {
+        "What ranks say to each other: a profile of several steps, taken in a process that calls "
+        "torch.distributed."};
   if (!input.trace && input.measurements.empty())
     return {
         "What the job calls: no call is logged. NCCL logs calls with NCCL_DEBUG=INFO "
@@ -47,25 +51,38 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
   if (facts.times.kinds.empty())
     lines.push_back(fmt::format(
         "How long collectives take: a profiler trace of PyTorch, or `DYNAMICCL_TIMES=all {}`.", kRecord));
-  if (const uint64_t unknown = CallsWithoutAlgorithm(input); unknown > 0)
+  if (const std::string backend = OtherBackend(input); backend == "dynamiccl")
+    lines.push_back(
+        fmt::format("Which algorithm and protocol hostccl used: `DYNAMICCL_TIMES=all {}`.", kRecord));
+  else if (!backend.empty())
+    lines.push_back(
+        fmt::format("What NCCL would do: {} is no NCCL. On CPUs the same script runs over the backend "
+                    "`dynamiccl`, which makes "
+                    "calls of NCCL (docs/torch_backend.md).",
+                    backend));
+  else if (const uint64_t unknown = CallsWithoutAlgorithm(input); unknown > 0)
     lines.push_back(
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
                     unknown, CountCalls(*input.trace), kRecord));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
-  if (input.devices.empty())
+  if (input.devices.empty() && OtherBackend(input).empty())
     lines.emplace_back(
         "What hides behind computation: a profiler trace of one rank (torch.profiler, with CUDA "
         "activities).");
-  lines.emplace_back(
-      "Whether another algorithm would make steps shorter: `dynamiccl pilot -- LAUNCH` tries them in the "
-      "job.");
+  if (OtherBackend(input).empty() || OtherBackend(input) == "dynamiccl")
+    lines.emplace_back(
+        "Whether another algorithm would make steps shorter: `dynamiccl pilot -- LAUNCH` tries them in the "
+        "job.");
   return lines;
 }
 
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes) {
   const std::string paths = Paths(input);
+  if (IsProfileAlone(input))
+    return {
+        "the profile itself, in https://ui.perfetto.dev: no collective is in it that could be chosen better"};
   if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
@@ -78,6 +95,11 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   if (changes && input.imported)
     return {fmt::format("dynamiccl trace import {} -o job.ctrace && dynamiccl advise job.ctrace", paths)};
   if (changes) return {fmt::format("dynamiccl advise {}", paths)};
+  if (!OtherBackend(input).empty())
+    return {fmt::format("DYNAMICCL_TIMES=all {}", kRecord),
+            "LAUNCH stands for the command that starts your job over the backend `dynamiccl`, such as "
+            "torchrun with "
+            "all its words."};
   return {"dynamiccl pilot -- LAUNCH",
           "LAUNCH stands for the command that starts your job, such as torchrun with all its words."};
 }

@@ -19,6 +19,8 @@ struct WhyFacts {
   int ranks = 0;
   // The step that the trace repeats; nothing where no step is known to repeat.
   std::optional<RecordedStep> step;
+  // Number of equal calls at the trace's end that come at one pace (RecordedStep::paced); 0: none.
+  size_t paced = 0;
   TimeAccount times;
   // The stage that a policy's LSTM recognised in a job without labels, and the share of the first rank's
   // calls for which it did. kUnknown where no stage has most of the calls.

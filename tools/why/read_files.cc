@@ -12,6 +12,7 @@
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
 #include "traces/import/gzip_stream.h"
+#include "traces/import/kineto_events.h"
 
 namespace dynamiccl {
 namespace {
@@ -101,7 +102,7 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
     input.files.push_back({path, "a trace of DynamICCL", {}, {}});
     return {};
   }
-  Result<Imported> imported = ImportFile(path, "");
+  Result<Imported> imported = ImportFile(path, "", {.needs_calls = false});
   if (!imported && NcclDebugImporter().Recognises(head)) {
     // A job that fails before its first call still logs its settings and why it failed.
     input.imported = true;
@@ -118,6 +119,17 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
 }
 
 }  // namespace
+
+std::string OtherBackend(const WhyInput& input) {
+  const bool calls = input.trace && !input.trace->sections.empty();
+  const std::string library = calls ? input.trace->sections.front().library : "";
+  return std::ranges::count(kOtherBackends, library) > 0 ? library : "";
+}
+
+bool IsProfileAlone(const WhyInput& input) {
+  const auto is_profile = [](const WhyFile& file) { return file.kind.starts_with(KinetoImporter().name()); };
+  return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);
+}
 
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
   WhyInput input;

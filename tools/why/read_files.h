@@ -41,6 +41,12 @@ struct WhyInput {
   std::vector<std::string> refuted_settings = {};
 };
 
+// The backend of torch.distributed whose calls a profile shows where it is not nccl: "gloo". Empty otherwise.
+std::string OtherBackend(const WhyInput& input);
+// True where the files are profiles in which no collective was called, so that they show a device's time at
+// most.
+bool IsProfileAlone(const WhyInput& input);
+
 // Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
 // an importer recognises. The kind of a file follows from its content. An error names the file. It is also an
 // error when the traces are of two jobs. A log without calls is no error: it adds to `files` alone.

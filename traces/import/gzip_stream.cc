@@ -48,6 +48,17 @@ Status CheckForm(const std::string& path) {
   return {};
 }
 
+// An error for the beginning of a tar archive; it names the archive's first file.
+Status CheckNoArchive(const std::string& path, std::string_view begin) {
+  constexpr size_t kMagicAt = 257, kNameBytes = 100;
+  if (begin.size() < kMagicAt || !begin.substr(kMagicAt).starts_with("ustar")) return {};
+  const std::string_view name = begin.substr(0, kNameBytes);
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "{}: a tar archive, which is not read; it begins with '{}'",
+                path, name.substr(0, name.find('\0'))),
+      "unpack it first: tar -xf FILE; a folder of the files can be named too");
+}
+
 }  // namespace
 
 // Decompresses 256 KiB at a time and remembers the first error.
@@ -59,6 +70,11 @@ class GzipStream::Buffer : public std::streambuf {
   bool failed() const { return failed_; }
   const std::string& message() const { return message_; }
   uint64_t total() const { return total_; }
+  // What is decompressed and not yet read.
+  std::string_view Ahead() {
+    sgetc();
+    return {gptr(), static_cast<size_t>(egptr() - gptr())};
+  }
 
  protected:
   int_type underflow() override {
@@ -101,7 +117,9 @@ Result<GzipStream> GzipStream::Open(const std::string& path) {
   errno = 0;
   const gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return MakeError(ErrorKind::kNotFound, "cannot open '{}': {}", path, ErrnoText(errno));
-  return GzipStream(path, std::make_unique<Buffer>(file));
+  auto buffer = std::make_unique<Buffer>(file);
+  DYNAMICCL_CHECK_OK(CheckNoArchive(path, buffer->Ahead()));
+  return GzipStream(path, std::move(buffer));
 }
 
 std::istream& GzipStream::stream() {

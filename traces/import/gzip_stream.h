@@ -17,8 +17,9 @@ namespace dynamiccl {
 // `status` distinguishes the two, so check it after reading.
 class GzipStream {
  public:
-  // kNotFound if the file cannot be opened. kInvalidArgument for a file in UTF-16 or with another
-  // compression; the hint names the program that unpacks it. Damage is detected only while reading.
+  // kNotFound if the file cannot be opened. kInvalidArgument for a file in UTF-16, with another compression,
+  // or for a tar archive, gzipped or not; the hint names the program that unpacks it. Damage is detected only
+  // while reading.
   static Result<GzipStream> Open(const std::string& path);
   GzipStream(GzipStream&&) noexcept;
   ~GzipStream();

@@ -6,6 +6,7 @@
 // lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files and are converted to
 // NCCL's totals. A last line without an end, as a killed job leaves it, is left out.
 #include <algorithm>
+#include <cmath>
 
 #include "src/collective/algorithm.h"
 #include "src/collective/protocol.h"
@@ -50,6 +51,9 @@ class InspectorLog {
     process_.Unfilled("data type", kUntoldTypeText, calls);
     process_.Unfilled("channels", "unknown", calls - with_channels_);
     if (cut) process_.notes.push_back(fmt::format("line {}, the last one, is cut: left out", line_number_));
+    if (contradictions_ > 0)
+      process_.notes.push_back(fmt::format(
+          "{} calls whose size, time and bandwidth contradict each other: without a time", contradictions_));
     if (proxies_ > 0) process_.notes.push_back(fmt::format("{} lines of proxy steps: left out", proxies_));
     for (const auto& [name, count] : unknown_)
       process_.notes.push_back(
@@ -129,6 +133,10 @@ class InspectorLog {
                                    process_.communicators[context_->communicator].n_ranks);
     issued.call.data_type = UntoldType(issued.call.bytes);
     issued.duration_ns = static_cast<int64_t>(*duration_us * 1000);
+    if (!FitsBandwidth(perf, kind, issued)) {
+      issued.duration_ns = -1;
+      ++contradictions_;
+    }
     issued.root_or_peer =
         static_cast<int32_t>(std::clamp<int64_t>(IntegerOf(perf, "p2p_peer", -1), -1, INT16_MAX));
     FillRoot(issued);
@@ -136,6 +144,17 @@ class InspectorLog {
     FillConfig(perf, profiled.call);
     process_.calls.push_back(std::move(profiled));
     return {};
+  }
+
+  // Whether the bandwidth that the log states is that of the call's bytes and time. The plugin computes it
+  // from both, so another one shows that the line was damaged. Times may be cut to whole microseconds.
+  static bool FitsBandwidth(const Json& perf, const std::string& kind, const IssuedCall& issued) {
+    const auto stated = NumberOf(perf, (kind + "_algobw_gbs").c_str(), 1e12);
+    const bool computed = static_cast<int>(issued.call.collective) < kTunableCollectives;
+    if (!stated || *stated <= 0 || !computed || issued.duration_ns <= 0) return true;
+    const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
+    const double tolerance = 0.01 + 1e3 / static_cast<double>(issued.duration_ns);
+    return std::fabs(gb_s - *stated) <= tolerance * std::max(gb_s, *stated);
   }
 
   // Fills in a root: the log names none, so it is 0.
@@ -186,6 +205,7 @@ class InspectorLog {
   std::optional<Context> context_;
   uint64_t with_channels_ = 0;
   uint64_t proxies_ = 0;
+  uint64_t contradictions_ = 0;
   std::map<std::string, uint64_t> unknown_;
   ProfiledProcess process_;
 };

@@ -38,7 +38,7 @@ constexpr TextArgument kTextArguments[] = {{"Collective name", &KinetoEvent::col
                                            {"Input type", &KinetoEvent::input_type}};
 
 // The role of an event in this reader.
-enum class EventUse { kNone, kComm, kAnnotation, kKernel, kComputing, kStep, kLaunch };
+enum class EventUse { kNone, kComm, kAnnotation, kOther, kKernel, kComputing, kStep, kLaunch };
 
 // Decides by category and name. "Launch" in the name is a runtime call that launches kernels.
 EventUse UseOf(std::string_view category, std::string_view name) {
@@ -49,6 +49,7 @@ EventUse UseOf(std::string_view category, std::string_view name) {
   if (category == "user_annotation") {
     if (name.starts_with("nccl:")) return EventUse::kAnnotation;
     if (name.starts_with("ProfilerStep#")) return EventUse::kStep;
+    if (std::ranges::count(kOtherBackends, name.substr(0, name.find(':'))) > 0) return EventUse::kOther;
   }
   return name.find("Launch") != std::string_view::npos ? EventUse::kLaunch : EventUse::kNone;
 }
@@ -176,7 +177,7 @@ class Reader {
       if (event.correlation >= 0) file_.launches.push_back({event.correlation, event.begin_ns, event.thread});
       return {};
     }
-    if (use == EventUse::kAnnotation || use == EventUse::kStep) event.name = JsonText(raw.name);
+    if (use != EventUse::kComm && use != EventUse::kKernel) event.name = JsonText(raw.name);
     if (use == EventUse::kKernel) ++file_.kernel_names[JsonText(raw.name)];
     List(use).push_back(std::move(event));
     return {};
@@ -190,6 +191,7 @@ class Reader {
   std::vector<KinetoEvent>& List(EventUse use) {
     if (use == EventUse::kComm) return file_.comms;
     if (use == EventUse::kKernel) return file_.kernels;
+    if (use == EventUse::kOther) return file_.others;
     return use == EventUse::kStep ? file_.steps : file_.annotations;
   }
 

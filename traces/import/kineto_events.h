@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -72,6 +73,7 @@ struct KinetoFile {
   std::vector<KinetoProcessGroup> groups;
   std::vector<KinetoEvent> comms;                // record_param_comms: the calls with their arguments
   std::vector<KinetoEvent> annotations;          // nccl:*
+  std::vector<KinetoEvent> others;               // the same of kOtherBackends, such as gloo:*
   std::vector<KinetoEvent> kernels;              // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
   std::map<std::string, uint64_t> kernel_names;  // of `kernels`, with how many have the name
   std::vector<KinetoEvent> steps;                // ProfilerStep#n
@@ -79,6 +81,10 @@ struct KinetoFile {
   std::vector<KinetoInterval> computing;         // other kernels, copies and fills, in the file's order
   bool several_devices = false;                  // true: the kernels ran on more than one device
 };
+
+// Backends of torch.distributed whose calls PyTorch annotates as it does those of NCCL, though no kernel of
+// NCCL carries them out.
+inline constexpr std::string_view kOtherBackends[] = {"dynamiccl", "gloo", "mpi", "ucc", "xccl"};
 
 // Reads a file. Errors name the file and the byte of the decompressed text.
 Result<KinetoFile> ReadKinetoFile(const std::string& path);

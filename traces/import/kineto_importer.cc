@@ -3,7 +3,8 @@
 //   up to torch 2.0   sizes in the shapes of the nccl:* annotations, one process group assumed
 //   2.1 and 2.2       sizes and groups in record_param_comms
 //   2.3 and later     the same, and in the kernels too
-// Calls come from record_param_comms where these events carry names, else from the annotations. A kernel
+// Calls come from record_param_comms where these events carry names, else from the annotations. A profile
+// without calls of NCCL gives those of another backend, such as gloo, with the host's times. A kernel
 // belongs to the call during which it was launched (correlation -> launch -> innermost call on that thread).
 // Algorithm and protocol are never derived from a kernel's name: NCCL runs all protocols through one kernel
 // for each collective and type, whatever its name says (generate.py, best_kernel).
@@ -22,7 +23,9 @@ namespace {
 
 // Computes how long the device computed, communicated without computing, and did neither, by a sweep over the
 // beginnings and ends of its events.
-DeviceTime DeviceTimeOf(const KinetoFile& file) {
+// Returns nothing where the file shows no computing, or several devices.
+std::optional<DeviceTime> DeviceTimeOf(const KinetoFile& file) {
+  if (file.computing.empty() || file.several_devices) return std::nullopt;
   struct Edge {
     int64_t at_ns;
     int computing, communicating;  // running events of each kind, as differences of begun and ended ones
@@ -78,10 +81,14 @@ class Conversion {
   void ChooseCalls() {
     const bool named = std::any_of(file_.comms.begin(), file_.comms.end(),
                                    [](const KinetoEvent& event) { return !event.collective_name.empty(); });
-    const std::vector<KinetoEvent>& source = named ? file_.comms : file_.annotations;
+    foreign_ = !named && file_.annotations.empty();
+    const std::vector<KinetoEvent>& source = named      ? file_.comms
+                                             : foreign_ ? file_.others
+                                                        : file_.annotations;
     for (const KinetoEvent& event : source) {
       const std::string& name = named ? event.collective_name : event.name;
-      if (const auto collective = CollectiveOfPyTorch(name))
+      const size_t operation = foreign_ ? name.find(':') + 1 : 0;
+      if (const auto collective = CollectiveOfPyTorch(std::string_view(name).substr(operation)))
         calls_.push_back({&event, *collective, {}});
       else
         ++skipped_[name];
@@ -235,6 +242,8 @@ class Conversion {
   // Fills in the time span of the call's kernels, their stream and, for collectives, the number of channels:
   // the grid has one block for each.
   void FillFromKernels(const Call& call, ImportedCall& imported) {
+    if (foreign_) imported.issued.duration_ns = call.event->duration_ns;
+    if (foreign_) return;
     if (call.kernels.empty()) {
       Unfilled("duration", "none");
       return;
@@ -268,12 +277,28 @@ class Conversion {
     section.rank = static_cast<int32_t>(file_.rank);
     section.world = static_cast<int32_t>(std::max<int64_t>(file_.world, 0));
     section.library = file_.nccl_version.empty() ? "" : "NCCL " + file_.nccl_version;
+    if (foreign_) section.library = Backend();
     if (calls_.empty()) return section;
     const int64_t first = calls_.front().event->begin_ns;
     const int64_t last = calls_.back().event->end_ns();
     section.opened = {first, first + file_.base_ns};
     section.closed_at = {last, last + file_.base_ns};
     return section;
+  }
+
+  // The backend of the first call that is not of NCCL.
+  std::string Backend() const {
+    const std::string& name = file_.others.front().name;
+    return name.substr(0, name.find(':'));
+  }
+
+  void NoteOtherBackends(std::vector<std::string>& notes) const {
+    if (foreign_)
+      notes.push_back(
+          fmt::format("calls of the backend {}, not of NCCL; their times are the host's", Backend()));
+    else if (!file_.others.empty())
+      notes.push_back(
+          fmt::format("{} calls of the backend {} beside NCCL: left out", file_.others.size(), Backend()));
   }
 
   // Builds the trace and lists the fields that the file does not contain.
@@ -288,15 +313,17 @@ class Conversion {
       imported.notes.push_back(fmt::format("{} events '{}' move no data: left out", count, name));
     if (stray_kernels_ > 0)
       imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
+    NoteOtherBackends(imported.notes);
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
     imported.trace = Trace{{Section()}};
-    if (!file_.computing.empty() && !file_.kernels.empty() && !file_.several_devices)
-      imported.device = DeviceTimeOf(file_);
+    const bool communicates = foreign_ || !file_.kernels.empty();
+    if (communicates) imported.device = DeviceTimeOf(file_);
     return imported;
   }
 
   const KinetoFile& file_;
   std::vector<Call> calls_;
+  bool foreign_ = false;  // true: the calls are those of another backend
   RankSection section_;
   std::map<std::string, Communicator> communicators_;
   std::map<std::string, uint64_t> skipped_;
@@ -316,14 +343,18 @@ class Kineto final : public TraceImporter {
            (head.find("\"traceEvents\"") != std::string_view::npos ||
             head.find("\"schemaVersion\"") != std::string_view::npos);
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
-    if (file.comms.empty() && file.annotations.empty()) {
+    if (!file.comms.empty() || !file.annotations.empty() || !file.others.empty())
+      return Conversion(file).Run();
+    if (options.needs_calls)
       return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace",
                                 path, file.bytes),
                       "record with torch.profiler in a process that uses the nccl backend");
-    }
-    return Conversion(file).Run();
+    Imported alone;
+    alone.device = DeviceTimeOf(file);
+    alone.notes.push_back("no collectives in this profile");
+    return alone;
   }
 };
 

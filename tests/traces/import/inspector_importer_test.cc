@@ -40,6 +40,18 @@ TEST(Inspector, BytesAndTimesGiveThePluginsOwnBandwidth) {
   EXPECT_EQ(compared, 4u);
 }
 
+TEST(Inspector, ATimeThatContradictsTheBandwidthIsLeftOutAndSaid) {
+  std::string text = ContentOf(kSample);
+  const std::string time = "\"coll_exec_time_us\":61974";
+  text.replace(text.find(time), time.size(), "\"coll_exec_time_us\":31974");
+  const auto imported = ImportText(text, "inspector");
+  const SectionCalls calls = Calls(imported);
+  EXPECT_EQ(calls.calls.at(0).issued.duration_ns, -1);
+  EXPECT_GT(calls.calls.at(1).issued.duration_ns, 0);
+  EXPECT_THAT(imported->notes,
+              testing::Contains(HasSubstr("1 calls whose size, time and bandwidth contradict")));
+}
+
 TEST(Inspector, FieldsOfAllFormats) {
   const auto imported = ImportFile(kSample, "inspector");
   const SectionCalls calls = Calls(imported);

@@ -297,6 +297,65 @@ TEST(Kineto, SkipsInitAndWaitAndSaysSo) {
   EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("'wait'")));
 }
 
+std::string AnnotationOf(const std::string& name, int64_t ts) {
+  return fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"{}","tid":1,"ts":{},"dur":9.5,)"
+                     R"("args":{{"Input type":["float"],"Input Dims":[[131584]]}}}})",
+                     name, ts);
+}
+
+TEST(Kineto, CallsOfAnotherBackendAreCallsWithTheHostsTimes) {
+  for (const std::string backend : {"gloo", "dynamiccl"}) {
+    const TemporaryFile file(
+        Document(AnnotationOf(backend + ":all_reduce", 20) + "," + AnnotationOf(backend + ":broadcast", 40),
+                 kTwoRanks));
+    Imported imported;
+    const SectionCalls calls = CallsOfFile(file.path(), &imported);
+    ASSERT_EQ(calls.calls.size(), 2u);
+    EXPECT_EQ(calls.calls[0].issued.call.collective, Collective::kAllReduce);
+    EXPECT_EQ(calls.calls[0].issued.call.bytes, 131584u * 4);
+    EXPECT_EQ(calls.calls[0].issued.call.n_ranks, 8);
+    EXPECT_EQ(calls.calls[0].issued.duration_ns, 9'500);
+    EXPECT_EQ(imported.trace->sections[0].library, backend);
+    EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("the backend " + backend + ", not of NCCL")));
+  }
+}
+
+TEST(Kineto, CallsOfAnotherBackendBesideNcclAreCounted) {
+  const TemporaryFile file(
+      Document(AnnotationOf("gloo:all_reduce", 20) + "," +
+               Comm("allreduce", 40, R"(,"dtype":"Float","In msg nelems":5,"Out msg nelems":5)")));
+  Imported imported;
+  EXPECT_EQ(CallsOfFile(file.path(), &imported).calls.size(), 1u);
+  EXPECT_EQ(imported.trace->sections[0].library, "");
+  EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("1 calls of the backend gloo beside NCCL")));
+}
+
+TEST(Kineto, AProfileWithoutCallsShowsItsDeviceWhereCallsAreNotNeeded) {
+  const TemporaryFile file(
+      Document(R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":10,"dur":30,"args":{}},)"
+               R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":50,"dur":30,"args":{}})"));
+  EXPECT_FALSE(ImportFile(file.path(), ""));
+  const auto imported = ImportFile(file.path(), "", {.needs_calls = false});
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_FALSE(imported->trace || imported->measurements);
+  ASSERT_TRUE(imported->device);
+  EXPECT_EQ(imported->device->computing_ns, 60'000);
+  EXPECT_EQ(imported->device->idle_ns, 10'000);
+}
+
+TEST(Kineto, ATarArchiveIsNamedWithItsFirstFile) {
+  std::string archive(1024, '\0');
+  archive.replace(0, 10, "trace.json");
+  archive.replace(257, 5, "ustar");
+  archive += Document(AnnotationOf("nccl:all_reduce", 20));
+  const TemporaryFile file(archive);
+  const auto imported = ImportFile(file.path(), "");
+  ASSERT_FALSE(imported);
+  EXPECT_THAT(imported.error().message,
+              HasSubstr("a tar archive, which is not read; it begins with 'trace.json'"));
+  EXPECT_THAT(imported.error().hint, HasSubstr("tar -xf"));
+}
+
 TEST(Kineto, NeverReadsAProtocolFromAKernelsName) {
   const std::string kernel =
       R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_bf16_RING_LL","ts":60,"dur":7.5,"tid":9,)"

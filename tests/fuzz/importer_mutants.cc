@@ -112,8 +112,8 @@ std::pair<size_t, size_t> LineIn(const std::string& text, Random& random) {
 }
 
 void ChangeDigit(std::string& text, Random& random) {
-  const size_t from = random() % text.size();
-  const size_t at = std::min(text.find_first_of("0123456789", from), text.find_first_of("0123456789"));
+  size_t at = text.find_first_of("0123456789", random() % text.size());
+  if (at == std::string::npos) at = text.find_first_of("0123456789");
   if (at != std::string::npos) text[at] = static_cast<char>('0' + (text[at] - '0' + 1 + random() % 9) % 10);
 }
 

@@ -111,7 +111,7 @@ END
   [[ "$output" == *"AllReduce of 4M among 2 ranks"* && "$output" == *"median 800 us"* && "$output" != *NCCL_DEBUG* ]]
   run "$DYNAMICCL_BIN" why alone.json
   [ "$status" -eq 0 ]
-  [[ "$output" == *"no collective was called"* && "$output" == *"27.0 % computing"* && "$output" == *perfetto* ]]
+  [[ "$output" == *"no collective was called"* && "$output" == *"27.6 % computing"* && "$output" == *perfetto* ]]
   run "$DYNAMICCL_BIN" why all.tar.gz
   [ "$status" -eq 2 ]
   [[ "$output" == *"a tar archive"*"begins with 'gloo.json'"*"tar -xf"* ]]

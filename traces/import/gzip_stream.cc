@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <streambuf>
 #include <vector>
@@ -48,15 +49,30 @@ Status CheckForm(const std::string& path) {
   return {};
 }
 
-// An error for the beginning of a tar archive; it names the archive's first file.
+// The name of a tar archive's first file; empty if `begin` does not hold it. Headers of 512 bytes that only
+// describe the next file ('x' and 'g' of POSIX, 'L' and 'K' of GNU) are passed, with their data.
+std::string FirstFileOfTar(std::string_view begin) {
+  constexpr size_t kBlock = 512, kNameBytes = 100, kSizeAt = 124, kSizeDigits = 11, kTypeAt = 156;
+  for (size_t at = 0; begin.size() >= kBlock && at <= begin.size() - kBlock;) {
+    const std::string_view header = begin.substr(at, kBlock);
+    const std::string_view name = header.substr(0, kNameBytes);
+    if (std::string_view("xgLK").find(header[kTypeAt]) == std::string_view::npos)
+      return std::string(name.substr(0, name.find('\0')));
+    const size_t bytes = std::strtoull(std::string(header.substr(kSizeAt, kSizeDigits)).c_str(), nullptr, 8);
+    if (bytes > begin.size()) break;
+    at += kBlock + (bytes + kBlock - 1) / kBlock * kBlock;
+  }
+  return "";
+}
+
+// An error for the beginning of a tar archive.
 Status CheckNoArchive(const std::string& path, std::string_view begin) {
-  constexpr size_t kMagicAt = 257, kNameBytes = 100;
+  constexpr size_t kMagicAt = 257;
   if (begin.size() < kMagicAt || !begin.substr(kMagicAt).starts_with("ustar")) return {};
-  const std::string_view name = begin.substr(0, kNameBytes);
-  return WithHint(
-      MakeError(ErrorKind::kInvalidArgument, "{}: a tar archive, which is not read; it begins with '{}'",
-                path, name.substr(0, name.find('\0'))),
-      "unpack it first: tar -xf FILE; a folder of the files can be named too");
+  const std::string first = FirstFileOfTar(begin);
+  return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: a tar archive, which is not read{}", path,
+                            first.empty() ? "" : fmt::format("; it begins with '{}'", first)),
+                  "unpack it first: tar -xf FILE; a folder of the files can be named too");
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Conversion {
   void ChooseCalls() {
     const bool named = std::any_of(file_.comms.begin(), file_.comms.end(),
                                    [](const KinetoEvent& event) { return !event.collective_name.empty(); });
-    foreign_ = !named && file_.annotations.empty();
+    foreign_ = !named && file_.annotations.empty() && !file_.others.empty();
     const std::vector<KinetoEvent>& source = named      ? file_.comms
                                              : foreign_ ? file_.others
                                                         : file_.annotations;

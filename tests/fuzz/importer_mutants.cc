@@ -205,10 +205,16 @@ std::optional<Taken> Take(const TraceImporter& importer, const std::string& text
 
 // Whether size and time of some row contradict the bandwidth that stands beside them, which was not changed
 // where they were. A bandwidth below 1 GB/s has too few digits.
-bool Contradicts(const Taken& whole, const Taken& changed) {
-  for (size_t i = 0; i < std::min(whole.rows.size(), changed.rows.size()); ++i) {
-    const auto& [bytes, us] = whole.rows[i];
-    const auto& [new_bytes, new_us] = changed.rows[i];
+// Rows may come in another order.
+bool Contradicts(Taken whole, Taken changed) {
+  std::ranges::sort(whole.rows);
+  std::ranges::sort(changed.rows);
+  std::vector<std::pair<uint64_t, double>> gone, come;
+  std::ranges::set_difference(whole.rows, changed.rows, std::back_inserter(gone));
+  std::ranges::set_difference(changed.rows, whole.rows, std::back_inserter(come));
+  for (size_t i = 0; i < std::min(gone.size(), come.size()); ++i) {
+    const auto& [bytes, us] = gone[i];
+    const auto& [new_bytes, new_us] = come[i];
     const double gb_s = static_cast<double>(bytes) / us * 1e-3;
     const double new_gb_s = static_cast<double>(new_bytes) / new_us * 1e-3;
     if (us > 0 && new_us > 0 && gb_s > 1 && std::fabs(std::log(new_gb_s / gb_s)) > 0.05) return true;

@@ -14,7 +14,8 @@ hang_of() {
 
 @test "hang tells a rank that was killed from one that called _exit, where record launched it" {
   hang_of kill
-  [[ "$output" == *"rank 2 did not issue call"*"signal 9 (SIGKILL) killed it"* && "$output" != *"does not tell"* ]]
+  # Whether the others had come back from the call before is up to the machine.
+  [[ "$output" == *"rank 2 "*"signal 9 (SIGKILL) killed it"* && "$output" != *"does not tell"* ]]
   hang_of leave
-  [[ "$output" == *"rank 2 did not issue call"*"left with exit code 7 and not in order, as _exit does"* ]]
+  [[ "$output" == *"rank 2 "*"left with exit code 7 and not in order, as _exit does"* ]]
 }

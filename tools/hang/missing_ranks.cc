@@ -236,6 +236,21 @@ std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& commu
   return finding;
 }
 
+// Says which ranks ended by themselves, as their launcher saw it: the others wait for them, though all issued
+// the same. Without such a rank it says where else to look.
+void AddEndedRanks(const JobCalls& job, const JobCommunicator& communicator, HangFinding& finding) {
+  const size_t before = finding.text.size();
+  for (const auto& [rank, member] : communicator.members) {
+    const JobProcess& process = job.processes[member.process];
+    const bool fails = process.end.how == ProcessEnd::How::kKilled || process.end.number != 0;
+    if (process.end.how == ProcessEnd::How::kNotKnown || process.end.by_launcher || !fails) continue;
+    finding.text.push_back(fmt::format("rank {}{}{}", rank, ProcessText(process), EndText(process)));
+  }
+  if (finding.text.size() == before)
+    finding.text.emplace_back(
+        "nothing that they issued differs: the wait is in the library, its network or a device");
+}
+
 }  // namespace
 
 std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator) {
@@ -288,8 +303,7 @@ std::vector<HangFinding> CommonCalls(const JobCalls& job) {
     finding.text.push_back(fmt::format("all {} ranks issued call {}, {}; {} did not return from it",
                                        communicator.members.size(), finding.call_number, Describe(*last),
                                        RankList(finding.ranks)));
-    finding.text.emplace_back(
-        "nothing that they issued differs: the wait is in the library, its network or a device");
+    AddEndedRanks(job, communicator, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

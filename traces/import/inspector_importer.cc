@@ -150,7 +150,7 @@ class InspectorLog {
   // from both, so another one shows that the line was damaged. Times may be cut to whole microseconds.
   static bool FitsBandwidth(const Json& perf, const std::string& kind, const IssuedCall& issued) {
     const auto stated = NumberOf(perf, (kind + "_algobw_gbs").c_str(), 1e12);
-    const bool computed = static_cast<int>(issued.call.collective) < kTunableCollectives;
+    const bool computed = kind == "p2p" || static_cast<int>(issued.call.collective) < kTunableCollectives;
     if (!stated || *stated <= 0 || !computed || issued.duration_ns <= 0) return true;
     const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
     const double tolerance = 0.01 + 1e3 / static_cast<double>(issued.duration_ns);

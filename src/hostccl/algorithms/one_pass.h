@@ -26,7 +26,10 @@ class NodePieces {
   NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes)
       : NodePieces(node, range, element_bytes, node.PieceBytes()) {}
   NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes, size_t piece_bytes)
-      : node_(node), range_(range), element_bytes_(element_bytes), piece_elements_(piece_bytes / element_bytes) {}
+      : node_(node),
+        range_(range),
+        element_bytes_(element_bytes),
+        piece_elements_(piece_bytes / element_bytes) {}
 
   // Moves to the next piece; returns false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
   bool Next();

@@ -68,7 +68,7 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
       answers.surprises.push_back(next.collective[NextCollectiveClass(call.collective)] +
                                   next.size[NextSizeClass(call.bytes)]);
     }
-    network.Step(tokenizer.Next(call), state);
+    network.StepOverCall(tokenizer.Next(call), state);
     network.Recognise(state, next);
     const bool group_ends =
         i + 1 < sequence.calls.size() && sequence.calls[i + 1].call.call_number != call.call_number;

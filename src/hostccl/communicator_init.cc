@@ -197,6 +197,7 @@ class Assembly {
     options.max_ctas = communicator.config().maxCTAs;
     options.device = communicator.device();
     options.emulated = communicator.settings().emulated;
+    options.links = fabric.n_nodes > 1 || communicator.links()->any_shaped();
     return Planner::Create(communicator.info(), fabric, options);
   }
 

@@ -54,6 +54,24 @@ CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable
   return best;
 }
 
+// Bytes. A channel of AllReduce waits for its peer in each round, so from here on several take less time.
+constexpr uint64_t kManyChannelsFrom = 4 << 20;
+
+// Returns true if one channel is enough where no link is emulated. The channels are lanes of one thread, and
+// each has slots of its own: more of them copy no faster, and their slots no longer fit into the second-level
+// cache (docs/results/speed.md).
+bool FewChannels(const PlannedBatch& batch) {
+  switch (batch.collective) {
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+      return true;
+    case Collective::kAllReduce:
+      return batch.bytes < kManyChannelsFrom;
+    default:
+      return false;
+  }
+}
+
 // The model's latest choices. Computing one takes longer than the lookup, and programs repeat their calls. It
 // holds only batches whose choice depends on nothing but the key below. A direct-mapped cache: a new entry
 // replaces the old one in its place.
@@ -106,6 +124,7 @@ class TunedPlanner final : public Planner {
     int device = 0;
     EmulatedRelease emulated = EmulatedRelease::k230;
     ChannelLimits limits;
+    bool links = true;
   };
   explicit TunedPlanner(Parts parts) : parts_(std::move(parts)) {}
 
@@ -130,6 +149,7 @@ class TunedPlanner final : public Planner {
   CostTable TableFor(const PlannedBatch& batch) const;
   PlanResult<TunerAnswer> Ask(const PlannedBatch& batch, const CostTable& table);
   PlanResult<TunerAnswer> AskTuner(const TunerQuestion& question, const CostTable& table);
+  int UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const;
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
   PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
@@ -207,10 +227,16 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
   return AskTuner(question, table);
 }
 
+// Returns the number of channels without a tuner: NCCL's for the size, where links are emulated.
+int TunedPlanner::UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const {
+  const int by_size =
+      DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
+  return parts_.links || !FewChannels(batch) ? by_size : std::clamp(parts_.limits.min, 1, by_size);
+}
+
 // Returns the number of channels. `wanted` is the tuner's number; 0: none.
 int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
-  const int usual =
-      DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
+  const int usual = UsualChannels(batch, config);
   // NCCL up to 2.30 does not check a plugin's number; hostccl limits it to the channels that are set up.
   if (!newest()) return std::clamp(wanted != 0 ? wanted : usual, 1, channels());
   const int capped = wanted > 0 ? std::min(wanted, usual) : usual;
@@ -284,6 +310,7 @@ PlanResult<std::unique_ptr<Planner>> Planner::Create(const CommunicatorInfo& inf
   TunedPlanner::Parts parts{.info = info, .pinned_names = PinnedFromEnvironment(), .device = options.device};
   parts.emulated = options.emulated;
   parts.limits = LimitsOf(options);
+  parts.links = options.links;
   const auto pinned = MasksOf(parts.pinned_names);
   if (!pinned) return Fail(ncclInvalidUsage, pinned.error().message);
   parts.pinned = *pinned;

@@ -42,6 +42,8 @@ struct PlannerOptions {
   // The device as ncclCommCuDevice reports it; the log shows it.
   int device = 0;
   EmulatedRelease emulated = EmulatedRelease::k230;
+  // False on a single node whose links are not emulated, where a call gets fewer channels (FewChannels).
+  bool links = true;
 };
 
 // The calls of one group on one communicator that run as one batch: same collective, operator and data type.

@@ -28,7 +28,7 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
   visited_.Refresh(state_);
   const int32_t surprise = SurpriseOf(call);
   const bool shape_changes = ShapeChanges(call);
-  network_->Step(state_.tokenizer.Next(call), state_.network);
+  network_->StepOverCall(state_.tokenizer.Next(call), state_.network);
   const StructureWinners winners = network_->Recognise(state_.network, state_.next);
   for (size_t c = 0; c < kTunableCollectives; ++c)
     state_.recognised.next_role[c] = static_cast<Role>(winners.lanes[c]);

@@ -3,10 +3,12 @@
 // and machine.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "src/fingerprint/call_token.h"
+#include "src/policy/fixed_point.h"
 #include "src/policy/policy.h"
 #include "src/policy/structure_kernels.h"
 
@@ -30,6 +32,18 @@ bool Runs(VectorSet set);
 // so any number of communicators and threads share one. No function can fail.
 class StructureNetwork {
  public:
+  // Rounds cells to multiples of 2^kCellStepBits, a quarter of 1.0. A cell that keeps nearly all of its value
+  // otherwise creeps for thousands of calls, so that a repeated step does not repeat its state
+  // (visited_states.h), and in steps of more calls than the training had it ends far from where training left
+  // it. Cells of half these steps take longer, of four times these steps recognise less
+  // (docs/results/agents-structure.md).
+  static constexpr int kCellStepBits = 10;
+  static void RoundCells(LstmState& state) {
+    constexpr int32_t kLimit = kCellLimit >> kCellStepBits;
+    for (int32_t& cell : state.cell)
+      cell = std::clamp(RoundShift(cell, kCellStepBits), -kLimit, kLimit) * (1 << kCellStepBits);
+  }
+
   // Uses the best set that runs.
   explicit StructureNetwork(const PolicyTensors& tensors);
   // `set` must run on this machine.
@@ -37,6 +51,11 @@ class StructureNetwork {
 
   // One step of the network. State and logits have kTokenFractionBits fraction bits.
   void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
+  // A step over a job's call: as Step, and the cells are then rounded (RoundCells).
+  void StepOverCall(const CallToken& token, LstmState& state) const {
+    Step(token, state);
+    RoundCells(state);
+  }
   // Returns the answers after a step, and fills `next` with the expected next call.
   StructureWinners Recognise(const LstmState& state, NextCall& next) const {
     StructureWinners winners;

@@ -21,12 +21,6 @@ Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n) {
   return {range.offset + begin, std::min(share, range.count - begin)};
 }
 
-NodePieces::NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes)
-    : node_(node),
-      range_(range),
-      element_bytes_(element_bytes),
-      piece_elements_(node.PieceBytes() / element_bytes) {}
-
 Chunk NodePieces::PieceAt(size_t index) const {
   const size_t begin = std::min(range_.count, index * piece_elements_);
   return {range_.offset + begin, std::min(piece_elements_, range_.count - begin)};

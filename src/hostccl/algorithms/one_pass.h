@@ -22,7 +22,14 @@ Chunk ShareOf(const Chunk& range, size_t element_bytes, int index, int n);
 // lane, that is, of an algorithm's coroutine (src/hostccl/lane.h).
 class NodePieces {
  public:
-  NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes);
+  // A piece has at most `piece_bytes`, as NodeExchange::PieceBytes says if the caller does not.
+  NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes)
+      : NodePieces(node, range, element_bytes, node.PieceBytes()) {}
+  NodePieces(NodeExchange& node, const Chunk& range, size_t element_bytes, size_t piece_bytes)
+      : node_(node),
+        range_(range),
+        element_bytes_(element_bytes),
+        piece_elements_(piece_bytes / element_bytes) {}
 
   // Moves to the next piece; returns false at the end. Then wait in NodeExchange::Enter(arrival_ns()).
   bool Next();

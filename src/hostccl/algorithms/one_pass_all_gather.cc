@@ -10,10 +10,21 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Copies one piece of every member's block.
+// Bytes. The system's copy between processes takes two microseconds beside the pages, and what it copies is
+// not read again, so a piece need not stay in a cache. A peer that gives up waits for one piece.
+constexpr size_t kFetchedPiece = size_t{1} << 20;
+
+// Copies this rank's own block at once: no peer's memory is touched, and no link carries it.
+void CopyOwnBlock(const ChannelWork& work) {
+  const std::byte* const from = work.Input(work.begin);
+  std::byte* const to = work.Output(static_cast<size_t>(work.rank) * work.count + work.begin);
+  if (to != from) std::memcpy(to, from, (work.end - work.begin) * work.element_bytes);
+}
+
+// Copies one piece of every other member's block.
 void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece) {
   const size_t bytes = piece.count * work.element_bytes;
-  for (int step = 0; step < node.size(); ++step) {
+  for (int step = 1; step < node.size(); ++step) {
     // Ranks start at different blocks, so that they do not all read the same memory at once.
     const int member = (node.self() + step) % node.size();
     std::byte* const to = work.Output(static_cast<size_t>(member) * work.count + piece.offset);
@@ -22,7 +33,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
       continue;
     }
     const std::byte* const from = node.Input(member, piece.offset * work.element_bytes, bytes);
-    if (to != from) std::memcpy(to, from, bytes);
+    std::memcpy(to, from, bytes);
   }
 }
 
@@ -32,7 +43,9 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   co_await node.Announce({work.send, work.count * work.element_bytes, nullptr, 0, {}});
   if (node.direct()) {
-    NodePieces pieces(node, {work.begin, work.end - work.begin}, work.element_bytes);
+    CopyOwnBlock(work);
+    const size_t piece_bytes = node.shaped() || !node.copies() ? node.PieceBytes() : kFetchedPiece;
+    NodePieces pieces(node, {work.begin, work.end - work.begin}, work.element_bytes, piece_bytes);
     while (pieces.Next()) {
       co_await node.Enter(pieces.arrival_ns());
       GatherPiece(node, work, pieces.piece());

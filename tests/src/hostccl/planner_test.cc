@@ -143,6 +143,24 @@ TEST(Planner, OnlyWhatHostcclImplementsIsChosen) {
   });
 }
 
+TEST(Planner, WithoutLinksOneChannelIsEnoughUnlessMoreAreAskedFor) {
+  InChildProcess([] {
+    WithoutPlugin();
+    const auto linked = Make();
+    const auto unlinked = Make({.links = false});
+    for (const auto collective : {Collective::kAllGather, Collective::kReduceScatter}) {
+      EXPECT_EQ(ChosenFor(*linked, collective, 16 << 20).channels, 8);
+      EXPECT_EQ(ChosenFor(*unlinked, collective, 16 << 20).channels, 1);
+    }
+    EXPECT_EQ(ChosenFor(*unlinked, Collective::kAllReduce, (4 << 20) - 4).channels, 1);
+    EXPECT_EQ(ChosenFor(*unlinked, Collective::kAllReduce, 4 << 20).channels, 8);
+    EXPECT_EQ(ChosenFor(*unlinked, Collective::kBroadcast, 16 << 20).channels, 8);
+    const auto raised = Make({.min_ctas = 3, .links = false});
+    EXPECT_EQ(ChosenFor(*raised, Collective::kAllGather, 16 << 20).channels, 3);
+    EXPECT_EQ(ChosenFor(*raised, Collective::kAllGather, 64).channels, 1) << "up to 2.30 it raises no call";
+  });
+}
+
 TEST(Planner, APluginIsObeyedAndItsChannelsReplaceNccls) {
   InChildProcess([] {
     WithScript();

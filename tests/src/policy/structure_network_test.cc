@@ -292,6 +292,20 @@ TEST_P(StructureNetworkOf, SaturatedCellsGiveThePlainNetworksBits) {
   }
 }
 
+TEST(StructureNetwork, RoundedCellsAreNearestMultiplesWithinTheLimit) {
+  constexpr int32_t kStep = 1 << StructureNetwork::kCellStepBits;
+  LstmState state;
+  for (int32_t cell = -kCellLimit; cell <= kCellLimit; ++cell) {
+    state.cell[cell & 31] = cell;
+    StructureNetwork::RoundCells(state);
+    const int32_t rounded = state.cell[cell & 31];
+    ASSERT_EQ(rounded % kStep, 0) << cell;
+    ASSERT_LE(std::abs(rounded), kCellLimit) << cell;
+    const int32_t cut = kCellLimit / kStep * kStep;
+    ASSERT_LE(std::abs(rounded - std::clamp(cell, -cut, cut)), kStep / 2) << cell;
+  }
+}
+
 TEST_P(StructureNetworkOf, GateSumsAreThePlainNetworks) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);

@@ -8,8 +8,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "src/base/clock.h"
 #include "zero_workloads/checkpoint/training_checkpoints.h"
@@ -173,6 +175,28 @@ StepBatch StepBatchOf(const Run& run) {
           run.grid->world()};
 }
 
+// With --live, what the ranks agreed on for the next step, in place of what the options say. A number that is
+// no setting counts as nothing agreed, on all ranks alike.
+LiveSettings LiveSettingsOf(const Run& run) {
+  const TrainingSettings& settings = run.settings;
+  LiveSettings live{settings.bucket_bytes, settings.prefetch};
+  if (!settings.live) return live;
+  const ProcessGroup* const world = run.grid->world();
+  const int64_t bytes = world->AgreedValue("bucket_bytes", live.bucket_bytes);
+  if (bytes > 0) live.bucket_bytes = std::min(bytes, kOneBucketForAll);
+  live.prefetch = world->AgreedValue("prefetch", live.prefetch ? 1 : 0) != 0;
+  return live;
+}
+
+// Changes the engine to the live settings of the next step, and tells the user what has changed.
+void TakeLiveSettings(const Run& run, int64_t step, ZeroEngine* engine, LiveSettings* live) {
+  const LiveSettings now = LiveSettingsOf(run);
+  if (now == std::exchange(*live, now)) return;
+  engine->SetLive(now);
+  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, now.bucket_bytes,
+                                 now.prefetch ? "" : "no "));
+}
+
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
@@ -191,6 +215,7 @@ void RunSteps(const Run& run) {
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
   const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
   StepBatch batch = StepBatchOf(run);
+  LiveSettings live{settings.bucket_bytes, settings.prefetch};
   RunReport report;
 
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
@@ -209,6 +234,7 @@ void RunSteps(const Run& run) {
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
     run.grid->SetStep(step);
+    TakeLiveSettings(run, step, engine.get(), &live);
     const StepSamples samples = batch.Begin(step);
     const at::Tensor loss =
         RunPasses(model, engine.get(), checkpointing.hooks(), loader, samples, settings.micro_steps);
@@ -219,7 +245,7 @@ void RunSteps(const Run& run) {
     if (!outcome.overflow_in.empty()) ReportOverflow(run.grid->world()->rank(), step, outcome);
     batch.End();
     run.progress->Step({step, samples, outcome.loss, outcome.gradient_norm, outcome.loss_scale,
-                        outcome.skipped, learning_rate, MonotonicNanoseconds() - begin, waited});
+                        outcome.skipped, learning_rate, MonotonicNanoseconds() - begin, waited, live});
 
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);

@@ -50,6 +50,16 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
   thread_.Wake();
 }
 
+bool SwitchThread::Propose(const ControlToken& communicator, ProposedValue proposed) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!present_.contains(communicator)) return false;
+    proposals_.emplace_back(communicator, std::move(proposed));
+  }
+  thread_.Wake();
+  return true;
+}
+
 void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
   tables->gate().Release();
   {
@@ -110,6 +120,16 @@ void SwitchThread::UpdateLinks() {
   new_links_.clear();
   if (std::exchange(any_left_, false))
     links_.remove_if([this](const LeaderLink& each) { return !IsPresent(each); });
+  TakeProposals();
+}
+
+void SwitchThread::TakeProposals() {
+  for (auto& [communicator, proposed] : proposals_) {
+    for (LeaderLink& link : links_) {
+      if (link.join.communicator == communicator) link.proposed[proposed.name] = proposed.value;
+    }
+  }
+  proposals_.clear();
 }
 
 bool SwitchThread::IsPresent(const LeaderLink& link) const {
@@ -124,7 +144,7 @@ bool SwitchThread::Advance(LeaderLink& link) {
     Connect(link, now);
   }
   const SwitchSends sends = link.member.Tick(now);
-  const bool sent = link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now);
+  const bool sent = link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now) && SendProposals(link);
   if (link.fd.valid() && !sent) link.fd.Reset();
   return true;
 }
@@ -179,6 +199,14 @@ bool SwitchThread::SendTimes(LeaderLink& link) {
   return true;
 }
 
+bool SwitchThread::SendProposals(LeaderLink& link) {
+  for (const auto& [name, value] : std::exchange(link.proposed, {})) {
+    const ProposalMessage message{link.join.communicator, {name, value}};
+    if (!SendAll(link.fd.get(), EncodeProposal(message, link.meeting.secret))) return false;
+  }
+  return true;
+}
+
 bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> message) {
   if (KindOf(message) == ControlKind::kTiming) {
     const auto timing = DecodeTiming(message, link.join.communicator, link.meeting.secret);
@@ -205,6 +233,7 @@ bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) 
 bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
   const uint32_t version = prepare.message.version;
   const TableContents& table = prepare.table;
+  if (table.values) return link.tables->OfferValues(version, *table.values);
   if (table.leaves_nccl_alone()) return link.tables->OfferNcclsChoice(version);
   if (table.policy == Sha256Digest{}) return link.tables->Offer(version, nullptr, table.plan);
   const auto policy = policies_.Read(table.policy);

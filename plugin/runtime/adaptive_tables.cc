@@ -32,6 +32,11 @@ bool AdaptiveTables::Propose(const ControlToken& communicator, ProposedValue pro
   return settings_.mode == Mode::kAdaptive && switch_thread().Propose(communicator, std::move(proposed));
 }
 
+AgreedValues AdaptiveTables::Values() const {
+  const std::lock_guard lock(mutex_);
+  return switch_thread_ ? switch_thread_->Values() : AgreedValues{};
+}
+
 bool AdaptiveTables::guards_any() {
   const std::lock_guard lock(mutex_);
   return !guarded_.empty();

@@ -34,6 +34,8 @@ class AdaptiveTables {
   // Asks the leader to propose a live value to all ranks of the communicator. Returns false if this process
   // switches nothing on it.
   bool Propose(const ControlToken& communicator, ProposedValue proposed);
+  // Returns the live values that the ranks of this process have agreed on.
+  AgreedValues Values() const;
   // Returns true if a guard exists in this process, so there may be results to save.
   bool guards_any();
 
@@ -43,7 +45,7 @@ class AdaptiveTables {
   const JobSettings& settings_;
   const std::shared_ptr<const Policy> policy_;
   GuardTotals totals_;
-  std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // guards the members below
   std::unique_ptr<SwitchThread> switch_thread_;
   std::set<ControlToken> guarded_;  // tokens of the guarded communicators
 };

@@ -60,6 +60,13 @@ bool SwitchThread::Propose(const ControlToken& communicator, ProposedValue propo
   return true;
 }
 
+AgreedValues SwitchThread::Values() {
+  const std::lock_guard lock(mutex_);
+  AgreedValues values;
+  for (const auto& [communicator, tables] : present_) values.merge(tables->CommittedValues());
+  return values;
+}
+
 void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
   tables->gate().Release();
   {
@@ -126,7 +133,9 @@ void SwitchThread::UpdateLinks() {
 void SwitchThread::TakeProposals() {
   for (auto& [communicator, proposed] : proposals_) {
     for (LeaderLink& link : links_) {
-      if (link.join.communicator == communicator) link.proposed[proposed.name] = proposed.value;
+      const bool fits = link.proposed.contains(proposed.name) || link.proposed.size() < kMaxAgreedValues;
+      if (!fits || link.join.communicator != communicator) continue;
+      link.proposed[proposed.name] = link.unsent[proposed.name] = proposed.value;
     }
   }
   proposals_.clear();
@@ -153,7 +162,9 @@ void SwitchThread::Connect(LeaderLink& link, int64_t now_ns) {
   PassJobFailPoint(JobFailPoint::kSwitchJoin);
   auto fd = dynamiccl::Connect(link.meeting.address, link.meeting.port, kRetryMs);
   FreeIfLeaderEnded(link, !fd && fd.error().kind == ErrorKind::kPeerFailed, now_ns);
-  if (fd && SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) link.fd = std::move(*fd);
+  if (!fd || !SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) return;
+  link.fd = std::move(*fd);
+  link.unsent = link.proposed;
 }
 
 void SwitchThread::FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns) {
@@ -200,7 +211,7 @@ bool SwitchThread::SendTimes(LeaderLink& link) {
 }
 
 bool SwitchThread::SendProposals(LeaderLink& link) {
-  for (const auto& [name, value] : std::exchange(link.proposed, {})) {
+  for (const auto& [name, value] : std::exchange(link.unsent, {})) {
     const ProposalMessage message{link.join.communicator, {name, value}};
     if (!SendAll(link.fd.get(), EncodeProposal(message, link.meeting.secret))) return false;
   }

@@ -43,6 +43,8 @@ class SwitchThread {
   // Any thread: asks the leader to propose a live value to all ranks of the communicator. A later proposal for
   // the same name replaces one that was not sent yet. Returns false if this process has no rank that switches.
   bool Propose(const ControlToken& communicator, ProposedValue proposed);
+  // Any thread: the live values that the ranks of this process have agreed on, on all communicators.
+  AgreedValues Values();
   // Any thread: the communicator is gone. Releases the call that waits at its gate, and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
   // Any thread: returns how many calls have begun on this process's rank of a communicator. With several such
@@ -61,7 +63,10 @@ class SwitchThread {
     int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
     uint64_t reported_call = 0;  // the last call whose digest was sent to the leader
     int64_t refused_ns = 0;      // since when the leader's host refuses connections; 0: it does not
-    AgreedValues proposed{};     // what the leader is still to be told of
+    // What this rank has proposed, and what of it was not sent on this connection. A leader that has no rank
+    // yet turns connections away, so a new one begins with all proposals.
+    AgreedValues proposed{};
+    AgreedValues unsent{};
     UniqueFd fd;                 // invalid: not connected
     std::vector<std::byte> received;
   };

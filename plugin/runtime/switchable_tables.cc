@@ -74,6 +74,12 @@ void SwitchableTables::KeepValues(uint32_t version) {
   if (version > committed_) versions_.at(version).values = versions_.at(committed_).values;
 }
 
+AgreedValues SwitchableTables::CommittedValues() {
+  const std::lock_guard lock(mutex_);
+  const auto& values = versions_.at(committed_).values;
+  return values ? *values : AgreedValues{};
+}
+
 void SwitchableTables::Committed(uint32_t version) {
   const std::lock_guard lock(mutex_);
   const uint32_t before = std::exchange(committed_, version);

@@ -67,6 +67,8 @@ class SwitchableTables {
   // the previous committed one.
   void Committed(uint32_t version);
   CallGate& gate() { return gate_; }
+  // Any thread: the live values of the committed version.
+  AgreedValues CommittedValues();
 
  private:
   struct Version {

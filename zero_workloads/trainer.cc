@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
-#include <utility>
 
 #include "src/base/clock.h"
 #include "zero_workloads/checkpoint/training_checkpoints.h"
@@ -188,13 +187,14 @@ LiveSettings LiveSettingsOf(const Run& run) {
   return live;
 }
 
-// Changes the engine to the live settings of the next step, and tells the user what has changed.
-void TakeLiveSettings(const Run& run, int64_t step, ZeroEngine* engine, LiveSettings* live) {
-  const LiveSettings now = LiveSettingsOf(run);
-  if (now == std::exchange(*live, now)) return;
-  engine->SetLive(now);
-  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, now.bucket_bytes,
-                                 now.prefetch ? "" : "no "));
+// Begins a step: changes the engine to its live settings, and tells the user what has changed.
+void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
+  run.grid->SetStep(step);
+  const LiveSettings live = LiveSettingsOf(run);
+  if (live == engine->live()) return;
+  engine->SetLive(live);
+  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, live.bucket_bytes,
+                                 live.prefetch ? "" : "no "));
 }
 
 void RunSteps(const Run& run) {
@@ -215,7 +215,6 @@ void RunSteps(const Run& run) {
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
   const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
   StepBatch batch = StepBatchOf(run);
-  LiveSettings live{settings.bucket_bytes, settings.prefetch};
   RunReport report;
 
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
@@ -233,19 +232,18 @@ void RunSteps(const Run& run) {
   if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
-    run.grid->SetStep(step);
-    TakeLiveSettings(run, step, engine.get(), &live);
+    BeginStep(run, step, engine.get());
     const StepSamples samples = batch.Begin(step);
     const at::Tensor loss =
         RunPasses(model, engine.get(), checkpointing.hooks(), loader, samples, settings.micro_steps);
-    const double learning_rate = schedule.At(step);
-    const StepOutcome outcome = engine->Step(loss, learning_rate);
+    const StepOutcome outcome = engine->Step(loss, schedule.At(step));
     checkpointing.CheckGuards();
     const int64_t waited = TakeComputeWaitNanoseconds();
     if (!outcome.overflow_in.empty()) ReportOverflow(run.grid->world()->rank(), step, outcome);
     batch.End();
     run.progress->Step({step, samples, outcome.loss, outcome.gradient_norm, outcome.loss_scale,
-                        outcome.skipped, learning_rate, MonotonicNanoseconds() - begin, waited, live});
+                        outcome.skipped, schedule.At(step), MonotonicNanoseconds() - begin, waited,
+                        engine->live()});
 
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);

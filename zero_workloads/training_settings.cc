@@ -162,7 +162,8 @@ std::string TrainingSettings::Canonical() const {
              "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
-             "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} live={} "
+             "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
+             "live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
              bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,

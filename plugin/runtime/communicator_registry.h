@@ -68,8 +68,8 @@ class CommunicatorRegistry {
     return last.handle == handle && last.generation == generation ? last.communicator
                                                                   : FindNew(handle, generation);
   }
-  // Returns the first communicator of this many ranks that this process had, even if it is gone; null if there
-  // was none. The pointer is valid as that of Find.
+  // Returns the first communicator of this many ranks that this process had, even if it is gone; null if
+  // there was none. The pointer is valid as that of Find.
   Communicator* FirstOfSize(int n_ranks) const;
   // Adds the counts of all communicators so far, including those that are gone.
   void AddLedgersTo(CallLedger& sum) const;

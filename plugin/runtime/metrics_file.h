@@ -9,9 +9,9 @@
 
 #include "plugin/runtime/call_ledger.h"
 #include "plugin/runtime/guard_totals.h"
-#include "src/decision/agreed_values.h"
 #include "plugin/runtime/made_entries.h"
 #include "plugin/times/collective_times.h"
+#include "src/decision/agreed_values.h"
 
 namespace dynamiccl {
 

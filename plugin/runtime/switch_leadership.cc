@@ -192,8 +192,7 @@ bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret
   // A rank may notice that its connection broke, and join again, before this process notices.
   const auto known = communicators_.find(join.communicator);
   if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
-  const auto [place, is_new] =
-      communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first());
+  const auto [place, is_new] = communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first());
   Communicator& communicator = place->second;
   if (is_new) communicator.wanted_values = watched_values_.values();
   communicator.secret = secret;

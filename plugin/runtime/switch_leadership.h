@@ -90,7 +90,7 @@ class SwitchLeadership {
     AgreedValues values;
     AgreedValues wanted_values;
     bool refused_values = false;  // there were more of them than there may be
-    int64_t values_from_ns = 0;  // the next version for values is not requested before this time
+    int64_t values_from_ns = 0;   // the next version for values is not requested before this time
     // Returns false if the communicator is complete without this rank, or has another size.
     bool AddRank(int fd, const JoinMessage& join);
     // Returns the descriptor of a member's connection; -1: none.

@@ -153,7 +153,8 @@ bool SwitchThread::Advance(LeaderLink& link) {
     Connect(link, now);
   }
   const SwitchSends sends = link.member.Tick(now);
-  const bool sent = link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now) && SendProposals(link);
+  const bool sent =
+      link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now) && SendProposals(link);
   if (link.fd.valid() && !sent) link.fd.Reset();
   return true;
 }

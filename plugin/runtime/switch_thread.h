@@ -40,8 +40,9 @@ class SwitchThread {
             std::shared_ptr<TimesReport> times = nullptr);
   // Any thread: a rank has enough times to send.
   void SendTimesSoon() { thread_.Wake(); }
-  // Any thread: asks the leader to propose a live value to all ranks of the communicator. A later proposal for
-  // the same name replaces one that was not sent yet. Returns false if this process has no rank that switches.
+  // Any thread: asks the leader to propose a live value to all ranks of the communicator. A later proposal
+  // for the same name replaces one that was not sent yet. Returns false if this process has no rank that
+  // switches.
   bool Propose(const ControlToken& communicator, ProposedValue proposed);
   // Any thread: the live values that the ranks of this process have agreed on, on all communicators.
   AgreedValues Values();
@@ -67,7 +68,7 @@ class SwitchThread {
     // yet turns connections away, so a new one begins with all proposals.
     AgreedValues proposed{};
     AgreedValues unsent{};
-    UniqueFd fd;                 // invalid: not connected
+    UniqueFd fd;  // invalid: not connected
     std::vector<std::byte> received;
   };
 

@@ -24,7 +24,7 @@ inline constexpr uint32_t kFirstTableVersion = 1;
 // The table that decides a call. The pointer is valid during the call: a table is freed only when the
 // successor of its successor is committed.
 struct VersionedTable {
-  DecisionEngine* engine = nullptr;  // null: NCCL's choice
+  DecisionEngine* engine = nullptr;         // null: NCCL's choice
   uint32_t version = kDefaultTableVersion;  // the version that brought this table
 };
 
@@ -56,8 +56,8 @@ class SwitchableTables {
   DecisionDigest& digest() { return digest_; }
 
   // Switch thread, like the next two: to be called right before SwitchMember::Prepare, since a version takes
-  // over what it does not bring itself from the version that is committed then. Makes a table of this version,
-  // unless it exists. Returns false if this rank cannot make it.
+  // over what it does not bring itself from the version that is committed then. Makes a table of this
+  // version, unless it exists. Returns false if this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // The same for a version that leaves every call to NCCL; always true.
   bool OfferNcclsChoice(uint32_t version);

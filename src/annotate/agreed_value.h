@@ -16,10 +16,10 @@ extern "C" {
 #endif
 
 // Stores the value that the communicator's next call has, or `fallback` if nothing was agreed, and returns 1
-// if it was agreed, else 0. Never fails. All ranks of the communicator read at the same place among its calls,
-// ordered with them, and with the same fallback; then all get the same number. `comm` NULL: the process's
-// first communicator of all WORLD_SIZE ranks. `name`: 1 to 31 letters, digits, '.', '-' and '_'. Where a
-// change is being agreed on, this waits as the next call would.
+// if it was agreed, else 0. Never fails. All ranks of the communicator read at the same place among its
+// calls, ordered with them, and with the same fallback; then all get the same number. `comm` NULL: the
+// process's first communicator of all WORLD_SIZE ranks. `name`: 1 to 31 letters, digits, '.', '-' and '_'.
+// Where a change is being agreed on, this waits as the next call would.
 __attribute__((weak)) int dynamicclAgreedValue(struct ncclComm* comm, const char* name, int64_t fallback,
                                                int64_t* value);
 // Proposes a value to all ranks and returns at once; any rank, any thread. It holds from some later call on,

@@ -403,11 +403,11 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   const auto plan = reader.GetBytes(reader.Get<uint32_t>());
   letter.table.plan.assign(plan.begin(), plan.end());
   if (of_values != 0) letter.table.values = GetValues(reader);
-  const bool one_or_other =
-      of_values == 0 || (of_values == 1 && letter.table.values && plan.empty() &&
-                         letter.table.policy == Sha256Digest{});
+  const bool one_or_other = of_values == 0 || (of_values == 1 && letter.table.values && plan.empty() &&
+                                               letter.table.policy == Sha256Digest{});
   const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk) && said.refusal <= Refusal::kDecided;
-  DYNAMICCL_CHECK_OK(CheckRead(reader, known && one_or_other && letter.communicator == communicator, "switch message"));
+  DYNAMICCL_CHECK_OK(
+      CheckRead(reader, known && one_or_other && letter.communicator == communicator, "switch message"));
   return letter;
 }
 

@@ -67,9 +67,10 @@ TEST_F(AgreedValuesOfJobs, ChangeBesideThePolicyAndItsGuard) {
 
 TEST_F(AgreedValuesOfJobs, StayTheProgramsOwnWhereNothingIsSwitched) {
   const std::string policy = PolicyFile("p.dcpolicy", Algorithm::kRing, Protocol::kSimple);
-  for (const Environment& other : {Environment{{"DYNAMICCL_MODE", "off"}},
-                                   Environment{{"DYNAMICCL_MODE", "frozen"}, {"DYNAMICCL_POLICY", policy}},
-                                   Environment{{"DYNAMICCL_MODE", "observe"}, {"DYNAMICCL_TRACE", "%d/%r.ctrace"}}}) {
+  for (const Environment& other :
+       {Environment{{"DYNAMICCL_MODE", "off"}},
+        Environment{{"DYNAMICCL_MODE", "frozen"}, {"DYNAMICCL_POLICY", policy}},
+        Environment{{"DYNAMICCL_MODE", "observe"}, {"DYNAMICCL_TRACE", "%d/%r.ctrace"}}}) {
     const JobResult job = Run(Options(other, 200));
     ASSERT_TRUE(job.ok()) << job.AllOutput();
     EXPECT_EQ(NumbersOfAll(job), (std::set<std::string>{" 4"}));
@@ -109,7 +110,8 @@ TEST_F(AgreedValuesOfJobs, NonBlockingCommunicatorHasNone) {
 }
 
 TEST_F(AgreedValuesOfJobs, ComeFromTheFileThatTheJobWatches) {
-  const JobResult job = Run(Options({{"DYNAMICCL_TIMES", "0"}, {"DYNAMICCL_VALUES", File("values", "bucket=3\n")}}));
+  const JobResult job =
+      Run(Options({{"DYNAMICCL_TIMES", "0"}, {"DYNAMICCL_VALUES", File("values", "bucket=3\n")}}));
   ASSERT_TRUE(job.ok()) << job.AllOutput();
   EXPECT_TRUE(NumbersOfAll(job).contains(" 3"));
 }

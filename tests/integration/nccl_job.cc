@@ -3,15 +3,13 @@
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
 //            [grouped] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
-// values: $JOB_STEPS steps of small calls, each of which begins by reading the live value "bucket" and writing
-// it to the file values.<rank>; a random rank proposes another one now and then. Rank $JOB_DIES dies in step
-// $JOB_DIES_IN.
-// several: three communicators of all ranks made in one group, by rank $JOB_APART one after another, and used
-// one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as the program asks".
-// ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where
-// they are set.
-// oldctas: the same, but the configuration says that it is as short as NCCL 2.14's, before both.
-// splitdefault: split, with a configuration that sets nothing in place of none.
+// values: $JOB_STEPS steps of small calls, each of which begins by reading the live value "bucket" and
+// writing it to the file values.<rank>; a random rank proposes another one now and then. Rank $JOB_DIES dies
+// in step $JOB_DIES_IN. several: three communicators of all ranks made in one group, by rank $JOB_APART one
+// after another, and used one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as
+// the program asks". ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and
+// $JOB_NVLS_CTAS, where they are set. oldctas: the same, but the configuration says that it is as short as
+// NCCL 2.14's, before both. splitdefault: split, with a configuration that sets nothing in place of none.
 // shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
 // ends: the process ends as $JOB_ENDS says, with its communicator alive.
 // sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the

@@ -158,11 +158,13 @@ Result<std::string> OnePath(const CtlOptions& options, const WatchedFile& file) 
   }
   if (paths.size() == 1) return *paths.begin();
   if (paths.empty()) {
-    return WithHint(MakeError(ErrorKind::kNotFound, "no adaptive job with a {} runs on this machine", file.name),
-                    fmt::format("only DYNAMICCL_MODE=adaptive takes up changes; name its file with {}", file.option));
+    return WithHint(
+        MakeError(ErrorKind::kNotFound, "no adaptive job with a {} runs on this machine", file.name),
+        fmt::format("only DYNAMICCL_MODE=adaptive takes up changes; name its file with {}", file.option));
   }
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "jobs with {} {}s run here", paths.size(), file.name),
-                  fmt::format("name one by --pid or {}; `dynamiccl ctl status` lists the jobs", file.option));
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "jobs with {} {}s run here", paths.size(), file.name),
+      fmt::format("name one by --pid or {}; `dynamiccl ctl status` lists the jobs", file.option));
 }
 
 // The policy file that the chosen jobs watch: the one named, or that of the running adaptive jobs.

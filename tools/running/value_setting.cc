@@ -24,7 +24,8 @@ Result<AgreedValues> SetValues(const std::string& path, const std::vector<std::s
     values[proposed.name] = proposed.value;
   }
   if (values.size() > kMaxAgreedValues)
-    return MakeError(ErrorKind::kInvalidArgument, "{} would have more than {} values", path, kMaxAgreedValues);
+    return MakeError(ErrorKind::kInvalidArgument, "{} would have more than {} values", path,
+                     kMaxAgreedValues);
   if (!ReplaceFile(path, ValuesText(values)))
     return MakeError(ErrorKind::kUnavailable, "{} cannot be written", path);
   return values;

@@ -56,8 +56,7 @@ void BucketReducer::AllocateBuffers() {
 
 void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {
   settings_.bucket_bytes = bucket_bytes;
-  const int64_t capacity =
-      Capacity(partition_, settings_, static_cast<int64_t>(options_.dtype().itemsize()));
+  const int64_t capacity = Capacity(partition_, settings_, static_cast<int64_t>(options_.dtype().itemsize()));
   if (std::exchange(capacity_, capacity) != capacity) AllocateBuffers();
 }
 

@@ -60,8 +60,8 @@ class BucketReducer {
   // Waits until all sums of this pass have arrived. Call it after all units were added, or none.
   void Finish();
 
-  // Sets the bytes of a bucket from the next pass on; not between Add and Finish. Allocates the buffers anew if
-  // the size changes. Not for buckets that hold one unit each.
+  // Sets the bytes of a bucket from the next pass on; not between Add and Finish. Allocates the buffers anew
+  // if the size changes. Not for buckets that hold one unit each.
   void SetBucketBytes(int64_t bucket_bytes);
 
   // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all

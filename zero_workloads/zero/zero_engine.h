@@ -119,6 +119,7 @@ class ZeroEngine : public UnitHooks {
 
   // Changes how the next steps communicate. Call it between steps, on all ranks before the same step.
   void SetLive(const LiveSettings& live);
+  LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
 
   // The traffic between the optimizer and its files; null if its states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }

@@ -39,7 +39,8 @@ void DecodeAll(std::span<const std::byte> message) {
   (void)DecodeVerdict(message, kToken, kSecret);
   if (const auto letter = DecodeSwitch(message, kToken, kSecret)) {
     const auto same = DecodeSwitch(EncodeSwitch(*letter, kSecret), kToken, kSecret);
-    fuzz::Require(same && same->table == letter->table, "a switch message that is read can be written and read");
+    fuzz::Require(same && same->table == letter->table,
+                  "a switch message that is read can be written and read");
   }
   (void)DecodeDigest(message, kToken, kSecret);
   (void)DecodeTimes(message, kToken, kSecret);

@@ -51,7 +51,7 @@ class ChangingValues {
 
  private:
   void Write(int64_t turn) const {
-    constexpr int64_t kBytes[] = {20'000, 1 << 20, 1, 100'000};
+    constexpr int64_t kBytes[] = {20'000, 1 << 20, 4'000, 100'000};
     EXPECT_TRUE(
         ReplaceFile(path_, fmt::format("bucket_bytes={}\nprefetch={}\n", kBytes[turn % 4], turn / 2 % 2)));
   }

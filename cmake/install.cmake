@@ -37,7 +37,7 @@ install(PROGRAMS tools/canary/collect_machine.sh DESTINATION ${CMAKE_INSTALL_DAT
 # The policy that DYNAMICCL_POLICY=starter names; docs/starter_policy.md has the command that made it.
 configure_file(policies/starter.dcpolicy ${PROJECT_BINARY_DIR}/share/dynamiccl/starter.dcpolicy COPYONLY)
 install(FILES policies/starter.dcpolicy DESTINATION ${CMAKE_INSTALL_DATADIR}/dynamiccl)
-install(FILES src/annotate/phase_marker.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl)
+install(FILES src/annotate/agreed_value.h src/annotate/phase_marker.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynamiccl)
 # hostccl's headers, which include each other from the top of the tree there and from their own folder here.
 foreach(header nccl_api.h nccl_function_list.h host_stream.h)
   file(READ src/nccl_abi/${header} text)

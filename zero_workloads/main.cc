@@ -211,6 +211,10 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
                   "Communicate while computing (default).");
   train->add_flag("--prefetch,!--no-prefetch", settings->prefetch,
                   "Stage 3: gather the next unit early (default).");
+  train->add_flag(
+      "--live", settings->live,
+      "Take the live values bucket_bytes and prefetch (0 or 1) before each step, under DynamICCL in "
+      "mode adaptive.");
   train
       ->add_option("--join-timeout", settings->join_timeout_seconds,
                    "Seconds that ranks wait for each other at start.")

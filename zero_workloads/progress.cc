@@ -163,6 +163,8 @@ void Progress::Step(const StepReport& report) {
   if (const std::optional<ArenaUse> use = CappedUse()) {
     line["memory_cap"] = {{"allocations", use->allocations}, {"peak_bytes", use->peak_taken}};
   }
+  if (settings_.live)
+    line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.prefetch}};
   json_ << line.dump() << std::endl;
 }
 

@@ -14,6 +14,7 @@
 #include "zero_workloads/step_batch.h"
 #include "zero_workloads/tensorboard_events.h"
 #include "zero_workloads/training_settings.h"
+#include "zero_workloads/zero/live_settings.h"
 
 namespace dynamiccl::zero {
 
@@ -31,6 +32,8 @@ struct StepReport {
   int64_t nanoseconds = 0;
   // Time for which rank 0's compute waited for communication.
   int64_t wait_nanoseconds = 0;
+  // What the step had; it changes only with --live.
+  LiveSettings live;
 };
 
 // The whole run, after its last step.

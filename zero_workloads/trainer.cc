@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 
@@ -173,6 +174,29 @@ StepBatch StepBatchOf(const Run& run) {
           run.grid->world()};
 }
 
+// With --live, what the ranks agreed on for the next step, in place of what the options say. A number that is
+// no setting counts as nothing agreed, on all ranks alike.
+LiveSettings LiveSettingsOf(const Run& run) {
+  const TrainingSettings& settings = run.settings;
+  LiveSettings live{settings.bucket_bytes, settings.prefetch};
+  if (!settings.live) return live;
+  const ProcessGroup* const world = run.grid->world();
+  const int64_t bytes = world->AgreedValue("bucket_bytes", live.bucket_bytes);
+  if (bytes > 0) live.bucket_bytes = std::min(bytes, kOneBucketForAll);
+  live.prefetch = world->AgreedValue("prefetch", live.prefetch ? 1 : 0) != 0;
+  return live;
+}
+
+// Begins a step: changes the engine to its live settings, and tells the user what has changed.
+void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
+  run.grid->SetStep(step);
+  const LiveSettings live = LiveSettingsOf(run);
+  if (live == engine->live()) return;
+  engine->SetLive(live);
+  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, live.bucket_bytes,
+                                 live.prefetch ? "" : "no "));
+}
+
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
@@ -208,18 +232,18 @@ void RunSteps(const Run& run) {
   if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
-    run.grid->SetStep(step);
+    BeginStep(run, step, engine.get());
     const StepSamples samples = batch.Begin(step);
     const at::Tensor loss =
         RunPasses(model, engine.get(), checkpointing.hooks(), loader, samples, settings.micro_steps);
-    const double learning_rate = schedule.At(step);
-    const StepOutcome outcome = engine->Step(loss, learning_rate);
+    const StepOutcome outcome = engine->Step(loss, schedule.At(step));
     checkpointing.CheckGuards();
     const int64_t waited = TakeComputeWaitNanoseconds();
     if (!outcome.overflow_in.empty()) ReportOverflow(run.grid->world()->rank(), step, outcome);
     batch.End();
     run.progress->Step({step, samples, outcome.loss, outcome.gradient_norm, outcome.loss_scale,
-                        outcome.skipped, learning_rate, MonotonicNanoseconds() - begin, waited});
+                        outcome.skipped, schedule.At(step), MonotonicNanoseconds() - begin, waited,
+                        engine->live()});
 
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);

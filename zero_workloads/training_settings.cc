@@ -163,12 +163,13 @@ std::string TrainingSettings::Canonical() const {
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
              "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
+             "live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
              bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,
              dtype, reduce_type, accumulation, accumulation_type, loss_scale, first_loss_scale,
              least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps,
-             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch,
+             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, live,
              eval_every, evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
@@ -241,6 +242,8 @@ Status Validate(const TrainingSettings& settings) {
   DYNAMICCL_CHECK_OK(Validate(settings.residual, settings.tensor_parallel));
   DYNAMICCL_CHECK_OK(ValidateSharding(settings));
   DYNAMICCL_CHECK_OK(ValidateMemory(settings));
+  if (settings.live && settings.unit == "parameter")
+    return MakeError(ErrorKind::kInvalidArgument, "--live changes buckets, and --unit parameter has none");
   if (settings.model.hidden % settings.model.heads != 0) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument, "--hidden {} is not a multiple of --heads {}",

@@ -64,6 +64,8 @@ struct TrainingSettings {
   double clip_norm = 1.0;
   bool overlap = true;
   bool prefetch = true;
+  // Bucket size and prefetch may change between steps, on all ranks alike.
+  bool live = false;
   // Number of LibTorch's threads in each rank.
   int threads = 1;
   // Steps between evaluations on the held-out text; 0: none before the end.

@@ -110,15 +110,11 @@ void RestartStructure(IssuingState& issuing, const std::shared_ptr<const Policy>
   issuing.policy = policy;
 }
 
-// Sets the table that this group's decisions use. At the boundary of a switch it may wait for a verdict; the
-// verdict depends only on control threads.
+// Sets the table that this group's decisions use.
 void EnterTable(IssuedGroup& group) {
-  SwitchableTables* tables = group.communicator->switching.tables.get();
+  const SwitchableTables* tables = group.communicator->switching.tables.get();
   if (tables == nullptr) return;
-  if (!group.facts.simulated && group.counts && tables->Enter(group.facts.call_number)) {
-    PassJobFailPoint(JobFailPoint::kFirstCall);
-    RestartStructure(group.communicator->issuing, tables->policy());
-  }
+  if (!group.facts.simulated && group.counts) EnterVersion(*group.communicator, group.facts.call_number);
   group.table = tables->current();
 }
 
@@ -224,6 +220,13 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
 }
 
 }  // namespace
+
+[[gnu::hot]] void EnterVersion(Communicator& communicator, uint64_t call_number) {
+  SwitchableTables& tables = *communicator.switching.tables;
+  if (!tables.Enter(call_number)) return;
+  PassJobFailPoint(JobFailPoint::kFirstCall);
+  RestartStructure(communicator.issuing, tables.policy());
+}
 
 [[gnu::hot]] ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream,
                               bool configured) noexcept

@@ -55,6 +55,11 @@ class ApiCall {
   size_t buffered_ = 0;  // number of pending calls that represent this call
 };
 
+// Enters the table version of the communicator's next call. At the boundary of a switch this may wait for a
+// verdict, which depends only on control threads. Runs on the issuing thread of a communicator that has
+// tables.
+void EnterVersion(Communicator& communicator, uint64_t call_number);
+
 // Runs after the library's ncclGroupStart.
 ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexcept;
 

@@ -24,10 +24,12 @@
 // ncclGather, ncclScatter, ncclSend, ncclRecv and ncclPutSignal, and the forms of the collectives that take a
 // configuration of the call, such as ncclReduceScatterConfig.
 #include "plugin/border/real_nccl.h"
+#include "plugin/interpose/agreed_value.h"
 #include "plugin/interpose/call_stream.h"
 #include "plugin/interpose/communicator_births.h"
 #include "plugin/interpose/program_config.h"
 #include "plugin/interpose/thread_labels.h"
+#include "src/annotate/agreed_value.h"
 #include "src/annotate/phase_marker.h"
 #include "src/base/clock.h"
 
@@ -217,6 +219,15 @@ DYNAMICCL_EXPORT void dynamicclMarkMemory(long long free_bytes, long long total_
 
 DYNAMICCL_EXPORT void dynamicclMarkRole(dynamicclRole_t role) {
   MarkRoleOfThisThread(role);
+}
+
+DYNAMICCL_EXPORT int dynamicclAgreedValue(ncclComm_t comm, const char* name, int64_t fallback,
+                                          int64_t* value) {
+  return ReadAgreedValue(comm, name, fallback, value) ? 1 : 0;
+}
+
+DYNAMICCL_EXPORT int dynamicclProposeValue(ncclComm_t comm, const char* name, int64_t value) {
+  return ProposeAgreedValue(comm, name, value) ? 1 : 0;
 }
 
 }  // extern "C"

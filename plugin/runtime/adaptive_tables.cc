@@ -12,20 +12,29 @@ SwitchThread& AdaptiveTables::switch_thread() {
 }
 
 std::unique_ptr<SwitchLeadership> AdaptiveTables::NewLeadership() {
-  if (settings_.mode != Mode::kAdaptive || (!policy_ && !GuardsTables(settings_))) return nullptr;
+  if (settings_.mode != Mode::kAdaptive) return nullptr;
   const Sha256Digest first = policy_ ? policy_->sha256 : Sha256Digest{};
   return std::make_unique<SwitchLeadership>(
       std::make_unique<PolicyWatch>(settings_.policy_path, first),
       [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
       [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
           const Sha256Digest& digest) { return policies->Read(digest); },
-      settings_.site_store_path);
+      settings_.site_store_path, settings_.values_path);
 }
 
 bool AdaptiveTables::Guard(ControlServer& server, GuardSubject subject) {
   const std::lock_guard lock(mutex_);
   if (!guarded_.insert(subject.communicator).second) return false;
   return server.Guard(std::make_shared<TableGuard>(std::move(subject), policy_, totals_));
+}
+
+bool AdaptiveTables::Propose(const ControlToken& communicator, ProposedValue proposed) {
+  return settings_.mode == Mode::kAdaptive && switch_thread().Propose(communicator, std::move(proposed));
+}
+
+AgreedValues AdaptiveTables::Values() const {
+  const std::lock_guard lock(mutex_);
+  return switch_thread_ ? switch_thread_->Values() : AgreedValues{};
 }
 
 bool AdaptiveTables::guards_any() {

@@ -16,7 +16,7 @@
 namespace dynamiccl {
 
 // Owned by the process's runtime; any thread. In other modes nothing is ever switched. In mode adaptive
-// without a policy, guards begin with NCCL's choices; if calls are not timed either, nothing is switched.
+// without a policy, guards begin with NCCL's choices; if calls are not timed either, only live values change.
 class AdaptiveTables {
  public:
   // `settings` outlives this object; `policy` is the one at the start of the job, or null.
@@ -31,6 +31,11 @@ class AdaptiveTables {
   // calls the guard is to watch. Returns false if another rank of this process is watched already, or if
   // nothing is switched.
   bool Guard(ControlServer& server, GuardSubject subject);
+  // Asks the leader to propose a live value to all ranks of the communicator. Returns false if this process
+  // switches nothing on it.
+  bool Propose(const ControlToken& communicator, ProposedValue proposed);
+  // Returns the live values that the ranks of this process have agreed on.
+  AgreedValues Values() const;
   // Returns true if a guard exists in this process, so there may be results to save.
   bool guards_any();
 
@@ -40,7 +45,7 @@ class AdaptiveTables {
   const JobSettings& settings_;
   const std::shared_ptr<const Policy> policy_;
   GuardTotals totals_;
-  std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // guards the members below
   std::unique_ptr<SwitchThread> switch_thread_;
   std::set<ControlToken> guarded_;  // tokens of the guarded communicators
 };

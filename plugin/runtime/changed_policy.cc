@@ -6,15 +6,11 @@
 #include "src/policy/policy_file.h"
 
 namespace dynamiccl {
-namespace {
 
-// Compares inode, size and time of change, because reading the whole file each time would cost milliseconds.
 bool SameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
-
-}  // namespace
 
 PolicyWatch::PolicyWatch(std::string path, const Sha256Digest& known)
     : path_(std::move(path)), first_(known), known_(known) {}

@@ -12,6 +12,9 @@
 
 namespace dynamiccl {
 
+// Compares inode, size and time of change, because reading a watched file each time would cost milliseconds.
+bool SameFile(const struct stat& a, const struct stat& b);
+
 // Notices when the file at a path becomes another policy. Owned by the leader's SwitchLeadership; only its
 // thread uses it.
 class PolicyWatch {

@@ -98,6 +98,7 @@ std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) co
 
 void CommunicatorRegistry::Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator) {
   const std::lock_guard lock(mutex_);
+  first_of_size_.try_emplace(communicator->identity.info.n_ranks, communicator);
   by_handle_[handle] = std::move(communicator);
   generation_.fetch_add(1, std::memory_order_release);
 }
@@ -142,6 +143,12 @@ Communicator* CommunicatorRegistry::FindNew(ncclComm_t handle, uint64_t generati
   if (found == by_handle_.end()) return nullptr;
   last_ = {handle, found->second.get(), generation};
   return last_.communicator;
+}
+
+Communicator* CommunicatorRegistry::FirstOfSize(int n_ranks) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = first_of_size_.find(n_ranks);
+  return found == first_of_size_.end() ? nullptr : found->second.lock().get();
 }
 
 void CommunicatorRegistry::AddLedgersTo(CallLedger& sum) const {

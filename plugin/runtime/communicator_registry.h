@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -67,6 +68,9 @@ class CommunicatorRegistry {
     return last.handle == handle && last.generation == generation ? last.communicator
                                                                   : FindNew(handle, generation);
   }
+  // Returns the first communicator of this many ranks that this process had, even if it is gone; null if
+  // there was none. The pointer is valid as that of Find.
+  Communicator* FirstOfSize(int n_ranks) const;
   // Adds the counts of all communicators so far, including those that are gone.
   void AddLedgersTo(CallLedger& sum) const;
 
@@ -86,6 +90,7 @@ class CommunicatorRegistry {
   std::unordered_map<ncclComm_t, std::shared_ptr<Communicator>> by_handle_;
   std::deque<std::shared_ptr<Communicator>> removed_;
   std::vector<std::shared_ptr<Communicator>> not_freed_;  // those passed to Free that still have their memory
+  std::map<int, std::weak_ptr<Communicator>> first_of_size_;
   CallLedger forgotten_;  // counts of communicators that are no longer in removed_
   // Changes whenever a handle may have got another meaning.
   std::atomic<uint64_t> generation_{1};

@@ -204,6 +204,7 @@ JobSettings ReadJobSettings() {
   settings.metrics_path = TextSetting(Setting::kMetrics);
   settings.tuner_plugin = NcclVariable("NCCL_TUNER_PLUGIN").value_or("");
   settings.site_store_path = TextSetting(Setting::kSiteStore);
+  settings.values_path = TextSetting(Setting::kValues);
   settings.attest_timeout_ms = ReadTimeout();
   settings.rank = FirstNumber(kRankVariables, -1);
   settings.world = FirstNumber(kWorldVariables, 0);

@@ -35,6 +35,7 @@ struct JobSettings {
   std::string tuner_plugin;  // NCCL_TUNER_PLUGIN as the user set it
   Timed times = Timed::kNone;
   std::string site_store_path;
+  std::string values_path;  // file of live values
   int attest_timeout_ms = 2000;
   int rank = -1;        // rank of this process in its job, from the launcher; -1: unknown
   int world = 0;        // number of ranks in the job; 0: unknown

@@ -147,7 +147,7 @@ std::string LoadedChoices::WhyNotChoosing() const {
 EntryFunction LoadedChoices::EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks,
                                         int n_nodes) const {
   if (decisions_) return EntriesOfSaved(decisions_, n_ranks, n_nodes);
-  if (!policy_ && !GuardsTables(settings_)) return {};
+  if (!policy_ && settings_.mode != Mode::kAdaptive) return {};
   return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
 }
 

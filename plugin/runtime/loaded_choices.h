@@ -64,8 +64,8 @@ class LoadedChoices {
   std::string WhyNotChoosing() const;
 
   // Returns the function for the entries of a communicator's table, which is pure in attested values: the
-  // entries of the earlier run, else the policy's, else NCCL's choices where guards may change them. Empty if
-  // nothing of this decides. `constants` as in InputOf.
+  // entries of the earlier run, else the policy's, else NCCL's choices in mode adaptive, where versions may
+  // change them. Empty if nothing of this decides. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
   // The same for any policy, such as one that came while the job ran; null: NCCL's choice for every key.
   EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;

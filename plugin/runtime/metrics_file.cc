@@ -177,6 +177,12 @@ void PutGuard(Exposition& out, const GuardTotals& guard) {
   }
 }
 
+void PutValues(Exposition& out, const AgreedValues& values) {
+  out.Family("dynamiccl_agreed_value", "gauge", "Live values that all ranks have agreed on.");
+  for (const auto& [name, value] : values)
+    out.Line("dynamiccl_agreed_value", fmt::format("name=\"{}\"", name), value);
+}
+
 // The state that the writing thread and the end of the process share. Never freed, because the thread may run
 // until the very end.
 struct Keeper {
@@ -230,6 +236,7 @@ std::string MetricsText(const MetricsSource& source) {
   PutPredicted(out, *source.entries);
   if (source.times != nullptr) PutTimes(out, *source.times);
   if (source.guard != nullptr) PutGuard(out, *source.guard);
+  if (!source.values.empty()) PutValues(out, source.values);
   if (source.memory_pressure >= 0) {
     out.Family("dynamiccl_memory_pressure", "gauge",
                "How short of memory the device is, as the program says: 0 low, 1 medium, 2 high.");

@@ -11,6 +11,7 @@
 #include "plugin/runtime/guard_totals.h"
 #include "plugin/runtime/made_entries.h"
 #include "plugin/times/collective_times.h"
+#include "src/decision/agreed_values.h"
 
 namespace dynamiccl {
 
@@ -23,6 +24,7 @@ struct MetricsSource {
   const MadeEntries* entries = nullptr;
   const CollectiveTimes* times = nullptr;  // null: nothing is timed
   const GuardTotals* guard = nullptr;      // null: no table is guarded
+  AgreedValues values{};                   // live values that all ranks agreed on
   int memory_pressure = -1;                // a MemoryPressure; -1: the program reported nothing
   uint64_t records_lost = 0;
 };

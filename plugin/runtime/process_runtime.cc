@@ -49,6 +49,7 @@ MetricsSource ProcessRuntime::Metrics() {
           .entries = &runtime.made_entries_,
           .times = runtime.times_.get(),
           .guard = GuardsTables(runtime.settings_) ? &runtime.tables_.totals() : nullptr,
+          .values = runtime.tables_.Values(),
           .memory_pressure = runtime.memory_.pressure(),
           .records_lost = recorder == nullptr ? 0 : recorder->lost()};
 }

@@ -23,11 +23,21 @@ constexpr int kQuietTickMs = 100;
 // to show a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
+// Between two versions for values the leader leaves a guard's adoptions room.
+constexpr int64_t kValuesSpacingNs = 50'000'000;
 // The guards' results are saved once a minute, for jobs that end by being killed.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
 // At the end of a communicator or of the process, saving waits this long for another process that holds the
 // store. Before that it does not wait, because there will be another chance.
 constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
+
+// What a version brings, for the log.
+std::string NameOf(const TableContents& table) {
+  if (!table.values) return table.leaves_nccl_alone() ? "NCCL's choice, table" : "table";
+  std::string text;
+  for (const auto& [name, value] : *table.values) text += fmt::format("{}={}, ", name, value);
+  return text + "version";
+}
 
 }  // namespace
 
@@ -58,6 +68,15 @@ bool SwitchLeadership::Communicator::Request(SwitchReason reason, AskedVersion a
   if (diverged || !leader.Request({reason, version + 1})) return false;
   asked[++version] = std::move(asked_version);
   return true;
+}
+
+void SwitchLeadership::Communicator::Want(const ProposedValue& proposed) {
+  if (wanted_values.contains(proposed.name) || wanted_values.size() < kMaxAgreedValues) {
+    wanted_values[proposed.name] = proposed.value;
+  } else if (!std::exchange(refused_values, true)) {
+    Log(LogLevel::kWarn, "{} is no value of this job: it has {} already, the most there may be",
+        proposed.name, kMaxAgreedValues);
+  }
 }
 
 void SwitchLeadership::Communicator::End(const SwitchOutcome& outcome) {
@@ -173,11 +192,13 @@ bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret
   // A rank may notice that its connection broke, and join again, before this process notices.
   const auto known = communicators_.find(join.communicator);
   if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
-  Communicator& communicator =
-      communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first()).first->second;
+  const auto [place, is_new] = communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first());
+  Communicator& communicator = place->second;
+  if (is_new) communicator.wanted_values = watched_values_.values();
   communicator.secret = secret;
   if (!communicator.AddRank(fd, join)) return false;
   by_fd_[fd] = join.communicator;
+  if (communicator.wants_values()) next_tick_ns_ = 0;
   PassJobFailPoint(JobFailPoint::kLeaderJoined);
   return true;
 }
@@ -191,6 +212,7 @@ bool SwitchLeadership::HandleMessage(int fd, std::span<const std::byte> message)
   const int rank = static_cast<int>(place - communicator.fds.begin());
   if (KindOf(message) == ControlKind::kDigest) return HandleDigest(communicator, rank, message, token);
   if (KindOf(message) == ControlKind::kTimes) return HandleTimes(token, rank, message);
+  if (KindOf(message) == ControlKind::kProposal) return HandleProposal(token, message);
   const auto decoded = DecodeSwitch(message, token, communicator.secret);
   if (!decoded) return false;
   const SwitchMessage& received = decoded->message;
@@ -200,6 +222,16 @@ bool SwitchLeadership::HandleMessage(int fd, std::span<const std::byte> message)
     Send(communicator, token, communicator.leader.TakeAnswer(rank, received, CallsOf(token)));
     FinishAttempt(communicator);
   }
+  return true;
+}
+
+// Of several ranks that propose numbers for one name the last one counts.
+bool SwitchLeadership::HandleProposal(const ControlToken& token, std::span<const std::byte> message) {
+  Communicator& communicator = communicators_.find(token)->second;
+  const auto proposal = DecodeProposal(message, token, communicator.secret);
+  if (!proposal) return false;
+  communicator.Want(proposal->proposed);
+  next_tick_ns_ = 0;
   return true;
 }
 
@@ -258,7 +290,7 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   if (!watch_ || communicators_.empty()) return;
   if (now_ns >= next_look_ns_) {
     next_look_ns_ = now_ns + kLookNs;
-    if (const auto changed = watch_->Changed()) latest_ = changed;
+    LookAtFiles();
   }
   AttachGuards();
   // Tick is called after every message; with hundreds of communicators, visiting all of them each time would
@@ -272,11 +304,30 @@ void SwitchLeadership::Tick(int64_t now_ns) {
     CheckForDivergence(communicator, now_ns);
     AskForChangedFile(communicator, now_ns);
     RunGuard(token, communicator, now_ns);
+    AskForValues(communicator, now_ns);
     if (saves && communicator.guard) Save(*communicator.guard, 0);
     Send(communicator, token, communicator.leader.Tick(now_ns, CallsOf(token)));
     FinishAttempt(communicator);
   }
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
+}
+
+void SwitchLeadership::LookAtFiles() {
+  if (const auto changed = watch_->Changed()) latest_ = changed;
+  for (const auto& [name, value] : watched_values_.Changes()) {
+    for (auto& [token, communicator] : communicators_) communicator.Want({name, value});
+  }
+}
+
+// A version's values must stay as they are while it is tried again, so they are not requested before the
+// leader is at rest. If a request ends without them, they are still wanted and are requested again.
+void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) {
+  const bool waits = communicator.leader.busy() || now_ns < communicator.values_from_ns;
+  if (waits || !communicator.wants_values()) return;
+  communicator.values_from_ns = now_ns + kValuesSpacingNs;
+  // It is refused for good if a rank is lost or has decided otherwise.
+  if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}}))
+    communicator.wanted_values = communicator.values;
 }
 
 // Asks the ranks to use the changed policy file. If a rank does not have the same file yet, they are asked
@@ -298,7 +349,7 @@ void SwitchLeadership::AskForChangedFile(Communicator& communicator, int64_t now
 int SwitchLeadership::NextTickMs() const {
   if (!watch_ || communicators_.empty()) return -1;
   const bool busy = std::any_of(communicators_.begin(), communicators_.end(),
-                                [](const auto& each) { return each.second.leader.busy(); });
+                                [](const auto& each) { return each.second.busy(); });
   return busy ? kBusyTickMs : kQuietTickMs;
 }
 
@@ -325,15 +376,16 @@ void SwitchLeadership::FinishAttempt(Communicator& communicator) {
   if (outcome->end == SwitchOutcome::End::kCommitted) {
     PassJobFailPoint(JobFailPoint::kLeaderCommitted);
     const TableContents& table = communicator.asked[outcome->version].table;
-    if (table.leaves_nccl_alone()) {
+    if (table.values) {
+      communicator.values = *table.values;
+    } else if (table.leaves_nccl_alone()) {
       communicator.guard.reset();
     } else if (communicator.policy != table.policy) {
       communicator.policy = table.policy;
       if (communicator.guard && policy_of_)
         communicator.guard->Restart(policy_of_(table.policy), outcome->version);
     }
-    Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on",
-        table.leaves_nccl_alone() ? "NCCL's choice, table" : "table", outcome->version);
+    Log(LogLevel::kInfo, "all ranks use {} v{} from an agreed call on", NameOf(table), outcome->version);
   }
   if (outcome->request_ended) communicator.End(*outcome);
 }

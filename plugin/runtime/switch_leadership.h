@@ -2,7 +2,7 @@
 // The leader's end of switching tables (docs/switching.md), for every communicator whose ranks meet at this
 // process. It knows which ranks have joined, sends the messages of the leader's state machine (SwitchLeader),
 // and collects new tables: from the policy file when it changes, from guards, and from offers of other
-// threads.
+// threads. Live values (docs/agree.md) come from ranks and from a watched file.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "plugin/runtime/changed_policy.h"
 #include "plugin/runtime/table_guard.h"
 #include "plugin/runtime/table_offer.h"
+#include "plugin/runtime/watched_values.h"
 #include "src/decision/control_messages.h"
 #include "src/decision/digest_comparison.h"
 #include "src/decision/switching/switch_leader.h"
@@ -33,11 +34,12 @@ class SwitchLeadership {
   using OwnCalls = std::function<std::optional<uint64_t>(const ControlToken&)>;
 
   SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls, PolicyOf policy_of = {},
-                   std::string site_store_path = {})
+                   std::string site_store_path = {}, std::string values_path = {})
       : watch_(std::move(watch)),
         own_calls_(std::move(own_calls)),
         policy_of_(std::move(policy_of)),
-        site_store_path_(std::move(site_store_path)) {}
+        site_store_path_(std::move(site_store_path)),
+        watched_values_(std::move(values_path)) {}
 
   // Any thread. The next Tick asks the ranks to use the table. Until then a newer offer replaces it, unless
   // that one is less urgent.
@@ -84,12 +86,23 @@ class SwitchLeadership {
     DigestComparison decided;
     bool diverged = false;       // NCCL's choice for the rest of the job
     int64_t offer_again_ns = 0;  // a file that some rank did not have is not offered again before this time
+    // The live values of the last committed version, and those that somebody wants in their place.
+    AgreedValues values;
+    AgreedValues wanted_values;
+    bool refused_values = false;  // there were more of them than there may be
+    int64_t values_from_ns = 0;   // the next version for values is not requested before this time
     // Returns false if the communicator is complete without this rank, or has another size.
     bool AddRank(int fd, const JoinMessage& join);
     // Returns the descriptor of a member's connection; -1: none.
     int ConnectionOf(int member) const;
     bool nobody_connected() const;
     bool complete() const { return fds.size() == n_ranks; }
+    bool wants_values() const { return complete() && wanted_values != values; }
+    // True while something is to be asked or answered soon.
+    bool busy() const { return leader.busy() || wants_values(); }
+    // Notes that somebody wants this value. Beyond kMaxAgreedValues names it is not taken, which is logged
+    // once.
+    void Want(const ProposedValue& proposed);
     // Requests a new version from SwitchLeader. Returns false if something more urgent waits, a rank is lost,
     // or ranks have decided differently.
     bool Request(SwitchReason reason, AskedVersion asked_version);
@@ -109,6 +122,11 @@ class SwitchLeadership {
   // more.
   void CheckForDivergence(Communicator& communicator, int64_t now_ns);
   bool RequestOffer(const ControlToken& token, TableOffer offer);
+  bool HandleProposal(const ControlToken& token, std::span<const std::byte> message);
+  // Reads the watched files, if they have changed.
+  void LookAtFiles();
+  // Requests a version with the values that are wanted, once nothing else is under way.
+  void AskForValues(Communicator& communicator, int64_t now_ns);
   bool HandleTimes(const ControlToken& token, int rank, std::span<const std::byte> message);
   void RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns);
   // Sends changed orders for timing to the ranks.
@@ -124,6 +142,7 @@ class SwitchLeadership {
   const OwnCalls own_calls_;
   const PolicyOf policy_of_;
   const std::string site_store_path_;  // empty: nothing is saved
+  WatchedValues watched_values_;
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
   std::optional<Sha256Digest> latest_;  // digest of the present policy file, once it has changed

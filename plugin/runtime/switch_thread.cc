@@ -50,6 +50,23 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
   thread_.Wake();
 }
 
+bool SwitchThread::Propose(const ControlToken& communicator, ProposedValue proposed) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!present_.contains(communicator)) return false;
+    proposals_.emplace_back(communicator, std::move(proposed));
+  }
+  thread_.Wake();
+  return true;
+}
+
+AgreedValues SwitchThread::Values() {
+  const std::lock_guard lock(mutex_);
+  AgreedValues values;
+  for (const auto& [communicator, tables] : present_) values.merge(tables->CommittedValues());
+  return values;
+}
+
 void SwitchThread::Leave(const std::shared_ptr<SwitchableTables>& tables) {
   tables->gate().Release();
   {
@@ -110,6 +127,18 @@ void SwitchThread::UpdateLinks() {
   new_links_.clear();
   if (std::exchange(any_left_, false))
     links_.remove_if([this](const LeaderLink& each) { return !IsPresent(each); });
+  TakeProposals();
+}
+
+void SwitchThread::TakeProposals() {
+  for (auto& [communicator, proposed] : proposals_) {
+    for (LeaderLink& link : links_) {
+      const bool fits = link.proposed.contains(proposed.name) || link.proposed.size() < kMaxAgreedValues;
+      if (!fits || link.join.communicator != communicator) continue;
+      link.proposed[proposed.name] = link.unsent[proposed.name] = proposed.value;
+    }
+  }
+  proposals_.clear();
 }
 
 bool SwitchThread::IsPresent(const LeaderLink& link) const {
@@ -124,7 +153,8 @@ bool SwitchThread::Advance(LeaderLink& link) {
     Connect(link, now);
   }
   const SwitchSends sends = link.member.Tick(now);
-  const bool sent = link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now);
+  const bool sent =
+      link.fd.valid() && Send(link, sends) && SendTimes(link) && SendDigest(link, now) && SendProposals(link);
   if (link.fd.valid() && !sent) link.fd.Reset();
   return true;
 }
@@ -133,7 +163,9 @@ void SwitchThread::Connect(LeaderLink& link, int64_t now_ns) {
   PassJobFailPoint(JobFailPoint::kSwitchJoin);
   auto fd = dynamiccl::Connect(link.meeting.address, link.meeting.port, kRetryMs);
   FreeIfLeaderEnded(link, !fd && fd.error().kind == ErrorKind::kPeerFailed, now_ns);
-  if (fd && SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) link.fd = std::move(*fd);
+  if (!fd || !SendAll(fd->get(), EncodeJoin(link.join, link.meeting.secret))) return;
+  link.fd = std::move(*fd);
+  link.unsent = link.proposed;
 }
 
 void SwitchThread::FreeIfLeaderEnded(LeaderLink& link, bool refused, int64_t now_ns) {
@@ -179,6 +211,14 @@ bool SwitchThread::SendTimes(LeaderLink& link) {
   return true;
 }
 
+bool SwitchThread::SendProposals(LeaderLink& link) {
+  for (const auto& [name, value] : std::exchange(link.unsent, {})) {
+    const ProposalMessage message{link.join.communicator, {name, value}};
+    if (!SendAll(link.fd.get(), EncodeProposal(message, link.meeting.secret))) return false;
+  }
+  return true;
+}
+
 bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> message) {
   if (KindOf(message) == ControlKind::kTiming) {
     const auto timing = DecodeTiming(message, link.join.communicator, link.meeting.secret);
@@ -205,6 +245,7 @@ bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) 
 bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
   const uint32_t version = prepare.message.version;
   const TableContents& table = prepare.table;
+  if (table.values) return link.tables->OfferValues(version, *table.values);
   if (table.leaves_nccl_alone()) return link.tables->OfferNcclsChoice(version);
   if (table.policy == Sha256Digest{}) return link.tables->Offer(version, nullptr, table.plan);
   const auto policy = policies_.Read(table.policy);

@@ -40,6 +40,12 @@ class SwitchThread {
             std::shared_ptr<TimesReport> times = nullptr);
   // Any thread: a rank has enough times to send.
   void SendTimesSoon() { thread_.Wake(); }
+  // Any thread: asks the leader to propose a live value to all ranks of the communicator. A later proposal
+  // for the same name replaces one that was not sent yet. Returns false if this process has no rank that
+  // switches.
+  bool Propose(const ControlToken& communicator, ProposedValue proposed);
+  // Any thread: the live values that the ranks of this process have agreed on, on all communicators.
+  AgreedValues Values();
   // Any thread: the communicator is gone. Releases the call that waits at its gate, and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
   // Any thread: returns how many calls have begun on this process's rank of a communicator. With several such
@@ -58,11 +64,17 @@ class SwitchThread {
     int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
     uint64_t reported_call = 0;  // the last call whose digest was sent to the leader
     int64_t refused_ns = 0;      // since when the leader's host refuses connections; 0: it does not
-    UniqueFd fd;                 // invalid: not connected
+    // What this rank has proposed, and what of it was not sent on this connection. A leader that has no rank
+    // yet turns connections away, so a new one begins with all proposals.
+    AgreedValues proposed{};
+    AgreedValues unsent{};
+    UniqueFd fd;  // invalid: not connected
     std::vector<std::byte> received;
   };
 
   void Run();
+  // Moves proposals of other threads to their links.
+  void TakeProposals();
   // Waits for messages, wake-ups and deadlines, and handles the messages. Returns false if the thread must
   // end.
   bool WaitAndReceive();
@@ -88,6 +100,7 @@ class SwitchThread {
   // Sends the leader the digests of decisions since the last report. Returns false if the connection is over.
   bool SendDigest(LeaderLink& link, int64_t now_ns);
   static bool SendTimes(LeaderLink& link);
+  static bool SendProposals(LeaderLink& link);
 
   PolicyByDigest policies_;      // used only by the thread
   std::list<LeaderLink> links_;  // used only by the thread
@@ -97,6 +110,7 @@ class SwitchThread {
   // communicator.
   std::multimap<ControlToken, std::shared_ptr<SwitchableTables>> present_;
   bool any_left_ = false;  // since the thread last updated its links
+  std::vector<std::pair<ControlToken, ProposedValue>> proposals_;
   PollingThread thread_;
 };
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of one communicator in mode adaptive, by version, and the gate at which its calls change from
-// one to the next (docs/switching.md).
+// The tables and live values of one communicator in mode adaptive, by version, and the gate at which its
+// calls change from one version to the next (docs/switching.md).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 
+#include "src/decision/agreed_values.h"
 #include "src/decision/decision_digest.h"
 #include "src/decision/decision_engine.h"
 #include "src/decision/switching/call_gate.h"
@@ -22,8 +24,8 @@ inline constexpr uint32_t kFirstTableVersion = 1;
 // The table that decides a call. The pointer is valid during the call: a table is freed only when the
 // successor of its successor is committed.
 struct VersionedTable {
-  DecisionEngine* engine = nullptr;  // null: NCCL's choice
-  uint32_t version = kDefaultTableVersion;
+  DecisionEngine* engine = nullptr;         // null: NCCL's choice
+  uint32_t version = kDefaultTableVersion;  // the version that brought this table
 };
 
 // Shared by the communicator and the switch thread. The issuing thread enters with each call and takes a lock
@@ -41,38 +43,57 @@ class SwitchableTables {
   // Issuing thread: call `number` begins. At the boundary of a switch this waits for the verdict; otherwise
   // it is one store and one load. Afterwards `current` is the table for this call. Returns true if that is
   // another table than before.
+  // A call that has not been issued yet may be entered several times, so that the program can ask for the
+  // values that its next call has.
   bool Enter(uint64_t number);
   const VersionedTable& current() const { return current_; }
+  // The live values of the version that was entered; null: none were agreed.
+  const AgreedValues* values() const { return values_.get(); }
   // The policy of the table in use; null: NCCL's choices, or the first table.
   const std::shared_ptr<const Policy>& policy() const { return policy_; }
   // Digests of the decisions: the issuing thread adds decisions, and the switch thread sends digests to the
   // leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Switch thread: makes a table of this version, unless it exists. Returns false if this rank cannot make
-  // it.
+  // Switch thread, like the next two: to be called right before SwitchMember::Prepare, since a version takes
+  // over what it does not bring itself from the version that is committed then. Makes a table of this
+  // version, unless it exists. Returns false if this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // The same for a version that leaves every call to NCCL; always true.
   bool OfferNcclsChoice(uint32_t version);
+  // The same for a version that keeps the table and brings live values; always true.
+  bool OfferValues(uint32_t version, const AgreedValues& values);
   // Switch thread: `version` was committed. Frees tables that no call needs any more, which are those before
   // the previous committed one.
   void Committed(uint32_t version);
   CallGate& gate() { return gate_; }
+  // Any thread: the live values of the committed version.
+  AgreedValues CommittedValues();
 
  private:
-  struct Table {
+  struct Version {
     std::shared_ptr<DecisionEngine> engine;  // null: NCCL's choice
     std::shared_ptr<const Policy> policy;
+    uint32_t table = kDefaultTableVersion;       // the version that brought the engine
+    std::shared_ptr<const AgreedValues> values;  // null: none were agreed
   };
+
+  // Lets a version that brings a table keep the values of the committed one. A rank that pledges a version
+  // has committed every version before it that any rank has, so all ranks keep the same. The caller holds the
+  // lock.
+  void KeepValues(uint32_t version);
 
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
   DecisionDigest digest_;
-  VersionedTable current_;                   // issuing thread only
-  std::shared_ptr<const Policy> policy_;     // issuing thread only
+  // The next four are used by the issuing thread only.
+  uint32_t entered_ = kFirstTableVersion;
+  VersionedTable current_;
+  std::shared_ptr<const Policy> policy_;
+  std::shared_ptr<const AgreedValues> values_;
   uint32_t committed_ = kFirstTableVersion;  // control thread
-  std::mutex mutex_;                         // guards tables_; taken by the issuing thread only at a switch
-  std::map<uint32_t, Table> tables_;
+  std::mutex mutex_;                         // guards versions_; taken by the issuing thread only at a switch
+  std::map<uint32_t, Version> versions_;
 };
 
 }  // namespace dynamiccl

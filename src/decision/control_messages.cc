@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kBlockMagic = 0x42434344;    // "DCCB"
 constexpr uint32_t kMessageMagic = 0x4d434344;  // "DCCM"
 constexpr uint8_t kBlockVersion = 1;
-constexpr uint16_t kMessageVersion = 6;
+constexpr uint16_t kMessageVersion = 7;
 constexpr size_t kBlockBytes = 60;
 // A text in a message has at most this many bytes; the reason of a verdict may have four times as many.
 constexpr size_t kTextLimit = 128;
@@ -100,6 +100,28 @@ Result<std::span<const std::byte>> Open(std::span<const std::byte> message, Cont
                      static_cast<uint16_t>(KindOf(message)));
   }
   return sealed.subspan(kMessageHeaderBytes);
+}
+
+void PutValues(const AgreedValues& values, ByteWriter& body) {
+  body.Put(static_cast<uint8_t>(values.size()));
+  for (const auto& [name, value] : values) {
+    body.PutText(name);
+    body.Put(value);
+  }
+}
+
+// Names come in ascending order, so that equal values have equal bytes. Nothing: they are damaged.
+std::optional<AgreedValues> GetValues(ByteReader& reader) {
+  AgreedValues values;
+  const size_t count = reader.Get<uint8_t>();
+  if (count > kMaxAgreedValues) return std::nullopt;
+  for (size_t i = 0; i < count; ++i) {
+    std::string name = reader.GetText(kMaxValueNameBytes);
+    const auto value = reader.Get<int64_t>();
+    if (!IsValueName(name) || (!values.empty() && name <= values.rbegin()->first)) return std::nullopt;
+    values.emplace_hint(values.end(), std::move(name), value);
+  }
+  return values;
 }
 
 }  // namespace
@@ -224,7 +246,7 @@ std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSec
   body.Put(static_cast<uint8_t>(message.kind));
   body.Put<uint8_t>(message.commit);
   body.Put(static_cast<uint8_t>(message.refusal));
-  body.Put<uint8_t>(0);
+  body.Put<uint8_t>(letter.table.values.has_value());
   body.Put(message.version);
   body.Put(message.attempt);
   body.Put(message.boundary);
@@ -232,6 +254,7 @@ std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSec
   body.Put(letter.table.policy);
   body.Put(static_cast<uint32_t>(letter.table.plan.size()));
   body.PutBytes(letter.table.plan);
+  if (letter.table.values) PutValues(*letter.table.values, body);
   return Seal(ControlKind::kSwitch, std::move(body.buffer()), secret);
 }
 
@@ -265,6 +288,14 @@ std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlS
   body.Put<uint8_t>(message.tells);
   body.Put(message.all_until);
   return Seal(ControlKind::kTiming, std::move(body.buffer()), secret);
+}
+
+std::vector<std::byte> EncodeProposal(const ProposalMessage& message, const ControlSecret& secret) {
+  ByteWriter body;
+  body.Put(message.communicator);
+  body.PutText(message.proposed.name);
+  body.Put(message.proposed.value);
+  return Seal(ControlKind::kProposal, std::move(body.buffer()), secret);
 }
 
 ControlKind KindOf(std::span<const std::byte> message) {
@@ -363,7 +394,7 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   said.kind = static_cast<SwitchKind>(kind);
   said.commit = reader.Get<uint8_t>() != 0;
   said.refusal = static_cast<Refusal>(reader.Get<uint8_t>());
-  reader.Get<uint8_t>();
+  const auto of_values = reader.Get<uint8_t>();
   said.version = reader.Get<uint32_t>();
   said.attempt = reader.Get<uint64_t>();
   said.boundary = reader.Get<uint64_t>();
@@ -371,8 +402,12 @@ Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const Cont
   letter.table.policy = reader.Get<Sha256Digest>();
   const auto plan = reader.GetBytes(reader.Get<uint32_t>());
   letter.table.plan.assign(plan.begin(), plan.end());
+  if (of_values != 0) letter.table.values = GetValues(reader);
+  const bool one_or_other = of_values == 0 || (of_values == 1 && letter.table.values && plan.empty() &&
+                                               letter.table.policy == Sha256Digest{});
   const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk) && said.refusal <= Refusal::kDecided;
-  DYNAMICCL_CHECK_OK(CheckRead(reader, known && letter.communicator == communicator, "switch message"));
+  DYNAMICCL_CHECK_OK(
+      CheckRead(reader, known && one_or_other && letter.communicator == communicator, "switch message"));
   return letter;
 }
 
@@ -421,6 +456,19 @@ Result<TimingMessage> DecodeTiming(std::span<const std::byte> message, const Con
   timing.all_until = reader.Get<uint64_t>();
   DYNAMICCL_CHECK_OK(CheckRead(reader, timing.communicator == communicator, "timing message"));
   return timing;
+}
+
+Result<ProposalMessage> DecodeProposal(std::span<const std::byte> message, const ControlToken& communicator,
+                                       const ControlSecret& secret) {
+  DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kProposal, secret));
+  ByteReader reader(body);
+  ProposalMessage proposal;
+  proposal.communicator = reader.Get<ControlToken>();
+  proposal.proposed.name = reader.GetText(kMaxValueNameBytes);
+  proposal.proposed.value = reader.Get<int64_t>();
+  const bool fits = IsValueName(proposal.proposed.name) && proposal.communicator == communicator;
+  DYNAMICCL_CHECK_OK(CheckRead(reader, fits, "proposal"));
+  return proposal;
 }
 
 }  // namespace dynamiccl

@@ -15,6 +15,7 @@
 
 #include "src/base/sha256.h"
 #include "src/base/status.h"
+#include "src/decision/agreed_values.h"
 #include "src/decision/attestation.h"
 #include "src/decision/decision_digest.h"
 #include "src/decision/guard/timed_calls.h"
@@ -109,15 +110,18 @@ struct JoinMessage {
   int32_t n_ranks = 0;
 };
 
-// The parts from which every rank makes the table of a version. Without both parts: NCCL's choice for every
-// call.
+// What a version brings: a table, or live values. A version with values keeps the table of the version before
+// it, and one with a table keeps the values.
 struct TableContents {
   // Digest of the policy file; all zero: no policy.
   Sha256Digest policy{};
   // The version's plan (guard/plan_bytes.h), at most kMaxPlanBytes.
-  std::vector<std::byte> plan;
+  std::vector<std::byte> plan{};
+  // All live values from this version on; policy and plan are then empty.
+  std::optional<AgreedValues> values{};
 
-  bool leaves_nccl_alone() const { return policy == Sha256Digest{} && plan.empty(); }
+  // Every rank makes the table from policy and plan. Without both: NCCL's choice for every call.
+  bool leaves_nccl_alone() const { return !values && policy == Sha256Digest{} && plan.empty(); }
   friend bool operator==(const TableContents&, const TableContents&) = default;
 };
 
@@ -149,6 +153,14 @@ struct TimingMessage {
   friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
 };
 
+// A rank's wish for a live value, sent to the leader.
+struct ProposalMessage {
+  ControlToken communicator{};
+  ProposedValue proposed;
+
+  friend bool operator==(const ProposalMessage&, const ProposalMessage&) = default;
+};
+
 // The kind of a message; the values are part of the format.
 enum class ControlKind : uint16_t {
   kPledge = 1,
@@ -157,7 +169,8 @@ enum class ControlKind : uint16_t {
   kSwitch = 4,
   kDigest = 5,
   kTimes = 6,
-  kTiming = 7
+  kTiming = 7,
+  kProposal = 8
 };
 
 // The most bytes of a message: two pages, enough for twelve short texts or a plan.
@@ -179,6 +192,7 @@ std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSec
 std::vector<std::byte> EncodeDigest(const DigestMessage& digest, const ControlSecret& secret);
 std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSecret& secret);
 std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret);
+std::vector<std::byte> EncodeProposal(const ProposalMessage& message, const ControlSecret& secret);
 
 // The kind of a message whose header is complete; not yet authenticated.
 ControlKind KindOf(std::span<const std::byte> message);
@@ -202,5 +216,7 @@ Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const Contr
                                  const ControlSecret& secret);
 Result<TimingMessage> DecodeTiming(std::span<const std::byte> message, const ControlToken& communicator,
                                    const ControlSecret& secret);
+Result<ProposalMessage> DecodeProposal(std::span<const std::byte> message, const ControlToken& communicator,
+                                       const ControlSecret& secret);
 
 }  // namespace dynamiccl

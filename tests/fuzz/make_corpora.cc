@@ -64,11 +64,15 @@ void PutMessages(Corpora& corpora) {
   put("digest", 5, EncodeDigest({.checkpoints = {{}, {}}}, secret));
   put("times", 6, EncodeTimes({.times = {{}, {}}}, secret));
   put("timing", 7, EncodeTiming({.tells = true, .all_until = 9}, secret));
+  SwitchLetter values;
+  values.table.values = AgreedValues{{"bucket_mb", 5}, {"window", -1}};
+  put("switch_values", 4, EncodeSwitch(values, secret));
+  put("proposal", 8, EncodeProposal({.proposed = {"bucket_mb", 5}}, secret));
   corpora.Put("control_messages", "raw", 0, EncodeJoin({}, secret));
   std::array<uint8_t, kUniqueIdBytes> id{};
   id[0] = 1;
   WriteBlock(id, {.address = "127.0.0.1", .port = 4000, .secret = secret});
-  corpora.Put("control_messages", "unique_id", 8, std::as_bytes(std::span(id)));
+  corpora.Put("control_messages", "unique_id", 9, std::as_bytes(std::span(id)));
 }
 
 void PutBootstrap(Corpora& corpora) {

@@ -115,8 +115,10 @@ def start_prometheus(folder, exporter, server):
 def start_job(folder):
     policy = f"{folder}/p.dcpolicy"
     subprocess.run([os.environ["WRITE_SAMPLE_POLICY"], policy, "Ring", "LL"], check=True)
+    with open(f"{folder}/values", "w") as file:
+        file.write("bucket_mb=5\n")
     environment = dict(os.environ, DYNAMICCL_METRICS=f"{folder}/textfile/dynamiccl.%r.prom", DYNAMICCL_TIMES="all",
-                       DYNAMICCL_MODE="adaptive")
+                       DYNAMICCL_MODE="adaptive", DYNAMICCL_VALUES=f"{folder}/values")
     rounds = "1000000"  # it is ended when all numbers are there
     return start(folder, [os.environ["DYNAMICCL_BIN"], "run", "-n", "2", "--hostccl", "--policy", policy, "--",
                           os.environ["NCCL_JOB"], f"{folder}/id", rounds], env=environment)

@@ -3,12 +3,13 @@
 // sizes, in and out of groups, with checked results. RANK and WORLD_SIZE come from the environment.
 //   nccl_job <file for the unique id> [rounds] [split] [many] [fork] [threads] [all] [peers] [stalls]
 //            [grouped] [nonblocking] [ends] [shrink] [ctas] [oldctas] [splitdefault] [sums] [several]
-// several: three communicators of all ranks made in one group, by rank $JOB_APART one after another, and used
-// one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as the program asks".
-// ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and $JOB_NVLS_CTAS, where
-// they are set.
-// oldctas: the same, but the configuration says that it is as short as NCCL 2.14's, before both.
-// splitdefault: split, with a configuration that sets nothing in place of none.
+// values: $JOB_STEPS steps of small calls, each of which begins by reading the live value "bucket" and
+// writing it to the file values.<rank>; a random rank proposes another one now and then. Rank $JOB_DIES dies
+// in step $JOB_DIES_IN. several: three communicators of all ranks made in one group, by rank $JOB_APART one
+// after another, and used one by one and together. A rank with $JOB_LATE_UNTIL begins when that file says "as
+// the program asks". ctas: the communicator's ncclConfig_t has $JOB_MIN_CTAS, $JOB_MAX_CTAS and
+// $JOB_NVLS_CTAS, where they are set. oldctas: the same, but the configuration says that it is as short as
+// NCCL 2.14's, before both. splitdefault: split, with a configuration that sets nothing in place of none.
 // shrink: rank $JOB_DIES dies after its rounds; the others go on without it.
 // ends: the process ends as $JOB_ENDS says, with its communicator alive.
 // sums: large sums of numbers that round, the bits of the last ones printed: they tell in which order the
@@ -33,6 +34,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/annotate/agreed_value.h"
 #include "src/annotate/phase_marker.h"
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/nccl_api.h"
@@ -228,6 +230,28 @@ void UseWithStallsAndDestroy(Rank rank, int rounds) {
   CHECK_NCCL(ncclCommDestroy(rank.comm));
 }
 
+// A step's calls follow its bucket, so that ranks that read different numbers hang or fail. $JOB_SEED decides
+// who proposes what in which step.
+void ReadValuesAndDestroy(const std::string& path, Rank world) {
+  CHECK_NCCL(hostcclStreamCreate(&world.stream));
+  std::ofstream log(std::filesystem::path(path).parent_path() / ("values." + std::to_string(world.rank)));
+  std::minstd_rand random(static_cast<unsigned>(64 * FromEnvironment("JOB_SEED") + world.rank) + 1);
+  const int dies_in = std::getenv("JOB_DIES") != nullptr && FromEnvironment("JOB_DIES") == world.rank
+                          ? FromEnvironment("JOB_DIES_IN")
+                          : -1;
+  for (int step = 0; step < FromEnvironment("JOB_STEPS"); ++step) {
+    const int64_t bucket = dynamiccl::agree::Value("bucket", 4);
+    log << step << " " << bucket << std::endl;
+    if (step == dies_in) std::_Exit(0);
+    if (random() % 64 == 0) Dawdle(world);
+    if (random() % 100 == 0) dynamiccl::agree::Propose("bucket", 1 + static_cast<int64_t>(random() % 8));
+    for (int64_t call = 0; call < bucket; ++call) AllReduce(world, 10 + static_cast<size_t>(bucket));
+  }
+  CHECK_NCCL(hostcclStreamDestroy(world.stream));
+  CHECK_NCCL(ncclCommDestroy(world.comm));
+  log << "after " << dynamiccl::agree::Value("bucket", 4) << std::endl;
+}
+
 // The process that runs the job tells it. Until then what the dead rank listened on may still answer.
 void AwaitEndOfRank(const std::filesystem::path& place_of_id, int rank) {
   const auto told = place_of_id.parent_path() / ("ended." + std::to_string(rank));
@@ -292,6 +316,8 @@ void UseNonBlockingAndDestroy(const ncclUniqueId& id, Rank world, int rounds) {
     if (data[7] != static_cast<float>(world.n_ranks)) Fail("wrong sum", static_cast<int>(data[7]));
   }
   CHECK_NCCL(hostcclStreamDestroy(world.stream));
+  if (dynamiccl::agree::Propose("bucket", 5) || dynamiccl::agree::Value("bucket", 4) != 4)
+    Fail("a value of a non-blocking communicator", 0);
   const ncclResult_t ended = ncclCommFinalize(world.comm);
   taken(ended, "finalize");
   CHECK_NCCL(ncclCommDestroy(world.comm));
@@ -412,6 +438,10 @@ void RunRank(const std::string& path, int rank, int n_ranks, int rounds,
     if (extras.contains("ends")) {
       Use(world, rounds);
       End();
+      continue;
+    }
+    if (extras.contains("values")) {
+      ReadValuesAndDestroy(path, world);
       continue;
     }
     if (extras.contains("sums")) {

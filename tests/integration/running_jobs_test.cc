@@ -42,6 +42,7 @@ class RunningJob : public JobTest {
                            {"DYNAMICCL_POLICY", path_},
                            {"DYNAMICCL_MODE", "adaptive"},
                            {"DYNAMICCL_TIMES", "0"},
+                           {"DYNAMICCL_VALUES", folder_ + "/values"},
                            {"DYNAMICCL_TRACE", folder_ + "/%r.ctrace"},
                            {"DYNAMICCL_METRICS", folder_ + "/%r.prom"},
                            {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
@@ -121,6 +122,18 @@ TEST_F(RunningJob, KeepsItsPolicyWhenAFileThatIsNoneIsToBeSwappedIn) {
   EXPECT_THAT(answer.output, HasSubstr("notes.txt"));
   EXPECT_FALSE(std::filesystem::exists(path_ + ".previous"));
   EXPECT_EQ(Ask({"ctl", "rollback", "--policy", path_}).exit_code, 2);
+  EXPECT_TRUE(End().ok());
+}
+
+TEST_F(RunningJob, HasItsValuesSetInTheFileThatItWatches) {
+  const Answer answer = Ask({"ctl", "set", "bucket=3", "window=-1", "--json"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.output;
+  const Json set = Json::parse(answer.output);
+  EXPECT_EQ(set["file"], folder_ + "/values");
+  EXPECT_EQ(set["values"], (Json{{"bucket", 3}, {"window", -1}}));
+  const Answer wrong = Ask({"ctl", "set", "bucket=three"});
+  EXPECT_NE(wrong.exit_code, 0);
+  EXPECT_THAT(wrong.output, HasSubstr("'three' for bucket is no whole number"));
   EXPECT_TRUE(End().ok());
 }
 

@@ -56,7 +56,7 @@ here /usr/bin/dynamiccl doctor --compare-nccl 2.28.9 2.32.3 >"$work/log" || { ca
 here /usr/bin/dynamiccl zero estimate --parameters 7.5B --ranks 64 | grep -q '^3 .* 1.88 ' || fail "zero estimate"
 for file in share/man/man1/dynamiccl.1 share/bash-completion/completions/dynamiccl share/zsh/site-functions/_dynamiccl \
   share/fish/vendor_completions.d/dynamiccl.fish share/doc/dynamiccl/LICENSE share/doc/dynamiccl/licences/fmt.txt \
-  share/doc/dynamiccl/dynamiccl.spdx.json include/dynamiccl/phase_marker.h lib/libnccl-profiler-dynamiccl.so; do
+  share/doc/dynamiccl/dynamiccl.spdx.json include/dynamiccl/agreed_value.h include/dynamiccl/phase_marker.h lib/libnccl-profiler-dynamiccl.so; do
   [[ -s "$clean/usr/$file" ]] || fail "no /usr/$file"
 done
 # Nothing of the machine that built it.

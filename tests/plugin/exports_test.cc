@@ -45,7 +45,8 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   for (int version = 2; version <= 6; ++version)
     expected.insert("ncclTunerPlugin_v" + std::to_string(version));
   for (int version = 1; version <= 7; ++version) expected.insert("ncclProfiler_v" + std::to_string(version));
-  expected.insert({"dynamicclAuditedDoor", "dynamicclMarkMemory", "dynamicclMarkPhase", "dynamicclMarkRole"});
+  expected.insert({"dynamicclAgreedValue", "dynamicclAuditedDoor", "dynamicclMarkMemory",
+                   "dynamicclMarkPhase", "dynamicclMarkRole", "dynamicclProposeValue"});
   EXPECT_EQ(symbols, expected);
 }
 

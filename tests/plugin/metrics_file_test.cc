@@ -130,6 +130,15 @@ TEST_F(MetricsFileTest, MemoryPressureIsThereWhereTheProgramSaidIt) {
   EXPECT_THAT(MetricsText(source), HasSubstr("dynamiccl_memory_pressure{rank=\"3\"} 2\n"));
 }
 
+TEST_F(MetricsFileTest, SaysWhichValuesAreAgreed) {
+  EXPECT_THAT(MetricsText(Source()), Not(HasSubstr("agreed_value")));
+  MetricsSource source = Source();
+  source.values = {{"bucket_mb", 5}, {"window", -1}};
+  const std::string text = MetricsText(source);
+  EXPECT_THAT(text, HasSubstr("dynamiccl_agreed_value{name=\"bucket_mb\",rank=\"3\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("dynamiccl_agreed_value{name=\"window\",rank=\"3\"} -1\n"));
+}
+
 TEST_F(MetricsFileTest, SaysWhatTheGuardDid) {
   EXPECT_THAT(MetricsText(Source()), Not(HasSubstr("table_versions")));
   GuardTotals guard;

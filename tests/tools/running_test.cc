@@ -12,6 +12,7 @@
 #include "tools/running/metrics_reading.h"
 #include "tools/running/policy_swap.h"
 #include "tools/running/running_process.h"
+#include "tools/running/value_setting.h"
 #include "traces/format/record_views.h"
 
 namespace dynamiccl {
@@ -159,6 +160,26 @@ TEST_F(SwappedPolicy, IsNotChangedByADamagedFile) {
   EXPECT_FALSE(RollBackPolicy(path_));
   EXPECT_EQ(DigestOf("p.dcpolicy"), first);
   EXPECT_FALSE(fs::exists(PreviousOf(path_)));
+}
+
+// ---- live values ----
+
+using ValueSetting = InFolder;
+
+TEST_F(ValueSetting, MakesTheFileAndChangesOnlyWhatIsNamed) {
+  const std::string path = folder_ + "/values";
+  EXPECT_EQ(*SetValues(path, {"a=1", "b=2"}), (AgreedValues{{"a", 1}, {"b", 2}}));
+  EXPECT_EQ(*SetValues(path, {"b=-3"}), (AgreedValues{{"a", 1}, {"b", -3}}));
+}
+
+TEST_F(ValueSetting, RefusesAWrongValueOrFileAndChangesNothing) {
+  const std::string path = folder_ + "/values";
+  ASSERT_TRUE(SetValues(path, {"a=1"}));
+  EXPECT_FALSE(SetValues(path, {"a=2", "b"}));
+  EXPECT_EQ(*SetValues(path, {}), (AgreedValues{{"a", 1}}));
+  Write("values", "by hand\n");
+  EXPECT_FALSE(SetValues(path, {"a=2"}));
+  EXPECT_FALSE(SetValues(folder_ + "/no/folder", {"a=2"}));
 }
 
 }  // namespace

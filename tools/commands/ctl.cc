@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and how to give them another policy.
+// `dynamiccl ctl`: which jobs run with DynamICCL, what they decided, and how to give them another policy or
+// other live values.
 // docs/running_jobs.md shows its use. `status` reads /proc and the files of a job and asks the job nothing,
 // so that a job that hangs is shown as well:
 //
@@ -24,15 +25,18 @@
 #include "tools/running/metrics_reading.h"
 #include "tools/running/policy_swap.h"
 #include "tools/running/running_process.h"
+#include "tools/running/value_setting.h"
 
 namespace dynamiccl {
 namespace {
 
-// The options of all three actions.
+// The options of all actions.
 struct CtlOptions {
   // The policy to change to: a file, or the word starter. Empty: roll back.
   std::string fresh;
   std::string policy;
+  std::vector<std::string> values;  // NAME=VALUE
+  std::string values_path;
   int process_id = 0;
   bool json = false;
 };
@@ -137,28 +141,55 @@ Result<int> ShowStatus(const CtlOptions& options) {
   return kExitOk;
 }
 
-// The only path, or an error that tells how to choose.
-Result<std::string> OnePath(const std::set<std::string>& paths) {
+// A kind of file that adaptive jobs watch.
+struct WatchedFile {
+  std::string_view name;    // for messages
+  std::string_view option;  // names the file itself
+  std::string (*of)(const RunningProcess&);
+};
+
+// The only such file of the chosen adaptive jobs, or an error that tells how to choose.
+Result<std::string> OnePath(const CtlOptions& options, const WatchedFile& file) {
+  std::set<std::string> paths;
+  for (const RunningProcess& process : Chosen(options)) {
+    const std::string path = file.of(process);
+    if (!path.empty() && ::strcasecmp(SettingOf(process, "DYNAMICCL_MODE").c_str(), "adaptive") == 0)
+      paths.insert(path);
+  }
   if (paths.size() == 1) return *paths.begin();
   if (paths.empty()) {
     return WithHint(
-        MakeError(ErrorKind::kNotFound, "no adaptive job with a policy file runs on this machine"),
-        "only DYNAMICCL_MODE=adaptive takes up another policy; name its file with --policy");
+        MakeError(ErrorKind::kNotFound, "no adaptive job with a {} runs on this machine", file.name),
+        fmt::format("only DYNAMICCL_MODE=adaptive takes up changes; name its file with {}", file.option));
   }
-  return WithHint(MakeError(ErrorKind::kInvalidArgument, "jobs with {} policy files run here", paths.size()),
-                  "name one by --pid or --policy; `dynamiccl ctl status` lists them");
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "jobs with {} {}s run here", paths.size(), file.name),
+      fmt::format("name one by --pid or {}; `dynamiccl ctl status` lists the jobs", file.option));
 }
 
 // The policy file that the chosen jobs watch: the one named, or that of the running adaptive jobs.
 Result<std::string> WatchedPolicy(const CtlOptions& options, const Installation& installation) {
   if (!options.policy.empty()) return PolicyFileOf(installation, options.policy);
-  std::set<std::string> paths;
-  for (const RunningProcess& process : Chosen(options)) {
-    const std::string path = PolicyOf(process);
-    if (!path.empty() && ::strcasecmp(SettingOf(process, "DYNAMICCL_MODE").c_str(), "adaptive") == 0)
-      paths.insert(path);
+  return OnePath(options, {"policy file", "--policy", PolicyOf});
+}
+
+std::string ValuesFileOf(const RunningProcess& process) {
+  return process.PathSetting("DYNAMICCL_VALUES");
+}
+
+// Sets live values and prints all that the file says.
+Result<int> Set(const CtlOptions& options) {
+  std::string path = options.values_path;
+  if (path.empty()) {
+    DYNAMICCL_TRY(path, OnePath(options, {"file of values (DYNAMICCL_VALUES)", "--file", ValuesFileOf}));
   }
-  return OnePath(paths);
+  DYNAMICCL_TRY(const AgreedValues values, SetValues(path, options.values));
+  if (options.json) {
+    PrintJson({{"schema", 1}, {"file", path}, {"values", values}});
+    return kExitOk;
+  }
+  fmt::print("{}:\n{}All ranks of a job take them up before the same call.\n", path, ValuesText(values));
+  return kExitOk;
 }
 
 // Refuses to replace the shipped policy. It belongs to every user: a swap would change it under other jobs,
@@ -211,11 +242,16 @@ Result<int> CtlCommand(CommandLine& line) {
   for (CLI::App* const action : {swap, rollback})
     action->add_option("--policy", options.policy,
                        "Policy file that the job watches (default: that of the running jobs)");
-  for (CLI::App* const action : {status, swap, rollback}) {
+  CLI::App* const set = app.add_subcommand("set", "Change live values of adaptive jobs");
+  set->add_option("values", options.values, "NAME=VALUE, one or more")->required();
+  set->add_option("--file", options.values_path,
+                  "File of values that the job watches (default: that of the running jobs)");
+  for (CLI::App* const action : {status, swap, rollback, set}) {
     action->add_option("--pid", options.process_id, "Process of the job (default: all of this user here)");
     action->add_flag("--json", options.json, "As JSON");
   }
   if (const auto exit_code = line.Parse()) return *exit_code;
+  if (set->parsed()) return Set(options);
   return status->parsed() ? ShowStatus(options) : Change(options);
 }
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "src/annotate/agreed_value.h"
+
 namespace dynamiccl::zero {
 namespace {
 
@@ -65,6 +67,10 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::Split(int color, int key) {
 
 ProcessGroup::~ProcessGroup() {
   if (communicator_ != nullptr) ncclCommDestroy(communicator_);
+}
+
+int64_t ProcessGroup::AgreedValue(const char* name, int64_t own) const {
+  return agree::Value(name, own, communicator_);
 }
 
 void ProcessGroup::Prepare(const CallLabel& label) {

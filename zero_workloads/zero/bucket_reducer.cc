@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "zero_workloads/memory/memory_counters.h"
 
@@ -34,17 +35,29 @@ int64_t Capacity(const Partition& partition, const BucketSettings& settings, int
 
 BucketReducer::BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                              const at::TensorOptions& options)
-    : partition_(partition), group_(group), settings_(settings) {
+    : partition_(partition), group_(group), settings_(settings), options_(options) {
   capacity_ = Capacity(partition, settings, static_cast<int64_t>(options.dtype().itemsize()));
   const int64_t arenas = settings.kind == ReduceKind::kAllReduce ? partition.world() : 1;
   {
     const CountAs category(MemoryCategory::kGradients);
     gradients_ = at::empty({arenas * partition.arena_elements()}, options);
   }
+  AllocateBuffers();
+}
+
+void BucketReducer::AllocateBuffers() {
   const CountAs category(MemoryCategory::kBuckets);
-  buffers_ = capacity_ == partition.arena_elements() ? 1 : 2;
+  buffers_ = capacity_ == partition_.arena_elements() ? 1 : 2;
+  current_ = 0;
+  for (Bucket& bucket : buckets_) bucket = {};
   for (size_t i = 0; i < buffers_; ++i)
-    buckets_[i].buffer = at::empty({partition.world() * capacity_}, options);
+    buckets_[i].buffer = at::empty({partition_.world() * capacity_}, options_);
+}
+
+void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {
+  settings_.bucket_bytes = bucket_bytes;
+  const int64_t capacity = Capacity(partition_, settings_, static_cast<int64_t>(options_.dtype().itemsize()));
+  if (std::exchange(capacity_, capacity) != capacity) AllocateBuffers();
 }
 
 void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {

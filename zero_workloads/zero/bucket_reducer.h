@@ -60,6 +60,10 @@ class BucketReducer {
   // Waits until all sums of this pass have arrived. Call it after all units were added, or none.
   void Finish();
 
+  // Sets the bytes of a bucket from the next pass on; not between Add and Finish. Allocates the buffers anew
+  // if the size changes. Not for buckets that hold one unit each.
+  void SetBucketBytes(int64_t bucket_bytes);
+
   // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all
   // ranks' arenas, one after another, [world * arena elements]. Valid from Finish() until the next Add().
   const at::Tensor& gradients() const { return gradients_; }
@@ -74,6 +78,8 @@ class BucketReducer {
     PendingCollective pending;
   };
 
+  // Allocates as many buffers as are used.
+  void AllocateBuffers();
   // Begins a new bucket if one starts at this arena position of the unit; otherwise the present bucket
   // continues.
   void OpenAt(int64_t position, const UnitPartition& unit);
@@ -93,6 +99,8 @@ class BucketReducer {
   BucketSettings settings_;
   // Arena elements in a full bucket.
   int64_t capacity_;
+  // Of the gradients while they are summed.
+  at::TensorOptions options_;
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;
   // Pending sums over replicas in this pass.

@@ -74,6 +74,12 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   FindSlicedAndWhole();
 }
 
+void ZeroEngine::SetLive(const LiveSettings& live) {
+  settings_.bucket_bytes = live.bucket_bytes;
+  settings_.prefetch = live.prefetch;
+  reducer_->SetBucketBytes(live.bucket_bytes);
+}
+
 void ZeroEngine::FindSlicedAndWhole() {
   if (settings_.tensor.group == nullptr) return;
   sliced_runs_ = ArenaRuns(parameters_, *partition_, group_->rank(), /*sliced=*/true);

@@ -25,6 +25,7 @@
 #include "zero_workloads/parallel/process_group.h"
 #include "zero_workloads/zero/bucket_reducer.h"
 #include "zero_workloads/zero/flat_parameters.h"
+#include "zero_workloads/zero/live_settings.h"
 #include "zero_workloads/zero/whole_parameters.h"
 #include "zero_workloads/zero_r/contiguous_pool.h"
 
@@ -115,6 +116,10 @@ class ZeroEngine : public UnitHooks {
   // and the scale can still fall; otherwise it throws std::runtime_error on all ranks. Called before
   // micro_steps backward passes, it throws std::logic_error.
   StepOutcome Step(const at::Tensor& loss, double learning_rate);
+
+  // Changes how the next steps communicate. Call it between steps, on all ranks before the same step.
+  void SetLive(const LiveSettings& live);
+  LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
 
   // The traffic between the optimizer and its files; null if its states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }

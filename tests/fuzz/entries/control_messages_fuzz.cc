@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of the control plane, and the block in a unique id. Input: byte 0 = 0: a message as it came;
-// 1 to 7: a body of that kind, which is made authentic; 8: a unique id.
+// 1 to 8: a body of that kind, which is made authentic; 9: a unique id.
 #include <array>
 #include <cstring>
 
@@ -37,10 +37,19 @@ void DecodeAll(std::span<const std::byte> message) {
   }
   if (const auto pledge = DecodePledge(message, kSecret)) (void)EncodePledge(*pledge, kSecret);
   (void)DecodeVerdict(message, kToken, kSecret);
-  if (const auto letter = DecodeSwitch(message, kToken, kSecret)) (void)EncodeSwitch(*letter, kSecret);
+  if (const auto letter = DecodeSwitch(message, kToken, kSecret)) {
+    const auto same = DecodeSwitch(EncodeSwitch(*letter, kSecret), kToken, kSecret);
+    fuzz::Require(same && same->table == letter->table,
+                  "a switch message that is read can be written and read");
+  }
   (void)DecodeDigest(message, kToken, kSecret);
   (void)DecodeTimes(message, kToken, kSecret);
   (void)DecodeTiming(message, kToken, kSecret);
+  if (const auto proposal = DecodeProposal(message, kToken, kSecret)) {
+    const auto same = EncodeProposal(*proposal, kSecret);
+    fuzz::Require(std::equal(same.begin(), same.end(), message.begin(), message.end()),
+                  "a proposal that is read is written the same");
+  }
   (void)RootOf(message);
 }
 
@@ -59,9 +68,9 @@ void ReadId(std::span<const std::byte> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteReader input(fuzz::BytesOf(data, size));
-  const auto kind = static_cast<uint16_t>(input.Get<uint8_t>() % 9);
+  const auto kind = static_cast<uint16_t>(input.Get<uint8_t>() % 10);
   const auto body = fuzz::RestOf(input);
-  if (kind == 8) {
+  if (kind == 9) {
     ReadId(body);
   } else if (kind == 0) {
     if (MessageBytes(body) == body.size()) DecodeAll(body);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/decision/control_messages.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -83,6 +84,51 @@ TEST(SwitchLetter, IsReadAsWritten) {
   EXPECT_EQ(letter->table, Letter().table);
 }
 
+SwitchLetter LetterWithValues() {
+  SwitchLetter letter = Letter();
+  letter.table = {};
+  letter.table.values = AgreedValues{{"bucket_mb", 5}, {"least", INT64_MIN}, {"window", -1}};
+  return letter;
+}
+
+ProposalMessage Proposal() {
+  return {Letter().communicator, {"bucket_mb", INT64_MAX}};
+}
+
+TEST(SwitchLetter, ThatBringsValuesIsReadAsWritten) {
+  SwitchLetter letter = LetterWithValues();
+  const ControlToken token = letter.communicator;
+  EXPECT_EQ(DecodeSwitch(EncodeSwitch(letter, kSecret), token, kSecret)->table, letter.table);
+  EXPECT_FALSE(letter.table.leaves_nccl_alone());
+  letter.table.values = AgreedValues{};
+  EXPECT_EQ(DecodeSwitch(EncodeSwitch(letter, kSecret), token, kSecret)->table, letter.table);
+  for (size_t i = 0; i < kMaxAgreedValues; ++i)
+    letter.table.values->emplace(fmt::format("{:0>31}", i), static_cast<int64_t>(i));
+  const auto largest = EncodeSwitch(letter, kSecret);
+  EXPECT_LE(largest.size(), kMaxMessageBytes);
+  EXPECT_EQ(DecodeSwitch(largest, token, kSecret)->table, letter.table);
+  EXPECT_EQ(DecodeProposal(EncodeProposal(Proposal(), kSecret), token, kSecret), Proposal());
+}
+
+TEST(SwitchLetter, ThatBringsWrongValuesIsNotRead) {
+  const ControlToken token = Letter().communicator;
+  SwitchLetter both = LetterWithValues();
+  both.table.plan = Letter().table.plan;
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(both, kSecret), token, kSecret));
+  both = LetterWithValues();
+  both.table.policy = Letter().table.policy;
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(both, kSecret), token, kSecret));
+  for (const std::string& name : {std::string(), std::string("a b"), std::string(32, 'a')}) {
+    SwitchLetter wrong = LetterWithValues();
+    wrong.table.values->emplace(name, 1);
+    EXPECT_FALSE(DecodeSwitch(EncodeSwitch(wrong, kSecret), token, kSecret)) << name;
+    EXPECT_FALSE(DecodeProposal(EncodeProposal({token, {name, 1}}, kSecret), token, kSecret)) << name;
+  }
+  SwitchLetter many = LetterWithValues();
+  for (size_t i = 0; i < kMaxAgreedValues; ++i) many.table.values->emplace(std::to_string(i), 1);
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(many, kSecret), token, kSecret));
+}
+
 TEST(SwitchLetter, LargestPlanFitsIntoAMessage) {
   SwitchLetter letter = Letter();
   letter.table.plan.assign(kMaxPlanBytes, std::byte{7});
@@ -155,11 +201,12 @@ TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
   const ControlToken token = Letter().communicator;
   for (const auto& good :
        {EncodeJoin(Join(), kSecret), EncodeSwitch(Letter(), kSecret), EncodeDigest(Digest(3), kSecret),
-        EncodeTimes(Times(3), kSecret), EncodeTiming(Timing(), kSecret)}) {
+        EncodeTimes(Times(3), kSecret), EncodeTiming(Timing(), kSecret),
+        EncodeSwitch(LetterWithValues(), kSecret), EncodeProposal(Proposal(), kSecret)}) {
     const auto read = [&](std::span<const std::byte> bytes) {
       return DecodeJoin(bytes, kSecret) || DecodeSwitch(bytes, token, kSecret) ||
              DecodeDigest(bytes, token, kSecret) || DecodeTimes(bytes, token, kSecret) ||
-             DecodeTiming(bytes, token, kSecret);
+             DecodeTiming(bytes, token, kSecret) || DecodeProposal(bytes, token, kSecret);
     };
     ASSERT_TRUE(read(good));
     for (size_t length = 0; length < good.size(); ++length) ASSERT_FALSE(read(std::span(good).first(length)));
@@ -175,6 +222,8 @@ TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
   EXPECT_FALSE(DecodeDigest(EncodeDigest(Digest(3), kSecret), token, ControlSecret{}));
   EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(3), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeTiming(EncodeTiming(Timing(), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeProposal(EncodeProposal(Proposal(), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeProposal(EncodeProposal(Proposal(), kSecret), token, ControlSecret{}));
   SwitchLetter unknown = Letter();
   unknown.message.kind = static_cast<SwitchKind>(9);
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(unknown, kSecret), token, kSecret));

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of live values (DYNAMICCL_VALUES) that the leader watches while a job runs.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+#include <utility>
+
+#include "src/decision/agreed_values.h"
+
+namespace dynamiccl {
+
+// Owned by the leader's SwitchLeadership; only its thread uses it.
+class WatchedValues {
+ public:
+  // Empty path: nothing is watched.
+  explicit WatchedValues(std::string path) : path_(std::move(path)) {}
+
+  // Returns what the file says otherwise than before; nothing if it is as it was. It is read only if its
+  // inode, size or time has changed. A file with a wrong line is logged once and changes nothing.
+  AgreedValues Changes();
+  // What the file says. A value that was taken out of it keeps its number.
+  const AgreedValues& values() const { return values_; }
+
+ private:
+  const std::string path_;
+  AgreedValues values_;
+  struct stat seen_ = {};
+};
+
+}  // namespace dynamiccl

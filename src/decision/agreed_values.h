@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Live values: named numbers of a job that change on all ranks of a communicator before the same call, as a
+// part of what the switching of tables agrees on (docs/agree.md). Pure functions; nothing read here is
+// trusted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "src/base/status.h"
+
+namespace dynamiccl {
+
+// The most values of a communicator: all of them travel in one control message.
+inline constexpr size_t kMaxAgreedValues = 64;
+inline constexpr size_t kMaxValueNameBytes = 31;
+// The most bytes of a file of values: every value with a name of full length, and as many comments.
+inline constexpr size_t kMaxValuesFileBytes = 16384;
+
+// Values by name. Names of which nothing was agreed are absent.
+using AgreedValues = std::map<std::string, int64_t, std::less<>>;
+
+// A name and the number that somebody wants it to have.
+struct ProposedValue {
+  std::string name;
+  int64_t value = 0;
+
+  friend bool operator==(const ProposedValue&, const ProposedValue&) = default;
+};
+
+// True for 1 to kMaxValueNameBytes letters, digits, dots, dashes and underscores.
+bool IsValueName(std::string_view name);
+
+// Reads "NAME=VALUE"; blanks around the two are allowed. The error says which part is wrong.
+Result<ProposedValue> ParseValue(std::string_view text);
+// Reads a file of lines NAME=VALUE; empty lines and those that begin with # say nothing. An error names
+// `path` and the line.
+Result<AgreedValues> ParseValues(std::string_view text, const std::string& path);
+// The text of such a file.
+std::string ValuesText(const AgreedValues& values);
+
+}  // namespace dynamiccl

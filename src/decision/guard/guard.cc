@@ -16,8 +16,10 @@ namespace {
 constexpr size_t kMaxKeysBesideCarried = 300;
 // After this many choices that lost, the policy's choice is not used for new keys either.
 constexpr int kLossesOfPolicy = 2;
-// Calls of the communicator from a proposal to the first step that draws arms. The ranks agree in that time.
+// Calls and steps of the communicator from a proposal to the first step that draws arms, whichever is less.
+// The ranks mostly agree in that time. Where they need longer, the first draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
+constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
 // Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
@@ -338,7 +340,8 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   proposal.plan.step_calls = draws ? grid.calls : 0;
   proposal.plan.step_origin = 0;
   if (draws) {
-    const uint64_t steps = (newest_call_ + kCallsToAgree - grid.origin) / grid.calls + 1;
+    const uint64_t ahead = std::min<uint64_t>(kCallsToAgree, kStepsToAgree * grid.calls);
+    const uint64_t steps = (newest_call_ + ahead - grid.origin) / grid.calls + 1;
     proposal.plan.step_origin = grid.origin + steps * grid.calls;
     PaceArms(proposal.plan);
   }

@@ -24,8 +24,9 @@ constexpr uint64_t kStepsToAgree = 4;
 constexpr double kRevokedErrors = 3;
 // Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
 constexpr size_t kArmsAfterGain = 4;
-// The least effect that an arm can show in the steps that the regression remembers, as a multiple of the noise
-// of a step: with kArmsAfterGain arms and one use in 20 steps, each is used nine times (IsSurelyFaster).
+// The least effect that an arm can show in the steps that the regression remembers, as a multiple of the
+// noise of a step: with kArmsAfterGain arms and one use in 20 steps, each is used nine times
+// (IsSurelyFaster).
 constexpr double kShownNoise = 2.3;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;

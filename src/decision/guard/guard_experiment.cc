@@ -52,7 +52,8 @@ constexpr uint16_t kWatchSpacing = 32;
 void Guard::FollowSteps(const GuardedCall& call) {
   if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
   const uint64_t calls = effects_.calls_of_step();
-  if (calls == 0 || effects_.held() < kStepsBefore * steps_.calls() || steps_.matched() < kCallsBefore) return;
+  if (calls == 0 || effects_.held() < kStepsBefore * steps_.calls() || steps_.matched() < kCallsBefore)
+    return;
   if (has_steps() && calls == period_of_grid_) {
     misfits_ = 0;
     return;

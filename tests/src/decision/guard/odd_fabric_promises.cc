@@ -73,8 +73,10 @@ void Gain(const JobOptions& job_options, const Kind& kind, Gained& result) {
 
 std::string Describe(const Kind& kind, Gained& gained) {
   return fmt::format(
-      "{}: gained in {} steps {:.0f} % of what there is (median), {:.0f} % at least; at the end {:.3f} of the "
-      "best (median), {:.3f} at most; where nothing can be won {:.2f} % lost (median), {:.2f} % at most, adopted "
+      "{}: gained in {} steps {:.0f} % of what there is (median), {:.0f} % at least; at the end {:.3f} of "
+      "the "
+      "best (median), {:.3f} at most; where nothing can be won {:.2f} % lost (median), {:.2f} % at most, "
+      "adopted "
       "in {} jobs",
       kind.name, kSteps, 100 * gained.share.At(0.5), 100 * gained.share.At(0), gained.over_best.At(0.5),
       gained.over_best.most(), 100 * gained.loss.At(0.5), 100 * gained.loss.most(), gained.adopted);

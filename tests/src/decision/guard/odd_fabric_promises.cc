@@ -22,11 +22,12 @@ struct Kind {
   double step_noise;
   double pace_memory;
   double transfer_times;
+  double least_gain;  // of what there is in the whole job; a single noisy job may find it late
 };
-constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1};
+constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5};
 // PyTorch's FSDP2 and DDP with a small model, as measured on two shared cores (docs/results/guard.md).
-constexpr Kind kTenCalls{"10 calls a step", 5, 2, 12'000'000, 0.08, 0.4, 2};
-constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8};
+constexpr Kind kTenCalls{"10 calls a step", 5, 2, 12'000'000, 0.08, 0.4, 2, 0.5};
+constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8, 0.1};
 
 struct Gained {
   Spread share;      // of what there is to gain in the whole job
@@ -93,7 +94,7 @@ std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing) {
         Lose(JobOf(options, timing, noise, i), kind, gained);
       }
       promise.figures += (promise.figures.empty() ? "" : "; ") + Describe(kind, gained);
-      promise.kept &= gained.share.At(0.5) >= 0.5 && gained.over_best.At(0.5) <= 1.03 &&
+      promise.kept &= gained.share.At(0.5) >= kind.least_gain && gained.over_best.At(0.5) <= 1.03 &&
                       1000 * gained.adopted <= options.seeds;
     }
   });

@@ -8,8 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// An experiment begins only after this many calls that repeat, those included in which the period was found,
-// and after this many steps since then. Few stretches of equal calls within a step last so long.
+// An experiment begins only after this many calls and steps that repeat, beside those in which the period was
+// found. A stretch of equal calls within a step does not last so long: FSDP gathers 80 to 126 equal layers in
+// a row.
 constexpr size_t kCallsBefore = 64;
 constexpr size_t kStepsBefore = 4;
 // An experiment ends after this many steps in a row with another number of calls.
@@ -52,8 +53,7 @@ constexpr uint16_t kWatchSpacing = 32;
 void Guard::FollowSteps(const GuardedCall& call) {
   if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
   const uint64_t calls = effects_.calls_of_step();
-  if (calls == 0 || effects_.held() < kStepsBefore * steps_.calls() || steps_.matched() < kCallsBefore)
-    return;
+  if (calls == 0 || effects_.held() < std::max(kCallsBefore, kStepsBefore * steps_.calls())) return;
   if (has_steps() && calls == period_of_grid_) {
     misfits_ = 0;
     return;

@@ -29,7 +29,7 @@ constexpr double kBadRelatives = 0.015;
 // A config looks much faster when its steps take so much less and by so many standard errors. Configs with
 // kNearlyAsGood of the largest gain or more are tried beside it.
 constexpr double kPromising = 0.02;
-constexpr double kPromisingErrors = 2;
+constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
 // While the budget is spent, an arm must look faster than the choice by so many standard errors.
 constexpr double kLikelyErrors = 1.5;

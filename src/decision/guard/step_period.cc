@@ -74,7 +74,7 @@ void StepPeriod::Search() {
     search_again_ = kFirstSearch;
     if (period == period_) return;
     period_ = period;
-    matched_ = window - period;
+    matched_ = period;
     unmatched_ = 0;
     step_ns_ = 0;
     return;

@@ -32,8 +32,6 @@ class StepPeriod {
   uint64_t digest() const;
   // True if the last step had the same calls as the one before it.
   bool steady() const { return period_ > 0 && matched_ >= period_; }
-  // Calls in a row, up to the last one, that equal the call a period before.
-  size_t matched() const { return period_ > 0 ? matched_ : 0; }
   // Average time of the last steps in nanoseconds; 0: not known.
   int64_t step_ns() const { return static_cast<int64_t>(step_ns_); }
 

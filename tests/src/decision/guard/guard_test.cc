@@ -49,11 +49,11 @@ TEST(Guard, AdoptsWhatMakesStepsFaster) {
   EXPECT_TRUE(job.guard().Settled(kKey));
 }
 
-TEST(Guard, ProgramsOfOneCallAStepAreSearchedAfterSeventySteps) {
+TEST(Guard, ArmsOfProgramsWithOneCallAStepWaitFourStepsForTheRanks) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   const auto times = [](const CollectiveConfig&) { return kNccl; };
-  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 70, times));
-  EXPECT_LE(job.guard().plan().step_origin, 75u)
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 135, times));
+  EXPECT_LE(job.guard().plan().step_origin, 140u)
       << "steps from the proposal to the first that may use an arm";
 }
 

@@ -66,14 +66,6 @@ TEST(StepPeriod, FindsRandomSteps) {
   }
 }
 
-TEST(StepPeriod, CallsInWhichItWasFoundCountAsMatched) {
-  Program program;
-  program.Calls(std::vector<uint32_t>(64, 1));
-  EXPECT_EQ(program.period().matched(), 63u);
-  program.Calls({2});
-  EXPECT_EQ(program.period().matched(), 0u);
-}
-
 TEST(StepPeriod, ARandomProgramHasNone) {
   std::mt19937_64 random(2);
   Program program;

@@ -16,12 +16,18 @@ namespace {
 constexpr size_t kMaxKeysBesideCarried = 300;
 // After this many choices that lost, the policy's choice is not used for new keys either.
 constexpr int kLossesOfPolicy = 2;
-// Calls of the communicator from a proposal to the first step that draws arms. The ranks agree in that time.
+// Calls and steps of the communicator from a proposal to the first step that draws arms, whichever is less.
+// The ranks mostly agree in that time. Where they need longer, the first draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
+constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors.
 constexpr double kRevokedErrors = 3;
 // Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
 constexpr size_t kArmsAfterGain = 4;
+// The least effect that an arm can show in the steps that the regression remembers, as a multiple of the
+// noise of a step: with kArmsAfterGain arms and one use in 20 steps, each is used nine times
+// (IsSurelyFaster).
+constexpr double kShownNoise = 2.3;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
 
@@ -236,6 +242,12 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   return winner.value_or(key.choice());
 }
 
+// What all keys gained together says how much one of them may still gain by a config of its own.
+size_t Guard::ArmsOfSearch(const GuardedKey& key) const {
+  if (!common_choice_) return kMaxArms;
+  return kShownNoise * experiment_.noise() <= CommonGain() * ShareOf(key) ? kArmsAfterGain : 0;
+}
+
 KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
                             bool adopt) const {
   KeySearch next = key.search();
@@ -245,7 +257,7 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
   if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
-    next.Refill(choice, seen, common_choice_ ? kArmsAfterGain : kMaxArms);
+    next.Refill(choice, seen, ArmsOfSearch(key));
   return next;
 }
 
@@ -338,7 +350,8 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   proposal.plan.step_calls = draws ? grid.calls : 0;
   proposal.plan.step_origin = 0;
   if (draws) {
-    const uint64_t steps = (newest_call_ + kCallsToAgree - grid.origin) / grid.calls + 1;
+    const uint64_t ahead = std::min<uint64_t>(kCallsToAgree, kStepsToAgree * grid.calls);
+    const uint64_t steps = (newest_call_ + ahead - grid.origin) / grid.calls + 1;
     proposal.plan.step_origin = grid.origin + steps * grid.calls;
     PaceArms(proposal.plan);
   }

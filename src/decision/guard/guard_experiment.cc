@@ -8,8 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// An experiment begins only after this many calls and steps that repeat. A stretch of equal calls within a
-// step does not last so long.
+// An experiment begins only after this many calls and steps that repeat, beside those in which the period was
+// found. A stretch of equal calls within a step does not last so long: FSDP gathers 80 to 126 equal layers in
+// a row.
 constexpr size_t kCallsBefore = 64;
 constexpr size_t kStepsBefore = 4;
 // An experiment ends after this many steps in a row with another number of calls.

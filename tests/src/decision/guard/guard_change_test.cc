@@ -192,7 +192,7 @@ TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
   for (const bool still_better : {true, false}) {
     OneKey job({kPolicyChoice, {}, kPolicyChoice});
     int64_t ns = 800'000;
-    job.Calls(500, [&](const CollectiveConfig&) { return ns; });
+    job.Calls(700, [&](const CollectiveConfig&) { return ns; });
     ns = 1'600'000;
     job.step_ns_of = [&](const CollectiveConfig& config) {
       return config == kPolicyChoice ? 21'400'000 : still_better ? 23'000'000 : 19'500'000;

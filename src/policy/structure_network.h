@@ -32,12 +32,12 @@ bool Runs(VectorSet set);
 // so any number of communicators and threads share one. No function can fail.
 class StructureNetwork {
  public:
-  // Rounds cells to multiples of 2^kCellStepBits, a quarter of 1.0. A cell that keeps nearly all of its value
+  // Rounds cells to multiples of 2^kCellStepBits, an eighth of 1.0. A cell that keeps nearly all of its value
   // otherwise creeps for thousands of calls, so that a repeated step does not repeat its state
   // (visited_states.h), and in steps of more calls than the training had it ends far from where training left
-  // it. Cells of half these steps take longer, of four times these steps recognise less
-  // (docs/results/agents-structure.md).
-  static constexpr int kCellStepBits = 10;
+  // it. Cells of half these steps take longer; with twice these steps, networks of a short training recognise
+  // less (docs/results/agents-structure.md).
+  static constexpr int kCellStepBits = 9;
   static void RoundCells(LstmState& state) {
     constexpr int32_t kLimit = kCellLimit >> kCellStepBits;
     for (int32_t& cell : state.cell)

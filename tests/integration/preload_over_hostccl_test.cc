@@ -334,8 +334,9 @@ TEST_F(CommunicatorsWithCtas, KeepNcclsChannelsAndTakeTheRest) {
   const RuledChannels ruled = ChannelsIn(job.Text("decisions.0"));
   EXPECT_EQ(ruled.by_rule, 0u) << job.Text("decisions.0");
   EXPECT_GT(ruled.by_nccl, 6u) << job.Text("decisions.0");
+  // hostccl's own number without emulated links is one; the program's minCTAs raises it.
   EXPECT_THAT(Choices(job), ::testing::Contains(HasSubstr(
-                                "AllReduce: 280000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}")));
+                                "AllReduce: 280000 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}")));
   for (const std::string& said : job.output)
     EXPECT_EQ(
         LinesWith(said, "what the program pinned stays as it set it: minCTAs=2 maxCTAs=4 nvlsCTAs=3").size(),

@@ -126,12 +126,12 @@ TEST_F(RunningJob, KeepsItsPolicyWhenAFileThatIsNoneIsToBeSwappedIn) {
 }
 
 TEST_F(RunningJob, HasItsValuesSetInTheFileThatItWatches) {
-  const Answer answer = Ask({"ctl", "set", "bucket=3", "window=-1", "--json"});
+  const Answer answer = Ask({"ctl", "set", "--file", folder_ + "/values", "bucket=3", "window=-1", "--json"});
   ASSERT_EQ(answer.exit_code, 0) << answer.output;
   const Json set = Json::parse(answer.output);
   EXPECT_EQ(set["file"], folder_ + "/values");
   EXPECT_EQ(set["values"], (Json{{"bucket", 3}, {"window", -1}}));
-  const Answer wrong = Ask({"ctl", "set", "bucket=three"});
+  const Answer wrong = Ask({"ctl", "set", "--file", folder_ + "/values", "bucket=three"});
   EXPECT_NE(wrong.exit_code, 0);
   EXPECT_THAT(wrong.output, HasSubstr("'three' for bucket is no whole number"));
   EXPECT_TRUE(End().ok());

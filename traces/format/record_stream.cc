@@ -192,7 +192,7 @@ Status StreamTrace(const std::string& path, RecordSink& sink) {
   DYNAMICCL_TRY(const auto head, bytes.Read(0, std::min(bytes.size(), sizeof(kArchiveMagic))));
   if (IsTraceArchive(head)) return StreamTraceArchive(bytes, path, sink);
   if (head.size() < sizeof(kTraceMagic) || std::memcmp(head.data(), kTraceMagic, sizeof(kTraceMagic)) != 0)
-    return MakeError(ErrorKind::kUnsupported, "{}: not a binary trace", path);
+    return MakeError(ErrorKind::kUnsupported, "{}: byte 0: no binary trace begins here", path);
   const Status status = SectionStream(bytes, sink).Run();
   return status ? status : Wrap(status.error(), path);
 }

@@ -24,10 +24,6 @@ constexpr uint64_t kStepsToAgree = 4;
 constexpr double kRevokedErrors = 3;
 // Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
 constexpr size_t kArmsAfterGain = 4;
-// The least effect that an arm can show in the steps that the regression remembers, as a multiple of the
-// noise of a step: with kArmsAfterGain arms and one use in 20 steps, each is used nine times
-// (IsSurelyFaster).
-constexpr double kShownNoise = 2.3;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
 
@@ -242,12 +238,6 @@ CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   return winner.value_or(key.choice());
 }
 
-// What all keys gained together says how much one of them may still gain by a config of its own.
-size_t Guard::ArmsOfSearch(const GuardedKey& key) const {
-  if (!common_choice_) return kMaxArms;
-  return kShownNoise * experiment_.noise() <= CommonGain() * ShareOf(key) ? kArmsAfterGain : 0;
-}
-
 KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
                             bool adopt) const {
   KeySearch next = key.search();
@@ -257,7 +247,7 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
   if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
-    next.Refill(choice, seen, ArmsOfSearch(key));
+    next.Refill(choice, seen, common_choice_ ? kArmsAfterGain : kMaxArms);
   return next;
 }
 

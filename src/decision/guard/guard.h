@@ -262,9 +262,6 @@ class Guard {
   double Pace() const;
   // Number of steps from one use of a common arm to the next.
   uint16_t CommonSpacing(const std::vector<CollectiveConfig>& arms) const;
-  // Number of arms that the key tries at a time once it is searched by itself; 0: steps vary too much to show
-  // what it could still gain.
-  size_t ArmsOfSearch(const GuardedKey& key) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
   // Share of the key's calls in the bytes of all calls so far.
   double ShareOf(const GuardedKey& key) const;

@@ -57,23 +57,6 @@ TEST(Guard, ArmsOfProgramsWithOneCallAStepWaitFourStepsForTheRanks) {
       << "steps from the proposal to the first that may use an arm";
 }
 
-TEST(Guard, WhereStepsVaryMuchNoFurtherConfigIsTriedAfterTheCommonFind) {
-  OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
-  std::mt19937_64 random(1);
-  std::normal_distribution<double> noise(0, 0.1);
-  job.step_ns_of = [&](const CollectiveConfig& config) {
-    return static_cast<int64_t>((config == kGood ? 16.5e6 : 20e6) * std::exp(noise(random)));
-  };
-  const auto times = [](const CollectiveConfig&) { return kNccl; };
-  ASSERT_TRUE(job.CallsUntil(GuardReason::kAdopt, 1000, times));
-  job.Calls(300, times);
-  EXPECT_EQ(job.choice(), kGood);
-  EXPECT_TRUE(job.guard().Settled(kKey));
-  ASSERT_EQ(KeyCode(job.guard().plan().keys.at(0).key), KeyCode(kKey));
-  EXPECT_EQ(job.guard().plan().keys[0].arms, std::vector{kLeaveNcclAlone})
-      << "only NCCL's own to compare with";
-}
-
 TEST(Guard, AnArmThatIsMuchTooSlowGoesWithTheFirstBlock) {
   OneKey job({kLeaveNcclAlone, {{kBad, 0.5}, {kGood, 0.9}}, {}});
   const auto times = [](const CollectiveConfig& config) {

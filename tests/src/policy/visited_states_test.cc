@@ -283,7 +283,7 @@ TEST(VisitedStates, ANetworkThatForgetsComesBackToTheSameBits) {
 }
 
 // The step that interposer_overhead_bench repeats: AllReduces of 16 sizes.
-TEST(VisitedStates, TheStarterPolicyIsBackInAnEarlierStateWithin600Calls) {
+TEST(VisitedStates, TheStarterPolicyIsBackInAnEarlierStateWithin640Calls) {
   const auto policy = ReadPolicyFile(STARTER_POLICY);
   ASSERT_TRUE(policy) << policy.error().message;
   PlainStructure plain(**policy);
@@ -295,7 +295,7 @@ TEST(VisitedStates, TheStarterPolicyIsBackInAnEarlierStateWithin600Calls) {
       plain.Step(call);
     }
   };
-  for (int i = 0; i < 600 / 16; ++i) step();
+  for (int i = 0; i < 640 / 16; ++i) step();
   earlier = plain.state();
   int repeats = 0;
   for (int i = 0; i < 100; ++i) {

@@ -32,7 +32,7 @@ struct StepReport {
   int64_t nanoseconds = 0;
   // Time for which rank 0's compute waited for communication.
   int64_t wait_nanoseconds = 0;
-  // What the step had; it changes only with --live.
+  // The settings that the step used. They change between steps only with --live.
   LiveSettings live;
 };
 

@@ -31,7 +31,7 @@ constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
 // store. Before that it does not wait, because there will be another chance.
 constexpr int64_t kSaveAtEndNs = kSecondNs / 5;
 
-// What a version brings, for the log.
+// Names the table or the live values of a version in log lines.
 std::string NameOf(const TableContents& table) {
   if (!table.values) return table.leaves_nccl_alone() ? "NCCL's choice, table" : "table";
   std::string text;

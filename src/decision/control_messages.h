@@ -110,8 +110,8 @@ struct JoinMessage {
   int32_t n_ranks = 0;
 };
 
-// What a version brings: a table, or live values. A version with values keeps the table of the version before
-// it, and one with a table keeps the values.
+// A version brings either a table or live values. One with values keeps the table of the version before it,
+// and one with a table keeps the values.
 struct TableContents {
   // Digest of the policy file; all zero: no policy.
   Sha256Digest policy{};

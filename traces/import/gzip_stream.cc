@@ -86,7 +86,7 @@ class GzipStream::Buffer : public std::streambuf {
   bool failed() const { return failed_; }
   const std::string& message() const { return message_; }
   uint64_t total() const { return total_; }
-  // What is decompressed and not yet read.
+  // Returns the bytes that are decompressed and not yet read. Decompresses some first if there are none.
   std::string_view Ahead() {
     sgetc();
     return {gptr(), static_cast<size_t>(egptr() - gptr())};

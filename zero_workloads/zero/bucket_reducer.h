@@ -99,7 +99,7 @@ class BucketReducer {
   BucketSettings settings_;
   // Arena elements in a full bucket.
   int64_t capacity_;
-  // Of the gradients while they are summed.
+  // Data type and device in which gradients are summed.
   at::TensorOptions options_;
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;

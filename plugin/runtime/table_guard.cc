@@ -19,10 +19,8 @@ namespace {
 constexpr double kTimingCost = 0.04;
 // While a change is verified, the ranks are ordered to time this many calls at once: one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// After the ranks did not agree to an offer, a revocation is offered again after 1 ms, another offer after 1
-// s.
-constexpr int64_t kRevokeAgainNs = 1'000'000;
-constexpr int64_t kAgainNs = 1'000'000'000;
+// After the ranks did not agree to an offer, the next one waits this long.
+constexpr int64_t kAgainNs = 1'000'000;
 // Exposed shares in the trace: they are checked once a second, and written when they have changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
@@ -117,15 +115,14 @@ std::optional<TableOffer> TableGuard::Tick(int64_t now_ns) {
   if (now_ns < again_ns_) return std::nullopt;
   auto proposal = guard_.Tick(now_ns);
   if (!proposal) return std::nullopt;
-  return Offer(std::move(*proposal), now_ns);
+  return Offer(std::move(*proposal));
 }
 
 // The offer may outlive this guard, so it holds a weak pointer.
-TableOffer TableGuard::Offer(Proposal proposal, int64_t now_ns) {
+TableOffer TableGuard::Offer(Proposal proposal) {
   TableOffer offer;
   offer.reason = proposal.revocation ? SwitchReason::kRevocation : SwitchReason::kAdoption;
   offer.plan = EncodePlan(proposal.plan);
-  again_ns_ = now_ns + (proposal.revocation ? kRevokeAgainNs : kAgainNs);
   offer.ended = [guard = weak_from_this(), proposal = std::move(proposal),
                  before = guard_.plan()](const SwitchOutcome& outcome) {
     if (const auto self = guard.lock()) self->Ended(outcome, proposal, before);
@@ -136,7 +133,8 @@ TableOffer TableGuard::Offer(Proposal proposal, int64_t now_ns) {
 void TableGuard::Ended(const SwitchOutcome& outcome, const Proposal& proposal, const TablePlan& before) {
   if (outcome.end != SwitchOutcome::End::kCommitted) {
     totals_.failed.fetch_add(1, std::memory_order_relaxed);
-    return guard_.Failed();
+    again_ns_ = now_ns_ + kAgainNs;
+    return guard_.Failed(now_ns_);
   }
   guard_.Committed(outcome.version, now_ns_);
   totals_.versions[static_cast<size_t>(proposal.reason)].fetch_add(1, std::memory_order_relaxed);

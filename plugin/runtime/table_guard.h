@@ -79,7 +79,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   void ReadCalls(int64_t now_ns);
   // Orders that all calls are timed while the guard verifies a change.
   void OrderTimes();
-  TableOffer Offer(Proposal proposal, int64_t now_ns);
+  TableOffer Offer(Proposal proposal);
   // Handles the end of an offer: the ranks use it, or they did not agree.
   void Ended(const SwitchOutcome& outcome, const Proposal& proposal, const TablePlan& before);
   void LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const;

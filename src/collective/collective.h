@@ -29,6 +29,12 @@ std::string_view Name(Collective collective);
 // Accepts NCCL's spelling and that of nccl-tests ("all_reduce"), in any case. Nullopt for an unknown name.
 std::optional<Collective> ParseCollective(std::string_view name);
 
+// True if the collective combines elements of all ranks by an operator.
+constexpr bool Reduces(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+         collective == Collective::kReduce;
+}
+
 // NCCL's total bytes of a call, computed from the count argument of its API function. AllGather and
 // ReduceScatter take a count per rank, while the size that NCCL gives a tuner is the total over all ranks;
 // the other collectives use one count for both.

@@ -10,10 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-// The first turn begins only after this many steps and calls that repeat. A stretch of equal calls within a
-// step does not last so long.
+// The first turn begins only after this many steps and calls that repeat, beside the 24 calls in which their
+// period was found. A stretch of equal calls within a step does not last 128 calls.
 constexpr uint64_t kStepsBefore = 4;
-constexpr uint64_t kCallsBefore = 64;
+constexpr uint64_t kCallsBefore = 104;
 // Turns are cut anew after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
 

@@ -41,10 +41,6 @@ TokenFeature OneHot(Collective collective) {
 bool IsInteger(DataType type) {
   return type <= DataType::kUint64;
 }
-bool Reduces(Collective collective) {
-  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
-         collective == Collective::kReduce;
-}
 bool IsExtremum(const CollectiveCall& call) {
   return Reduces(call.collective) && (call.op == ReduceOp::kMin || call.op == ReduceOp::kMax);
 }

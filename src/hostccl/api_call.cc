@@ -22,11 +22,6 @@ Result<DataType> CheckType(ncclDataType_t type) {
   return static_cast<DataType>(type);
 }
 
-bool Reduces(Collective collective) {
-  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
-         collective == Collective::kReduce;
-}
-
 // Rooted collectives use one buffer on the root only, so the other ranks may pass null for it.
 Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   const bool is_root = rank == arguments.root;

@@ -49,7 +49,10 @@ class GuardedJob {
       decided.timed = timed;
       decided.issued_ns = now_ns_;
       feed_->Push(decided);
-      const double factor = planned.config.leaves_nccl_alone() ? 1 : ratio;
+      const bool is_trial = planned.use == CallUse::kTrial;
+      if (is_trial && first_trial_ns < 0) first_trial_ns = now_ns_;
+      const double of_choice = planned.config.leaves_nccl_alone() ? 1 : ratio;
+      const double factor = is_trial ? ratio_of_trials_ : of_choice;
       const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
       for (int teller = 0; timed && teller < kRanks; ++teller) {
         const CallTime time{call_, kKey.collective, transfer_ns + teller * 1000};
@@ -61,16 +64,21 @@ class GuardedJob {
     }
   }
   void Refuse() { refuse_ = true; }
+  // What a call at an arm takes, over NCCL's time.
+  void TrialsTake(double ratio) { ratio_of_trials_ = ratio; }
 
   TableGuard& guard() { return *guard_; }
   GuardTotals totals_;
   std::vector<SwitchReason> offers;
+  std::vector<int64_t> offers_at_ns;
+  int64_t first_trial_ns = -1;
   CollectiveConfig choice() const { return table_.ChoiceOf(kKey, kPolicyChoice); }
   uint64_t call() const { return call_; }
 
  private:
   void Take(TableOffer offer) {
     offers.push_back(offer.reason);
+    offers_at_ns.push_back(now_ns_);
     if (refuse_) return offer.ended({SwitchOutcome::End::kRankPassed, 0, 1, true});
     auto plan = DecodePlan(offer.plan);
     ASSERT_TRUE(plan);
@@ -85,6 +93,7 @@ class GuardedJob {
   uint64_t call_ = 0;
   int64_t now_ns_ = 0;
   bool refuse_ = false;
+  double ratio_of_trials_ = 1;
 };
 
 TEST(TimesReport, WakesOnceForTimesThatAreToldTogether) {
@@ -132,6 +141,19 @@ TEST(TableGuard, OffersAgainWhatTheRanksDidNotAgreeTo) {
   EXPECT_GT(job.offers.size(), 3u);
   EXPECT_EQ(job.totals_.failed, job.offers.size());
   EXPECT_EQ(job.choice(), kPolicyChoice);
+}
+
+// The version that began the trials is young then, which must not delay the answer.
+TEST(TableGuard, TakesBackAnArmThatIsManyTimesTooSlowAfterItsFirstUse) {
+  GuardedJob job;
+  job.TrialsTake(20);
+  job.Calls(120, 0.9);
+  ASSERT_GE(job.first_trial_ns, 0) << "no arm was used";
+  const auto after = std::find_if(job.offers_at_ns.begin(), job.offers_at_ns.end(),
+                                  [&](int64_t at_ns) { return at_ns > job.first_trial_ns; });
+  ASSERT_NE(after, job.offers_at_ns.end());
+  EXPECT_EQ(job.offers.at(static_cast<size_t>(after - job.offers_at_ns.begin())), SwitchReason::kRevocation);
+  EXPECT_LT(*after - job.first_trial_ns, 200'000'000) << "nanoseconds; three steps take 60 ms";
 }
 
 TEST(TableGuard, LeavesAGoodPolicyAlone) {

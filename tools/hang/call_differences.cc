@@ -176,9 +176,7 @@ std::string DecisionText(const JobCall& call) {
 std::string Describe(const JobCall& call) {
   const CollectiveCall& c = call.call;
   std::string text = fmt::format("{} of {}, {}", Name(c.collective), FormatBytes(c.bytes), Name(c.data_type));
-  if (c.collective == Collective::kAllReduce || c.collective == Collective::kReduceScatter ||
-      c.collective == Collective::kReduce)
-    text += fmt::format(", {}", Name(c.op));
+  if (Reduces(c.collective)) text += fmt::format(", {}", Name(c.op));
   if (call.root_or_peer >= 0)
     text +=
         fmt::format(", {} {}", c.collective >= Collective::kSendRecv ? "peer" : "root", call.root_or_peer);

@@ -105,6 +105,7 @@ void Guard::Expect(const TableKey& key, const CollectiveConfig& confirmed) {
 void Guard::TakeCall(const GuardedCall& call) {
   GuardedKey& key = KeyOf(call.key);
   newest_call_ = call.number;
+  if (Reduces(call.key.collective)) newest_reduction_ = call.number;
   newest_ns_ = call.at_ns;
   bytes_ += static_cast<double>(LowerBound(call.key.size_class));
   structure_.Take(call.structure_changes, call.stage);
@@ -348,6 +349,11 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
   AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));
   return proposal;
+}
+
+void Guard::Failed(int64_t now_ns) {
+  if (proposed_ && !proposed_->revocation) adopt_from_ns_ = now_ns + kGuardRetryNs;
+  proposed_.reset();
 }
 
 void Guard::Committed(uint32_t version, int64_t now_ns) {

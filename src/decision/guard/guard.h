@@ -59,6 +59,8 @@ namespace dynamiccl {
 // Nanoseconds between two versions that can wait. Revocations never wait. The switching protocol keeps the
 // same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
+// Nanoseconds until a version that can wait is proposed again after the ranks did not agree to it.
+inline constexpr int64_t kGuardRetryNs = 1'000'000'000;
 // What experiments may cost in all, as time that steps take longer than with NCCL's choice:
 // kProbingCreditSteps steps once in a job and again when steps have changed for good (step_watch.h), plus
 // kProbingBudget of the time of all steps, plus kProbingOfSavings of what adopted choices save. In a job of
@@ -169,8 +171,9 @@ class Guard {
   std::optional<Proposal> Tick(int64_t now_ns);
   // All ranks use the pending plan from now on, under this version number.
   void Committed(uint32_t version, int64_t now_ns);
-  // Drops the pending proposal. The next tick proposes again if the condition still holds.
-  void Failed() { proposed_.reset(); }
+  // Drops the pending proposal. It is made again if the condition still holds: a revocation at the next tick,
+  // an adoption after kGuardRetryNs.
+  void Failed(int64_t now_ns);
 
   // The plan and the number of the version in use.
   const TablePlan& plan() const { return plan_; }
@@ -313,8 +316,9 @@ class Guard {
   int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  uint64_t period_of_grid_ = 0;  // calls in a step when the experiment began
-  uint64_t misfits_ = 0;         // calls in a row during which steps had another number of calls
+  uint64_t newest_reduction_ = 0;  // number of the newest call that reduces
+  uint64_t period_of_grid_ = 0;    // calls in a step when the experiment began
+  uint64_t misfits_ = 0;           // calls in a row during which steps had another number of calls
   // Steps and blocks of the experiment that JudgeArms has seen.
   uint64_t judged_steps_ = 0;
   uint32_t judged_blocks_ = 0;

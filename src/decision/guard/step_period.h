@@ -51,7 +51,7 @@ class StepPeriod {
   size_t PeriodOf(size_t window) const;
 
   // Number of calls before the first search, and before a search after a call that does not fit.
-  static constexpr size_t kFirstSearch = 64;
+  static constexpr size_t kFirstSearch = 24;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring
   size_t taken_ = 0;

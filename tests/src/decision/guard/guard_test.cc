@@ -52,9 +52,51 @@ TEST(Guard, AdoptsWhatMakesStepsFaster) {
 TEST(Guard, ArmsOfProgramsWithOneCallAStepWaitFourStepsForTheRanks) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}}, {}});
   const auto times = [](const CollectiveConfig&) { return kNccl; };
-  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 135, times));
-  EXPECT_LE(job.guard().plan().step_origin, 140u)
+  ASSERT_TRUE(job.CallsUntil(GuardReason::kSearch, 40, times));
+  EXPECT_LE(job.guard().plan().step_origin, 45u)
       << "steps from the proposal to the first that may use an arm";
+}
+
+// A program that repeats these calls, one each 5 ms. Versions come about at once, and no call uses an arm.
+class RepeatedCalls {
+ public:
+  explicit RepeatedCalls(std::vector<TableKey> step) : step_(std::move(step)) {}
+  // Returns the calls in a step of the version in use; 0: it has no arms.
+  uint32_t StepAfter(uint64_t calls) {
+    for (; number_ < calls; ++number_) {
+      GuardedCall call{step_[number_ % step_.size()], CallUse::kChoice, kLeaveNcclAlone, guard_.version()};
+      call.at_ns = static_cast<int64_t>(number_) * 5'000'000;
+      call.number = number_;
+      guard_.TakeCall(call);
+      if (guard_.Tick(call.at_ns)) guard_.Committed(guard_.version() + 1, call.at_ns);
+    }
+    return guard_.plan().step_calls;
+  }
+
+ private:
+  std::vector<TableKey> step_;
+  Guard guard_{{}, [](const TableKey&, Regime) { return KeyKnowledge{kLeaveNcclAlone, {{kGood, 0.9}}, {}}; }};
+  uint64_t number_ = 0;
+};
+
+constexpr TableKey kGather{Collective::kAllGather, {80}, Role::kParameterGather};
+constexpr TableKey kScatter{Collective::kReduceScatter, {80}, Role::kGradientReduce};
+constexpr TableKey kSmaller{Collective::kAllReduce, {60}, Role::kGradientReduce};
+
+TEST(Guard, EqualGathersOfOneStepAreNoSteps) {
+  std::vector<TableKey> step(80, kGather);
+  for (int layer = 0; layer < 80; ++layer) step.insert(step.end(), {kGather, kScatter});
+  RepeatedCalls sharded(step);
+  EXPECT_EQ(sharded.StepAfter(81), 0u) << "gathers reduce nothing";
+  EXPECT_EQ(sharded.StepAfter(16 * 240), 240u);
+}
+
+TEST(Guard, EqualBucketsThatWereTakenForStepsGiveWayToTheTrueSteps) {
+  std::vector<TableKey> step(80, kKey);
+  step.push_back(kSmaller);
+  RepeatedCalls buckets(step);
+  EXPECT_EQ(buckets.StepAfter(80), 1u);
+  EXPECT_EQ(buckets.StepAfter(16 * 81), 81u);
 }
 
 TEST(Guard, AnArmThatIsMuchTooSlowGoesWithTheFirstBlock) {

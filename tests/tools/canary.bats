@@ -136,11 +136,13 @@ topology() { echo "$DYNAMICCL_SOURCE/tests/tools/canary/$1.xml"; }
 @test "the user's own traffic: its world, its sizes, and what other choices do to its time" {
   needs 2.24.3 2.28.9
   "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=4 --data-parallel 16 -o job.ctrace
-  run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --connect first-call --no-remedies
+  # NVIDIA/nccl#1946 leaves one adapter of eight, which all calls of the job miss.
+  run canary 2.24.3 2.28.9 --machine hgx_a100 --trace job.ctrace --connect first-call --no-remedies
   echo "$output"
-  [[ "$output" == *"dgx_a100, 2x8"*"traffic: "*" calls of a rank among 16 ranks"* ]]
-  [[ "$output" == *"  traffic  "*" calls"* && "$output" != *"have no price"* && "$output" != *"Broadcast"* ]]
-  "$DYNAMICCL_BIN" canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --connect first-call --no-remedies --json >answer.json || true
+  [[ "$output" == *"hgx_a100, 2x8"*"traffic: "*" calls of a rank among 16 ranks"* ]]
+  [[ "$output" == *"in your trace: 15 of 15 calls a step change their choice, with 100 % of the bytes"* ]]
+  [[ "$output" == *"the trace has no times of steps"* && "$output" != *"Broadcast"* ]]
+  "$DYNAMICCL_BIN" canary 2.24.3 2.28.9 --machine hgx_a100 --trace job.ctrace --connect first-call --no-remedies --json >answer.json || true
   python3 - <<'END'
 import json
 answer = json.load(open("answer.json"))
@@ -148,6 +150,11 @@ effect = answer["judged"][0]["traffic"]
 assert answer["ranks_of_nodes"] == [8, 8], answer["ranks_of_nodes"]
 assert effect["calls"] == answer["traffic"]["calls"] > 0 and effect["calls_without_price"] == 0, effect
 assert 0.2 < effect["by_table_in_use"] < 5 and 0.2 < effect["by_table_judged"] < 5, effect
+model = effect["by_one_model"]
+assert 4 < model["us_judged"] / model["us_in_use"] < 8, model
+assert model["calls_without_price"] == 0 and model["step_us_judged"] is None, model
+grave = {one["kind"] for one in answer["judged"][0]["cells"][0]["differences"] if one["gravity"] == "grave"}
+assert grave == {"search", "traffic", "adapters"}, grave
 END
   run canary 2.24.3 2.28.9 --machine dgx_a100 --trace job.ctrace --world 1x8
   [ "$status" -eq 2 ]
@@ -173,7 +180,12 @@ END
   refused 2.28.9 2.28.9 --machine dgx_a100 --env FOO=1
   head -c 500 "$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml" >cut.xml
   refused 2.28.9 2.28.9 --machine ./cut.xml
-  [[ "$output" == *"NCCL_TOPO_DUMP_FILE"* ]]
+  [[ "$output" == *"./cut.xml: "*"NCCL_TOPO_DUMP_FILE"* ]]
+  refused 2.28.9 2.28.9 --machine "$DYNAMICCL_BIN"
+  [[ "$output" == *"neither a topology of NCCL nor of collect_machine.sh"* ]]
+  refused 2.28.9 2.28.9 --machine dgx_a100 --sizes 1M,0
+  refused 2.28.9 2.28.9 --machine dgx_a100 --stack 5
+  [[ "$output" == *"64K to 1T, or unlimited"* ]]
   echo "no library" >libnccl.so.2
   refused 2.28.9 ./libnccl.so.2 --machine dgx_a100
   [[ "$output" == *"not an NCCL library"* ]]
@@ -290,4 +302,26 @@ PYTHON
   run canary 2.24.3 2.28.9 --machine dgx_a100 --world 2x2 --gpus 0,8
   [ "$status" -eq 2 ]
   [[ "$output" == *"--gpus 0,8: expected numbers from 0 to 7, each once"* ]]
+}
+
+@test "NVIDIA/nccl#2186: init needs more stack in a large NVLink domain than a thread has" {
+  needs 2.28.9 2.32.3
+  # Twelve ranks need 0.8 MiB in 2.28.9, as 40 need the 2 MiB of the report.
+  for stack in 512K 8M; do
+    run answer 2.32.3 2.28.9 gb200_nvl72 3x4 --sizes 1K --collectives AllReduce --stack $stack
+    echo "$output"
+    [[ "$stack" = 8M && "$output" != *"crashes"* ]] ||
+      [[ "$stack" = 512K && "$output" == *"FAILS"*"crashes (Segmentation fault), 0 of 12 ranks joined"*"NVIDIA/nccl#2186"* ]]
+  done
+}
+
+@test "meta-pytorch/torchcomms#2252: fused adapters are used beside the ports that they are made of" {
+  needs 2.28.9 2.32.3
+  run answer 2.32.3 2.28.9 "$(topology dual_port)" 4x2 --sizes 1K --collectives AllReduce
+  echo "$output"
+  [[ "$output" == *"each adapter once -> fused adapters beside their parts"*"meta-pytorch/torchcomms#2252"* ]]
+  # The ports are the same all the time, whether they are used by themselves or as parts.
+  [[ "$output" != *"of a node used"* ]]
+  run answer 2.32.3 2.28.9 "$(topology dual_port)" 4x2 --sizes 1K --collectives AllReduce --env NCCL_NET_MERGE_LEVEL=LOC
+  [[ "$output" != *"beside their parts"* ]]
 }

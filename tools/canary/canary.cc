@@ -16,7 +16,7 @@ constexpr int kPatience_s = 600;  // for the release in use
 constexpr int kLeastLimit_s = 60;
 constexpr int kLeastRemedyLimit_s = 30;
 constexpr double kLimitFactor = 10;
-// At init all algorithms connect; one small size is enough.
+// At init all algorithms connect; one small size is enough, but for a job's own calls.
 constexpr uint64_t kBytesAtInit = 1024;
 
 // The variable that makes ranks connect at the first call.
@@ -80,8 +80,9 @@ class Canary {
                         .bytes = request_.bytes,
                         .connecting = connecting,
                         .environment = request_.environment,
+                        .stack_kib = request_.stack_kib,
                         .limit_s = limit_s};
-    if (connecting == Connecting::kAtInit) request.bytes = {kBytesAtInit};
+    if (connecting == Connecting::kAtInit && !request_.traffic) request.bytes = {kBytesAtInit};
     if (library.release < kConnectsAtRuntime) request.connecting = Connecting::kAtFirstCall;
     return request;
   }
@@ -131,8 +132,7 @@ class Canary {
   std::optional<TrafficEffect> EffectOf(const JudgedRelease& judged) const {
     const JudgedCell& in_use = answer_.in_use_cells.front();
     const JudgedCell& now = judged.cells.front();
-    const bool has_calls = in_use.connecting == Connecting::kAtFirstCall;
-    if (!request_.traffic || !has_calls || !in_use.cell.passed() || !now.cell.passed()) return std::nullopt;
+    if (!request_.traffic || !in_use.cell.passed() || !now.cell.passed()) return std::nullopt;
     return EffectOn(*request_.traffic, in_use.cell, now.cell);
   }
 
@@ -173,7 +173,7 @@ class Canary {
     request.environment[variable] = value;
     says_(fmt::format("NCCL {}, {}, with {}={}", library.text(), Name(connecting), variable, value));
     DYNAMICCL_TRY(const Cell cell, runner_.Run(request));
-    return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell));
+    return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
   }
 
   // Whether a release has a grave difference in one of the ways of connecting.
@@ -182,7 +182,7 @@ class Canary {
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));
       DYNAMICCL_TRY(const Cell cell, runner_.Run(RequestOf(library, in_use.connecting,
                                                            LimitFor(in_use.cell, kLeastRemedyLimit_s))));
-      if (HasGrave(CompareCells(in_use.cell, cell))) return true;
+      if (HasGrave(CompareCells(in_use.cell, cell, traffic()))) return true;
     }
     return false;
   }

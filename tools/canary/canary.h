@@ -23,6 +23,7 @@ struct CanaryRequest {
   std::vector<Collective> collectives = AllJudged();
   std::vector<Connecting> connecting;
   std::map<std::string, std::string> environment;
+  std::string stack_kib;  // CellRequest::stack_kib
   bool seeks_remedies = true;
   bool bisects = false;
   std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong

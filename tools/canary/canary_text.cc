@@ -55,41 +55,74 @@ std::string FormatDifferences(const JudgedRelease& judged) {
   return text;
 }
 
-// True if the releases reach or use the machine otherwise, which their tables show.
-bool UsesOtherPaths(const JudgedRelease& judged) {
-  return std::ranges::any_of(judged.cells.front().differences, [](const Difference& one) {
-    return one.kind != DifferenceKind::kChoice && one.kind != DifferenceKind::kEnd;
-  });
+// A step's part of what the trace has in all; the whole where it marks no steps.
+double AStep(double all, const Traffic& traffic) {
+  return traffic.steps > 0 ? all / static_cast<double>(traffic.steps) : all;
 }
 
-std::vector<std::string> EffectLines(const CanaryAnswer& answer, const JudgedRelease& judged) {
-  const TrafficEffect& effect = *judged.effect;
-  const std::string old = answer.in_use.text(), now = judged.library.text();
+std::string ChangedLine(const Traffic& traffic, const TrafficEffect& effect) {
+  const uint64_t changed = effect.calls_with_other_pair + effect.calls_with_other_channels;
+  const char* const of_what = traffic.steps > 0 ? " a step" : "";
+  const double calls = AStep(static_cast<double>(effect.calls), traffic);
+  if (changed == 0)
+    return fmt::format("in your trace: the same choices for all {:.4g} calls{}", calls, of_what);
+  std::string text =
+      fmt::format("in your trace: {:.4g} of {:.4g} calls{} change their choice, with {:.3g} % of the bytes",
+                  AStep(static_cast<double>(changed), traffic), calls, of_what, 100 * effect.changed_bytes);
+  if (effect.changed_time)
+    text += fmt::format(" and {:.3g} % of the {} time", 100 * *effect.changed_time,
+                        effect.times_are_waits ? "waited" : "recorded");
+  return text;
+}
+
+std::vector<std::string> ModelLines(const Traffic& traffic, const ModelEffect& model) {
   std::vector<std::string> lines;
-  if (effect.calls_with_other_pair > 0)
-    lines.push_back(
-        fmt::format("another algorithm or protocol for {} of {} calls; all of them take {:.2f} of the time "
-                    "by the table of "
-                    "{}, {:.2f} by {}'s",
-                    effect.calls_with_other_pair, effect.calls, effect.by_before, old, effect.by_after, now));
-  if (effect.calls_with_other_channels > 0)
-    lines.push_back(fmt::format("other channel counts alone for {} of {} calls, which no table prices",
-                                effect.calls_with_other_channels, effect.calls));
-  if (lines.empty() && effect.calls > 0)
-    lines.push_back(fmt::format("the same choices for all {} calls", effect.calls));
-  if (effect.calls > 0 && UsesOtherPaths(judged))
-    lines.push_back(
-        fmt::format("{:.3g} ms by {}'s own table, {:.3g} ms by {}'s; the tables may be calibrated apart",
-                    effect.own_us_before / 1000, old, effect.own_us_after / 1000, now));
-  if (effect.calls_unpriced > 0)
-    lines.push_back(fmt::format("{} calls without a price in both tables", effect.calls_unpriced));
+  if (model.us_before > 0)
+    lines.push_back(fmt::format(
+        "predicted communication{} {:+.1f} %: {:.3g} -> {:.3g} ms, both by the model of NCCL {}",
+        traffic.steps > 0 ? " of a step" : "", 100 * (model.ratio() - 1),
+        AStep(model.us_before, traffic) / 1000, AStep(model.us_after, traffic) / 1000, kModelRelease));
+  if (model.step_ns_after)
+    lines.push_back(fmt::format("predicted step {:+.1f} %{}: {:.4g} -> {:.4g} ms",
+                                100 * (*model.step_ns_after / traffic.step_ns - 1),
+                                model.knows_waits ? "" : " if it waits for all of it", traffic.step_ns / 1e6,
+                                *model.step_ns_after / 1e6));
+  else if (model.us_before > 0)
+    lines.push_back("the trace has no times of steps, so what a step becomes is not judged");
+  if (model.calls_unpriced > 0)
+    lines.push_back(fmt::format("not judged: {} calls that the model does not price", model.calls_unpriced));
   return lines;
 }
 
-std::string FormatEffect(const CanaryAnswer& answer, const JudgedRelease& judged) {
+std::vector<std::string> EffectLines(const Traffic& traffic, const CanaryAnswer& answer,
+                                     const JudgedRelease& judged) {
+  const TrafficEffect& effect = *judged.effect;
+  std::vector<std::string> lines;
+  if (effect.calls > 0) lines.push_back(ChangedLine(traffic, effect));
+  if (effect.model) {
+    const std::vector<std::string> by_model = ModelLines(traffic, *effect.model);
+    lines.insert(lines.end(), by_model.begin(), by_model.end());
+  }
+  if (effect.calls_with_other_pair > 0)
+    lines.push_back(
+        fmt::format("the other algorithms alone: {:.2f} of the time by the table of {}, {:.2f} by {}'s",
+                    effect.by_before, answer.in_use.text(), effect.by_after, judged.library.text()));
+  if (effect.calls_with_other_channels > 0)
+    lines.push_back(
+        fmt::format("for {} of {} calls only the channels change: the model prices those that the graph "
+                    "search found, not a call's",
+                    effect.calls_with_other_channels, effect.calls));
+  if (effect.calls_unknown > 0)
+    lines.push_back(
+        fmt::format("not judged: {} calls of which a release told no choice", effect.calls_unknown));
+  return lines;
+}
+
+std::string FormatEffect(const CanaryRequest& request, const CanaryAnswer& answer,
+                         const JudgedRelease& judged) {
   if (!judged.effect) return "";
   std::string text;
-  for (const std::string& line : EffectLines(answer, judged))
+  for (const std::string& line : EffectLines(*request.traffic, answer, judged))
     text += Line(text.empty() ? "traffic" : "", "", line);
   return text;
 }
@@ -137,14 +170,15 @@ std::string FormatRemedies(const JudgedRelease& judged) {
   return text;
 }
 
-std::string FormatJudged(const CanaryAnswer& answer, const JudgedRelease& judged) {
+std::string FormatJudged(const CanaryRequest& request, const CanaryAnswer& answer,
+                         const JudgedRelease& judged) {
   if (!judged.problem.empty()) {
     return fmt::format("NCCL {} -> {}: no verdict\n  {}\n", answer.in_use.text(), judged.library.text(),
                        judged.problem);
   }
   return fmt::format("NCCL {} -> {}: {}\n", answer.in_use.text(), judged.library.text(),
                      Upper(Name(judged.verdict))) +
-         FormatDifferences(judged) + FormatEffect(answer, judged) + FormatBisection(judged) +
+         FormatDifferences(judged) + FormatEffect(request, answer, judged) + FormatBisection(judged) +
          FormatRemedies(judged);
 }
 
@@ -216,9 +250,45 @@ Json ReleaseJson(const std::optional<real_nccl::NcclRelease>& release) {
   return release ? Json(release->text()) : Json();
 }
 
-Json EffectJson(const std::optional<TrafficEffect>& effect) {
+Json OrNull(const std::optional<double>& number) {
+  return number ? Json(*number) : Json();
+}
+
+Json ModelJson(const Traffic& traffic, const std::optional<ModelEffect>& model) {
+  if (!model) return {};
+  const bool knows_step = model->step_ns_after && traffic.step_ns > 0;
+  return {{"release", kModelRelease},
+          {"us_in_use", model->us_before},
+          {"us_judged", model->us_after},
+          {"best_us_in_use", model->best_us_before},
+          {"best_us_judged", model->best_us_after},
+          {"calls_without_price", model->calls_unpriced},
+          {"step_us_in_use", knows_step ? Json(traffic.step_ns / 1000) : Json()},
+          {"step_us_judged", knows_step ? Json(*model->step_ns_after / 1000) : Json()},
+          {"waits_are_known", model->knows_waits}};
+}
+
+Json ClassEffectsJson(const TrafficEffect& effect) {
+  Json classes = Json::array();
+  for (const ClassEffect& one : effect.classes)
+    classes.push_back({{"collective", Name(one.calls.collective)},
+                       {"bytes", one.calls.bytes},
+                       {"calls", one.calls.calls},
+                       {"changes", one.changes()},
+                       {"us_in_use", OrNull(one.us_before)},
+                       {"us_judged", OrNull(one.us_after)}});
+  return classes;
+}
+
+Json EffectJson(const std::optional<Traffic>& traffic, const std::optional<TrafficEffect>& effect) {
   if (!effect) return {};
-  return {{"by_table_in_use", effect->by_before},
+  return {{"classes", ClassEffectsJson(*effect)},
+          {"by_one_model", ModelJson(*traffic, effect->model)},
+          {"changed_bytes_share", effect->changed_bytes},
+          {"changed_time_share", OrNull(effect->changed_time)},
+          {"time_is_waited_time", effect->times_are_waits},
+          {"calls_without_choice", effect->calls_unknown},
+          {"by_table_in_use", effect->by_before},
           {"by_table_judged", effect->by_after},
           {"calls", effect->calls},
           {"us_by_own_table_in_use", effect->own_us_before},
@@ -236,12 +306,14 @@ Json TrafficJson(const std::optional<Traffic>& traffic) {
   return {{"ranks", traffic->ranks},
           {"classes", classes},
           {"calls", traffic->calls},
+          {"steps", traffic->steps},
+          {"step_us", traffic->step_ns > 0 ? Json(traffic->step_ns / 1000) : Json()},
           {"calls_left_out", traffic->calls_left_out},
           {"calls_without_choice", traffic->calls_without_choice},
           {"other_communicators", traffic->other_communicators}};
 }
 
-Json JudgedJson(const JudgedRelease& judged) {
+Json JudgedJson(const CanaryRequest& request, const JudgedRelease& judged) {
   Json issues = Json::array(), remedies = Json::array();
   for (const KnownIssue& issue : judged.issues)
     issues.push_back(
@@ -253,7 +325,7 @@ Json JudgedJson(const JudgedRelease& judged) {
           {"verdict", judged.problem.empty() ? Json(Name(judged.verdict)) : Json()},
           {"problem", judged.problem},
           {"cells", CellsJson(judged.cells)},
-          {"traffic", EffectJson(judged.effect)},
+          {"traffic", EffectJson(request.traffic, judged.effect)},
           {"first_with", ReleaseJson(judged.first_with)},
           {"last_without", ReleaseJson(judged.last_without)},
           {"free_again", ReleaseJson(judged.free_again)},
@@ -306,14 +378,14 @@ std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answe
   std::string text = fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes),
                                  NodeText(request));
   if (request.traffic) text += FormatTraffic(*request.traffic);
-  for (const JudgedRelease& judged : answer.judged) text += FormatJudged(answer, judged);
+  for (const JudgedRelease& judged : answer.judged) text += FormatJudged(request, answer, judged);
   return text + FormatTable(answer, request.collectives.front()) +
          "\nNot judged: device code, NCCL's proxy threads, what the network does with the messages.\n";
 }
 
 Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
   Json judged = Json::array();
-  for (const JudgedRelease& one : answer.judged) judged.push_back(JudgedJson(one));
+  for (const JudgedRelease& one : answer.judged) judged.push_back(JudgedJson(request, one));
   return {{"schema", 1},
           {"machine", MachineNames(request)},
           {"gpus", request.machines.front().gpus},

@@ -205,9 +205,19 @@ std::map<std::string, std::string> EnvironmentOf(const std::string& objects, con
   return environment;
 }
 
+// Words in front of a command that set its limit of stacks. A limit that was asked for and is not allowed
+// ends the run; the default stays what it is where it cannot be set.
+Words WithStack(const std::string& stack_kib) {
+  const std::string set =
+      stack_kib.empty() ? "ulimit -Ss 8192 2>/dev/null; " : "ulimit -Ss " + stack_kib + " && ";
+  return {"sh", "-c", set + "exec \"$@\"", "sh"};
+}
+
 Words CommandOf(const std::string& objects, const CellRequest& request, const CellFolder& folder,
                 GraphDump dump) {
   Words command = OwnSharedMemory(folder.File("trial"));
+  const Words stack = WithStack(request.stack_kib);
+  command.insert(command.end(), stack.begin(), stack.end());
   command.insert(command.end(), {"env", "-i"});
   for (const auto& [name, value] : EnvironmentOf(objects, request, folder, dump))
     command.push_back(name + "=" + value);

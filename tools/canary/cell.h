@@ -35,6 +35,9 @@ struct CellRequest {
   std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
   std::map<std::string, std::string> environment;  // the job's NCCL_ variables
+  // RLIMIT_STACK in KiB, which threads get as their stack; "unlimited": 2 MiB of the C library. Empty: 8 MiB,
+  // Linux's default, whatever this machine has.
+  std::string stack_kib;
   int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
 
   int ranks() const;
@@ -61,6 +64,9 @@ struct CellGraph {
   std::string intra_type;  // "NVL", "PIX", "SYS", ...
   std::string inter_type;
   std::set<std::string> adapters;  // numbers of those that the channels use
+  int pattern = 0;                 // NCCL_TOPO_PATTERN_*
+  double latency_us = 0;           // of the network
+  bool same_channels = false;      // all channels use the same ring or tree
 
   bool operator==(const CellGraph&) const = default;
 };
@@ -88,6 +94,8 @@ struct Cell {
   std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
   // Connections of each adapter, by its number; where nodes are unlike by node and number: "1/3".
   std::map<std::string, int> adapters;
+  // A graph has a fused adapter and one of its parts: the search counted the part's bandwidth twice.
+  bool counts_adapters_twice = false;
   std::map<std::string, int> transports;  // connections of "P2P", "SHM", "NET", ...
   std::vector<CellChoice> choices;
   std::map<std::string, int>

@@ -12,9 +12,15 @@ constexpr CellEnd kEnds[] = {CellEnd::kPassed,  CellEnd::kInitFailed, CellEnd::k
 Json GraphsJson(const Cell& cell) {
   Json graphs = Json::object();
   for (const auto& [name, graph] : cell.graphs) {
-    graphs[name] = {{"channels", graph.channels},     {"intra_gbps", graph.intra_gbps},
-                    {"inter_gbps", graph.inter_gbps}, {"intra_type", graph.intra_type},
-                    {"inter_type", graph.inter_type}, {"adapters", graph.adapters}};
+    graphs[name] = {{"channels", graph.channels},
+                    {"intra_gbps", graph.intra_gbps},
+                    {"inter_gbps", graph.inter_gbps},
+                    {"intra_type", graph.intra_type},
+                    {"inter_type", graph.inter_type},
+                    {"adapters", graph.adapters},
+                    {"pattern", graph.pattern},
+                    {"latency_us", graph.latency_us},
+                    {"same_channels", graph.same_channels}};
   }
   return graphs;
 }
@@ -41,7 +47,10 @@ CellGraph GraphOf(const Json& json) {
           .inter_gbps = json.at("inter_gbps"),
           .intra_type = json.at("intra_type"),
           .inter_type = json.at("inter_type"),
-          .adapters = json.at("adapters")};
+          .adapters = json.at("adapters"),
+          .pattern = json.at("pattern"),
+          .latency_us = json.at("latency_us"),
+          .same_channels = json.at("same_channels")};
 }
 
 // Throws std::bad_optional_access for an unknown name, as the JSON library throws for an unknown kind.
@@ -75,6 +84,7 @@ Cell ReadAll(const Json& json) {
             .p2p_channels_per_peer = json.at("p2p_channels_per_peer")};
   for (const auto& [name, graph] : json.at("graphs").items()) cell.graphs[name] = GraphOf(graph);
   cell.adapters = json.at("adapters").get<std::map<std::string, int>>();
+  cell.counts_adapters_twice = json.at("counts_adapters_twice");
   cell.transports = json.at("transports").get<std::map<std::string, int>>();
   for (const Json& choice : json.at("choices")) cell.choices.push_back(ChoiceOf(choice));
   cell.stacks = json.at("stacks").get<std::map<std::string, int>>();
@@ -96,6 +106,7 @@ Json CellJson(const Cell& cell) {
           {"p2p_channels_per_peer", cell.p2p_channels_per_peer},
           {"graphs", GraphsJson(cell)},
           {"adapters", cell.adapters},
+          {"counts_adapters_twice", cell.counts_adapters_twice},
           {"transports", cell.transports},
           {"choices", ChoicesJson(cell)},
           {"stacks", cell.stacks},

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "tests/real_nccl/asked_tables.h"
@@ -122,13 +123,65 @@ void ReadLogLine(const CellRequest& request, const std::string& line, Cell* cell
     cell->warnings.push_back(warning);
 }
 
+// Adapters that NCCL fused, by their names in Cell::adapters, and those that they are made of.
+//   described_net: 0 fused 4 of 0 1
+std::map<std::string, std::vector<std::string>> FusedAdapters(const CellRequest& request,
+                                                              const std::string& log) {
+  constexpr std::string_view kSaid = "described_net: ";
+  std::map<std::string, std::vector<std::string>> fused;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kSaid)) continue;
+    std::istringstream words(line.substr(kSaid.size()));
+    std::string node, verb, adapter, of;
+    words >> node >> verb >> adapter >> of;
+    const std::string prefix = request.nodes_are_unlike() ? node + "/" : "";
+    std::vector<std::string>& parts = fused[prefix + adapter];
+    parts.clear();
+    for (std::string part; words >> part;) parts.push_back(prefix + part);
+  }
+  return fused;
+}
+
+// A connection by a fused adapter is one by each of its parts: releases fuse differently, and a part that is
+// used by itself too is no further adapter.
+void CountParts(const std::map<std::string, std::vector<std::string>>& fused, Cell* cell) {
+  for (const auto& [adapter, parts] : fused) {
+    const auto used = cell->adapters.find(adapter);
+    if (used == cell->adapters.end()) continue;
+    const int connections = used->second;
+    cell->adapters.erase(used);
+    for (const std::string& part : parts) cell->adapters[part] += connections;
+  }
+}
+
+// True where a graph uses a fused adapter and, beside it, an adapter that is part of it. Graphs number
+// adapters in hexadecimal.
+bool CountsTwice(const std::map<std::string, std::vector<std::string>>& fused, const Cell& cell) {
+  for (const auto& [name, graph] : cell.graphs) {
+    std::set<int> used;
+    for (const std::string& adapter : graph.adapters)
+      used.insert(static_cast<int>(std::strtol(adapter.c_str(), nullptr, 0)));
+    for (const auto& [adapter, parts] : fused) {
+      const auto is_used = [&](const std::string& one) {
+        return used.contains(std::atoi(one.substr(one.find('/') + 1).c_str()));
+      };
+      if (is_used(adapter) && std::ranges::any_of(parts, is_used)) return true;
+    }
+  }
+  return false;
+}
+
 void ReadGraph(const XmlElement& element, Cell* cell) {
   CellGraph graph{.channels = std::atoi(element.Get("nchannels").c_str()),
                   .intra_gbps = std::atof(element.Get("speedintra").c_str()),
                   .inter_gbps = std::atof(element.Get("speedinter").c_str()),
                   .intra_type = element.Get("typeintra"),
                   .inter_type = element.Get("typeinter"),
-                  .adapters = {}};
+                  .adapters = {},
+                  .pattern = std::atoi(element.Get("pattern").c_str()),
+                  .latency_us = std::atof(element.Get("latencyinter").c_str()),
+                  .same_channels = element.Get("samechannels") == "1"};
   element.Visit([&](const XmlElement& below) {
     if (below.tag == "net") graph.adapters.insert(below.Get("dev"));
   });
@@ -245,10 +298,13 @@ Cell ReadCell(const CellRequest& request, const CellFiles& files) {
   Cell cell{.ranks = request.ranks()};
   std::istringstream lines(files.log);
   for (std::string line; std::getline(lines, line);) ReadLogLine(request, line, &cell);
+  const auto fused = FusedAdapters(request, files.log);
+  CountParts(fused, &cell);
   cell.end = EndOf(request, files, cell);
   if (cell.end == CellEnd::kNotRun) cell.problem = ProblemOf(files);
   if (cell.end == CellEnd::kCrashed) cell.problem = CrashOf(files);
   ReadGraphs(files.graphs, &cell);
+  cell.counts_adapters_twice = CountsTwice(fused, cell);
   if (cell.passed()) ReadChoices(request, files, &cell);
   return cell;
 }

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 std::string HashOf(const std::string& text) {
   const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
@@ -65,6 +65,7 @@ std::string CellRunner::PathOf(const CellRequest& request) const {
                                  StateOf(request.library_folder + "/libnccl.so.2"),
                                  fmt::join(request.ranks_of_nodes, ","), fmt::join(request.bytes, ","));
   text += fmt::format("{} {}\n", static_cast<int>(request.connecting), fmt::join(request.gpus, ","));
+  text += fmt::format("stack {}\n", request.stack_kib);
   for (const Collective one : request.collectives) text += fmt::format("{}\n", Name(one));
   for (const auto& [name, value] : request.environment) text += fmt::format("{}={}\n", name, value);
   for (const DescribedMachine& machine : request.machines) text += machine.stand_in + machine.topology;

@@ -28,6 +28,8 @@ class CellComparison {
     CompareEnds();
     CompareSearches();
     if (before_.passed() && after_.passed()) {
+      if (traffic_ != nullptr) effect_ = EffectOn(*traffic_, before_, after_);
+      CompareTraffic();
       CompareAdapters();
       CompareTransports();
       CompareBandwidths();
@@ -94,13 +96,33 @@ class CellComparison {
                        [](const std::string& one) { return one.find(kGaveUp) != std::string::npos; });
   }
 
+  void CompareFusedAdapters() {
+    if (before_.counts_adapters_twice == after_.counts_adapters_twice) return;
+    const auto text = [](const Cell& cell) {
+      return std::string(cell.counts_adapters_twice ? "fused adapters beside their parts"
+                                                    : "each adapter once");
+    };
+    Add(DifferenceKind::kSearch, Gravity::kNotice, text(before_), text(after_));
+  }
+
   void CompareSearches() {
+    CompareFusedAdapters();
     const bool before = GaveUp(before_), after = GaveUp(after_);
     if (before == after) return;
     const auto text = [](bool gave_up) {
       return std::string(gave_up ? "gave up, simple order" : "found paths");
     };
     Add(DifferenceKind::kSearch, after ? Gravity::kGrave : Gravity::kNotice, text(before), text(after));
+  }
+
+  // Milliseconds of all the job's calls.
+  void CompareTraffic() {
+    if (!effect_ || !IsGraveFor(*effect_)) return;
+    const ModelEffect& model = *effect_->model;
+    Add(DifferenceKind::kTraffic, Gravity::kGrave, fmt::format("{:.3g} ms", model.us_before / 1000),
+        fmt::format("{:.3g} ms", model.us_after / 1000),
+        fmt::format("your calls by the model of NCCL {}: {:+.0f} %", kModelRelease,
+                    100 * (model.ratio() - 1)));
   }
 
   static std::string AdapterText(const Cell& cell) {
@@ -111,8 +133,11 @@ class CellComparison {
   void CompareAdapters() {
     if (before_.adapters.size() == after_.adapters.size()) return;
     const bool fewer = after_.adapters.size() < before_.adapters.size();
-    Add(DifferenceKind::kAdapters, fewer ? Gravity::kGrave : Gravity::kNotice, AdapterText(before_),
-        AdapterText(after_));
+    const bool missed = fewer && !(effect_ && CostsNothing(*effect_));
+    Add(DifferenceKind::kAdapters, missed ? Gravity::kGrave : Gravity::kNotice, AdapterText(before_),
+        AdapterText(after_),
+        fewer && !missed ? fmt::format("your calls take as long by the model of NCCL {}", kModelRelease)
+                         : "");
   }
 
   static std::string TransportText(const Cell& cell) {
@@ -173,24 +198,18 @@ class CellComparison {
                        choice.config.channels);
   }
 
-  // Releases before 2.20 do not say which protocol they chose.
-  static bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other) {
-    const bool hidden = one.protocol == Protocol::kUndefined || other.protocol == Protocol::kUndefined;
-    return one.algorithm == other.algorithm && one.channels == other.channels &&
-           (hidden || one.protocol == other.protocol);
-  }
-
   // Adds a choice that differs; collectives that differ alike at one size share a difference.
-  void AddChoice(const CellChoice& before, const CellChoice& after) {
+  void AddChoice(const CellChoice& before, const CellChoice& after, std::string note) {
     const std::string size = FormatBytes(before.bytes);
     Difference one{.kind = DifferenceKind::kChoice,
                    .gravity = Gravity::kNotice,
                    .before = ConfigText(before),
                    .after = ConfigText(after),
-                   .note = PriceNote(before, after),
+                   .note = std::move(note),
                    .where = size,
                    .collectives = std::string(Name(before.collective))};
     for (Difference& known : found_) {
+      if (effect_) break;  // each kind of call has its own part of the job's time
       if (known.kind != one.kind || known.before != one.before || known.after != one.after ||
           known.where != size || known.note != one.note)
         continue;
@@ -212,21 +231,41 @@ class CellComparison {
     return "";
   }
 
+  // What the calls of a choice are in the job, and what the model expects of them.
+  std::string ShareNote(const ClassEffect& one) const {
+    std::string note = fmt::format("{} of {} calls", one.calls.calls, traffic_->calls);
+    if (!one.us_before || !one.us_after) return note + ", without a price by one model";
+    if (*one.us_before == *one.us_after)
+      return note + ", as long by one model, which prices no channel counts";
+    return note + fmt::format(", {:.3g} -> {:.3g} us each by one model", *one.us_before, *one.us_after);
+  }
+
+  void CompareTrafficChoices() {
+    for (const ClassEffect& one : effect_->classes) {
+      if (!one.changes()) continue;
+      const auto choice = [&](const CollectiveConfig& config) {
+        return CellChoice{one.calls.collective, one.calls.bytes, config, {}};
+      };
+      AddChoice(choice(one.before), choice(one.after), ShareNote(one));
+    }
+  }
+
   void CompareChoices() {
+    if (effect_) return CompareTrafficChoices();
     for (const CellChoice& before : before_.choices) {
-      if (traffic_ != nullptr && !Has(*traffic_, before.collective, before.bytes)) continue;
       const auto after =
           std::find_if(after_.choices.begin(), after_.choices.end(), [&](const CellChoice& one) {
             return one.collective == before.collective && one.bytes == before.bytes;
           });
       if (after == after_.choices.end() || SameAsFarAsKnown(before.config, after->config)) continue;
-      AddChoice(before, *after);
+      AddChoice(before, *after, PriceNote(before, *after));
     }
   }
 
   const Cell& before_;
   const Cell& after_;
   const Traffic* traffic_;
+  std::optional<TrafficEffect> effect_;
   std::vector<Difference> found_;
 };
 
@@ -234,7 +273,7 @@ class CellComparison {
 
 const char* Name(DifferenceKind kind) {
   constexpr const char* kNames[] = {"end",       "search",   "adapters", "transports",
-                                    "bandwidth", "channels", "choice"};
+                                    "bandwidth", "channels", "choice",   "traffic"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/canary/cell.h"
-#include "tools/canary/traffic.h"
+#include "tools/canary/traffic_effect.h"
 
 namespace dynamiccl {
 
@@ -22,7 +22,8 @@ enum class DifferenceKind {
   kTransports,  // ranks reach each other by other means
   kBandwidth,   // the channels that the search found carry less or more together
   kChannels,
-  kChoice,  // another algorithm, protocol or channel count
+  kChoice,   // another algorithm, protocol or channel count
+  kTraffic,  // the user's own calls take longer by one model
 };
 const char* Name(DifferenceKind kind);
 
@@ -43,7 +44,9 @@ enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 
 // Differences, grave ones first. A mended failure is a notice. A cell that did not run compares with nothing.
-// `traffic`: choices are compared for its calls alone; null: for all calls of the cells.
+// `traffic`: choices are compared for its calls alone, those first that the model expects to become slower;
+// what the calls take together may be grave, and adapters that the calls do not miss are not. Null: choices
+// are compared for all calls of the cells.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences);

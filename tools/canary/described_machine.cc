@@ -193,7 +193,7 @@ class TopologyReader {
     const auto add = [&](const char* key, const std::string& value) {
       text += fmt::format("{} = {}\n", key, value);
     };
-    add("name", name_);
+    add("name", fs::path(name_).stem());
     add("architecture", std::to_string(gpus.front().architecture));
     add("multiprocessors", std::to_string(facts.multiprocessors));
     add("shared_memory_bytes", std::to_string(facts.shared_memory_bytes));
@@ -210,7 +210,7 @@ class TopologyReader {
     add("multicast", multicast ? "1" : "0");
     add("network_mbps", "0");
     add("adapters_at", "none");
-    return DescribedMachine{.name = name_,
+    return DescribedMachine{.name = fs::path(name_).stem(),
                             .stand_in = text,
                             .topology = cuda_standin::WriteXml(root_),
                             .gpus = static_cast<int>(gpus.size()),
@@ -330,7 +330,12 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
     DYNAMICCL_TRY(const MachineInventory inventory, ParseMachineInventory(named, text));
     DYNAMICCL_TRY(text, TopologyOfInventory(named, inventory));
   }
-  return DescribeHosts(fs::path(named).stem(), text);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos ||
+      text[text.find_first_not_of(" \t\r\n")] != '<')
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "{}: neither a topology of NCCL nor of collect_machine.sh", named),
+                    kHowToDump);
+  return DescribeHosts(named, text);
 }
 
 Status ShareNvlink(int nodes, DescribedMachine* machine) {

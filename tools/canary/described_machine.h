@@ -30,8 +30,8 @@ struct DescribedMachine {
 Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installation,
                                                     const std::string& named);
 
-// One machine from the text of a topology of one host.
-Result<DescribedMachine> DescribeTopology(const std::string& name, const std::string& text);
+// One machine from the text of a topology of one host. Errors name `file`, whose stem is the machine's name.
+Result<DescribedMachine> DescribeTopology(const std::string& file, const std::string& text);
 
 // Puts `nodes` neighbouring nodes into one NVLink domain. An error where the machine says something else.
 Status ShareNvlink(int nodes, DescribedMachine* machine);

@@ -69,7 +69,8 @@ bool IsLossAsNotice(DifferenceKind kind) {
 bool ShowsAs(const KnownIssue& issue, const Difference& one) {
   const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
   const bool is_new = issue.text.empty() || (says(one.after) && !says(one.before));
-  const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind);
+  // A notice without the issue's own words may be the fault's end.
+  const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind) || !issue.text.empty();
   return is_new && counts && std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
 }
 

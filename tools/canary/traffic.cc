@@ -9,13 +9,20 @@
 #include <map>
 #include <set>
 
+#include "src/base/statistics.h"
 #include "src/collective/size_class.h"
+#include "tools/report/exposed_shares.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
 
-using CallsBySize = std::map<uint64_t, uint64_t>;  // by exact bytes
+// Calls of one collective and size class.
+struct FoundCalls {
+  std::map<uint64_t, uint64_t> by_size;  // by exact bytes
+  uint64_t timed = 0, with_waits = 0;
+  double recorded_ns = 0, waited_ns = 0;
+};
 
 // The canary's calls are of whole floats on each rank (tests/real_nccl/driver/world.h).
 uint64_t WholeFloats(uint64_t bytes, int ranks) {
@@ -38,17 +45,42 @@ int RanksWithMostBytes(const SectionCalls& section) {
   return most == bytes.end() ? 0 : most->first;
 }
 
-TrafficClass ClassOf(Collective collective, const CallsBySize& sizes, int ranks) {
+TrafficClass ClassOf(Collective collective, const FoundCalls& found, int ranks) {
   TrafficClass one{.collective = collective};
   uint64_t most = 0;
-  for (const auto& [bytes, calls] : sizes) {
+  for (const auto& [bytes, calls] : found.by_size) {
     one.calls += calls;
     one.all_bytes += bytes * calls;
     if (calls < most) continue;
     most = calls;
     one.bytes = WholeFloats(bytes, ranks);
   }
+  if (found.timed == one.calls) one.recorded_ns = found.recorded_ns;
+  one.waited_ns = found.waited_ns;
+  one.knows_waits = found.with_waits == one.calls;
   return one;
+}
+
+void Count(const TraceCall& call, const ExposedShares& shares, FoundCalls* found) {
+  ++found->by_size[call.issued.call.bytes];
+  if (call.issued.duration_ns < 0) return;
+  ++found->timed;
+  found->recorded_ns += static_cast<double>(call.issued.duration_ns);
+  const std::optional<double> share = shares.Of(call);
+  found->with_waits += share ? 1 : 0;
+  found->waited_ns += share.value_or(0) * static_cast<double>(call.issued.duration_ns);
+}
+
+// Counts the marked steps and, where the trace has times, takes the median of what they took.
+void TakeSteps(const SectionCalls& section, bool order_only, Traffic* traffic) {
+  std::map<uint64_t, int64_t> begins;  // by step
+  for (const StepView& mark : section.steps) begins.try_emplace(mark.step, mark.marked_ns);
+  traffic->steps = begins.size();
+  std::vector<double> times;
+  for (auto step = begins.begin(), next = step; step != begins.end(); step = next) {
+    if (++next != begins.end()) times.push_back(static_cast<double>(next->second - step->second));
+  }
+  if (!order_only && !times.empty()) traffic->step_ns = Median(times);
 }
 
 // Counts the communicators that are not judged, by their size.
@@ -88,53 +120,25 @@ int NodesOf(const SectionCalls& section, int ranks) {
   return nodes;
 }
 
-const CellChoice* ChoiceOf(const Cell& cell, const TrafficClass& one) {
-  const auto found = std::find_if(cell.choices.begin(), cell.choices.end(), [&](const CellChoice& choice) {
-    return choice.collective == one.collective && choice.bytes == one.bytes;
-  });
-  return found == cell.choices.end() ? nullptr : &*found;
-}
-
-// Microseconds by the table of `priced`; below 0: it has no price for the pair.
-double CostOf(const CellChoice& priced, const CollectiveConfig& config) {
-  const auto cost = priced.costs.find({config.algorithm, config.protocol});
-  return cost == priced.costs.end() ? -1 : cost->second;
-}
-
-// One table's expected time of the job with each release's choices.
-struct Expected {
-  double with_before = 0;
-  double with_after = 0;
-  double ratio() const { return with_before > 0 ? with_after / with_before : 1; }
-};
-
-bool CanPrice(const CellChoice& table, const CellChoice& before, const CellChoice& after) {
-  return CostOf(table, before.config) >= 0 && CostOf(table, after.config) >= 0;
-}
-
-void Add(const CellChoice& table, const CellChoice& before, const CellChoice& after, uint64_t calls,
-         Expected& sum) {
-  sum.with_before += static_cast<double>(calls) * CostOf(table, before.config);
-  sum.with_after += static_cast<double>(calls) * CostOf(table, after.config);
-}
-
 }  // namespace
 
 Result<Traffic> TrafficOf(const Trace& trace, int ranks) {
   const SectionCalls section = trace.sections.empty() ? SectionCalls{} : CallsOf(trace.sections.front());
   Traffic traffic{.ranks = ranks > 0 ? ranks : RanksWithMostBytes(section)};
-  std::map<std::pair<Collective, SizeClass>, CallsBySize> sizes;
+  const ExposedShares shares(section);
+  std::map<std::pair<Collective, SizeClass>, FoundCalls> sizes;
   for (const TraceCall& call : section.calls) {
     const CollectiveCall& issued = call.issued.call;
     if (!HasChoice(issued)) {
       ++traffic.calls_without_choice;
     } else if (issued.n_ranks == traffic.ranks) {
-      ++sizes[{issued.collective, SizeClassOf(issued.bytes)}][issued.bytes];
+      Count(call, shares, &sizes[{issued.collective, SizeClassOf(issued.bytes)}]);
     }
   }
   traffic.other_communicators = OthersOf(section, traffic.ranks);
   if (sizes.empty()) return NoneAmong(traffic);
   traffic.nodes = NodesOf(section, traffic.ranks);
+  TakeSteps(section, trace.sections.front().order_only(), &traffic);
   for (const auto& [key, found] : sizes) traffic.classes.push_back(ClassOf(key.first, found, traffic.ranks));
   std::stable_sort(traffic.classes.begin(), traffic.classes.end(),
                    [](const TrafficClass& a, const TrafficClass& b) { return a.all_bytes > b.all_bytes; });
@@ -150,37 +154,6 @@ std::vector<uint64_t> SizesOf(const Traffic& traffic) {
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
-}
-
-TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& after) {
-  TrafficEffect effect;
-  Expected by_before, by_after;
-  for (const TrafficClass& one : traffic.classes) {
-    const CellChoice* const old = ChoiceOf(before, one);
-    const CellChoice* const now = ChoiceOf(after, one);
-    if (old == nullptr || now == nullptr || !CanPrice(*old, *old, *now) || !CanPrice(*now, *old, *now)) {
-      effect.calls_unpriced += one.calls;
-      continue;
-    }
-    effect.calls += one.calls;
-    const bool same_pair =
-        old->config.algorithm == now->config.algorithm && old->config.protocol == now->config.protocol;
-    effect.calls_with_other_pair += same_pair ? 0 : one.calls;
-    effect.calls_with_other_channels += same_pair && old->config != now->config ? one.calls : 0;
-    Add(*old, *old, *now, one.calls, by_before);
-    Add(*now, *old, *now, one.calls, by_after);
-  }
-  effect.by_before = by_before.ratio();
-  effect.by_after = by_after.ratio();
-  effect.own_us_before = by_before.with_before;
-  effect.own_us_after = by_after.with_after;
-  return effect;
-}
-
-bool Has(const Traffic& traffic, Collective collective, uint64_t bytes) {
-  return std::any_of(traffic.classes.begin(), traffic.classes.end(), [&](const TrafficClass& one) {
-    return one.collective == collective && one.bytes == bytes;
-  });
 }
 
 }  // namespace dynamiccl

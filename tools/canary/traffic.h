@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a user's job, and what other choices of NCCL would do to their time. Most releases
-// choose otherwise somewhere; what counts is whether the job's own calls become slower.
+// The collectives of a user's job. Most releases choose otherwise somewhere; what counts is what they do to
+// the job's own calls (traffic_effect.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/status.h"
-#include "tools/canary/cell.h"
+#include "tools/canary/one_model.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
@@ -18,7 +19,10 @@ struct TrafficClass {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total of the size with most calls, rounded up to whole floats a rank
   uint64_t calls = 0;
-  uint64_t all_bytes = 0;  // of all its calls
+  uint64_t all_bytes = 0;    // of all its calls
+  double recorded_ns = 0;    // how long they took in the trace; 0 where it does not tell of all of them
+  double waited_ns = 0;      // the part of it for which the job waited, as far as it was measured
+  bool knows_waits = false;  // it was measured for all of them
 
   bool operator==(const TrafficClass&) const = default;
 };
@@ -33,6 +37,9 @@ struct Traffic {
   uint64_t calls_without_choice = 0;  // Send, Recv and others for which NCCL chooses nothing
   // Communicators of other numbers of ranks: "2 of 4 ranks, 1200 calls". Empty if there are none.
   std::vector<std::string> other_communicators;
+  uint64_t steps = 0;  // that the trace marks
+  double step_ns = 0;  // median time from one mark to the next; 0 where the trace has no times of it
+  std::optional<OneModel> model;  // prices the job's calls by one release's calibration
 };
 inline constexpr size_t kMostClasses = 12;
 
@@ -41,26 +48,5 @@ inline constexpr size_t kMostClasses = 12;
 Result<Traffic> TrafficOf(const Trace& trace, int ranks);
 // Returns the sizes of the classes, each once, ascending.
 std::vector<uint64_t> SizesOf(const Traffic& traffic);
-
-// What the later release does to the job's expected time. Each release's own cost table prices the choices of
-// both, because tables of two releases may be calibrated apart. Tables do not price channel counts.
-struct TrafficEffect {
-  // Time of all priced calls with the later release's algorithms and protocols over the time with the
-  // earlier's, by each table; 1: no change.
-  double by_before = 1;
-  double by_after = 1;
-  // Microseconds of all priced calls by each release's own table and choices. They show what fewer adapters
-  // or channels do, but also how differently the tables are calibrated.
-  double own_us_before = 0;
-  double own_us_after = 0;
-  uint64_t calls = 0;                      // that both tables price
-  uint64_t calls_with_other_pair = 0;      // of them, those with another algorithm or protocol
-  uint64_t calls_with_other_channels = 0;  // of them, those with another number of channels and nothing else
-  uint64_t calls_unpriced = 0;
-};
-TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& after);
-
-// True if the traffic has calls of a collective at a size for which a choice was asked.
-bool Has(const Traffic& traffic, Collective collective, uint64_t bytes);
 
 }  // namespace dynamiccl

@@ -27,6 +27,7 @@ struct CanaryOptions {
   std::vector<std::string> collectives;
   std::vector<std::string> traces;
   std::vector<std::string> environment;
+  std::string stack;
   std::string connect = "both";
   std::string log;
   std::string rules;
@@ -127,6 +128,18 @@ std::vector<Collective> Among(const std::vector<Collective>& named) {
   return among;
 }
 
+// "2M": 2048. "unlimited" as it is.
+Result<std::string> StackOf(const std::string& word) {
+  if (word.empty() || word == "unlimited") return word;
+  DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
+  constexpr uint64_t kLeast = 64 << 10, kMost = uint64_t{1} << 40;
+  if (bytes < kLeast || bytes > kMost)
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument, "--stack {}: expected 64K to 1T, or unlimited", word),
+        "`ulimit -s` in the job says its limit, in KiB: 8192 is 8M");
+  return std::to_string(bytes >> 10);
+}
+
 // The machines of the command line, before the world is known.
 Status TakeMachines(const Installation& installation, const CanaryOptions& options, CanaryRequest& request) {
   for (const std::string& named : options.machines) {
@@ -187,7 +200,7 @@ Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& wo
 }
 
 // Takes sizes and, where the command line names no world, the world from the job's trace.
-Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
+Status TakeTraffic(const Installation& installation, CanaryOptions options, CanaryRequest& request) {
   DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
   if (!input.trace) {
     return WithHint(
@@ -204,9 +217,13 @@ Status TakeTraffic(CanaryOptions options, CanaryRequest& request) {
   std::vector<Collective> called;
   for (const TrafficClass& one : request.traffic->classes) called.push_back(one.collective);
   request.collectives = Among(called);
-  if (ranks > 0) return {};
-  DYNAMICCL_TRY(options.world, WorldOf(*request.traffic, request.machines.front().gpus));
-  DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
+  if (ranks == 0) {
+    DYNAMICCL_TRY(options.world, WorldOf(*request.traffic, request.machines.front().gpus));
+    DYNAMICCL_TRY(request.ranks_of_nodes, RanksOfNodes(options, request));
+  }
+  DYNAMICCL_TRY(request.traffic->model,
+                ReadOneModel(installation, request.machines.front(), request.traffic->ranks,
+                             static_cast<int>(request.ranks_of_nodes.size())));
   return {};
 }
 
@@ -215,6 +232,7 @@ Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
   DYNAMICCL_TRY(request.collectives, CollectivesOf(options.collectives));
   for (const std::string& word : options.sizes) {
     DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
+    if (bytes == 0) return MakeError(ErrorKind::kInvalidArgument, "--sizes {}: nothing is sent", word);
     request.bytes.push_back(bytes);
   }
   return {};
@@ -223,11 +241,13 @@ Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
 Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOptions& options) {
   CanaryRequest request{.seeks_remedies = !options.no_remedies, .bisects = options.bisect};
   DYNAMICCL_CHECK_OK(TakeMachines(installation, options, request));
-  DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request) : TakeTraffic(options, request));
+  DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request)
+                                            : TakeTraffic(installation, options, request));
   DYNAMICCL_CHECK_OK(PlaceMachines(request));
   DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));
+  DYNAMICCL_TRY(request.stack_kib, StackOf(options.stack));
   for (const std::string& word : options.releases) {
     DYNAMICCL_TRY(ReleaseLibrary library, FindReleaseLibrary(word));
     request.releases.push_back(std::move(library));
@@ -257,6 +277,7 @@ Status CheckFidelity(const std::string& path, const CanaryRequest& request, cons
                                              .collectives = request.collectives,
                                              .bytes = request.bytes,
                                              .environment = request.environment,
+                                             .stack_kib = request.stack_kib,
                                              .limit_s = 600}));
   const std::vector<std::string> unlike = Disagreements(logged, cell);
   if (unlike.empty()) return {};
@@ -344,6 +365,8 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->excludes("--collectives");
   app.add_option("--env", options->environment, "A variable of the job; any number of times")
       ->type_name("NCCL_NAME=VALUE");
+  app.add_option("--stack", options->stack, "The job's limit of stacks, ulimit -s (default: 8M)")
+      ->type_name("2M|unlimited");
   app.add_option("--connect", options->connect, "When ranks connect: both, first-call, init")
       ->capture_default_str();
   app.add_option("--log", options->log,

@@ -8,8 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "src/base/statistics.h"
-#include "src/collective/size_class.h"
+#include "tools/report/exposed_shares.h"
 
 namespace dynamiccl {
 namespace {
@@ -66,38 +65,11 @@ const char* UnitOf(const CoverageLedger& ledger) {
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";
 }
 
-// The guard's key of the calls whose exposed share it recorded.
-struct ShareKey {
-  uint32_t communicator = 0;
-  Collective collective = Collective::kAllReduce;
-  uint64_t least_bytes = 0;  // smallest size of the size class
-  friend auto operator<=>(const ShareKey&, const ShareKey&) = default;
-};
-
-// Share of exposed time by key: the last recorded value of each role, averaged over roles.
-std::map<ShareKey, double> SharesOf(const SectionCalls& section) {
-  std::map<ShareKey, std::map<Role, double>> by_role;
-  for (const WaitedShareView& waited : section.waited_shares)
-    by_role[{waited.communicator, waited.collective, waited.bytes}][waited.role] = waited.share;
-  std::map<ShareKey, double> shares;
-  for (const auto& [key, of] : by_role) {
-    std::vector<double> values;
-    for (const auto& [role, share] : of) values.push_back(share);
-    shares[key] = Mean(values);
-  }
-  return shares;
-}
-
-void AddExposed(const TraceCall& call, double ns, const std::map<ShareKey, double>& shares,
-                ExposedTime& exposed) {
-  // NCCL asks one question about several calls of a group, so the guard's keys do not match such calls.
-  if (call.issued.coverage != Coverage::kTunable || ns <= 0 || call.issued.call.group_size > 1) return;
-  const CollectiveCall& issued = call.issued.call;
-  const auto share =
-      shares.find({call.communicator, issued.collective, LowerBound(SizeClassOf(issued.bytes))});
-  if (share == shares.end()) return;
+void AddExposed(const TraceCall& call, double ns, const ExposedShares& shares, ExposedTime& exposed) {
+  const std::optional<double> share = shares.Of(call);
+  if (ns <= 0 || !share) return;
   exposed.known_ns += ns;
-  exposed.waited_ns += ns * share->second;
+  exposed.waited_ns += ns * *share;
 }
 
 std::string DescribeExposed(const CoverageLedger& ledger) {
@@ -116,7 +88,7 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
 
 CoverageLedger LedgerOf(const SectionCalls& section) {
   const std::map<CallKind, TotalTime> timed = TotalTimesOf(section.calls);
-  const std::map<ShareKey, double> shares = SharesOf(section);
+  const ExposedShares shares(section);
   CoverageLedger ledger;
   for (const TraceCall& call : section.calls) {
     double ns = static_cast<double>(call.issued.duration_ns);

@@ -6,7 +6,9 @@
 //
 // Structures and their order: NCCL ext-net/example/nccl/net_v6.h to net_v10.h.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -121,11 +123,23 @@ class Adapters {
       fused.name += "+" + other.name;
     }
     *device = static_cast<int>(adapters_.size());
+    Report(*device, fused);
     adapters_.push_back(std::move(fused));
     return ncclSuccess;
   }
 
  private:
+  // "described_net: 0 fused 4 of 0 1": the node, by the name of its topology's file, and the adapters'
+  // numbers.
+  static void Report(int device, const Adapter& fused) {
+    std::string line =
+        "described_net: " + std::filesystem::path(std::getenv("NCCL_TOPO_FILE")).stem().string() + " fused " +
+        std::to_string(device) + " of";
+    for (const int part : fused.parts) line += " " + std::to_string(part);
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  }
+
   explicit Adapters(const char* path) {
     std::ifstream file(path == nullptr ? "" : path);
     const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -184,6 +184,19 @@ TEST(ReadCell, ReadsChannelsConnectionsGraphsAndWarnings) {
   EXPECT_EQ(cell.graphs.at("Ring"), (CellGraph{2, 24, 12, "NVL", "PIX", {"1"}}));
 }
 
+TEST(ReadCell, CountsTheAdaptersOfFusedOnes) {
+  const std::string log = std::string(kLog) +
+                          "described_net: 0 fused 4 of 0 1\n"
+                          "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 2[0] [send] via NET/Described/4\n"
+                          "h:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 2[0] [send] via NET/Described/0\n";
+  const Cell cell = ReadCell(SmallRequest(), {log, kGraphs, "", 0, false});
+  EXPECT_EQ(cell.adapters, (std::map<std::string, int>{{"0", 2}, {"1", 2}}));
+  EXPECT_FALSE(cell.counts_adapters_twice);
+  std::string graphs = kGraphs;
+  graphs.replace(graphs.find("<net dev=\"1\"/>"), 14, "<net dev=\"0x4\"/>");
+  EXPECT_TRUE(ReadCell(SmallRequest(), {log, graphs, "", 0, false}).counts_adapters_twice) << "4 beside 1";
+}
+
 // ---- comparisons ----
 
 // A cell of two nodes that ran well.

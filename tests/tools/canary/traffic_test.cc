@@ -40,8 +40,6 @@ TEST(Traffic, IsTheCallsByCollectiveAndSizeClass) {
   EXPECT_EQ(traffic->calls, 6u);
   EXPECT_EQ(traffic->calls_without_choice, 1u);
   EXPECT_EQ(SizesOf(*traffic), (std::vector<uint64_t>{1024, 4 * kMiB}));
-  EXPECT_TRUE(Has(*traffic, Collective::kAllGather, 1024));
-  EXPECT_FALSE(Has(*traffic, Collective::kAllReduce, 1024));
 }
 
 TEST(Traffic, OfCommunicatorsOfAnotherSizeIsNamed) {
@@ -124,10 +122,151 @@ TEST(TrafficEffect, LeavesOutWhatATableDoesNotPrice) {
   Cell after = Chooses(kTree, 40, 20);
   after.choices[0].costs.clear();
   const TrafficEffect effect = EffectOn(*traffic, Chooses(kRing, 100, 150), after);
-  EXPECT_EQ(effect.calls, 1u);
+  EXPECT_EQ(effect.calls, 6u);
   EXPECT_EQ(effect.calls_unpriced, 5u);
+  EXPECT_EQ(effect.calls_with_other_pair, 6u);
   after.choices.clear();
-  EXPECT_EQ(EffectOn(*traffic, Chooses(kRing, 100, 150), after).calls_unpriced, 6u);
+  EXPECT_EQ(EffectOn(*traffic, Chooses(kRing, 100, 150), after).calls_unknown, 6u);
+}
+
+// ---- priced by one model ----
+
+constexpr uint64_t kGiB = 1 << 30;
+
+// Three steps of 100 ms; in each AllReduces of 1 GiB and of 8 bytes that take 40 ms and 10 ms.
+Trace TimedJob() {
+  SectionBuilder builder(0, 16);
+  for (uint64_t step = 0; step < 3; ++step) {
+    builder.Add(StepRecord({0, step, Phase::kUnknown, ZeroStage::kUnknown}));
+    for (const auto& [bytes, ms] : {std::pair{kGiB, 40}, std::pair{uint64_t{64}, 10}}) {
+      IssuedCall issued;
+      issued.call.collective = Collective::kAllReduce;
+      issued.call.call_number = 2 * step + (bytes == kGiB ? 0 : 1);
+      issued.call.bytes = bytes;
+      issued.coverage = Coverage::kTunable;
+      TraceRecord record = CallRecord(0, issued);
+      record.duration_ns = static_cast<uint32_t>(ms) * 1'000'000;
+      record.duration_source = static_cast<uint8_t>(DurationSource::kStream);
+      builder.Add(record);
+    }
+  }
+  for (size_t i = 0; i < builder.section().records.size(); ++i) {
+    TraceRecord& record = builder.section().records[i];
+    if (i > 0) record.issued_ns = static_cast<int64_t>((i - 1) / 3 * 100'000'000 + i);
+    Seal(record);
+  }
+  return TraceOf(std::move(builder));
+}
+
+// Two nodes of eight whose channels carry `gbps` each between the nodes; rings for large calls, trees for
+// small ones.
+Cell OnGraphs(double gbps, const CollectiveConfig& large, const CollectiveConfig& small) {
+  Cell cell;
+  cell.end = CellEnd::kPassed;
+  cell.channels = 16;
+  for (const char* name : {"Ring", "Tree"})
+    cell.graphs[name] = {.channels = 8,
+                         .intra_gbps = gbps,
+                         .inter_gbps = gbps,
+                         .intra_type = "NVL",
+                         .inter_type = "PIX",
+                         .adapters = {"0", "1"},
+                         .pattern = name == std::string("Ring") ? 4 : 1};
+  cell.choices.push_back({Collective::kAllReduce, kGiB, large, {}});
+  cell.choices.push_back({Collective::kAllReduce, 64, small, {}});
+  return cell;
+}
+
+constexpr CollectiveConfig kSmall{Algorithm::kTree, Protocol::kLL, 1};
+
+Traffic TimedTraffic() {
+  auto traffic = TrafficOf(TimedJob(), 0);
+  EXPECT_TRUE(traffic);
+  const auto installation = FindInstallation();
+  EXPECT_TRUE(installation);
+  const auto model = ReadOneModel(*installation, {.architecture = 80}, 16, 2);
+  EXPECT_TRUE(model) << model.error().message;
+  traffic->model = *model;
+  return *traffic;
+}
+
+TEST(Traffic, KnowsStepsAndHowLongCallsTook) {
+  const Traffic traffic = TimedTraffic();
+  EXPECT_EQ(traffic.steps, 3u);
+  EXPECT_NEAR(traffic.step_ns, 100e6, 10);
+  ASSERT_EQ(traffic.classes.size(), 2u);
+  EXPECT_EQ(traffic.classes[0].recorded_ns, 120e6);
+  EXPECT_FALSE(traffic.classes[0].knows_waits);
+}
+
+TEST(TrafficEffect, HalfTheLinksTakeTwiceTheTimeOfLargeCalls) {
+  const Traffic traffic = TimedTraffic();
+  CollectiveConfig narrow = kRing;
+  narrow.channels = 4;
+  const TrafficEffect effect = EffectOn(traffic, OnGraphs(24, kRing, kSmall), OnGraphs(12, narrow, kSmall));
+  EXPECT_EQ(effect.calls_with_other_channels, 3u);
+  EXPECT_NEAR(effect.changed_bytes, 1, 1e-6);
+  ASSERT_TRUE(effect.changed_time);
+  EXPECT_NEAR(*effect.changed_time, 0.8, 1e-9) << "40 of 50 ms";
+  ASSERT_TRUE(effect.model);
+  EXPECT_NEAR(effect.model->ratio(), 2, 0.03) << "but for latencies";
+  ASSERT_TRUE(effect.model->step_ns_after);
+  EXPECT_NEAR(*effect.model->step_ns_after, 140e6, 1e6) << "40 ms become 80; 64 bytes take as long";
+  EXPECT_FALSE(effect.model->knows_waits);
+  EXPECT_EQ(effect.classes.front().calls.bytes, kGiB) << "the slower one first";
+  EXPECT_TRUE(IsGraveFor(effect));
+  EXPECT_FALSE(CostsNothing(effect));
+}
+
+TEST(TrafficEffect, ATraceThatKnowsItsWaitsPredictsByThem) {
+  Traffic traffic = TimedTraffic();
+  for (TrafficClass& one : traffic.classes) {
+    one.knows_waits = true;
+    one.waited_ns = one.recorded_ns / 4;
+  }
+  const TrafficEffect effect = EffectOn(traffic, OnGraphs(24, kRing, kSmall), OnGraphs(12, kRing, kSmall));
+  EXPECT_TRUE(effect.times_are_waits);
+  EXPECT_TRUE(effect.model->knows_waits);
+  EXPECT_NEAR(*effect.model->step_ns_after, 110e6, 0.3e6) << "the job waits for 10 of the 40 ms";
+}
+
+TEST(TrafficEffect, AnotherChoiceOnTheSameGraphsIsNeverGrave) {
+  const Traffic traffic = TimedTraffic();
+  const CollectiveConfig slow{Algorithm::kTree, Protocol::kLL, 16};
+  const TrafficEffect effect = EffectOn(traffic, OnGraphs(24, kRing, kSmall), OnGraphs(24, slow, kSmall));
+  EXPECT_GT(effect.model->ratio(), 1.15);
+  EXPECT_EQ(effect.model->best_ratio(), 1);
+  EXPECT_FALSE(IsGraveFor(effect)) << "the releases' models disagree, and nobody has measured it";
+}
+
+TEST(CompareCells, AdaptersAreGraveWhereTheTrafficMissesThem) {
+  const Traffic traffic = TimedTraffic();
+  Cell two = OnGraphs(24, kRing, kSmall);
+  two.adapters = {{"0", 4}, {"1", 4}};
+  for (const double gbps : {24, 12}) {
+    Cell one = OnGraphs(gbps, kRing, kSmall);
+    one.adapters = {{"0", 8}};
+    EXPECT_EQ(VerdictOf(CompareCells(two, one)), CanaryVerdict::kWorse) << "without the job's calls";
+    const auto found = CompareCells(two, one, &traffic);
+    EXPECT_EQ(VerdictOf(found), gbps == 24 ? CanaryVerdict::kChanged : CanaryVerdict::kWorse);
+    const bool has_traffic = std::ranges::any_of(
+        found, [](const Difference& each) { return each.kind == DifferenceKind::kTraffic; });
+    EXPECT_EQ(has_traffic, gbps == 12);
+  }
+}
+
+TEST(TrafficEffect, WhatTheModelCannotPriceIsCounted) {
+  const Traffic traffic = TimedTraffic();
+  Cell bare = OnGraphs(24, kRing, kSmall);
+  bare.graphs.clear();
+  const TrafficEffect effect = EffectOn(traffic, OnGraphs(24, kRing, kSmall), bare);
+  EXPECT_EQ(effect.model->calls_unpriced, 6u);
+  EXPECT_FALSE(effect.model->step_ns_after);
+  EXPECT_FALSE(CostsNothing(effect));
+  const CollectiveConfig collnet{Algorithm::kCollnetDirect, Protocol::kSimple, 8};
+  EXPECT_EQ(
+      EffectOn(traffic, OnGraphs(24, kRing, kSmall), OnGraphs(24, collnet, kSmall)).model->calls_unpriced,
+      3u);
 }
 
 TEST(CompareCells, SaysOfChoicesOnlyWhatTheTrafficCalls) {

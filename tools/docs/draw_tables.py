@@ -366,8 +366,8 @@ def main():
 PICTURES = [
     Picture("adaptive-steps", "adaptive-steps",
             [Series("adaptive", "mode adaptive, whole job"), Series("adaptive", "its last fifth", 1),
-             Series("Ring/Simple/1", "one channel for all calls, last fifth", 1), Series("Ring/Simple/4", "four channels, last fifth", 1)],
-            "step over the default's, median and (last fifths) least to most of five seeds",
+             Series("Ring/Simple/1", "one channel for all calls, last fifth", 1)],
+            "step over the default's, median and (last fifths) least to most of the seeds",
             reference=1, reference_label="the default's step; left of it is faster"),
     Picture("step-map", "step-map", [Series("ring/simple/1")],
             "step with Ring/Simple/1 for every call over the default's step, 95 % interval", rows=", (3|ddp|fsdp2)$",

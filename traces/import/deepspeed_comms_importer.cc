@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <istream>
 #include <optional>
 
 #include "traces/import/gzip_stream.h"
@@ -358,9 +357,9 @@ class DeepSpeedComms final : public TraceImporter {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser(path);
     std::optional<Error> cut;
-    const auto take = [&](std::string& line) -> Status {
-      if (const Status taken = parser.Take(PlainLogLine(std::move(line))); !taken)
-        return Wrap(taken.error(), path);
+    std::string changed;
+    const auto take = [&](std::string_view line) -> Status {
+      if (const Status taken = parser.Take(PlainLogLine(line, changed)); !taken) return Wrap(taken.error(), path);
       return {};
     };
     DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));

@@ -5,7 +5,6 @@
 
 #include <strings.h>
 
-#include <cctype>
 #include <string_view>
 
 namespace dynamiccl {
@@ -17,7 +16,7 @@ inline bool EqualIgnoringCase(std::string_view a, std::string_view b) {
 
 // Whether the names differ in the case of letters and in underscores at most: "all_reduce" and "AllReduce".
 inline bool SameSpelling(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   for (;;) {
     while (a.starts_with('_')) a.remove_prefix(1);
     while (b.starts_with('_')) b.remove_prefix(1);

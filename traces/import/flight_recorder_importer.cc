@@ -94,7 +94,9 @@ class Dump {
   // Reads a member of the dump or one entry.
   Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
     const auto parsed = document_.Parse(text);
-    if (!parsed) return MakeError(ErrorKind::kCorrupt, "{}: byte {}: \"{}\" is not JSON", path_, offset, key);
+    if (!parsed)
+      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: \"{}\" is not JSON", path_,
+                       offset + document_.position(), key);
     const JsonValue json = *parsed;
     if (key == "entries") return TakeEntry(json, offset);
     if (key == "version" && json.is_string()) version_ = json.Text();

@@ -82,6 +82,8 @@ class JsonDocument {
  public:
   // The value of the whole text; nothing where it is not JSON, or longer than 4 GiB.
   std::optional<JsonValue> Parse(std::string_view text);
+  // The byte of the last text at which it turned out not to be JSON.
+  size_t position() const { return at_; }
 
  private:
   using Node = JsonValue::Node;

@@ -99,10 +99,10 @@ class LoggedRank {
     logged.operation = line.operation;
     logged.block = chosen_before_ ? ++block_ : block_;
     chosen_before_ = false;
-    logged.communicator = Named(line);
     logged.n_ranks = line.n_ranks;
     if (line.job_rank >= 0)
       std::tie(world_, rank_) = std::pair(std::max(world_, line.job_rank + 1), line.job_rank);
+    logged.communicator = Named(line);  // without an INIT line its rank is the job's
     const size_t group = Group(logged);
     AppendTo(group, std::move(logged));
   }

@@ -174,7 +174,8 @@ class JsonResults {
   Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
     const auto json = document_.Parse(text);
     if (!json)
-      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: \"{}\" is not JSON", path_, offset, key);
+      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: \"{}\" is not JSON", path_,
+                       offset + document_.position(), key);
     if (key == "args") command_ = TextsIn(*json);
     if (key == "env") environment_ = TextsIn(*json);
     if (key == "nccl_version") version_ = json->Unsigned();

@@ -153,7 +153,7 @@ class ExecutionTrace {
     const bool step = name.starts_with(kStepNode);
     if (name != kCommNode && name != kGroupsNode && !step) return {};
     const auto node = document_.Parse(text);
-    if (!node) return fail(0);
+    if (!node) return fail(document_.position());
     if (step)
       steps_.push_back({IntegerOf(*node, "id", 0), StepNumber(name)});
     else if (name == kGroupsNode)

@@ -94,17 +94,20 @@ std::string NcclTestsRun(uint64_t i) {
   std::string text = fmt::format(
       "srun -N 1 -n 8 ./build/all_reduce_perf -b 1K -e 1G -f 2 -n {}\n"
       "# nThread 1 nGpus 1 minBytes 1024 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20 agg "
-      "iters: 1 validation: 1 graph: 0\n#\n# Using devices\n", 20 + i % 5);
+      "iters: 1 validation: 1 graph: 0\n#\n# Using devices\n",
+      20 + i % 5);
   for (uint64_t rank = 0; rank < kRanks; ++rank)
-    text += fmt::format(
-        "#  Rank  {} Group  0 Pid {:>7} on  node-1 device  {} [0x{:02x}] NVIDIA H100 80GB HBM3\n", rank,
-        418310 + rank, rank, 27 + rank);
+    text +=
+        fmt::format("#  Rank  {} Group  0 Pid {:>7} on  node-1 device  {} [0x{:02x}] NVIDIA H100 80GB HBM3\n",
+                    rank, 418310 + rank, rank, 27 + rank);
   text +=
       "#\n#                                                              out-of-place                       "
       "in-place          \n"
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   "
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw "
+      "  "
       "busbw #wrong\n"
-      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  "
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s) "
+      " "
       "(GB/s)       \n";
   for (uint64_t k = 0; k < kSizes; ++k) {
     const double gb_s = BandwidthOf(i + k);
@@ -119,7 +122,8 @@ std::string NcclTestsRun(uint64_t i) {
 std::string NcclTestsResult(uint64_t i) {
   const auto half = [&](const char* key, double us) {
     std::string each;
-    for (uint64_t k = 0; k < kIterations; ++k) each += fmt::format("{}{:.3f}", k == 0 ? "" : ", ", us + static_cast<double>(k) / 8);
+    for (uint64_t k = 0; k < kIterations; ++k)
+      each += fmt::format("{}{:.3f}", k == 0 ? "" : ", ", us + static_cast<double>(k) / 8);
     return fmt::format(
         R"("{}": {{"time": {:.3f}, "alg_bw": {:.6f}, "bus_bw": {:.6f}, "nwrong": 0}}, "{}_per_iter": {{"times_us": [{}], "mean_us": {:.3f}}})",
         key, us, BandwidthOf(i), BandwidthOf(i) * 1.75, key, each, us);
@@ -139,7 +143,8 @@ std::string NcclTestsRow(uint64_t i) {
 }
 
 std::string ConfigRow(uint64_t i) {
-  constexpr const char* kConfigs[] = {"Ring,LL", "Ring,LL128", "Ring,Simple", "Tree,LL", "Tree,LL128", "Tree,Simple"};
+  constexpr const char* kConfigs[] = {"Ring,LL", "Ring,LL128", "Ring,Simple",
+                                      "Tree,LL", "Tree,LL128", "Tree,Simple"};
   return fmt::format("h100,AllReduce,16,2,{},{},{},{:.3f}\n", BytesOf(i), kConfigs[i % 6], 2 << i % 5,
                      MicrosecondsOf(i));
 }
@@ -174,7 +179,8 @@ std::string ExecutionNode(uint64_t i) {
       "outputs": {{"values": [[[9,8,0,{},4,"cuda:1"]]], "shapes": [[[{}]]], "types": ["GenericList[Tensor(float)]"]}},
       "attrs": [{{"name": "rf_id", "type": "uint64", "value": {}}},{},{{"name": "collective_name", "type": "string", "value": "allreduce"}},{{"name": "dtype", "type": "string", "value": "Float"}},{{"name": "in_msg_nelems", "type": "uint64", "value": {}}},{{"name": "out_msg_nelems", "type": "uint64", "value": {}}},{{"name": "pg_name", "type": "string", "value": "0"}},{{"name": "pg_desc", "type": "string", "value": "default_pg"}},{{"name": "pg_size", "type": "uint64", "value": 8}}]
     }})j",
-      i + 10, i + 9, BytesOf(i), i, BytesOf(i), BytesOf(i), BytesOf(i), i, attributes, BytesOf(i), BytesOf(i));
+      i + 10, i + 9, BytesOf(i), i, BytesOf(i), BytesOf(i), BytesOf(i), i, attributes, BytesOf(i),
+      BytesOf(i));
 }
 
 std::string InspectorLine(uint64_t i) {
@@ -187,7 +193,8 @@ std::string InspectorLine(uint64_t i) {
 // The events of a call with two channels and a step of its proxy, as the example plugin writes them.
 std::string ProfilerEvents(uint64_t i) {
   std::string text;
-  const auto event = [&](const char* name, const char* category, char phase, uint64_t at, const std::string& arguments) {
+  const auto event = [&](const char* name, const char* category, char phase, uint64_t at,
+                         const std::string& arguments) {
     text += fmt::format(
         R"({{"name": "{}", "cat": "{}", "ph": "{}", "id": {}, "pid": 77, "tid": 1, "ts": {}.125000{}{}{}}},)"
         "\n",
@@ -195,15 +202,20 @@ std::string ProfilerEvents(uint64_t i) {
         arguments.empty() ? "" : "}");
   };
   event("AllReduce", "COLL_API", 'b', 10,
-        fmt::format(R"("count": {}, "datatype": "ncclFloat32", "root": 0, "GraphCaptured": 0, "Stream": "0x55")", BytesOf(i) / 4));
-  event("AllReduce", "COLL", 'b', 40,
         fmt::format(
-            R"("SeqNum": {}, "CommHash": 12464174370433239723, "Rank": 3, "Count": {}, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE", "nChannels": 2)",
-            i, BytesOf(i) / 4));
+            R"("count": {}, "datatype": "ncclFloat32", "root": 0, "GraphCaptured": 0, "Stream": "0x55")",
+            BytesOf(i) / 4));
+  event(
+      "AllReduce", "COLL", 'b', 40,
+      fmt::format(
+          R"("SeqNum": {}, "CommHash": 12464174370433239723, "Rank": 3, "Count": {}, "Datatype": "ncclFloat32", "Algorithm": "RING", "Protocol": "SIMPLE", "nChannels": 2)",
+          i, BytesOf(i) / 4));
   for (int channel = 0; channel < 2; ++channel) {
     event("KernelCh", "GPU", 'b', 100,
-          fmt::format(R"("Channel": {}, "StartGpuClk": {}, "StopGpuClk": {})", channel, 5000000 * i, 5000000 * i + 90000));
-    event("ScheduleSend", "PROXY", 'b', 101, R"("Channel": 0, "Peer": 4, "Steps": 4, "ChunkSize": 65536, "transSize": 262144)");
+          fmt::format(R"("Channel": {}, "StartGpuClk": {}, "StopGpuClk": {})", channel, 5000000 * i,
+                      5000000 * i + 90000));
+    event("ScheduleSend", "PROXY", 'b', 101,
+          R"("Channel": 0, "Peer": 4, "Steps": 4, "ChunkSize": 65536, "transSize": 262144)");
     event("ScheduleSend", "PROXY", 'e', 102, "");
     event("KernelCh", "GPU", 'e', 200, "");
   }
@@ -215,7 +227,8 @@ std::string ProfilerEvents(uint64_t i) {
 // The same events, as the variant with one object a line writes them.
 std::string ProfilerLines(uint64_t i) {
   std::string text;
-  const auto event = [&](const char* type, uint64_t address, uint64_t parent, uint64_t at, const std::string& details) {
+  const auto event = [&](const char* type, uint64_t address, uint64_t parent, uint64_t at,
+                         const std::string& details) {
     text += fmt::format(
         R"({{"recordType":"event","type":"{}","gpuUuid":"02ffffffb8ffffffab4b-ffffffee2f-17ff","commId":8612235153520363772,"rank":2,"eventAddr":"0x{:x}","parentObj":"0x{:x}","start":{{"ts":{}.293,"pid":503639,"tid":503662}},"stop":{{"ts":{}.793,"pid":503639,"tid":503662}},"duration":0.5,"details":{{{}}}}})"
         "\n",
@@ -223,25 +236,29 @@ std::string ProfilerLines(uint64_t i) {
   };
   const uint64_t call = 0x7f6feec00000 + i % 64 * 256;
   event("ncclProfileGroup", call + 128, 0, 5, R"("groupDepth":1)");
-  event("ncclProfileColl", call, call + 128, 10,
-        fmt::format(
-            R"("func":"AllReduce","seq":{},"count":{},"dtype":"ncclFloat32","root":0,"channels":2,"algo":"RING","proto":"SIMPLE","parentGroup":"0x{:x}")",
-            i, BytesOf(i) / 4, call + 128));
+  event(
+      "ncclProfileColl", call, call + 128, 10,
+      fmt::format(
+          R"("func":"AllReduce","seq":{},"count":{},"dtype":"ncclFloat32","root":0,"channels":2,"algo":"RING","proto":"SIMPLE","parentGroup":"0x{:x}")",
+          i, BytesOf(i) / 4, call + 128));
   event("ncclProfileKernelCh", call + 16, call, 20, R"("channel":0)");
   event("ncclProfileKernelCh", call + 32, call, 21, R"("channel":1)");
-  event("ncclProfileProxyOp", call + 48, call, 22, R"("channel":0,"peer":4,"steps":4,"chunkSize":65536,"isSend":1)");
+  event("ncclProfileProxyOp", call + 48, call, 22,
+        R"("channel":0,"peer":4,"steps":4,"chunkSize":65536,"isSend":1)");
   return text;
 }
 
 std::string AicbRow(uint64_t i) {
-  return fmt::format("CommType.{},CommGroup.dp_group,8,{},forward.MegatronModel,None,{},,{},{:.3f},{:.3f},1\n",
-                     i % 9 == 0 ? "broadcast" : "all_reduce", BytesOf(i), i % 9 == 0 ? "0" : "None",
-                     MicrosecondsOf(i) * 1e-3, BandwidthOf(i), BandwidthOf(i) * 1.75);
+  return fmt::format(
+      "CommType.{},CommGroup.dp_group,8,{},forward.MegatronModel,None,{},,{},{:.3f},{:.3f},1\n",
+      i % 9 == 0 ? "broadcast" : "all_reduce", BytesOf(i), i % 9 == 0 ? "0" : "None",
+      MicrosecondsOf(i) * 1e-3, BandwidthOf(i), BandwidthOf(i) * 1.75);
 }
 
 std::string SimAiLayer(uint64_t i) {
   return fmt::format("layer_{}\t-1\t{}\tALLGATHER\t{}\t{}\tREDUCESCATTER\t{}\t{}\tALLREDUCE\t{}\t100\n", i,
-                     600000 + i % 1000, BytesOf(i), 300000 + i % 1000, BytesOf(i), 300000 + i % 999, BytesOf(i));
+                     600000 + i % 1000, BytesOf(i), 300000 + i % 1000, BytesOf(i), 300000 + i % 999,
+                     BytesOf(i));
 }
 
 void AppendVarint(std::string& text, uint64_t value) {
@@ -288,7 +305,8 @@ std::string ChakraNode(uint64_t i) {
 
 std::string DeepSpeedLine(uint64_t i) {
   return fmt::format(
-      "[2026-01-01 10:00:{:02},{:03}] [INFO] [logging.py:96:log_dist] [Rank 0] comm op: all_reduce | time (ms): {:.2f} "
+      "[2026-01-01 10:00:{:02},{:03}] [INFO] [logging.py:96:log_dist] [Rank 0] comm op: all_reduce | time "
+      "(ms): {:.2f} "
       "| msg size: {:.2f} MB | algbw (Gbps): {:.2f} | busbw (Gbps): {:.2f} \n",
       i % 60, i % 1000, MicrosecondsOf(i) * 1e-3, static_cast<double>(1 + i % 1000), 160.0, 140.0);
 }
@@ -298,12 +316,14 @@ std::string DebugCalls(uint64_t i) {
   std::string text;
   for (uint64_t rank = 0; rank < kRanks; ++rank) {
     text += fmt::format(
-        "node-1:{}:{} [{}] NCCL INFO AllReduce: opCount {:x} sendbuff 0x7f13c8000{:03x} recvbuff 0x7f13d8000{:03x} "
+        "node-1:{}:{} [{}] NCCL INFO AllReduce: opCount {:x} sendbuff 0x7f13c8000{:03x} recvbuff "
+        "0x7f13d8000{:03x} "
         "count {} datatype 7 op 0 root 0 comm 0x7f1404a14{:03x} [nranks=8] stream 0x55d1b9f3e{:03x}\n",
         17028 + rank, 17128 + rank, rank, i, i % 4096, i % 4096, BytesOf(i) / 4, rank * 16, rank * 16);
   }
   text += fmt::format(
-      "node-1:17028:17128 [0] NCCL INFO AllReduce: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..23}}\n"
+      "node-1:17028:17128 [0] NCCL INFO AllReduce: {} Bytes -> Algo RING proto SIMPLE "
+      "channel{{Lo..Hi}}={{0..23}}\n"
       "node-1:17028:17129 [0] NCCL INFO proxyProgressAsync opId=0x{:x} op.type=3 op.reqBuff=0x7c703000e4e0 "
       "op.respSize=88 done\n",
       BytesOf(i), 0x7c7060401c40 + i);
@@ -314,7 +334,8 @@ std::string DebugPiece(uint64_t i) {
   std::string text;
   for (uint64_t rank = 0; i == 1 && rank < kRanks; ++rank) {
     text += fmt::format(
-        "node-1:{}:{} [{}] NCCL INFO ncclCommInitRankConfig comm 0x7f1404a14{:03x} rank {} nranks 8 cudaDev {} nvmlDev {} "
+        "node-1:{}:{} [{}] NCCL INFO ncclCommInitRankConfig comm 0x7f1404a14{:03x} rank {} nranks 8 cudaDev "
+        "{} nvmlDev {} "
         "busId 18000 commId 0xec5106611b159969 - Init START\n",
         17028 + rank, 17128 + rank, rank, rank * 16, rank, rank, rank);
   }
@@ -372,8 +393,7 @@ constexpr ImportDocument kDocuments[] = {
      },
      ExecutionNode, "\n  ],\n  \"finish_ts\": 2000\n}\n", 0.25},
     {"inspector", NoHead, InspectorLine, ""},
-    {"nccl-profiler", [](uint64_t) -> std::string { return "[\n"; }, ProfilerEvents,
-     "{}]\n"},
+    {"nccl-profiler", [](uint64_t) -> std::string { return "[\n"; }, ProfilerEvents, "{}]\n"},
     {"nccl-profiler-lines",
      [](uint64_t) -> std::string {
        return R"({"type":"ProfilerLifecycle","func":"ProfilerInit","commId":8612235153520363772,"rank":2,"details":{"nranks":4}}
@@ -387,7 +407,12 @@ constexpr ImportDocument kDocuments[] = {
      },
      AicbRow, ""},
     {"simai", SimAiHead, SimAiLayer, "", 3},
-    {"chakra", [](uint64_t) -> std::string { return "\x07\x0a\x05" "0.0.4"; }, ChakraNode, "", 0.5},
+    {"chakra",
+     [](uint64_t) -> std::string {
+       return "\x07\x0a\x05"
+              "0.0.4";
+     },
+     ChakraNode, "", 0.5},
     {"deepspeed-comms", NoHead, DeepSpeedLine, ""},
     {"nccl-debug", NoHead, DebugPiece, "", kRanks},
 };

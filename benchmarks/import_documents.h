@@ -11,7 +11,7 @@ namespace dynamiccl {
 
 // A kind of file: `head`, then `piece` of 1, 2, 3 and so on, then `foot`.
 struct ImportDocument {
-  std::string_view name;    // the importer's, and the form where it reads several: "nccl-tests-json"
+  std::string_view name;  // the importer's, and the form where it reads several: "nccl-tests-json"
   std::string (*head)(uint64_t pieces);
   std::string (*piece)(uint64_t i);
   std::string_view foot;

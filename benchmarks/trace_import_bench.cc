@@ -111,7 +111,8 @@ void Print(const Options& options, const MadeFile& made, const Cost& reading, co
   const double seconds = Median(import.seconds), cpu = Median(import.cpu_seconds);
   const char* const form =
       options.json
-          ? "{{\"schema\":3,\"format\":\"{}\",\"megabytes\":{:.0f},\"gzip\":{},\"rounds\":{},\"calls\":{},\"seconds\":{:.2f},"
+          ? "{{\"schema\":3,\"format\":\"{}\",\"megabytes\":{:.0f},\"gzip\":{},\"rounds\":{},\"calls\":{},"
+            "\"seconds\":{:.2f},"
             "\"cpu_seconds\":{:.2f},\"megabytes_per_second\":{:.0f},\"megabytes_per_cpu_second\":{:.0f},"
             "\"reading_megabytes_per_cpu_second\":{:.0f},\"peak_rss_mib\":{:.0f}}}\n"
           : "{}: {:.0f} MB (gzip: {}), median of {} rounds, {} calls: {:.2f} s, {:.2f} s of them "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the names that programs give to collectives, algorithms and the like. Nothing is allocated, because
-// importers compare names for every call of a file.
+// Compares the names that programs give to collectives, algorithms and the like. Nothing is allocated,
+// because importers compare names for every call of a file.
 #pragma once
 
 #include <strings.h>

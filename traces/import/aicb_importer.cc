@@ -98,7 +98,7 @@ class TableParser {
           "{} further pipeline stages: left out, because a trace of one rank has one", further_stages_));
     for (const auto& [what, count] : left_out_)
       imported.notes.push_back(fmt::format("{} {}: left out", count, what));
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 
@@ -230,7 +230,8 @@ class TableParser {
     if (const auto known = section_.Known(group_key_)) return *known;
     if (!ranks) section_.Unfilled("group size", "1");
     section_.Unfilled("nodes", "1");
-    return section_.Communicator(group_key_, {IdOfName("aicb " + group_key_), 0, ranks.value_or(1), 1}, now_ns);
+    return section_.Communicator(group_key_, {IdOfName("aicb " + group_key_), 0, ranks.value_or(1), 1},
+                                 now_ns);
   }
 
   RankSection section_;

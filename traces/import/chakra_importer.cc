@@ -248,7 +248,8 @@ class Conversion {
     if (node.group.empty()) section_.Unfilled("group", "one for all calls");
     section_.Unfilled("nodes", "1");
     return section_.Communicator(
-        node.group, {IdOfName("chakra " + node.group), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1}, now_ns);
+        node.group, {IdOfName("chakra " + node.group), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1},
+        now_ns);
   }
 
   // Appends one call.
@@ -298,7 +299,7 @@ class Conversion {
     if (doubled_ > 0)
       imported.notes.push_back(
           fmt::format("{} communication nodes of the host repeat the accelerator's: left out", doubled_));
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 

@@ -147,8 +147,8 @@ class TableParser {
     return config;
   }
 
-  // Returns the index of the row's context. It combines the topology's own name and the number of ranks, because one name may stand for communicators of
-  // several sizes.
+  // Returns the index of the row's context. It combines the topology's own name and the number of ranks,
+  // because one name may stand for communicators of several sizes.
   Result<size_t> TopologyOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
@@ -157,7 +157,8 @@ class TableParser {
     }
     const std::string_view given = Field(fields, kTopology);
     name_.clear();
-    fmt::format_to(std::back_inserter(name_), "{} x{}", given.empty() ? std::string_view(stem_) : given, ranks);
+    fmt::format_to(std::back_inserter(name_), "{} x{}", given.empty() ? std::string_view(stem_) : given,
+                   ranks);
     if (const auto known = topology_of_.find(name_); known != topology_of_.end()) {
       const auto above = static_cast<uint64_t>(file_.contexts[known->second].model.fabric.n_nodes);
       if (above == nodes) return known->second;

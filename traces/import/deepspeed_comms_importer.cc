@@ -225,7 +225,7 @@ class LogParser {
     imported.unfilled = section.TakeUnfilled();
     AddNotes(imported);
     if (!rows_.empty()) imported.notes.push_back("the table of the summary: left out, the calls are here");
-    imported.trace = Trace{{section.Finish()}};
+    imported.trace = TraceOfOne(section.Finish());
     return imported;
   }
 
@@ -359,7 +359,8 @@ class DeepSpeedComms final : public TraceImporter {
     std::optional<Error> cut;
     std::string changed;
     const auto take = [&](std::string_view line) -> Status {
-      if (const Status taken = parser.Take(PlainLogLine(line, changed)); !taken) return Wrap(taken.error(), path);
+      if (const Status taken = parser.Take(PlainLogLine(line, changed)); !taken)
+        return Wrap(taken.error(), path);
       return {};
     };
     DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));

@@ -259,7 +259,7 @@ class Dump {
       imported.notes.push_back(
           fmt::format("{} calls had not ended, as far as was seen, when the dump was written", unfinished_));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{std::move(section)}};
+    imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
 

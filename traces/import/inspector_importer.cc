@@ -32,10 +32,11 @@ struct Context {
 struct CallKeys {
   std::string_view perf, kind, size, duration, bandwidth, start, source;
 };
-constexpr CallKeys kCollectiveKeys = {"coll_perf", "coll",           "coll_msg_size_bytes", "coll_exec_time_us",
-                                      "coll_algobw_gbs", "coll_start_ts",      "coll_timing_source"};
-constexpr CallKeys kPeerKeys = {"p2p_perf", "p2p",            "p2p_msg_size_bytes", "p2p_exec_time_us",
-                                "p2p_algobw_gbs", "p2p_start_ts",       "p2p_timing_source"};
+constexpr CallKeys kCollectiveKeys = {
+    "coll_perf",       "coll",          "coll_msg_size_bytes", "coll_exec_time_us",
+    "coll_algobw_gbs", "coll_start_ts", "coll_timing_source"};
+constexpr CallKeys kPeerKeys = {"p2p_perf",       "p2p",          "p2p_msg_size_bytes", "p2p_exec_time_us",
+                                "p2p_algobw_gbs", "p2p_start_ts", "p2p_timing_source"};
 
 // Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
 // left out. A line that is not JSON ends the import, unless it is an incomplete last line.
@@ -160,7 +161,8 @@ class InspectorLog {
   // from both, so another one shows that the line was damaged. Times may be cut to whole microseconds.
   static bool FitsBandwidth(JsonValue perf, const CallKeys& keys, const IssuedCall& issued) {
     const auto stated = perf[keys.bandwidth].Number(1e12);
-    const bool computed = &keys == &kPeerKeys || static_cast<int>(issued.call.collective) < kTunableCollectives;
+    const bool computed =
+        &keys == &kPeerKeys || static_cast<int>(issued.call.collective) < kTunableCollectives;
     if (!stated || *stated <= 0 || !computed || issued.duration_ns <= 0) return true;
     const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
     const double tolerance = 0.01 + 1e3 / static_cast<double>(issued.duration_ns);

@@ -27,7 +27,8 @@ class JsonValue {
   };
 
   JsonValue() = default;
-  JsonValue(const char* text, const Node* nodes, uint32_t index) : text_(text), nodes_(nodes), index_(index) {}
+  JsonValue(const char* text, const Node* nodes, uint32_t index)
+      : text_(text), nodes_(nodes), index_(index) {}
 
   // False for a value that is missing; the file's own null exists.
   bool exists() const { return nodes_ != nullptr; }
@@ -64,7 +65,8 @@ class JsonValue {
   std::optional<double> Number(double limit) const;
   // The value as the file has it; of a string what is inside its quotes.
   std::string_view raw() const {
-    return nodes_ == nullptr ? std::string_view() : std::string_view(text_ + node().begin, node().end - node().begin);
+    return nodes_ == nullptr ? std::string_view()
+                             : std::string_view(text_ + node().begin, node().end - node().begin);
   }
 
  private:

@@ -188,7 +188,8 @@ class LoggedRank {
   }
 
   // The communicator as INIT lines describe it. Without such a line its id comes from its key.
-  CommunicatorInfo InfoOf(const KnownCommunicator& known, const std::string& key, int32_t logged_ranks) const {
+  CommunicatorInfo InfoOf(const KnownCommunicator& known, const std::string& key,
+                          int32_t logged_ranks) const {
     if (known.info.n_ranks == logged_ranks) return known.info;
     const int32_t n_ranks = std::min<int32_t>(logged_ranks, UINT16_MAX);
     return {IdOfName("nccl-debug " + key), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
@@ -277,7 +278,7 @@ class LoggedRank {
   uint64_t strayed_choices_ = 0;
   uint64_t without_channels_ = 0;
   uint64_t block_ = 0;
-  bool chosen_before_ = false;                              // whether the last line was a choice
+  bool chosen_before_ = false;                                           // whether the last line was a choice
   std::map<std::string, KnownCommunicator, std::less<>> communicators_;  // by pointer
   std::vector<LoggedCommunicator> logged_;
   std::vector<LoggedCall> calls_;

@@ -149,8 +149,8 @@ class JsonResults {
     DYNAMICCL_CHECK_OK(pieces.ReadObject(
         [](std::string_view key) {
           if (key == "results") return JsonMemberUse::kElements;
-          const bool wanted = key == "args" || key == "env" || key == "nccl_version" || key == "devices" ||
-                              key == "config";
+          const bool wanted =
+              key == "args" || key == "env" || key == "nccl_version" || key == "devices" || key == "config";
           return wanted ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
         },
         [this](std::string_view key, std::string_view text, uint64_t offset) {
@@ -280,9 +280,8 @@ class JsonResults {
       for (size_t half = 0; half < std::size(kHalves); ++half) {
         const std::vector<float>& times = row.microseconds[half];
         if (times.empty()) continue;
-        std::vector<float>& all =
-            results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix), ranks_, nodes,
-                             *collective_, row.bytes);
+        std::vector<float>& all = results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix),
+                                                   ranks_, nodes, *collective_, row.bytes);
         all.insert(all.end(), times.begin(), times.end());
       }
     }
@@ -443,8 +442,7 @@ class TableResults {
     if (!time || !IsTime(*time)) return Fail(fmt::format("'{}' is not a time in microseconds", text));
     const size_t length = topology_.size();
     if (in_place) topology_ += " in-place";
-    results_
-        .TimesOf(topology_, static_cast<int32_t>(ranks_), static_cast<int32_t>(nodes_), collective, bytes)
+    results_.TimesOf(topology_, static_cast<int32_t>(ranks_), static_cast<int32_t>(nodes_), collective, bytes)
         .push_back(static_cast<float>(*time));
     topology_.resize(length);
     return {};

@@ -71,9 +71,8 @@ Arguments ArgumentsOf(JsonValue node, std::string_view inputs_or_outputs) {
 class Attributes {
  public:
   explicit Attributes(JsonValue list) {
-    list.EachElement([this](JsonValue attribute) {
-      values_.emplace_back(attribute["name"].Text(), attribute["value"]);
-    });
+    list.EachElement(
+        [this](JsonValue attribute) { values_.emplace_back(attribute["name"].Text(), attribute["value"]); });
   }
   // Nothing without an attribute of that name.
   std::optional<JsonValue> Find(std::string_view name) const {
@@ -363,7 +362,7 @@ class ExecutionTrace {
       imported.notes.push_back(fmt::format("{} nodes '{}' move no data: left out", count, name));
     imported.notes.push_back("rank and world are those of the largest process group");
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{std::move(section)}};
+    imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
 

@@ -93,6 +93,13 @@ class RankSection {
   uint64_t calls_ = 0;
 };
 
+// The trace of one section, whose records are not copied.
+inline Trace TraceOfOne(TraceSection section) {
+  Trace trace;
+  trace.sections.push_back(std::move(section));
+  return trace;
+}
+
 // The type that is used when the file does not name it: float, or uint8 where the bytes are no multiple of 4.
 DataType UntoldType(uint64_t bytes);
 inline constexpr char kUntoldTypeText[] = "float, or uint8 where 4 does not divide the bytes";

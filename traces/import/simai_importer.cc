@@ -249,7 +249,7 @@ class Conversion {
     imported.unfilled = section_.TakeUnfilled();
     if (workload_.size("checkpoints") > 0)
       imported.notes.push_back("the forward pass that is repeated between checkpoints: left out");
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 

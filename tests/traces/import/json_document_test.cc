@@ -26,8 +26,8 @@ bool Same(JsonValue value, const Json& wanted) {
   if (value.is_number()) {
     const auto number = value.Number(HUGE_VAL);
     const auto whole = value.Unsigned();
-    return wanted.is_number() && number == wanted.get<double>() && whole.has_value() == wanted.is_number_unsigned() &&
-           (!whole || *whole == wanted.get<uint64_t>());
+    return wanted.is_number() && number == wanted.get<double>() &&
+           whole.has_value() == wanted.is_number_unsigned() && (!whole || *whole == wanted.get<uint64_t>());
   }
   bool same = value.size() == (wanted.is_array() ? wanted.size() : value.size());
   if (value.is_array()) {
@@ -53,8 +53,9 @@ TEST(JsonDocument, ReadsWhatNlohmannReads) {
 }
 
 TEST(JsonDocument, RefusesTheDamagedTextsThatNlohmannRefuses) {
-  constexpr std::string_view kPieces[] = {"\"", "\\", ",", ":", "{",  "}",    "[",    "]",    "0",  "-",  ".",    "e",
-                                          "+",  " ",  "\n", "\x01", "\xff", "\xc3", "\\u00", "tru", "nul", "1e999"};
+  constexpr std::string_view kPieces[] = {"\"",   "\\",   ",",     ":",   "{",   "}",    "[",  "]",
+                                          "0",    "-",    ".",     "e",   "+",   " ",    "\n", "\x01",
+                                          "\xff", "\xc3", "\\u00", "tru", "nul", "1e999"};
   std::mt19937 random(7);
   JsonDocument document;
   size_t refused = 0;

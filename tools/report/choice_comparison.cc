@@ -44,8 +44,7 @@ std::vector<SweepCell> CellsOf(const MeasurementFile& file) {
   std::vector<SweepCell> cells;
   std::map<std::tuple<std::string_view, Collective, uint64_t>, size_t> places;
   for (const Measurement& row : file.rows) {
-    const auto [place, is_new] =
-        places.try_emplace({row.topology, row.collective, row.bytes}, cells.size());
+    const auto [place, is_new] = places.try_emplace({row.topology, row.collective, row.bytes}, cells.size());
     if (is_new) cells.push_back({row.topology, row.collective, row.bytes, {}});
     cells[place->second].rows.push_back(&row);
   }

@@ -2,8 +2,7 @@
 // Tables of spellings, indexed by NCCL's numbers.
 #include "src/collective/algorithm.h"
 
-#include <cctype>
-#include <string>
+#include "src/collective/spelling.h"
 
 namespace dynamiccl {
 namespace {
@@ -12,14 +11,6 @@ constexpr std::string_view kNames[kAlgorithms] = {"Tree",     "Ring", "CollnetDi
                                                   "NVLSTree", "PAT"};
 constexpr std::string_view kLogNames[kAlgorithms] = {
     "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
-
-std::string Folded(std::string_view name) {
-  std::string folded;
-  for (const char c : name) {
-    if (c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return folded;
-}
 
 }  // namespace
 
@@ -34,9 +25,8 @@ std::string_view LogName(Algorithm algorithm) {
 }
 
 std::optional<Algorithm> ParseAlgorithm(std::string_view name) {
-  const std::string wanted = Folded(name);
   for (size_t i = 0; i < kAlgorithms; ++i) {
-    if (Folded(kNames[i]) == wanted) return static_cast<Algorithm>(i);
+    if (SameSpelling(kNames[i], name)) return static_cast<Algorithm>(i);
   }
   return std::nullopt;
 }

@@ -2,23 +2,13 @@
 // Spellings and the bus bandwidth of the collectives. See collective.h.
 #include "src/collective/collective.h"
 
-#include <cctype>
-#include <string>
+#include "src/collective/spelling.h"
 
 namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kNames[kCollectives] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                                    "AllReduce", "SendRecv", "Send",      "Recv"};
-
-// Lower case without underscores: "all_reduce" and "AllReduce" become the same.
-std::string Folded(std::string_view name) {
-  std::string folded;
-  for (const char c : name) {
-    if (c != '_') folded += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return folded;
-}
 
 }  // namespace
 
@@ -28,9 +18,8 @@ std::string_view Name(Collective collective) {
 }
 
 std::optional<Collective> ParseCollective(std::string_view name) {
-  const std::string wanted = Folded(name);
   for (size_t i = 0; i < kCollectives; ++i) {
-    if (Folded(kNames[i]) == wanted) return static_cast<Collective>(i);
+    if (SameSpelling(kNames[i], name)) return static_cast<Collective>(i);
   }
   return std::nullopt;
 }

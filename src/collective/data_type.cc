@@ -2,17 +2,15 @@
 // The table of element types. See data_type.h.
 #include "src/collective/data_type.h"
 
-#include <strings.h>
-
-#include <string>
+#include "src/collective/spelling.h"
 
 namespace dynamiccl {
 namespace {
 
 struct Row {
   DataType type;
-  const char* name;       // nccl-tests
-  const char* nccl_name;  // ncclDataType_t
+  std::string_view name;       // nccl-tests
+  std::string_view nccl_name;  // ncclDataType_t
 };
 
 constexpr Row kRows[kDataTypes] = {
@@ -43,11 +41,11 @@ std::string_view NcclName(DataType type) {
 }
 
 std::optional<DataType> ParseDataType(std::string_view name) {
-  const std::string given(name);
   for (const Row& row : kRows) {
-    const bool nccl = ::strcasecmp(given.c_str(), row.nccl_name) == 0;
-    const bool bare = ::strcasecmp(given.c_str(), row.nccl_name + std::string_view("nccl").size()) == 0;
-    if (nccl || bare || ::strcasecmp(given.c_str(), row.name) == 0) return row.type;
+    const std::string_view bare = row.nccl_name.substr(std::string_view("nccl").size());
+    if (EqualIgnoringCase(name, row.nccl_name) || EqualIgnoringCase(name, bare) ||
+        EqualIgnoringCase(name, row.name))
+      return row.type;
   }
   return std::nullopt;
 }

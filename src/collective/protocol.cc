@@ -2,9 +2,7 @@
 // Tables of spellings, indexed by NCCL's numbers.
 #include "src/collective/protocol.h"
 
-#include <strings.h>
-
-#include <string>
+#include "src/collective/spelling.h"
 
 namespace dynamiccl {
 namespace {
@@ -26,7 +24,7 @@ std::string_view LogName(Protocol protocol) {
 
 std::optional<Protocol> ParseProtocol(std::string_view name) {
   for (int i = 0; i < kProtocols; ++i) {
-    if (::strcasecmp(std::string(name).c_str(), kNames[i]) == 0) return static_cast<Protocol>(i);
+    if (EqualIgnoringCase(name, kNames[i])) return static_cast<Protocol>(i);
   }
   return std::nullopt;
 }

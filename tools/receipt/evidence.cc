@@ -73,7 +73,7 @@ Status TakeKineto(const std::string& path, Evidence& evidence) {
 Status TakeLog(const std::string& path, Evidence& evidence) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   size_t number = 0;
-  DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
+  DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
     evidence.log.Take(path, ++number, line);
     return {};
   }));
@@ -130,11 +130,11 @@ std::optional<SeenDecision> ParseDecision(std::string_view line) {
 Status TakeDecisionLog(const std::string& path, Evidence& evidence) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   size_t number = 0;
-  DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
+  DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
     ++number;
     const auto decision = ParseDecision(line);
     if (!decision) return {};
-    if (!evidence.decision_log) evidence.decision_log = LogLine{path, number, line};
+    if (!evidence.decision_log) evidence.decision_log = LogLine{path, number, std::string(line)};
     evidence.decisions.push_back(*decision);
     evidence.knows_structure |= IsRecognised(decision->subject);
     evidence.knows_nodes = false;

@@ -87,8 +87,9 @@ std::string_view OtherNote(std::string_view line) {
 
 }  // namespace
 
-void NcclLog::Take(const std::string& file, size_t number, const std::string& text) {
-  const std::string line = PlainLogLine(text);
+void NcclLog::Take(const std::string& file, size_t number, std::string_view text) {
+  std::string changed;
+  const std::string_view line = PlainLogLine(text, changed);
   for (const DebugPiece& piece : DebugPieces(line)) {
     const std::string process = std::string(piece.host) + ":" + std::to_string(piece.process_id);
     const LogLine of_process{file, number, std::string(Trimmed(piece.text))};
@@ -96,11 +97,11 @@ void NcclLog::Take(const std::string& file, size_t number, const std::string& te
     TakeOfProcess(process, of_process);
   }
   if (const std::string_view note = OtherNote(line); !note.empty()) Note({file, number, std::string(note)});
-  if (line.find("NCCL version ") == std::string::npos) return;
+  if (line.find("NCCL version ") == std::string_view::npos) return;
   const auto release = ReleaseInText(line);
   if (release && std::none_of(releases.begin(), releases.end(),
                               [&](const LoggedRelease& one) { return one.release == *release; }))
-    releases.push_back({*release, {file, number, line.substr(line.find("NCCL version "))}});
+    releases.push_back({*release, {file, number, std::string(line.substr(line.find("NCCL version ")))}});
 }
 
 const LogLine* NcclLog::Find(std::string_view part, std::string_view other) const {

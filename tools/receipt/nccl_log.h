@@ -72,7 +72,7 @@ struct LoggedRelease {
 // One or several logs. Take() is given their lines in order; no line is an error.
 class NcclLog {
  public:
-  void Take(const std::string& file, size_t number, const std::string& text);
+  void Take(const std::string& file, size_t number, std::string_view text);
 
   // The first kept line that holds `part`, or both parts; null without one.
   const LogLine* Find(std::string_view part, std::string_view other = "") const;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
+#include <tuple>
 
 namespace dynamiccl {
 namespace {
@@ -40,13 +42,11 @@ const Measurement* DefaultRow(const SweepCell& cell) {
 
 std::vector<SweepCell> CellsOf(const MeasurementFile& file) {
   std::vector<SweepCell> cells;
+  std::map<std::tuple<std::string_view, Collective, uint64_t>, size_t> places;
   for (const Measurement& row : file.rows) {
-    const auto same = [&](const SweepCell& cell) {
-      return cell.topology == row.topology && cell.collective == row.collective && cell.bytes == row.bytes;
-    };
-    auto cell = std::find_if(cells.begin(), cells.end(), same);
-    if (cell == cells.end()) cell = cells.insert(cell, {row.topology, row.collective, row.bytes, {}});
-    cell->rows.push_back(&row);
+    const auto [place, is_new] = places.try_emplace({row.topology, row.collective, row.bytes}, cells.size());
+    if (is_new) cells.push_back({row.topology, row.collective, row.bytes, {}});
+    cells[place->second].rows.push_back(&row);
   }
   return cells;
 }

@@ -124,16 +124,18 @@ std::string BandwidthText(const std::string& topology, Collective collective, in
 
 void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines) {
   size_t shown = 0;
+  std::map<std::string_view, std::vector<const Measurement*>> rows_of;
+  for (const Measurement& row : sweep.rows) {
+    if (row.is_default && !row.microseconds.empty() && row.bytes > 0) rows_of[row.topology].push_back(&row);
+  }
   for (const MeasurementContext& context : sweep.contexts) {
     const int n_ranks = context.model.fabric.n_ranks;
     std::map<Collective, std::map<uint64_t, double>> bandwidths;
-    for (const Measurement& row : sweep.rows) {
-      if (row.topology != context.topology || !row.is_default || row.microseconds.empty() || row.bytes == 0)
-        continue;
-      const double us = Median(row.microseconds);
+    for (const Measurement* const row : rows_of[context.topology]) {
+      const double us = Median(row->microseconds);
       if (us > 0)
-        bandwidths[row.collective][row.bytes] =
-            static_cast<double>(row.bytes) * BusBandwidthFactor(row.collective, n_ranks) / (us * 1e3);
+        bandwidths[row->collective][row->bytes] =
+            static_cast<double>(row->bytes) * BusBandwidthFactor(row->collective, n_ranks) / (us * 1e3);
     }
     for (const auto& [collective, of_bytes] : bandwidths)
       if (n_ranks > 1 && shown++ < kMaxBandwidths)

@@ -29,7 +29,8 @@ bool IsKind(const TraceRecord& record, RecordKind kind) {
 // The result while it is being built.
 struct Builder {
   SectionCalls result;
-  std::map<CallKey, size_t> position;  // index in result.calls
+  bool has_decisions = false;
+  std::map<CallKey, size_t> position;  // index in result.calls, where there are decisions
   int64_t step = -1;
 
   // Adds a call, if its communicator is known.
@@ -41,7 +42,8 @@ struct Builder {
     }
     // Sends and receives are numbered separately in a group and have no decision. If they were entered here,
     // they would hide the group's collectives.
-    if (IsKind(record, RecordKind::kCollective)) position[KeyOf(record)] = result.calls.size();
+    if (has_decisions && IsKind(record, RecordKind::kCollective))
+      position.insert_or_assign(position.end(), KeyOf(record), result.calls.size());
     result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
                             .communicator = record.communicator,
                             .stream = record.stream,
@@ -92,6 +94,7 @@ SectionCalls CallsOf(const TraceSection& section) {
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCommunicator))
       builder.result.communicators[record.communicator] = CommunicatorOf(record);
+    builder.has_decisions |= IsKind(record, RecordKind::kDecision);
   }
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint))

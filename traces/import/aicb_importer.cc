@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <istream>
 #include <optional>
 
 #include "traces/import/gzip_stream.h"
@@ -99,7 +98,7 @@ class TableParser {
           "{} further pipeline stages: left out, because a trace of one rank has one", further_stages_));
     for (const auto& [what, count] : left_out_)
       imported.notes.push_back(fmt::format("{} {}: left out", count, what));
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 
@@ -227,18 +226,16 @@ class TableParser {
     if (!size.empty() && (!ranks || *ranks == 0))
       return Fail(fmt::format("'comm_group_size' is '{}', not a number of ranks", size));
     // AICB forms groups inside groups under one name, so the size is part of the key.
-    const std::string key = fmt::format("{} {}", group, size);
-    const size_t known = section_.communicators();
-    const uint32_t number =
-        section_.Communicator(key, {IdOfName("aicb " + key), 0, ranks.value_or(1), 1}, now_ns);
-    if (section_.communicators() > known) {
-      if (!ranks) section_.Unfilled("group size", "1");
-      section_.Unfilled("nodes", "1");
-    }
-    return number;
+    group_key_.assign(group).append(" ").append(size);
+    if (const auto known = section_.Known(group_key_)) return *known;
+    if (!ranks) section_.Unfilled("group size", "1");
+    section_.Unfilled("nodes", "1");
+    return section_.Communicator(group_key_, {IdOfName("aicb " + group_key_), 0, ranks.value_or(1), 1},
+                                 now_ns);
   }
 
   RankSection section_;
+  std::string group_key_;
   size_t line_number_ = 0;
   size_t width_ = 0;
   uint64_t further_stages_ = 0;        // calls of pipeline stages after the first one
@@ -263,7 +260,7 @@ class Aicb final : public TraceImporter {
   Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser;
-    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
       if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
       return {};
     }));

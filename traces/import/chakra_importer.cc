@@ -243,16 +243,13 @@ class Conversion {
   uint32_t GroupOf(const CommunicationNode& node, int64_t now_ns) {
     const bool told = node.group_size > 0 && node.group_size <= UINT16_MAX;
     const auto n_ranks = static_cast<int32_t>(told ? node.group_size : 1);
-    const size_t known = section_.communicators();
-    const uint32_t number = section_.Communicator(
+    if (const auto known = section_.Known(node.group)) return *known;
+    if (!told) section_.Unfilled("group size", "1");
+    if (node.group.empty()) section_.Unfilled("group", "one for all calls");
+    section_.Unfilled("nodes", "1");
+    return section_.Communicator(
         node.group, {IdOfName("chakra " + node.group), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1},
         now_ns);
-    if (section_.communicators() > known) {
-      if (!told) section_.Unfilled("group size", "1");
-      if (node.group.empty()) section_.Unfilled("group", "one for all calls");
-      section_.Unfilled("nodes", "1");
-    }
-    return number;
   }
 
   // Appends one call.
@@ -302,7 +299,7 @@ class Conversion {
     if (doubled_ > 0)
       imported.notes.push_back(
           fmt::format("{} communication nodes of the host repeat the accelerator's: left out", doubled_));
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 

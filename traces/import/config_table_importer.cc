@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <istream>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -113,12 +112,12 @@ class TableParser {
     DYNAMICCL_TRY(row.bytes, Count(fields, kBytes, uint64_t{1} << 50));
     DYNAMICCL_TRY(row.config, ConfigOf(fields));
     row.is_default = row.config.algorithm == Algorithm::kUndefined;
-    DYNAMICCL_TRY(row.topology, TopologyOf(fields));
+    DYNAMICCL_TRY(const size_t topology, TopologyOf(fields));
     const auto time = NumberIn<float>(Field(fields, kTime));
     if (!time || !std::isfinite(*time) || *time < 0) {
       return Fail(fmt::format("'us' is '{}', not a time in microseconds", Field(fields, kTime)));
     }
-    Append(std::move(row), *time);
+    Append(topology, std::move(row), *time);
     return {};
   }
 
@@ -148,34 +147,39 @@ class TableParser {
     return config;
   }
 
-  // Combines the topology's own name and the number of ranks, because one name may stand for communicators of
-  // several sizes.
-  Result<std::string> TopologyOf(const std::vector<std::string_view>& fields) {
+  // Returns the index of the row's context. It combines the topology's own name and the number of ranks,
+  // because one name may stand for communicators of several sizes.
+  Result<size_t> TopologyOf(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(const uint64_t ranks, Count(fields, kRanks, 1 << 20));
     uint64_t nodes = 1;
     if (!Field(fields, kNodes).empty()) {
       DYNAMICCL_TRY(nodes, Count(fields, kNodes, ranks));
     }
     const std::string_view given = Field(fields, kTopology);
-    const std::string name = fmt::format("{} x{}", given.empty() ? std::string_view(stem_) : given, ranks);
-    const auto [known, is_new] = nodes_of_.emplace(name, nodes);
-    if (!is_new && known->second != nodes) {
-      return Fail(fmt::format("topology '{}' has {} nodes here and {} above", name, nodes, known->second));
+    name_.clear();
+    fmt::format_to(std::back_inserter(name_), "{} x{}", given.empty() ? std::string_view(stem_) : given,
+                   ranks);
+    if (const auto known = topology_of_.find(name_); known != topology_of_.end()) {
+      const auto above = static_cast<uint64_t>(file_.contexts[known->second].model.fabric.n_nodes);
+      if (above == nodes) return known->second;
+      return Fail(fmt::format("topology '{}' has {} nodes here and {} above", name_, nodes, above));
     }
-    if (!is_new) return name;
-    MeasurementContext context{.topology = name, .model = {}};
+    MeasurementContext context{.topology = name_, .model = {}};
     context.model.fabric.n_ranks = static_cast<int32_t>(ranks);
     context.model.fabric.n_nodes = static_cast<int32_t>(nodes);
     file_.contexts.push_back(context);
-    return name;
+    return topology_of_[name_] = file_.contexts.size() - 1;
   }
 
   // Adds a time to the row of its cell and config.
-  void Append(Measurement row, float microseconds) {
-    const auto key = std::tuple(row.topology, row.collective, row.bytes, row.config.algorithm,
+  void Append(size_t topology, Measurement row, float microseconds) {
+    const auto key = std::tuple(topology, row.collective, row.bytes, row.config.algorithm,
                                 row.config.protocol, row.config.channels);
     const auto [place, is_new] = row_of_.emplace(key, file_.rows.size());
-    if (is_new) file_.rows.push_back(std::move(row));
+    if (is_new) {
+      row.topology = file_.contexts[topology].topology;
+      file_.rows.push_back(std::move(row));
+    }
     file_.rows[place->second].microseconds.push_back(microseconds);
   }
 
@@ -185,8 +189,9 @@ class TableParser {
   size_t width_ = 0;
   // Position of each Column in a line; -1: the table does not have it. Empty before the header line.
   std::optional<std::array<int, kColumns>> header_;
-  std::map<std::string, uint64_t> nodes_of_;
-  std::map<std::tuple<std::string, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
+  std::string name_;                                        // the topology of the current row
+  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
+  std::map<std::tuple<size_t, Collective, uint64_t, Algorithm, Protocol, uint8_t>, size_t> row_of_;
   uint64_t untold_channels_ = 0;
   MeasurementFile file_;
 };
@@ -208,7 +213,7 @@ class ConfigTable final : public TraceImporter {
   Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     TableParser parser(path);
-    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) { return parser.Take(line); }));
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) { return parser.Take(line); }));
     return parser.Finish();
   }
 };

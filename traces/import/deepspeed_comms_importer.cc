@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <istream>
 #include <optional>
 
 #include "traces/import/gzip_stream.h"
@@ -226,7 +225,7 @@ class LogParser {
     imported.unfilled = section.TakeUnfilled();
     AddNotes(imported);
     if (!rows_.empty()) imported.notes.push_back("the table of the summary: left out, the calls are here");
-    imported.trace = Trace{{section.Finish()}};
+    imported.trace = TraceOfOne(section.Finish());
     return imported;
   }
 
@@ -358,8 +357,9 @@ class DeepSpeedComms final : public TraceImporter {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser(path);
     std::optional<Error> cut;
-    const auto take = [&](std::string& line) -> Status {
-      if (const Status taken = parser.Take(PlainLogLine(std::move(line))); !taken)
+    std::string changed;
+    const auto take = [&](std::string_view line) -> Status {
+      if (const Status taken = parser.Take(PlainLogLine(line, changed)); !taken)
         return Wrap(taken.error(), path);
       return {};
     };

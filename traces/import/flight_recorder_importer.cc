@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "traces/import/gzip_stream.h"
-#include "traces/import/json_fields.h"
+#include "traces/import/json_document.h"
+#include "traces/import/json_members.h"
 #include "traces/import/json_pieces.h"
 #include "traces/import/pytorch_calls.h"
 #include "traces/import/rank_section.h"
@@ -42,11 +42,12 @@ struct Group {
 };
 
 // The ranks in [0, 1], or in the text "[0, 1]".
-std::vector<int64_t> RanksIn(const Json& value) {
-  const Json list = value.is_string() ? Json::parse(value.get<std::string>(), nullptr, false) : value;
+std::vector<int64_t> RanksIn(JsonValue value) {
+  JsonDocument inner;
+  const std::string text = value.Text();
+  const JsonValue list = value.is_string() ? inner.Parse(text).value_or(JsonValue()) : value;
   std::vector<int64_t> ranks;
-  if (!list.is_array()) return ranks;
-  for (const Json& rank : list) ranks.push_back(IntegerIn(rank).value_or(-1));
+  list.EachElement([&](JsonValue rank) { ranks.push_back(rank.Integer().value_or(-1)); });
   return ranks;
 }
 
@@ -92,14 +93,18 @@ class Dump {
  private:
   // Reads a member of the dump or one entry.
   Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
-    const Json json = Json::parse(text, nullptr, false);
-    if (json.is_discarded())
-      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: \"{}\" is not JSON", path_, offset, key);
+    const auto parsed = document_.Parse(text);
+    if (!parsed)
+      return MakeError(ErrorKind::kCorrupt, "{}: byte {}: \"{}\" is not JSON", path_,
+                       offset + document_.position(), key);
+    const JsonValue json = *parsed;
     if (key == "entries") return TakeEntry(json, offset);
-    if (key == "version" && json.is_string()) version_ = json;
-    if ((key == "comm_lib_version" || key == "nccl_version") && json.is_string()) library_ = json;
-    if (key == "pg_config" && json.is_object()) {
-      for (const auto& [name, group] : json.items()) groups_[name].ranks = RanksIn(FieldOf(group, "ranks"));
+    if (key == "version" && json.is_string()) version_ = json.Text();
+    if ((key == "comm_lib_version" || key == "nccl_version") && json.is_string()) library_ = json.Text();
+    if (key == "pg_config") {
+      json.EachMember([this](const std::string& name, JsonValue group) {
+        groups_[name].ranks = RanksIn(group["ranks"]);
+      });
     }
     return {};
   }
@@ -113,8 +118,8 @@ class Dump {
   }
 
   // Reads an entry; entries that move no data are counted by name.
-  Status TakeEntry(const Json& json, uint64_t offset) {
-    const std::string name = TextOf(json, "profiling_name");
+  Status TakeEntry(JsonValue json, uint64_t offset) {
+    const std::string name = json["profiling_name"].Text();
     if (name.empty())
       return MakeError(ErrorKind::kCorrupt, "{}: byte {}: an entry without \"profiling_name\"", path_,
                        offset);
@@ -125,19 +130,16 @@ class Dump {
     }
     Entry entry;
     entry.collective = *collective;
-    const Json& group = FieldOf(json, "process_group");
-    if (group.is_array() && !group.empty() && group[0].is_string()) entry.group = group[0];
-    entry.in_elements = ElementsOfShapes(FieldOf(json, "input_sizes"));
-    entry.out_elements = ElementsOfShapes(FieldOf(json, "output_sizes"));
-    const Json& types = FieldOf(json, "input_dtypes");
-    if (types.is_array() && !types.empty() && types[0].is_string())
-      entry.type = DataTypeOfPyTorch(types[0].get<std::string>());
+    entry.group = json["process_group"][0].Text();
+    entry.in_elements = ElementsOfShapes(json["input_sizes"]);
+    entry.out_elements = ElementsOfShapes(json["output_sizes"]);
+    entry.type = DataTypeOfPyTorch(json["input_dtypes"][0].Text());
     entry.created_ns = std::clamp<int64_t>(IntegerOf(json, "time_created_ns", 0), 0, INT64_MAX / 2);
-    if (const auto duration = NumberOf(json, "duration_ms", 1e12))
+    if (const auto duration = json["duration_ms"].Number(1e12))
       entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
     entry.sequence = IntegerOf(json, "collective_seq_id", 0);
     if (*collective > Collective::kSendRecv) TakePeers(name, entry);
-    unfinished_ += TextOf(json, "state") != "completed";
+    unfinished_ += json["state"].Text() != "completed";
     entries_.push_back(std::move(entry));
     return {};
   }
@@ -156,6 +158,9 @@ class Dump {
   Imported Convert() {
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.created_ns < b.created_ns; });
+    for (const Entry& entry : entries_) {
+      if (entry.own_rank >= 0) own_ranks_.try_emplace(entry.group, entry.own_rank);
+    }
     std::vector<ImportedCall> group;
     uint32_t communicator = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
@@ -176,15 +181,14 @@ class Dump {
 
   // The communicator of an entry's process group.
   uint32_t CommunicatorOf(const Entry& entry) {
+    if (const auto known = numbers_.find(entry.group); known != numbers_.end()) return known->second;
     const std::vector<int64_t>& ranks = groups_[entry.group].ranks;
-    if (named_.insert(entry.group).second) {
-      if (ranks.empty()) section_.Unfilled("group size", "1");
-      if (RankIn(entry.group, ranks) < 0) section_.Unfilled("rank in the group", "0");
-    }
+    const int64_t rank = RankIn(entry.group, ranks);
+    if (ranks.empty()) section_.Unfilled("group size", "1");
+    if (rank < 0) section_.Unfilled("rank in the group", "0");
     const CommunicatorInfo info{IdOfProcessGroup(entry.group, ranks),
-                                static_cast<int32_t>(std::max<int64_t>(RankIn(entry.group, ranks), 0)),
-                                GroupSize(ranks), 1};
-    return section_.Communicator(entry.group, info, entry.created_ns);
+                                static_cast<int32_t>(std::max<int64_t>(rank, 0)), GroupSize(ranks), 1};
+    return numbers_[entry.group] = section_.Communicator(entry.group, info, entry.created_ns);
   }
 
   static int32_t GroupSize(const std::vector<int64_t>& ranks) {
@@ -196,10 +200,8 @@ class Dump {
   int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), rank_);
     if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);
-    for (const Entry& entry : entries_) {
-      if (entry.group == group && entry.own_rank >= 0) return std::min<int64_t>(entry.own_rank, INT16_MAX);
-    }
-    return -1;
+    const auto own = own_ranks_.find(group);
+    return own == own_ranks_.end() ? -1 : std::min<int64_t>(own->second, INT16_MAX);
   }
 
   // Builds a call from an entry; missing fields are counted.
@@ -257,17 +259,19 @@ class Dump {
       imported.notes.push_back(
           fmt::format("{} calls had not ended, as far as was seen, when the dump was written", unfinished_));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{std::move(section)}};
+    imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
 
   const std::string& path_;
+  JsonDocument document_;
   int64_t rank_;
   std::string version_;
   std::string library_;
   std::map<std::string, Group> groups_;
   std::vector<Entry> entries_;
-  std::set<std::string> named_;
+  std::map<std::string, int64_t> own_ranks_;  // by group, as its first send or receive names it
+  std::map<std::string, uint32_t> numbers_;   // by group: its communicator
   std::map<std::string, uint64_t> skipped_;
   uint64_t unfinished_ = 0;
   RankSection section_{"flight-recorder", kTraceMirrored};

@@ -91,6 +91,8 @@ class GzipStream::Buffer : public std::streambuf {
     sgetc();
     return {gptr(), static_cast<size_t>(egptr() - gptr())};
   }
+  // Marks that many of these bytes as read.
+  void Pass(size_t bytes) { gbump(static_cast<int>(bytes)); }
 
  protected:
   int_type underflow() override {
@@ -142,6 +144,10 @@ std::istream& GzipStream::stream() {
   return *stream_;
 }
 
+std::string_view GzipStream::Ahead() {
+  return buffer_->Ahead();
+}
+
 std::string GzipStream::Head(size_t limit) {
   std::string head(limit, '\0');
   stream_->read(head.data(), static_cast<std::streamsize>(limit));
@@ -149,17 +155,31 @@ std::string GzipStream::Head(size_t limit) {
   return head;
 }
 
-Status GzipStream::EachLine(const std::function<Status(std::string& line)>& take) {
-  for (std::string line; std::getline(*stream_, line);) DYNAMICCL_CHECK_OK(take(line));
+std::optional<std::string_view> GzipStream::NextLine() {
+  long_line_.clear();
+  for (;;) {
+    const std::string_view ahead = buffer_->Ahead();
+    const size_t end = ahead.find('\n');
+    line_ended_ = end != std::string_view::npos;
+    const std::string_view part = ahead.substr(0, end);
+    buffer_->Pass(part.size() + line_ended_);
+    if (line_ended_ && long_line_.empty()) return part;
+    long_line_ += part;
+    if (line_ended_ || (ahead.empty() && !long_line_.empty())) return long_line_;
+    if (ahead.empty()) return std::nullopt;
+  }
+}
+
+Status GzipStream::EachLine(const std::function<Status(std::string_view line)>& take) {
+  while (const auto line = NextLine()) DYNAMICCL_CHECK_OK(take(*line));
   return status();
 }
 
-Status GzipStream::EachLineOfLog(const std::function<Status(std::string& line)>& take,
+Status GzipStream::EachLineOfLog(const std::function<Status(std::string_view line)>& take,
                                  std::optional<Error>& cut) {
-  return EachLine([&](std::string& line) -> Status {
-    const bool ended = !stream_->eof();
+  return EachLine([&](std::string_view line) -> Status {
     Status taken = take(line);
-    if (taken || ended) return taken;
+    if (taken || line_ended_) return taken;
     cut = taken.error();
     return {};
   });

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/base/status.h"
 
@@ -26,15 +27,23 @@ class GzipStream {
 
   // The bytes; valid as long as this object.
   std::istream& stream();
+  // The bytes that are decompressed and not yet read, at least 4096 of them where the file has as many; valid
+  // until something is read.
+  std::string_view Ahead();
   // Returns up to `limit` bytes from the beginning. The stream is used up afterwards: open the file again to
   // read it.
   std::string Head(size_t limit);
+  // The next line without its newline; nothing at the end of the data or at its first error. The view is
+  // valid until the next call.
+  std::optional<std::string_view> NextLine();
+  // Whether the line that NextLine returned last ends with a newline.
+  bool line_ended() const { return line_ended_; }
   // Calls `take` with each line, without its newline, until `take` fails. Returns the error of `take`, or
   // `status`.
-  Status EachLine(const std::function<Status(std::string& line)>& take);
+  Status EachLine(const std::function<Status(std::string_view line)>& take);
   // Like EachLine, for a log whose writer may have been killed. If the last line has no newline and `take`
   // refuses it, the error is stored in `cut` and the result is not an error.
-  Status EachLineOfLog(const std::function<Status(std::string& line)>& take, std::optional<Error>& cut);
+  Status EachLineOfLog(const std::function<Status(std::string_view line)>& take, std::optional<Error>& cut);
   // An error if the file is cut short or fails its checksum; it states the byte in the decompressed data.
   Status status() const;
 
@@ -45,6 +54,8 @@ class GzipStream {
   std::string path_;
   std::unique_ptr<Buffer> buffer_;
   std::unique_ptr<std::istream> stream_;
+  std::string long_line_;  // a line that does not lie in one piece in the buffer
+  bool line_ended_ = false;
 };
 
 }  // namespace dynamiccl

@@ -11,8 +11,9 @@
 #include "src/collective/algorithm.h"
 #include "src/collective/protocol.h"
 #include "traces/import/gzip_stream.h"
-#include "traces/import/json_fields.h"
+#include "traces/import/json_document.h"
 #include "traces/import/profiled_process.h"
+#include "traces/import/text_fields.h"
 
 namespace dynamiccl {
 namespace {
@@ -27,6 +28,16 @@ struct Context {
   int64_t dumped_us = 0;
 };
 
+// The names of a call's fields. Those of collectives and of sends and receives differ in their prefix.
+struct CallKeys {
+  std::string_view perf, kind, size, duration, bandwidth, start, source;
+};
+constexpr CallKeys kCollectiveKeys = {
+    "coll_perf",       "coll",          "coll_msg_size_bytes", "coll_exec_time_us",
+    "coll_algobw_gbs", "coll_start_ts", "coll_timing_source"};
+constexpr CallKeys kPeerKeys = {"p2p_perf",       "p2p",          "p2p_msg_size_bytes", "p2p_exec_time_us",
+                                "p2p_algobw_gbs", "p2p_start_ts", "p2p_timing_source"};
+
 // Reads one log into a ProfiledProcess. The path must outlive it. Calls of an unknown kind are counted and
 // left out. A line that is not JSON ends the import, unless it is an incomplete last line.
 class InspectorLog {
@@ -40,9 +51,9 @@ class InspectorLog {
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     std::optional<Error> cut;
-    const auto take = [this](std::string& line) -> Status {
+    const auto take = [this](std::string_view line) -> Status {
       ++line_number_;
-      return line.find_first_not_of(" \t\r") == std::string::npos ? Status() : TakeLine(line);
+      return Trimmed(line).empty() ? Status() : TakeLine(line);
     };
     DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));
     if (cut && process_.calls.empty()) return tl::unexpected<Error>(*cut);
@@ -67,24 +78,25 @@ class InspectorLog {
   }
 
   // Reads a line: its communicator if it names one, then its call if it has one.
-  Status TakeLine(const std::string& line) {
-    const Json json = Json::parse(line, nullptr, false);
+  Status TakeLine(std::string_view line) {
+    const JsonValue json = document_.Parse(line).value_or(JsonValue());
     if (!json.is_object()) return Fail("an object of JSON was expected");
-    if (json.contains("header")) DYNAMICCL_CHECK_OK(TakeContext(json));
-    const Json& stats = FieldOf(json, "dump_stats");
+    if (json["header"].exists()) DYNAMICCL_CHECK_OK(TakeContext(json));
+    const JsonValue stats = json["dump_stats"];
     process_.lost += static_cast<uint64_t>(
         std::clamp<int64_t>(IntegerOf(stats, "coll_dropped_since_last_dump", 0), 0, INT32_MAX) +
         std::clamp<int64_t>(IntegerOf(stats, "p2p_dropped_since_last_dump", 0), 0, INT32_MAX));
-    proxies_ += json.contains("proxy_trace");
-    if (json.contains("coll_perf")) return TakeCall(json["coll_perf"], "coll");
-    if (json.contains("p2p_perf")) return TakeCall(json["p2p_perf"], "p2p");
+    proxies_ += json["proxy_trace"].exists();
+    for (const CallKeys* const keys : {&kCollectiveKeys, &kPeerKeys}) {
+      if (const JsonValue perf = json[keys->perf]; perf.exists()) return TakeCall(perf, *keys);
+    }
     return {};
   }
 
   // Reads "header" and "metadata".
-  Status TakeContext(const Json& json) {
-    const Json& header = json["header"];
-    const std::string id = TextOf(header, "id");
+  Status TakeContext(JsonValue json) {
+    const JsonValue header = json["header"];
+    const std::string id = header["id"].Text();
     char* end = nullptr;
     const uint64_t number = std::strtoull(id.c_str(), &end, 16);
     if (id.empty() || *end != '\0') return Fail("header.id is no hexadecimal number");
@@ -94,36 +106,35 @@ class InspectorLog {
     if (n_ranks < 1 || n_ranks > UINT16_MAX || rank < 0 || rank >= n_ranks || rank > INT16_MAX || nodes < 1 ||
         nodes > n_ranks)
       return Fail("header.rank, header.n_ranks and header.nnodes are no place in a communicator");
-    const Json& metadata = FieldOf(json, "metadata");
+    const JsonValue metadata = json["metadata"];
     context_ = Context{number, static_cast<int32_t>(rank),
                        std::clamp<int64_t>(IntegerOf(metadata, "dump_timestamp_us", 0), 0, kLatestUs)};
     process_.communicators[number] = {static_cast<int32_t>(n_ranks), static_cast<int32_t>(nodes)};
-    process_.host = TextOf(metadata, "hostname");
+    process_.host = metadata["hostname"].Text();
     process_.process_id = IntegerOf(metadata, "pid", 0);
     return {};
   }
 
   // NCCL 2.28 added functions that it builds of sends and receives.
-  static std::optional<Collective> CollectiveOf(const std::string& name) {
+  static std::optional<Collective> CollectiveOf(std::string_view name) {
     if (name == "AlltoAll" || name == "Gather" || name == "Scatter") return Collective::kSendRecv;
     return ParseCollective(name);
   }
 
-  // Reads a call. The fields of collectives ("coll") and of sends and receives ("p2p") differ only in their
-  // prefix.
-  Status TakeCall(const Json& perf, const std::string& kind) {
+  // Reads a call.
+  Status TakeCall(JsonValue perf, const CallKeys& keys) {
     if (!context_) return Fail("a call before the header that names its communicator");
-    const std::string name = TextOf(perf, kind.c_str());
-    if (name.empty()) return Fail(fmt::format("{}_perf without \"{}\"", kind, kind));
+    const std::string name = perf[keys.kind].Text();
+    if (name.empty()) return Fail(fmt::format("{}_perf without \"{}\"", keys.kind, keys.kind));
     const auto collective = CollectiveOf(name);
     if (!collective) {
       ++unknown_[name];
       return {};
     }
-    const int64_t size = IntegerOf(perf, (kind + "_msg_size_bytes").c_str(), -1);
-    const auto duration_us = NumberOf(perf, (kind + "_exec_time_us").c_str(), 1e12);
-    if (size < 0 || size > int64_t{1} << 50) return Fail(kind + "_msg_size_bytes is no size");
-    if (!duration_us || *duration_us < 0) return Fail(kind + "_exec_time_us is no time");
+    const int64_t size = IntegerOf(perf, keys.size, -1);
+    const auto duration_us = perf[keys.duration].Number(1e12);
+    if (size < 0 || size > int64_t{1} << 50) return Fail(fmt::format("{} is no size", keys.size));
+    if (!duration_us || *duration_us < 0) return Fail(fmt::format("{} is no time", keys.duration));
     ProfiledCall profiled;
     profiled.communicator = context_->communicator;
     profiled.rank = context_->rank;
@@ -133,14 +144,14 @@ class InspectorLog {
                                    process_.communicators[context_->communicator].n_ranks);
     issued.call.data_type = UntoldType(issued.call.bytes);
     issued.duration_ns = static_cast<int64_t>(*duration_us * 1000);
-    if (!FitsBandwidth(perf, kind, issued)) {
+    if (!FitsBandwidth(perf, keys, issued)) {
       issued.duration_ns = -1;
       ++contradictions_;
     }
     issued.root_or_peer =
         static_cast<int32_t>(std::clamp<int64_t>(IntegerOf(perf, "p2p_peer", -1), -1, INT16_MAX));
     FillRoot(issued);
-    FillTimes(perf, kind, issued);
+    FillTimes(perf, keys, issued);
     FillConfig(perf, profiled.call);
     process_.calls.push_back(std::move(profiled));
     return {};
@@ -148,9 +159,10 @@ class InspectorLog {
 
   // Whether the bandwidth that the log states is that of the call's bytes and time. The plugin computes it
   // from both, so another one shows that the line was damaged. Times may be cut to whole microseconds.
-  static bool FitsBandwidth(const Json& perf, const std::string& kind, const IssuedCall& issued) {
-    const auto stated = NumberOf(perf, (kind + "_algobw_gbs").c_str(), 1e12);
-    const bool computed = kind == "p2p" || static_cast<int>(issued.call.collective) < kTunableCollectives;
+  static bool FitsBandwidth(JsonValue perf, const CallKeys& keys, const IssuedCall& issued) {
+    const auto stated = perf[keys.bandwidth].Number(1e12);
+    const bool computed =
+        &keys == &kPeerKeys || static_cast<int>(issued.call.collective) < kTunableCollectives;
     if (!stated || *stated <= 0 || !computed || issued.duration_ns <= 0) return true;
     const double gb_s = static_cast<double>(issued.call.bytes) / static_cast<double>(issued.duration_ns);
     const double tolerance = 0.01 + 1e3 / static_cast<double>(issued.duration_ns);
@@ -167,8 +179,8 @@ class InspectorLog {
 
   // Fills in the time of issue, which the log has only with NCCL_INSPECTOR_DUMP_VERBOSE. A duration that was
   // measured on the host is dropped.
-  void FillTimes(const Json& perf, const std::string& kind, IssuedCall& issued) {
-    const int64_t began = IntegerOf(FieldOf(perf, "event_trace_ts"), (kind + "_start_ts").c_str(), -1);
+  void FillTimes(JsonValue perf, const CallKeys& keys, IssuedCall& issued) {
+    const int64_t began = IntegerOf(perf["event_trace_ts"], keys.start, -1);
     if (began > 0 && began <= kLatestUs) {
       issued.issued_ns = began * 1000;
     } else {
@@ -176,8 +188,7 @@ class InspectorLog {
       process_.order_only = true;
       process_.Unfilled("time of issue", "the time at which the log was written");
     }
-    const std::string source = TextOf(perf, (kind + "_timing_source").c_str());
-    if (source == "collective_cpu") {
+    if (perf[keys.source].Text() == "collective_cpu") {
       // The host's time covers only the enqueueing, not the transfer.
       issued.duration_ns = -1;
       process_.Unfilled("duration", "none (timed on the host)");
@@ -185,15 +196,15 @@ class InspectorLog {
   }
 
   // Fills in the config that NCCL used. Each channel has an event of its own.
-  void FillConfig(const Json& perf, ImportedCall& call) {
-    const Json& channels = FieldOf(FieldOf(perf, "event_trace_ts"), "kernel_events");
+  void FillConfig(JsonValue perf, ImportedCall& call) {
+    const JsonValue channels = perf["event_trace_ts"]["kernel_events"];
     if (call.issued.call.collective >= Collective::kSendRecv) return;
-    if (channels.is_array() && !channels.empty()) {
+    if (channels.is_array() && channels.size() > 0) {
       call.chosen.channels = static_cast<uint8_t>(std::min<size_t>(channels.size(), 64));
       ++with_channels_;
     }
-    const auto algorithm = ParseAlgorithm(TextOf(perf, "coll_algo"));
-    const auto protocol = ParseProtocol(TextOf(perf, "coll_proto"));
+    const auto algorithm = ParseAlgorithm(perf["coll_algo"].Text());
+    const auto protocol = ParseProtocol(perf["coll_proto"].Text());
     if (!algorithm) process_.Unfilled("algorithm", "unknown");
     if (!protocol) process_.Unfilled("protocol", "unknown");
     call.chosen.algorithm = algorithm.value_or(Algorithm::kUndefined);
@@ -202,6 +213,7 @@ class InspectorLog {
 
   const std::string& path_;
   uint64_t line_number_ = 0;
+  JsonDocument document_;
   std::optional<Context> context_;
   uint64_t with_channels_ = 0;
   uint64_t proxies_ = 0;

@@ -39,8 +39,9 @@ size_t EndOfValue(std::string_view text, size_t at) {
   if (at >= text.size()) return std::string_view::npos;
   if (text[at] == '"') return EndOfString(text, at);
   if (text[at] == '{' || text[at] == '[') return EndOfBrackets(text, at);
-  const size_t end = text.find_first_of(" \t\r\n,:\"{}[]", at);
-  return end == at ? std::string_view::npos : end;
+  size_t end = at;
+  while (end < text.size() && !EndsJsonWord(text[end])) ++end;
+  return end == at || end == text.size() ? std::string_view::npos : end;
 }
 
 // The content of a string value; other values are returned unchanged.

@@ -17,6 +17,11 @@ inline bool IsJsonBlank(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+// True for bytes that cannot be inside a number or a word: they end it.
+inline bool EndsJsonWord(char c) {
+  return IsJsonBlank(c) || c == ',' || c == ':' || c == '"' || c == '{' || c == '}' || c == '[' || c == ']';
+}
+
 // A member. `value` is a complete value as the file has it: a string with its quotes, a number, a word, or
 // brackets with everything inside.
 struct JsonMember {

@@ -24,10 +24,6 @@ constexpr std::array<bool, 256> kStructural = [] {
   return table;
 }();
 
-bool EndsWord(char c) {
-  return IsJsonBlank(c) || c == ',' || c == ':' || kStructural[static_cast<unsigned char>(c)];
-}
-
 }  // namespace
 
 JsonPieces::JsonPieces(GzipStream& stream, const std::string& path)
@@ -115,7 +111,7 @@ Status JsonPieces::PassBrackets() {
 Status JsonPieces::PassWord() {
   const uint64_t begin = base_ + at_;
   while (true) {
-    while (at_ < end_ && !EndsWord(buffer_[at_])) ++at_;
+    while (at_ < end_ && !EndsJsonWord(buffer_[at_])) ++at_;
     if (at_ < end_ || !Refill()) break;
   }
   if (base_ + at_ == begin) return Fail("a value was expected");

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "traces/import/gzip_stream.h"
-#include "traces/import/json_fields.h"
+#include "traces/import/json_document.h"
+#include "traces/import/json_members.h"
 #include "traces/import/json_pieces.h"
 
 namespace dynamiccl {
@@ -116,25 +117,21 @@ class Reader {
   Status TakeMember(std::string_view key, std::string_view text, uint64_t offset) {
     if (key == "baseTimeNanoseconds") file_.base_ns = JsonInteger(text).value_or(0);
     if (key != "distributedInfo") return {};
-    const Json info = Json::parse(text, nullptr, false);
+    JsonDocument document;
+    const JsonValue info = document.Parse(text).value_or(JsonValue());
     if (!info.is_object()) return Fail(offset, "\"distributedInfo\" is not an object of JSON");
     file_.rank = IntegerOf(info, "rank", -1);
     file_.world = IntegerOf(info, "world_size", -1);
-    file_.nccl_version = TextOf(info, "nccl_version");
-    const Json& groups = FieldOf(info, "pg_config");
-    if (!groups.is_array()) return {};
-    for (const Json& group : groups) TakeGroup(group);
+    file_.nccl_version = info["nccl_version"].Text();
+    info["pg_config"].EachElement([this](JsonValue group) { TakeGroup(group); });
     return {};
   }
 
-  void TakeGroup(const Json& json) {
+  void TakeGroup(JsonValue json) {
     KinetoProcessGroup group;
-    group.name = TextOf(json, "pg_name");
+    group.name = json["pg_name"].Text();
     group.size = IntegerOf(json, "pg_size", 0);
-    const Json& ranks = FieldOf(json, "ranks");
-    if (ranks.is_array()) {
-      for (const Json& rank : ranks) group.ranks.push_back(IntegerIn(rank).value_or(-1));
-    }
+    json["ranks"].EachElement([&](JsonValue rank) { group.ranks.push_back(rank.Integer().value_or(-1)); });
     file_.groups.push_back(std::move(group));
   }
 

@@ -315,7 +315,7 @@ class Conversion {
       imported.notes.push_back(fmt::format("{} NCCL kernels belong to no call", stray_kernels_));
     NoteOtherBackends(imported.notes);
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{Section()}};
+    imported.trace = TraceOfOne(Section());
     const bool communicates = foreign_ || !file_.kernels.empty();
     if (communicates) imported.device = DeviceTimeOf(file_);
     return imported;

@@ -77,15 +77,15 @@ size_t TimeStamp(std::string_view text) {
 
 }  // namespace
 
-std::string PlainLogLine(std::string line) {
-  RemoveColours(line);
-  RemoveProcessTags(line);
-  size_t begin = 0;
-  for (size_t length = 1; length > 0; begin += length) {
-    const std::string_view rest = std::string_view(line).substr(begin);
-    length = std::max({TaskNumber(rest), RankTag(rest), TimeStamp(rest)});
+std::string_view PlainLogLine(std::string_view line, std::string& changed) {
+  if (line.find('\x1b') != std::string_view::npos || line.find(">:") != std::string_view::npos) {
+    changed = line;
+    RemoveColours(changed);
+    RemoveProcessTags(changed);
+    line = changed;
   }
-  line.erase(0, begin);
+  for (size_t length = 1; length > 0; line.remove_prefix(length))
+    length = std::max({TaskNumber(line), RankTag(line), TimeStamp(line)});
   return line;
 }
 

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace dynamiccl {
 
-// Returns the line without such additions. Removed are ANSI colours and OpenMPI's "[1,0]<stdout>:" anywhere
-// in the line. At its start, in any order, are removed: srun's "0: ", torchrun's "[rank0]:" and
+// The line without such additions: a part of `line`, or of `changed`, where a copy stands if anything is
+// taken out of the middle. Removed are ANSI colours and OpenMPI's "[1,0]<stdout>:" anywhere in the line. At
+// its start, in any order, are removed: srun's "0: ", torchrun's "[rank0]:" and
 // "[default0]:", time stamps like "2026-01-31T12:00:00.5Z ", also in brackets, and containerd's "stdout F "
 // after them.
-std::string PlainLogLine(std::string line);
+std::string_view PlainLogLine(std::string_view line, std::string& changed);
 
 }  // namespace dynamiccl

@@ -10,7 +10,7 @@
 // NCCL may choose once for several similar calls of a group, so the bytes of a choice may be the sum of
 // several calls.
 #include <algorithm>
-#include <istream>
+#include <deque>
 #include <map>
 #include <set>
 #include <tuple>
@@ -32,14 +32,11 @@ constexpr int64_t kLineNs = 1000;
 // longer has none.
 constexpr size_t kMaxWaiting = 4096;
 
-// A communicator as the log names it. NCCL reuses pointers: the generation counts the communicators that had
-// this pointer before.
+// A communicator that has calls.
 struct LoggedCommunicator {
-  std::string pointer;
-  int generation = 0;
-
-  std::string Text() const { return fmt::format("{} {}", pointer, generation); }
-  friend auto operator<=>(const LoggedCommunicator&, const LoggedCommunicator&) = default;
+  std::string key;  // distinguishes it from others that had its pointer before
+  CommunicatorInfo info;
+  std::optional<size_t> last_group;
 };
 
 // A call and the fields by which it is joined with others.
@@ -49,15 +46,16 @@ struct LoggedCall {
   uint64_t operation = 0;
   // Number of the block of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
-  LoggedCommunicator communicator;
+  size_t communicator = 0;  // index of its LoggedCommunicator
   int32_t n_ranks = 1;
 };
 
-// The information of INIT lines about a pointer.
+// A pointer to a communicator, and the information of INIT lines about it. NCCL reuses pointers.
 struct KnownCommunicator {
-  CommunicatorInfo info;
-  bool told = false;   // an INIT line named its id
-  int generation = 0;  // LoggedCommunicator::generation
+  CommunicatorInfo info = {.n_ranks = 0};
+  bool told = false;             // an INIT line named its id
+  int generation = 0;            // number of communicators that had this pointer before
+  std::optional<size_t> logged;  // index of its LoggedCommunicator, after its first call
 };
 
 // Collects the lines of one device of one process and builds its section. LogParser owns one for each rank.
@@ -71,8 +69,9 @@ class LoggedRank {
 
   // Adds an INIT line. A different id at a known pointer means a new communicator.
   void Take(const DebugCommunicator& line) {
-    KnownCommunicator& known = communicators_[std::string(line.communicator)];
-    if (known.told && line.id != 0 && line.id != known.info.id) known = {{}, false, known.generation + 1};
+    KnownCommunicator& known = Known(line.communicator);
+    if (known.told && line.id != 0 && line.id != known.info.id)
+      known = {.generation = known.generation + 1, .logged = std::nullopt};
     known.info.rank = line.rank;
     known.info.n_ranks = std::min<int32_t>(line.n_ranks, UINT16_MAX);
     if (line.id != 0) known.info.id = line.id;
@@ -100,10 +99,10 @@ class LoggedRank {
     logged.operation = line.operation;
     logged.block = chosen_before_ ? ++block_ : block_;
     chosen_before_ = false;
-    logged.communicator = Named(line.communicator);
     logged.n_ranks = line.n_ranks;
     if (line.job_rank >= 0)
       std::tie(world_, rank_) = std::pair(std::max(world_, line.job_rank + 1), line.job_rank);
+    logged.communicator = Named(line);  // without an INIT line its rank is the job's
     const size_t group = Group(logged);
     AppendTo(group, std::move(logged));
   }
@@ -132,10 +131,12 @@ class LoggedRank {
     section.section().process_id = process_id_;
     section.section().library = library;
     section.section().lost = cut_calls_;
-    for (const std::vector<size_t>& group : groups_) AppendGroup(section, group);
-    section.Unfilled("algorithm", "unknown", Unchosen());
-    section.Unfilled("protocol", "unknown", Unchosen());
-    section.Unfilled("channels", "unknown", Unchosen() + without_channels_);
+    std::vector<ImportedCall> calls_of_group;
+    for (const std::vector<size_t>& group : groups_) AppendGroup(section, group, calls_of_group);
+    const uint64_t unchosen = Unchosen();
+    section.Unfilled("algorithm", "unknown", unchosen);
+    section.Unfilled("protocol", "unknown", unchosen);
+    section.Unfilled("channels", "unknown", unchosen + without_channels_);
     section.Unfilled("duration", "none", calls());
     section.OrderOnly("the line's number, 1 us a line");
     section.Unfilled("role", "unknown", calls());
@@ -154,41 +155,44 @@ class LoggedRank {
 
   // The group of the communicator's last call if that has the same opCount, else a new one.
   size_t Group(const LoggedCall& logged) {
-    const auto last = last_group_.find(logged.communicator);
-    if (last != last_group_.end() && calls_[groups_[last->second].front()].operation == logged.operation &&
-        groups_[last->second].size() < UINT16_MAX)
-      return last->second;
+    std::optional<size_t>& last = logged_[logged.communicator].last_group;
+    if (last && calls_[groups_[*last].front()].operation == logged.operation &&
+        groups_[*last].size() < UINT16_MAX)
+      return *last;
     groups_.emplace_back();
-    last_group_[logged.communicator] = groups_.size() - 1;
-    return groups_.size() - 1;
+    last = groups_.size() - 1;
+    return *last;
   }
 
   // Adds the call to its group; a collective then waits for its choice.
   void AppendTo(size_t group, LoggedCall logged) {
     groups_[group].push_back(calls_.size());
     if (logged.call.issued.call.collective < Collective::kSendRecv) waiting_.push_back(calls_.size());
-    if (waiting_.size() > kMaxWaiting) waiting_.erase(waiting_.begin());
-    infos_.try_emplace(logged.communicator, InfoOf(logged));
+    if (waiting_.size() > kMaxWaiting) waiting_.pop_front();
     calls_.push_back(std::move(logged));
   }
 
-  // The communicator that has the pointer at this place in the log.
-  LoggedCommunicator Named(std::string_view pointer) const {
-    LoggedCommunicator named{std::string(pointer)};
-    const auto known = communicators_.find(named.pointer);
-    if (known != communicators_.end()) named.generation = known->second.generation;
-    return named;
+  KnownCommunicator& Known(std::string_view pointer) {
+    const auto place = communicators_.find(pointer);
+    return place != communicators_.end() ? place->second : communicators_[std::string(pointer)];
+  }
+
+  // The communicator that has the call's pointer at this place in the log.
+  size_t Named(const DebugCall& line) {
+    KnownCommunicator& known = Known(line.communicator);
+    if (known.logged) return *known.logged;
+    const std::string key = fmt::format("{} {}", line.communicator, known.generation);
+    logged_.push_back({key, InfoOf(known, key, line.n_ranks), std::nullopt});
+    known.logged = logged_.size() - 1;
+    return *known.logged;
   }
 
   // The communicator as INIT lines describe it. Without such a line its id comes from its key.
-  CommunicatorInfo InfoOf(const LoggedCall& logged) const {
-    const auto known = communicators_.find(logged.communicator.pointer);
-    if (known != communicators_.end() && known->second.info.n_ranks == logged.n_ranks)
-      return known->second.info;
-    const int32_t n_ranks = std::min<int32_t>(logged.n_ranks, UINT16_MAX);
-    // The log has no INIT line of this communicator.
-    return {IdOfName("nccl-debug " + logged.communicator.Text()), std::clamp(rank_, 0, n_ranks - 1), n_ranks,
-            1};
+  CommunicatorInfo InfoOf(const KnownCommunicator& known, const std::string& key,
+                          int32_t logged_ranks) const {
+    if (known.info.n_ranks == logged_ranks) return known.info;
+    const int32_t n_ranks = std::min<int32_t>(logged_ranks, UINT16_MAX);
+    return {IdOfName("nccl-debug " + key), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1};
   }
 
   // True if the choice may be about calls of `bytes` in total. For AllGather and ReduceScatter most releases
@@ -214,7 +218,7 @@ class LoggedRank {
   // Assigns the choice to a run of calls. NCCL decides once for similar calls of a group. In the order of
   // falling size, the bytes of some consecutive calls then add up to the bytes of the choice.
   bool ChooseRun(const DebugChoice& choice) {
-    std::vector<size_t> sorted = waiting_;
+    std::vector<size_t> sorted(waiting_.begin(), waiting_.end());
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) {
       if (calls_[a].operation != calls_[b].operation) return calls_[a].operation < calls_[b].operation;
       return calls_[a].call.issued.call.bytes > calls_[b].call.issued.call.bytes;
@@ -256,12 +260,13 @@ class LoggedRank {
   }
 
   // Announces the communicator, then appends the group's calls.
-  void AppendGroup(RankSection& section, const std::vector<size_t>& group) const {
-    std::vector<ImportedCall> calls;
+  // `calls` is room for them.
+  void AppendGroup(RankSection& section, const std::vector<size_t>& group,
+                   std::vector<ImportedCall>& calls) const {
+    calls.clear();
     for (const size_t call : group) calls.push_back(calls_[call].call);
-    const LoggedCommunicator& key = calls_[group.front()].communicator;
-    section.AppendGroup(section.Communicator(key.Text(), infos_.at(key), calls.front().issued.issued_ns),
-                        calls);
+    const LoggedCommunicator& logged = logged_[calls_[group.front()].communicator];
+    section.AppendGroup(section.Communicator(logged.key, logged.info, calls.front().issued.issued_ns), calls);
   }
 
   std::string host_;
@@ -273,22 +278,21 @@ class LoggedRank {
   uint64_t strayed_choices_ = 0;
   uint64_t without_channels_ = 0;
   uint64_t block_ = 0;
-  bool chosen_before_ = false;                              // whether the last line was a choice
-  std::map<std::string, KnownCommunicator> communicators_;  // by pointer
-  std::map<LoggedCommunicator, CommunicatorInfo> infos_;
+  bool chosen_before_ = false;                                           // whether the last line was a choice
+  std::map<std::string, KnownCommunicator, std::less<>> communicators_;  // by pointer
+  std::vector<LoggedCommunicator> logged_;
   std::vector<LoggedCall> calls_;
   std::vector<std::vector<size_t>> groups_;
-  std::map<LoggedCommunicator, size_t> last_group_;
-  std::vector<size_t> waiting_;  // indices of the latest collectives without a choice
+  std::deque<size_t> waiting_;  // indices of the latest collectives without a choice
 };
 
 // Distributes the lines of a log to its ranks. Import makes one for each file. Lines of other programs are
 // skipped, and a log without a single call is an error.
 class LogParser {
  public:
-  void Take(std::string text) {
+  void Take(std::string_view text) {
     ++line_number_;
-    const std::string line = PlainLogLine(std::move(text));
+    const std::string_view line = PlainLogLine(text, changed_line_);
     const auto pieces = DebugPieces(line);
     for (size_t i = 0; i < pieces.size(); ++i) TakePiece(pieces[i], pieces.size() > 1);
     if (library_.empty()) library_ = LibraryIn(line).value_or("");
@@ -314,18 +318,23 @@ class LogParser {
 
  private:
   // The host of a piece. When another process cut in, some of its text may precede the host's name.
-  std::string HostOf(const DebugPiece& piece, bool cut) {
-    if (!cut) return *hosts_.insert(std::string(piece.host)).first;
+  std::string_view HostOf(const DebugPiece& piece, bool cut) {
+    if (!cut) return Kept(hosts_, piece.host);
     for (const std::string& host : hosts_) {
       if (piece.host.ends_with(host)) return host;
     }
-    return std::string(piece.host);
+    return Kept(cut_hosts_, piece.host);
+  }
+
+  // The text as the set has it, to which it is added. It stays valid as long as the set.
+  static std::string_view Kept(std::set<std::string, std::less<>>& texts, std::string_view text) {
+    const auto place = texts.find(text);
+    return place != texts.end() ? *place : *texts.emplace(text).first;
   }
 
   // Passes the piece to its rank, as the first kind of line that it parses as.
   void TakePiece(const DebugPiece& piece, bool cut) {
-    const std::string host = HostOf(piece, cut);
-    const auto key = std::tuple(host, piece.process_id, piece.device);
+    const auto key = std::tuple(HostOf(piece, cut), piece.process_id, piece.device);
     LoggedRank& rank = ranks_.try_emplace(key, piece).first->second;
     if (const auto call = ParseDebugCall(piece.text))
       rank.Take(*call, static_cast<int64_t>(line_number_) * kLineNs);
@@ -371,13 +380,12 @@ class LogParser {
     const auto most = static_cast<size_t>(place - ranks.begin());
     Imported imported;
     imported.unfilled = sections[most].TakeUnfilled();
-    std::vector<Trace> each;
-    for (RankSection& section : sections) each.push_back(Trace{{section.Finish()}});
-    Trace alone = each[most];
-    const auto merged = MergeTraces(std::move(each));
+    std::vector<Trace> each(sections.size());
+    for (size_t i = 0; i < sections.size(); ++i) each[i].sections.push_back(sections[i].Finish());
+    auto merged = MergeTraces(std::move(each));
     const Status agree = merged ? CheckRanksAgree(*merged) : tl::unexpected<Error>(merged.error());
     if (agree) {
-      imported.trace = *merged;
+      imported.trace = std::move(*merged);
       return imported;
     }
     uint64_t left_out = 0;
@@ -385,7 +393,7 @@ class LogParser {
     imported.notes.push_back(
         fmt::format("{} calls of {} other ranks, whose lines are not whole ({}): left out",
                     left_out - ranks[most]->calls(), ranks.size() - 1, agree.error().message));
-    imported.trace = std::move(alone);
+    imported.trace.emplace().sections.push_back(ranks[most]->Build(library_).Finish());
     return imported;
   }
 
@@ -415,8 +423,9 @@ class LogParser {
   size_t line_number_ = 0;
   uint64_t without_tuner_ = 0;
   std::string library_;
-  std::set<std::string> hosts_;
-  std::map<std::tuple<std::string, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device
+  std::string changed_line_;
+  std::set<std::string, std::less<>> hosts_, cut_hosts_;
+  std::map<std::tuple<std::string_view, int64_t, int32_t>, LoggedRank> ranks_;  // host, process, device
   std::map<Collective, size_t> cells_of_;
   std::map<Collective, std::string> cost_cells_;
 };
@@ -434,8 +443,8 @@ class NcclDebug final : public TraceImporter {
   Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     LogParser parser;
-    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string& line) -> Status {
-      parser.Take(std::move(line));
+    DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
+      parser.Take(line);
       return {};
     }));
     auto imported = parser.Finish();

@@ -205,6 +205,7 @@ bool IsChoiceWithoutTuner(std::string_view text) {
 }
 
 std::optional<DebugCommunicator> ParseDebugCommunicator(std::string_view text) {
+  if (text.find("comm") == std::string_view::npos) return std::nullopt;
   const KeyedWords words(text);
   const auto rank = NumberIn<int32_t>(words.Find("rank"));
   const bool nodes_line = text.starts_with("comm 0x");

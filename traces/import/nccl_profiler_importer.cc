@@ -269,9 +269,9 @@ class EventLines final : public ProfilerFile {
   Result<Imported> Import() override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
     std::optional<Error> cut;
-    const auto take = [this](std::string& line) -> Status {
+    const auto take = [this](std::string_view line) -> Status {
       ++line_number_;
-      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+      while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
       return line.empty() ? Status() : TakeLine(line);
     };
     DYNAMICCL_CHECK_OK(stream.EachLineOfLog(take, cut));
@@ -294,7 +294,7 @@ class EventLines final : public ProfilerFile {
     return MakeError(ErrorKind::kCorrupt, "{}: line {}: {}", path_, line_number_, what);
   }
 
-  Status TakeLine(const std::string& line) {
+  Status TakeLine(std::string_view line) {
     const JsonObject event(line);
     if (event.broken()) return Fail("an object of JSON was expected");
     const std::string type = JsonText(event["type"]);

@@ -10,10 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <istream>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "traces/import/gzip_stream.h"
 #include "traces/import/log_line.h"
@@ -77,16 +75,16 @@ class TextParser {
 
   // Reads a line: the test's name, NCCL's version, a comment or a row. Other lines are skipped. `whole`: the
   // line ends with a newline, so no value in it is cut.
-  Status Take(std::string line, bool whole) {
+  Status Take(std::string_view log_line, bool whole) {
     ++line_number_;
-    line = PlainLogLine(std::move(line));
+    const std::string_view line = PlainLogLine(log_line, changed_line_);
     if (const auto program = ProgramIn(line)) {
       program_ = *program;
       imported_.command = line;
     }
     DYNAMICCL_CHECK_OK(TakeLibrary(line));
     const size_t first = line.find_first_not_of(" \t");
-    if (first == std::string::npos) return {};
+    if (first == std::string_view::npos) return {};
     if (line[first] == '#') return TakeComment(line, first);
     if (!columns_.empty() && line[first] >= '0' && line[first] <= '9') TakeRow(line, whole);
     return {};
@@ -133,7 +131,7 @@ class TextParser {
   }
 
   // Reads the version of NCCL. A second one in the same file is an error, because a measurement file has one.
-  Status TakeLibrary(const std::string& line) {
+  Status TakeLibrary(std::string_view line) {
     auto library = LibraryIn(line);
     if (!library) return {};
     // Other forms of the results do not tell CUDA's version, so it is left out here.
@@ -149,8 +147,8 @@ class TextParser {
                     "their times are not to be mixed: split the file before this run");
   }
 
-  Status TakeComment(const std::string& line, size_t hash) {
-    const auto tokens = Tokens(std::string_view(line).substr(hash + 1));
+  Status TakeComment(std::string_view line, size_t hash) {
+    const auto tokens = Tokens(line.substr(hash + 1));
     if (tokens.empty()) return {};
     if (tokens[0].text == "nThread" || tokens[0].text == "nThread:")
       StartTable();
@@ -185,7 +183,7 @@ class TextParser {
   }
 
   // Reads the header line of a table.
-  Status TakeColumns(const std::string& line, size_t hash) {
+  Status TakeColumns(std::string_view line, size_t hash) {
     if (ranks_ == 0)
       return Fail("a table before any line '#  Rank  0 ...': the number of ranks is not known");
     if (!program_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
@@ -215,12 +213,12 @@ class TextParser {
   }
 
   // Reads a row. An INFO line may begin with a digit too and is skipped.
-  void TakeRow(const std::string& line, bool whole) {
-    const auto tokens = Tokens(line);
+  void TakeRow(std::string_view line, bool whole) {
+    const std::vector<Token> tokens = Tokens(line);
     if (tokens.size() < 4 || !NumberIn<uint64_t>(tokens[0].text)) return;
     if (!test_.collective)
       return LeaveOut(fmt::format("rows of {}, which is no collective of NCCL", test_.name));
-    const auto row = whole ? columns_.Row(line) : std::nullopt;
+    const auto row = whole ? columns_.Row(tokens) : std::nullopt;
     if (!row) return LeaveOut("rows that are cut or have other output in them");
     if (row->bytes == 0) return LeaveOut("rows of 0 bytes");
     bool used = false;
@@ -258,6 +256,7 @@ class TextParser {
   }
 
   std::string path_;
+  std::string changed_line_;
   std::optional<TestProgram> program_;  // the latest program that was named
   TestProgram test_;                    // the test of the current table
   size_t line_number_ = 0;
@@ -284,29 +283,15 @@ class NcclTests final : public TraceImporter {
     return head.find("# nThread ") != std::string_view::npos ||
            head.find("#       size ") != std::string_view::npos || IsTestJson(head) || IsTestTable(head);
   }
+  // The first line shows which form the file has.
   Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    auto imported = ImportFrom(stream.stream(), path, options);
-    DYNAMICCL_CHECK_OK(stream.status());
-    return imported;
-  }
-
- private:
-  // The first line shows which form the file has.
-  static Result<Imported> ImportFrom(std::istream& stream, const std::string& path,
-                                     const ImportOptions& options) {
-    if (stream.peek() == '{') return ImportTestJson(stream, path, options);
+    const std::string_view begin = stream.Ahead();
+    if (begin.starts_with('{')) return ImportTestJson(stream, path, options);
+    if (IsTestTable(begin)) return ImportTestTable(stream, path);
     TextParser parser(path, options);
-    std::string line;
-    if (std::getline(stream, line)) {
-      if (IsTestTable(line)) {
-        std::string rest(std::istreambuf_iterator<char>(stream), {});
-        std::istringstream whole(line + "\n" + rest);
-        return ImportTestTable(whole, path);
-      }
-      do DYNAMICCL_CHECK_OK(parser.Take(std::move(line), !stream.eof()));
-      while (std::getline(stream, line));
-    }
+    DYNAMICCL_CHECK_OK(
+        stream.EachLine([&](std::string_view line) { return parser.Take(line, stream.line_ended()); }));
     return parser.Finish();
   }
 };

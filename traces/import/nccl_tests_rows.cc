@@ -19,7 +19,9 @@ constexpr double kLeastBandwidth = 1;
 
 std::vector<Token> Tokens(std::string_view line) {
   std::vector<Token> tokens;
-  for (const std::string_view word : Words(line))
+  const auto words = Words(line);
+  tokens.reserve(words.size());
+  for (const std::string_view word : words)
     tokens.push_back({word, static_cast<size_t>(word.data() - line.data()) + word.size()});
   return tokens;
 }
@@ -68,8 +70,7 @@ std::optional<RowTime> RowColumns::TimeAt(size_t column, const std::vector<Token
   return time;
 }
 
-std::optional<TestRow> RowColumns::Row(std::string_view line) const {
-  const std::vector<Token> tokens = Tokens(line);
+std::optional<TestRow> RowColumns::Row(const std::vector<Token>& tokens) const {
   if (tokens.empty() || tokens.size() > columns_.size() + 1) return std::nullopt;
   const auto bytes = NumberIn<uint64_t>(tokens[0].text);
   if (!bytes) return std::nullopt;

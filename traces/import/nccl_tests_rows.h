@@ -46,10 +46,10 @@ class RowColumns {
 
   bool empty() const { return columns_.empty(); }
 
-  // Parses a line as a row. Where the line has fewer values than columns (old alltoall leaves redop blank), a
-  // value belongs to the column under whose name it ends. Returns nothing for a line without a value in some
-  // column from the first time on: it is cut, or another program wrote into it.
-  std::optional<TestRow> Row(std::string_view line) const;
+  // Parses the tokens of a line as a row. Where the line has fewer values than columns (old alltoall leaves
+  // redop blank), a value belongs to the column under whose name it ends. Returns nothing for a line without
+  // a value in some column from the first time on: it is cut, or another program wrote into it.
+  std::optional<TestRow> Row(const std::vector<Token>& tokens) const;
 
  private:
   struct Column {

@@ -11,16 +11,15 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "traces/import/json_document.h"
+#include "traces/import/json_pieces.h"
 #include "traces/import/system_names.h"
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
 namespace {
-
-using Json = nlohmann::json;
 
 // Longer names come first, because they contain shorter ones.
 constexpr NamedTest kTests[] = {{"allreducegroup", std::nullopt},
@@ -72,20 +71,28 @@ class Results {
 
   MeasurementFile& file() { return file_; }
 
-  // Adds a time. Rows of the same topology, collective and bytes become repeats.
-  void Append(const MeasurementContext& context, Collective collective, uint64_t bytes, float microseconds) {
-    if (known_.insert(context.topology).second) file_.contexts.push_back(context);
-    const auto key = std::tuple(context.topology, collective, bytes);
-    const auto [place, is_new] = row_of_.emplace(key, file_.rows.size());
+  // The times of a topology, collective and size, to which a new one is appended. The topology's ranks and
+  // nodes are those of the first call.
+  std::vector<float>& TimesOf(std::string_view topology, int32_t ranks, int32_t nodes, Collective collective,
+                              uint64_t bytes) {
+    auto place = topology_of_.find(topology);
+    if (place == topology_of_.end()) {
+      place = topology_of_.emplace(topology, file_.contexts.size()).first;
+      file_.contexts.push_back({.topology = place->first, .model = {}});
+      file_.contexts.back().model.fabric.n_ranks = ranks;
+      file_.contexts.back().model.fabric.n_nodes = nodes;
+    }
+    const auto [row, is_new] =
+        row_of_.try_emplace(std::tuple(place->second, collective, bytes), file_.rows.size());
     if (is_new) {
-      file_.rows.push_back({.topology = context.topology,
+      file_.rows.push_back({.topology = place->first,
                             .collective = collective,
                             .bytes = bytes,
                             .config = kLeaveNcclAlone,
                             .is_default = is_default_,
                             .microseconds = {}});
     }
-    file_.rows[place->second].microseconds.push_back(microseconds);
+    return file_.rows[row->second].microseconds;
   }
   // After this call, rows are not marked as NCCL's own choice.
   void SetForced() { is_default_ = false; }
@@ -106,8 +113,8 @@ class Results {
  private:
   MeasurementFile file_;
   bool is_default_ = true;
-  std::set<std::string> known_;
-  std::map<std::tuple<std::string, Collective, uint64_t>, size_t> row_of_;
+  std::map<std::string, size_t, std::less<>> topology_of_;  // index of its context
+  std::map<std::tuple<size_t, Collective, uint64_t>, size_t> row_of_;
 };
 
 // Whether the number is a plausible time: from 0 to 11 days, in microseconds.
@@ -122,50 +129,123 @@ constexpr std::string_view kForcing[] = {
     "NCCL_ALGO=",     "NCCL_PROTO=",    "NCCL_MIN_NCHANNELS=", "NCCL_MAX_NCHANNELS=",
     "NCCL_MIN_CTAS=", "NCCL_MAX_CTAS=", "NCCL_TUNER_PLUGIN="};
 
-// Reads a document of nccl-tests' -J: args, env, devices, results. The document and the path must outlive it.
-// A result without a size ends the import; one without a time is counted.
+// The two halves of a result: the names of their members, and the suffix of their topology.
+struct ResultHalf {
+  std::string_view mean, each, suffix;
+};
+constexpr ResultHalf kHalves[] = {{"out_of_place", "out_of_place_per_iter", ""},
+                                  {"in_place", "in_place_per_iter", " in-place"}};
+
+// Reads a document of nccl-tests' -J: args, env, devices, results. The path must outlive it. Results are read
+// as a stream, and kept as numbers until the document's end, because what they belong to may come behind
+// them. A result without a size ends the import; one without a time is counted.
 class JsonResults {
  public:
-  JsonResults(const Json& document, const std::string& path, const ImportOptions& options)
-      : document_(document), path_(path), results_("nccl-tests"), collective_(options.collective) {}
+  JsonResults(const std::string& path, const ImportOptions& options)
+      : path_(path), results_("nccl-tests"), collective_(options.collective) {}
 
-  Result<Imported> Run() {
-    DYNAMICCL_CHECK_OK(TakeRun());
-    if (!collective_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
-    DYNAMICCL_CHECK_OK(TakeDevices());
-    const auto rows = document_.find("results");
-    if (rows == document_.end() || !rows->is_array() || rows->empty()) return Fail("no results");
-    for (size_t i = 0; i < rows->size(); ++i) DYNAMICCL_CHECK_OK(TakeRow((*rows)[i], i));
-    if (results_.file().rows.empty()) return Fail("no result with a time");
-    Imported imported = results_.Finish(left_out_);
-    if (!forced_.empty())
-      imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
-    return imported;
+  Result<Imported> Read(GzipStream& stream) {
+    JsonPieces pieces(stream, path_);
+    DYNAMICCL_CHECK_OK(pieces.ReadObject(
+        [](std::string_view key) {
+          if (key == "results") return JsonMemberUse::kElements;
+          const bool wanted =
+              key == "args" || key == "env" || key == "nccl_version" || key == "devices" || key == "config";
+          return wanted ? JsonMemberUse::kWhole : JsonMemberUse::kSkip;
+        },
+        [this](std::string_view key, std::string_view text, uint64_t offset) {
+          return TakePiece(key, text, offset);
+        }));
+    return Finish();
   }
 
  private:
+  // What is kept of a result. Each half has no times where the document gives none.
+  struct Row {
+    uint64_t bytes = 0;
+    std::array<std::vector<float>, 2> microseconds;
+  };
+
   tl::unexpected<Error> Fail(const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: in the whole document (from byte 0): {}", path_, what);
   }
-  tl::unexpected<Error> FailRow(size_t row, const std::string& what) const {
-    return MakeError(ErrorKind::kInvalidArgument, "{}: in the whole document (from byte 0): result {}: {}",
-                     path_, row, what);
+
+  // Reads a member of the document, or one result.
+  Status TakePiece(std::string_view key, std::string_view text, uint64_t offset) {
+    const auto json = document_.Parse(text);
+    if (!json)
+      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: \"{}\" is not JSON", path_,
+                       offset + document_.position(), key);
+    if (key == "args") command_ = TextsIn(*json);
+    if (key == "env") environment_ = TextsIn(*json);
+    if (key == "nccl_version") version_ = json->Unsigned();
+    if (key == "devices" && json->is_set()) TakeDevices(*json, true);
+    if (key == "config") TakeDevices((*json)["devices"], false);
+    return key == "results" ? TakeRow(*json, offset) : Status();
   }
 
   // The strings of an array; other values in it are ignored.
-  std::vector<std::string> Texts(const char* key) const {
+  static std::vector<std::string> TextsIn(JsonValue list) {
     std::vector<std::string> texts;
-    const auto list = document_.find(key);
-    if (list == document_.end() || !list->is_array()) return texts;
-    for (const Json& text : *list) {
-      if (text.is_string()) texts.push_back(text.get<std::string>());
-    }
+    list.EachElement([&](JsonValue text) {
+      if (text.is_string()) texts.push_back(text.Text());
+    });
     return texts;
   }
 
-  // Reads the test's name from the program's, else from the file's.
-  Status TakeTest(const std::vector<std::string>& command) {
-    const NamedTest* test = command.empty() ? nullptr : NamedTestIn(StemOf(command[0]));
+  // Reads ranks, hosts and the GPU's name. They are in `config` in the releases that write it, at the top in
+  // others, which have precedence.
+  void TakeDevices(JsonValue devices, bool at_top) {
+    if (devices_at_top_) return;
+    devices_at_top_ = at_top;
+    ranks_ = 0;
+    devices.EachElement([this](JsonValue device) {
+      ++ranks_;
+      const std::string host = device["hostname"].Text();
+      hosts_.insert(host);
+      patterns_.insert(HostPattern(host));
+      machines_.insert(device["device_info"].Text());
+    });
+  }
+
+  Status TakeRow(JsonValue json, uint64_t offset) {
+    const auto fail = [&](const std::string& what) {
+      return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: result {}: {}", path_, offset, seen_, what);
+    };
+    const auto bytes = json["size"].Unsigned();
+    if (!bytes) return fail("no size in bytes");
+    left_out_.empty += *bytes == 0;
+    if (*bytes > 0) rows_.push_back({.bytes = *bytes, .microseconds = {}});
+    for (size_t half = 0; *bytes > 0 && half < std::size(kHalves); ++half) {
+      if (!TakeTimes(json, kHalves[half], rows_.back().microseconds[half]))
+        return fail(fmt::format("{} has a time that is none", kHalves[half].mean));
+    }
+    ++seen_;
+    return {};
+  }
+
+  // Takes the single iterations where they are given, else the mean. Returns false for a wrong time.
+  bool TakeTimes(JsonValue json, const ResultHalf& half, std::vector<float>& times) {
+    const JsonValue body = json[half.mean];
+    if (!body.is_set()) return true;
+    left_out_.wrong += body["nwrong"].Number(HUGE_VAL).value_or(0) > 0;
+    bool right = true;
+    const auto take = [&](JsonValue time) {
+      const double us = time.Number(HUGE_VAL).value_or(-1);
+      right &= IsTime(us);
+      times.push_back(static_cast<float>(us));
+    };
+    json[half.each]["times_us"].EachElement(take);
+    if (!times.empty()) return right;
+    const JsonValue mean = body["time"].is_set() ? body["time"] : body["cpu_time"];
+    if (mean.is_number()) take(mean);
+    left_out_.untimed += !mean.is_number();
+    return right;
+  }
+
+  // Takes the test's name from the program's, else from the file's.
+  Status NameTest() {
+    const NamedTest* test = command_.empty() ? nullptr : NamedTestIn(StemOf(command_[0]));
     if (test == nullptr && !collective_) test = NamedTestIn(StemOf(path_));
     if (test == nullptr) return {};
     collective_ = test->collective;
@@ -173,118 +253,56 @@ class JsonResults {
     return {};
   }
 
-  // Reads the command, the test's name, NCCL's version, and whether the environment forces choices.
-  Status TakeRun() {
-    const std::vector<std::string> command = Texts("args");
-    for (const std::string& word : command)
-      results_.file().command += (results_.file().command.empty() ? "" : " ") + word;
-    DYNAMICCL_CHECK_OK(TakeTest(command));
-    const auto version = document_.find("nccl_version");
-    if (version != document_.end() && version->is_number_unsigned()) {
-      results_.file().library = LibraryOfCode(version->get<uint64_t>());
-    }
-    for (const std::string& variable : Texts("env")) {
+  // Describes the system, and whether the environment forced choices.
+  Status Describe() {
+    MeasurementFile& file = results_.file();
+    file.command = fmt::format("{}", fmt::join(command_, " "));
+    DYNAMICCL_CHECK_OK(NameTest());
+    if (version_) file.library = LibraryOfCode(*version_);
+    for (const std::string& variable : environment_) {
       for (const std::string_view name : kForcing) {
         if (variable.starts_with(name)) forced_ += (forced_.empty() ? "" : ", ") + variable;
       }
     }
     if (!forced_.empty()) results_.SetForced();
+    if (!collective_) return WithHint(Fail(kUnnamedTest), kNameTheTest);
+    if (ranks_ == 0) return Fail("no devices: the number of ranks is not known");
+    file.machine = fmt::format("{}", fmt::join(machines_, " + "));
+    file.hosts = fmt::format("{}", fmt::join(patterns_, ","));
     return {};
   }
 
-  // Reads ranks, hosts and the GPU's name. They are in `config` in the releases that write it, at the top in
-  // others.
-  Status TakeDevices() {
-    const Json* devices = Member(document_, "devices");
-    const Json* const config = Member(document_, "config");
-    if (devices == nullptr && config != nullptr) devices = Member(*config, "devices");
-    std::set<std::string> hosts;
-    std::set<std::string> patterns;
-    std::set<std::string> machines;
-    int32_t ranks = 0;
-    if (devices != nullptr && devices->is_array()) {
-      for (const Json& device : *devices) {
-        ++ranks;
-        const std::string host = TextOf(device, "hostname");
-        hosts.insert(host);
-        patterns.insert(HostPattern(host));
-        machines.insert(TextOf(device, "device_info"));
+  Result<Imported> Finish() {
+    DYNAMICCL_CHECK_OK(Describe());
+    if (seen_ == 0) return Fail("no results");
+    const auto nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts_.size()));
+    for (const Row& row : rows_) {
+      for (size_t half = 0; half < std::size(kHalves); ++half) {
+        const std::vector<float>& times = row.microseconds[half];
+        if (times.empty()) continue;
+        std::vector<float>& all = results_.TimesOf(fmt::format("{}{}", StemOf(path_), kHalves[half].suffix),
+                                                   ranks_, nodes, *collective_, row.bytes);
+        all.insert(all.end(), times.begin(), times.end());
       }
     }
-    if (ranks == 0) return Fail("no devices: the number of ranks is not known");
-    results_.file().machine = fmt::format("{}", fmt::join(machines, " + "));
-    results_.file().hosts = fmt::format("{}", fmt::join(patterns, ","));
-    context_.topology = StemOf(path_);
-    context_.model.fabric.n_ranks = ranks;
-    context_.model.fabric.n_nodes = std::max<int32_t>(1, static_cast<int32_t>(hosts.size()));
-    return {};
+    if (results_.file().rows.empty()) return Fail("no result with a time");
+    Imported imported = results_.Finish(left_out_);
+    if (!forced_.empty())
+      imported.notes.push_back(fmt::format("the environment took choices away from NCCL: {}", forced_));
+    return imported;
   }
 
-  // The text of a key; empty where it is missing or none.
-  static std::string TextOf(const Json& object, const char* key) {
-    const Json* const value = Member(object, key);
-    return value != nullptr && value->is_string() ? value->get<std::string>() : "";
-  }
-  // The value of a key; null where it is missing or JSON's null.
-  static const Json* Member(const Json& object, const char* key) {
-    if (!object.is_object()) return nullptr;
-    const auto place = object.find(key);
-    return place == object.end() || place->is_null() ? nullptr : &*place;
-  }
-
-  Status TakeRow(const Json& row, size_t number) {
-    const Json* const size = Member(row, "size");
-    if (size == nullptr || !size->is_number_unsigned()) return FailRow(number, "no size in bytes");
-    const auto bytes = size->get<uint64_t>();
-    if (bytes == 0) {
-      ++left_out_.empty;
-      return {};
-    }
-    DYNAMICCL_CHECK_OK(TakeTimes(row, "out_of_place", "", bytes, number));
-    return TakeTimes(row, "in_place", " in-place", bytes, number);
-  }
-
-  // Whether the results of this half of a row were wrong.
-  static bool IsWrong(const Json& body) {
-    const Json* const wrong = Member(body, "nwrong");
-    return wrong != nullptr && wrong->is_number() && wrong->get<double>() > 0;
-  }
-
-  // Takes the single iterations where they are given, else the mean.
-  Status TakeTimes(const Json& row, const std::string& key, const char* suffix, uint64_t bytes,
-                   size_t number) {
-    const Json* const body = Member(row, key.c_str());
-    if (body == nullptr) return {};
-    left_out_.wrong += IsWrong(*body);
-    std::vector<double> times;
-    if (const Json* each = Member(row, (key + "_per_iter").c_str()); each != nullptr) {
-      if (const Json* list = Member(*each, "times_us"); list != nullptr && list->is_array()) {
-        for (const Json& time : *list) times.push_back(time.is_number() ? time.get<double>() : -1);
-      }
-    }
-    if (times.empty()) {
-      const Json* time = Member(*body, "time");
-      if (time == nullptr) time = Member(*body, "cpu_time");
-      if (time == nullptr || !time->is_number()) {
-        ++left_out_.untimed;
-        return {};
-      }
-      times.push_back(time->get<double>());
-    }
-    MeasurementContext context = context_;
-    context.topology += suffix;
-    for (const double time : times) {
-      if (!IsTime(time)) return FailRow(number, key + " has a time that is none");
-      results_.Append(context, *collective_, bytes, static_cast<float>(time));
-    }
-    return {};
-  }
-
-  const Json& document_;
   const std::string& path_;
+  JsonDocument document_;
   Results results_;
   std::optional<Collective> collective_;
-  MeasurementContext context_;
+  std::vector<std::string> command_, environment_;
+  std::optional<uint64_t> version_;
+  bool devices_at_top_ = false;
+  int32_t ranks_ = 0;
+  std::set<std::string> hosts_, patterns_, machines_;
+  size_t seen_ = 0;
+  std::vector<Row> rows_;
   std::string forced_;
   LeftOut left_out_;
 };
@@ -386,48 +404,47 @@ class TableResults {
     }
     left_out_.wrong += NumberIn<double>(Field(fields, kWrong)).value_or(0) > 0;
     DYNAMICCL_TRY(const uint64_t bytes, Number(fields, kBytes, uint64_t{1} << 50));
-    DYNAMICCL_TRY(MeasurementContext context, ContextOf(fields));
+    DYNAMICCL_CHECK_OK(TakeTopology(fields));
     if (bytes == 0) {
       ++left_out_.empty;
       return {};
     }
     const bool in_place = Field(fields, kInPlace) == "1" || Field(fields, kInPlace) == "true";
     const Column first = places_[kOutTime] >= 0 ? kOutTime : kTime;
-    DYNAMICCL_CHECK_OK(TakeTime(context, *test->collective, bytes, fields, first, in_place));
+    DYNAMICCL_CHECK_OK(TakeTime(*test->collective, bytes, Field(fields, first), in_place));
     if (places_[kInTime] < 0) return {};
-    return TakeTime(context, *test->collective, bytes, fields, kInTime, true);
+    return TakeTime(*test->collective, bytes, Field(fields, kInTime), true);
   }
 
-  // The topology of a row, named by the columns that distinguish runs, the nodes and the ranks.
-  Result<MeasurementContext> ContextOf(const std::vector<std::string_view>& fields) {
-    DYNAMICCL_TRY(const uint64_t ranks, Number(fields, kRanks, 1 << 20));
-    uint64_t nodes = 1;
+  // Takes the topology of a row, named by the columns that distinguish runs, the nodes and the ranks.
+  Status TakeTopology(const std::vector<std::string_view>& fields) {
+    DYNAMICCL_TRY(ranks_, Number(fields, kRanks, 1 << 20));
+    nodes_ = 1;
     if (!Field(fields, kNodes).empty()) {
-      DYNAMICCL_TRY(nodes, Number(fields, kNodes, ranks));
+      DYNAMICCL_TRY(nodes_, Number(fields, kNodes, ranks_));
     }
-    if (ranks == 0 || nodes == 0) return Fail("no ranks");
-    MeasurementContext context;
+    if (ranks_ == 0 || nodes_ == 0) return Fail("no ranks");
+    topology_.clear();
     for (const size_t place : runs_) {
-      if (!fields[place].empty()) context.topology += std::string(fields[place]) + " ";
+      if (!fields[place].empty()) topology_.append(fields[place]) += ' ';
     }
-    if (runs_.empty()) context.topology = StemOf(path_) + " ";
-    context.topology += fmt::format("{} x{}", nodes, ranks);
-    context.model.fabric.n_ranks = static_cast<int32_t>(ranks);
-    context.model.fabric.n_nodes = static_cast<int32_t>(nodes);
-    return context;
+    if (runs_.empty()) topology_ = StemOf(path_) + " ";
+    fmt::format_to(std::back_inserter(topology_), "{} x{}", nodes_, ranks_);
+    return {};
   }
 
-  Status TakeTime(MeasurementContext context, Collective collective, uint64_t bytes,
-                  const std::vector<std::string_view>& fields, Column column, bool in_place) {
-    const std::string_view text = Field(fields, column);
+  Status TakeTime(Collective collective, uint64_t bytes, std::string_view text, bool in_place) {
     if (text.empty() || text == "N/A") {
       ++left_out_.untimed;
       return {};
     }
     const auto time = NumberIn<double>(text);
     if (!time || !IsTime(*time)) return Fail(fmt::format("'{}' is not a time in microseconds", text));
-    if (in_place) context.topology += " in-place";
-    results_.Append(context, collective, bytes, static_cast<float>(*time));
+    const size_t length = topology_.size();
+    if (in_place) topology_ += " in-place";
+    results_.TimesOf(topology_, static_cast<int32_t>(ranks_), static_cast<int32_t>(nodes_), collective, bytes)
+        .push_back(static_cast<float>(*time));
+    topology_.resize(length);
     return {};
   }
 
@@ -437,6 +454,9 @@ class TableResults {
   size_t width_ = 0;
   Places places_{};
   std::vector<size_t> runs_;  // positions of the columns that distinguish runs
+  // The topology of the current row.
+  std::string topology_;
+  uint64_t ranks_ = 0, nodes_ = 0;
   LeftOut left_out_;
 };
 
@@ -467,19 +487,13 @@ bool IsTestTable(std::string_view head) {
   return AreResults(PlacesIn(CommaFields(head.substr(0, head.find('\n')))));
 }
 
-Result<Imported> ImportTestJson(std::istream& stream, const std::string& path, const ImportOptions& options) {
-  Json document;
-  try {
-    document = Json::parse(stream);
-  } catch (const Json::parse_error& error) {
-    return MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: {}", path, error.byte, error.what());
-  }
-  return JsonResults(document, path, options).Run();
+Result<Imported> ImportTestJson(GzipStream& stream, const std::string& path, const ImportOptions& options) {
+  return JsonResults(path, options).Read(stream);
 }
 
-Result<Imported> ImportTestTable(std::istream& stream, const std::string& path) {
+Result<Imported> ImportTestTable(GzipStream& stream, const std::string& path) {
   TableResults table(path);
-  for (std::string line; std::getline(stream, line);) DYNAMICCL_CHECK_OK(table.Take(line));
+  DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) { return table.Take(line); }));
   return table.Finish();
 }
 

@@ -3,12 +3,12 @@
 // comma-separated tables of rccl-tests' -Z csv, and tables with results of several runs.
 #pragma once
 
-#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/collective/collective.h"
+#include "traces/import/gzip_stream.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
@@ -35,14 +35,14 @@ inline constexpr char kUnnamedTest[] =
     "neither the file's name nor its content names the test (all_reduce_perf, ...)";
 inline constexpr char kNameTheTest[] = "name its collective: --collective AllReduce";
 
-// Reads a whole document. `path` stands in errors, and names topologies.
-Result<Imported> ImportTestJson(std::istream& stream, const std::string& path, const ImportOptions& options);
+// Reads a document. `path` stands in errors, and names topologies.
+Result<Imported> ImportTestJson(GzipStream& stream, const std::string& path, const ImportOptions& options);
 
 // Reads a table. Columns are found by name: collective (or coll), ranks (or gpus), bytes (or size), and times
 // in microseconds, which are time with inplace, or oop_us and ip_us (or oop_time_us, ip_time_us). nodes is
 // optional. The columns system, file, config, nccl, aws_ofi_nccl and job distinguish runs. Example:
 //     collective,ranks,bytes,time,inplace
 //     AllReduce,8,1048576,93.2,0
-Result<Imported> ImportTestTable(std::istream& stream, const std::string& path);
+Result<Imported> ImportTestTable(GzipStream& stream, const std::string& path);
 
 }  // namespace dynamiccl

@@ -24,14 +24,16 @@ class SectionOfRank {
       : process_(process), section_(process.writer, flags) {}
 
   void Take(const ProfiledCall& call) {
-    std::vector<ProfiledCall>& waiting = waiting_[call.communicator];
-    if (!waiting.empty() && (waiting.back().group != call.group || call.group == 0)) Flush(waiting);
-    if (waiting.empty()) Announce(call);
-    waiting.push_back(call);
+    const auto [place, is_new] = groups_.try_emplace(call.communicator);
+    Group& group = place->second;
+    if (is_new) group.communicator = Announce(call);
+    if (group.number != call.group || call.group == 0) Flush(group);
+    group.number = call.group;
+    group.calls.push_back(call.call);
   }
 
   TraceSection Finish() {
-    for (auto& [id, waiting] : waiting_) Flush(waiting);
+    for (auto& [id, group] : groups_) Flush(group);
     TraceSection section = section_.Finish();
     section.rank = rank_;
     section.world = world_;
@@ -46,31 +48,35 @@ class SectionOfRank {
   size_t communicators() const { return section_.communicators(); }
 
  private:
-  // Writes the communicator before its first call; the largest one gives the section's rank.
-  void Announce(const ProfiledCall& call) {
+  // Calls of the latest group of a communicator, which may be incomplete.
+  struct Group {
+    uint32_t communicator = 0;  // its number in the section
+    uint64_t number = 0;        // ProfiledCall::group
+    std::vector<ImportedCall> calls;
+  };
+
+  // Writes the communicator before its first call, and returns its number. The largest one gives the
+  // section's rank.
+  uint32_t Announce(const ProfiledCall& call) {
     const ProfiledCommunicator& told = process_.communicators.at(call.communicator);
     const CommunicatorInfo info{call.communicator, call.rank, std::max(told.n_ranks, 1),
                                 std::max(told.n_nodes, 1)};
-    section_.Communicator(std::to_string(call.communicator), info, call.call.issued.issued_ns);
-    if (info.n_ranks <= world_) return;
-    world_ = info.n_ranks;
-    rank_ = call.rank;
+    if (info.n_ranks > world_) {
+      world_ = info.n_ranks;
+      rank_ = call.rank;
+    }
+    return section_.Communicator(std::to_string(call.communicator), info, call.call.issued.issued_ns);
   }
 
   // Appends the collected group.
-  void Flush(std::vector<ProfiledCall>& waiting) {
-    if (waiting.empty()) return;
-    std::vector<ImportedCall> group;
-    for (const ProfiledCall& call : waiting) group.push_back(call.call);
-    const uint32_t communicator = section_.Communicator(std::to_string(waiting[0].communicator), {}, 0);
-    section_.AppendGroup(communicator, group);
-    waiting.clear();
+  void Flush(Group& group) {
+    if (!group.calls.empty()) section_.AppendGroup(group.communicator, group.calls);
+    group.calls.clear();
   }
 
   const ProfiledProcess& process_;
   RankSection section_;
-  // By communicator: calls of the latest group, which may be incomplete.
-  std::map<uint64_t, std::vector<ProfiledCall>> waiting_;
+  std::map<uint64_t, Group> groups_;  // by the communicator's id
   int32_t rank_ = -1;
   int32_t world_ = 0;
 };
@@ -95,10 +101,9 @@ Imported WithNotes(ProfiledProcess process, Trace trace, size_t communicators) {
 }  // namespace
 
 Imported TraceOfProfiledProcess(ProfiledProcess process) {
-  std::stable_sort(process.calls.begin(), process.calls.end(),
-                   [](const ProfiledCall& a, const ProfiledCall& b) {
-                     return a.call.issued.issued_ns < b.call.issued.issued_ns;
-                   });
+  SortOnce(process.calls, [](const ProfiledCall& a, const ProfiledCall& b) {
+    return a.call.issued.issued_ns < b.call.issued.issued_ns;
+  });
   const bool several = ShowsSeveralRanks(process.calls);
   const uint32_t flags = (several ? 0u : kTraceMirrored) | (process.order_only ? kTraceOrderOnly : 0u);
   std::map<int32_t, SectionOfRank> sections;

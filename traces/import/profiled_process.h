@@ -40,12 +40,12 @@ struct ProfiledProcess {
   bool order_only = false;  // some times of issue were not measured
   std::map<uint64_t, ProfiledCommunicator> communicators;
   std::vector<ProfiledCall> calls;
-  std::map<std::string, UnfilledField> unfilled;
+  UnfilledFields unfilled;
   std::vector<std::string> notes;
 
   // Counts a field that the file does not contain. `instead` is the value that is used in its place.
-  void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1) {
-    if (count > 0) unfilled.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count += count;
+  void Unfilled(std::string_view field, std::string_view instead, uint64_t count = 1) {
+    CountUnfilled(unfilled, field, instead, count);
   }
 };
 

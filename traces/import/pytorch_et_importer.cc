@@ -11,7 +11,8 @@
 #include <set>
 
 #include "traces/import/gzip_stream.h"
-#include "traces/import/json_fields.h"
+#include "traces/import/json_document.h"
+#include "traces/import/json_members.h"
 #include "traces/import/json_pieces.h"
 #include "traces/import/pytorch_calls.h"
 #include "traces/import/rank_section.h"
@@ -53,19 +54,38 @@ struct StepNode {
 
 // A node's arguments in either layout.
 struct Arguments {
-  const Json& values;
-  const Json& shapes;
-  const Json& types;
+  JsonValue values;
+  JsonValue shapes;
+  JsonValue types;
 };
 
 // `inputs_or_outputs` is "inputs" or "outputs".
-Arguments ArgumentsOf(const Json& node, const char* inputs_or_outputs) {
-  const std::string name = inputs_or_outputs;
-  const Json& field = FieldOf(node, inputs_or_outputs);
-  if (field.is_object()) return {FieldOf(field, "values"), FieldOf(field, "shapes"), FieldOf(field, "types")};
-  const std::string singular = name.substr(0, name.size() - 1);
-  return {field, FieldOf(node, (singular + "_shapes").c_str()), FieldOf(node, (singular + "_types").c_str())};
+Arguments ArgumentsOf(JsonValue node, std::string_view inputs_or_outputs) {
+  const JsonValue field = node[inputs_or_outputs];
+  if (field.is_object()) return {field["values"], field["shapes"], field["types"]};
+  const std::string singular(inputs_or_outputs.substr(0, inputs_or_outputs.size() - 1));
+  return {field, node[singular + "_shapes"], node[singular + "_types"]};
 }
+
+// A node's attributes, which are a list of names and values. Of equal names the last one counts.
+class Attributes {
+ public:
+  explicit Attributes(JsonValue list) {
+    list.EachElement(
+        [this](JsonValue attribute) { values_.emplace_back(attribute["name"].Text(), attribute["value"]); });
+  }
+  // Nothing without an attribute of that name.
+  std::optional<JsonValue> Find(std::string_view name) const {
+    for (auto row = values_.rbegin(); row != values_.rend(); ++row) {
+      if (row->first == name) return row->second;
+    }
+    return std::nullopt;
+  }
+  JsonValue operator[](std::string_view name) const { return Find(name).value_or(JsonValue()); }
+
+ private:
+  std::vector<std::pair<std::string, JsonValue>> values_;
+};
 
 // The index of the argument with the collective's name, which is the last one of type String; 0: there is
 // none. Before it come tensors, sequence number, group (which may be a String too) and rank; after it split
@@ -74,34 +94,18 @@ size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());
   for (size_t i = count; i-- > 0;) {
-    if (inputs.types[i] == "String" && inputs.values[i].is_string()) return i;
+    if (inputs.types[i].Text() == "String" && inputs.values[i].is_string()) return i;
   }
   return 0;
 }
 
-// An element of an array; null where there is none.
-const Json& At(const Json& list, size_t index) {
-  static const Json null;
-  return list.is_array() && index < list.size() ? list[index] : null;
-}
-
 // "GenericList[Tensor(long int)]" -> "long int".
-std::optional<DataType> TypeOfTensors(const Json& types) {
-  const Json& first = At(types, 0);
-  const std::string text = first.is_string() ? first.get<std::string>() : std::string();
+std::optional<DataType> TypeOfTensors(JsonValue types) {
+  const std::string text = types[0].Text();
   const size_t open = text.find("Tensor(");
   if (open == text.npos) return std::nullopt;
   const size_t begin = open + std::string_view("Tensor(").size();
   return DataTypeOfPyTorch(std::string_view(text).substr(begin, text.find(')', begin) - begin));
-}
-
-// The elements of the first `tensors` arguments.
-std::optional<int64_t> ElementsOfTensors(const Arguments& arguments, size_t tensors) {
-  if (!arguments.shapes.is_array()) return std::nullopt;
-  Json shapes = Json::array();
-  for (size_t i = 0; i < std::min(tensors, arguments.shapes.size()); ++i)
-    shapes.push_back(arguments.shapes[i]);
-  return ElementsOfShapes(shapes);
 }
 
 // Reads one trace and builds its section. The path must outlive it. Nodes that move no data are counted and
@@ -147,14 +151,14 @@ class ExecutionTrace {
     if (members.broken()) return fail(members.position());
     const bool step = name.starts_with(kStepNode);
     if (name != kCommNode && name != kGroupsNode && !step) return {};
-    const Json node = Json::parse(text, nullptr, false);
-    if (node.is_discarded()) return fail(0);
+    const auto node = document_.Parse(text);
+    if (!node) return fail(document_.position());
     if (step)
-      steps_.push_back({IntegerOf(node, "id", 0), StepNumber(name)});
+      steps_.push_back({IntegerOf(*node, "id", 0), StepNumber(name)});
     else if (name == kGroupsNode)
-      TakeGroups(node);
+      TakeGroups(*node);
     else
-      TakeComm(node);
+      TakeComm(*node);
     return {};
   }
 
@@ -164,52 +168,48 @@ class ExecutionTrace {
   }
 
   // Reads the table of process groups, which is JSON inside a string.
-  void TakeGroups(const Json& node) {
-    const Json& text = At(ArgumentsOf(node, "inputs").values, 0);
-    if (!text.is_string()) return;
-    const Json table = Json::parse(text.get<std::string>(), nullptr, false);
-    if (!table.is_array()) return;
-    for (const Json& row : table) TakeGroup(row);
+  void TakeGroups(JsonValue node) {
+    const std::string text = ArgumentsOf(node, "inputs").values[0].Text();
+    JsonDocument inner;
+    if (const auto table = inner.Parse(text)) table->EachElement([this](JsonValue row) { TakeGroup(row); });
   }
 
   // Reads a row of that table. "ranks" is a list, or an object by rank.
-  void TakeGroup(const Json& row) {
+  void TakeGroup(JsonValue row) {
     const int64_t id = IntegerOf(row, "pg_id", 0);
-    const std::string name = row.contains("pg_name") ? TextOf(row, "pg_name") : fmt::format("id {}", id);
+    const JsonValue told = row["pg_name"];
+    const std::string name = told.exists() ? told.Text() : fmt::format("id {}", id);
     for (const char* const number : {"pg_id", "backend_id"}) {
       if (const int64_t address = IntegerOf(row, number, 0); address != 0) name_of_address_[address] = name;
     }
     ProcessGroup& group = groups_[name];
-    const Json& ranks = FieldOf(row, "ranks");
+    const JsonValue ranks = row["ranks"];
     group.size = IntegerOf(row, "group_size", static_cast<int64_t>(ranks.size()));
-    if (ranks.is_object()) {
-      for (const auto& [rank, place] : ranks.items())
-        group.ranks.push_back(NumberIn<int64_t>(rank).value_or(-1));
-      std::sort(group.ranks.begin(), group.ranks.end());
-    } else if (ranks.is_array()) {
-      for (const Json& rank : ranks) group.ranks.push_back(IntegerIn(rank).value_or(-1));
-    }
+    ranks.EachElement([&](JsonValue rank) { group.ranks.push_back(rank.Integer().value_or(-1)); });
+    if (!ranks.is_object()) return;
+    ranks.EachMember([&](const std::string& rank, JsonValue) {
+      group.ranks.push_back(NumberIn<int64_t>(rank).value_or(-1));
+    });
+    std::sort(group.ranks.begin(), group.ranks.end());
   }
 
   // Returns the name of the process group. `argument` stands two places before the argument that names the
   // collective. It is the group's name, a pair of name and description, or an address for which the table of
   // groups may have a name. Empty if it is none of these.
-  std::string GroupNameOf(const Json& argument) const {
-    if (argument.is_string()) return argument.get<std::string>();
-    if (const Json& name = At(argument, 0); name.is_string()) return name.get<std::string>();
-    const auto named = name_of_address_.find(IntegerIn(argument).value_or(0));
+  std::string GroupNameOf(JsonValue argument) const {
+    if (argument.is_string()) return argument.Text();
+    if (argument[0].is_string()) return argument[0].Text();
+    const auto named = name_of_address_.find(argument.Integer().value_or(0));
     return named == name_of_address_.end() ? "" : named->second;
   }
 
   // Reads a call; attributes are preferred to arguments.
-  void TakeComm(const Json& node) {
-    Json attributes = Json::object();
-    for (const Json& attribute : FieldOf(node, "attrs").is_array() ? FieldOf(node, "attrs") : Json::array())
-      attributes[TextOf(attribute, "name")] = FieldOf(attribute, "value");
+  void TakeComm(JsonValue node) {
+    Attributes attributes(node["attrs"]);
     const Arguments inputs = ArgumentsOf(node, "inputs");
     const size_t place = PlaceOfName(inputs);
-    std::string name = TextOf(attributes, "collective_name");
-    if (name.empty() && place > 0) name = inputs.values[place].get<std::string>();
+    std::string name = attributes["collective_name"].Text();
+    if (name.empty() && place > 0) name = inputs.values[place].Text();
     const auto collective = CollectiveOfPyTorch(name);
     if (!collective) {
       ++skipped_[name];
@@ -224,36 +224,36 @@ class ExecutionTrace {
   }
 
   // Fills in data type and number of elements.
-  static void FillShape(const Json& attributes, const Arguments& inputs, const Arguments& outputs,
+  static void FillShape(const Attributes& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
-    comm.type = DataTypeOfPyTorch(TextOf(attributes, "dtype"));
+    comm.type = DataTypeOfPyTorch(attributes["dtype"].Text());
     if (!comm.type) comm.type = TypeOfTensors(inputs.types);
-    comm.in_elements = IntegerIn(FieldOf(attributes, "in_msg_nelems"));
-    comm.out_elements = IntegerIn(FieldOf(attributes, "out_msg_nelems"));
-    if (!comm.in_elements) comm.in_elements = ElementsOfTensors(inputs, place < 3 ? 0 : place - 3);
-    if (!comm.out_elements) comm.out_elements = ElementsOfTensors(outputs, SIZE_MAX);
+    comm.in_elements = attributes["in_msg_nelems"].Integer();
+    comm.out_elements = attributes["out_msg_nelems"].Integer();
+    if (!comm.in_elements) comm.in_elements = ElementsOfShapes(inputs.shapes, place < 3 ? 0 : place - 3);
+    if (!comm.out_elements) comm.out_elements = ElementsOfShapes(outputs.shapes);
   }
 
   // Fills in rank and group. A group without a name is numbered by its first use. Its address has a meaning
   // in that process only, but all ranks agree on the order in which groups are first used.
-  void FillGroup(const Json& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
-    if (place >= 1) comm.rank = IntegerIn(At(inputs.values, place - 1)).value_or(-1);
-    comm.group_size = IntegerOf(attributes, "pg_size", IntegerIn(At(inputs.values, place + 5)).value_or(0));
-    comm.rank_start = IntegerOf(attributes, "global_rank_start", -1);
-    comm.rank_stride = IntegerOf(attributes, "global_rank_stride", -1);
-    if (attributes.contains("pg_name")) {
-      comm.group = TextOf(attributes, "pg_name");
+  void FillGroup(const Attributes& attributes, const Arguments& inputs, size_t place, CommNode& comm) {
+    if (place >= 1) comm.rank = inputs.values[place - 1].Integer().value_or(-1);
+    comm.group_size =
+        attributes["pg_size"].Integer().value_or(inputs.values[place + 5].Integer().value_or(0));
+    comm.rank_start = attributes["global_rank_start"].Integer().value_or(-1);
+    comm.rank_stride = attributes["global_rank_stride"].Integer().value_or(-1);
+    if (const auto name = attributes.Find("pg_name")) {
+      comm.group = name->Text();
       return;
     }
-    static const Json none;
-    const Json& argument = place >= 2 ? At(inputs.values, place - 2) : none;
+    const JsonValue argument = place >= 2 ? inputs.values[place - 2] : JsonValue();
     comm.group = GroupNameOf(argument);
     if (!comm.group.empty()) return;
-    const int64_t address = IntegerIn(argument).value_or(0);
+    const int64_t address = argument.Integer().value_or(0);
     const auto number = addresses_.try_emplace(address, addresses_.size()).first->second;
     comm.group = fmt::format("unnamed {}", number);
     ProcessGroup& group = groups_[comm.group];
-    const Json& splits = At(inputs.values, place + 1);
+    const JsonValue splits = inputs.values[place + 1];
     if (splits.is_array()) group.size = std::max(group.size, static_cast<int64_t>(splits.size()));
   }
 
@@ -362,11 +362,12 @@ class ExecutionTrace {
       imported.notes.push_back(fmt::format("{} nodes '{}' move no data: left out", count, name));
     imported.notes.push_back("rank and world are those of the largest process group");
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
-    imported.trace = Trace{{std::move(section)}};
+    imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
 
   const std::string& path_;
+  JsonDocument document_;
   int64_t process_id_ = 0;
   std::vector<CommNode> comms_;
   std::vector<StepNode> steps_;

@@ -16,10 +16,15 @@ RankSection::RankSection(std::string_view writer, uint32_t flags) {
   section_.closed = true;
 }
 
-uint32_t RankSection::Communicator(const std::string& key, const CommunicatorInfo& info, int64_t now_ns) {
+std::optional<uint32_t> RankSection::Known(std::string_view key) const {
+  const auto place = numbers_.find(key);
+  return place == numbers_.end() ? std::nullopt : std::optional(place->second);
+}
+
+uint32_t RankSection::Communicator(std::string_view key, const CommunicatorInfo& info, int64_t now_ns) {
+  if (const auto known = Known(key)) return *known;
   const auto number = static_cast<uint32_t>(numbers_.size());
-  const auto [place, is_new] = numbers_.emplace(key, number);
-  if (!is_new) return place->second;
+  numbers_.emplace(key, number);
   infos_.push_back(info);
   next_call_numbers_.push_back(0);
   // The record is one nanosecond earlier than the communicator's first call, so that it precedes the call
@@ -66,8 +71,12 @@ void RankSection::Append(TraceRecord record) {
   section_.records.push_back(record);
 }
 
-void RankSection::Unfilled(const std::string& field, const std::string& instead, uint64_t count) {
-  if (count > 0) unfilled_.try_emplace(field, UnfilledField{field, 0, instead}).first->second.count += count;
+void CountUnfilled(UnfilledFields& fields, std::string_view field, std::string_view instead, uint64_t count) {
+  if (count == 0) return;
+  auto place = fields.find(field);
+  if (place == fields.end())
+    place = fields.emplace(field, UnfilledField{std::string(field), 0, std::string(instead)}).first;
+  place->second.count += count;
 }
 
 void RankSection::OrderOnly(const std::string& instead) {
@@ -76,8 +85,8 @@ void RankSection::OrderOnly(const std::string& instead) {
 }
 
 TraceSection RankSection::Finish() {
-  std::stable_sort(section_.records.begin(), section_.records.end(),
-                   [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
+  SortOnce(section_.records,
+           [](const TraceRecord& a, const TraceRecord& b) { return a.issued_ns < b.issued_ns; });
   if (!section_.records.empty()) {
     section_.opened.monotonic_ns = section_.records.front().issued_ns;
     section_.closed_at.monotonic_ns = section_.records.back().issued_ns;

@@ -3,17 +3,34 @@
 // numbers that a recorder would have given them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "traces/format/record_views.h"
 #include "traces/format/trace.h"
 #include "traces/import/trace_importer.h"
 
 namespace dynamiccl {
+
+// Fields that a file does not contain, by name.
+using UnfilledFields = std::map<std::string, UnfilledField, std::less<>>;
+
+// Counts a field that a call or communicator does not have. `instead` describes the value that is used in its
+// place.
+void CountUnfilled(UnfilledFields& fields, std::string_view field, std::string_view instead, uint64_t count);
+
+// std::stable_sort, without work where the order is right already, as it is in most files.
+template <typename T, typename Before>
+void SortOnce(std::vector<T>& values, const Before& before) {
+  if (!std::is_sorted(values.begin(), values.end(), before))
+    std::stable_sort(values.begin(), values.end(), before);
+}
 
 // A call as a file describes it. The section fills in call number, place in the group and number of ranks of
 // `issued`.
@@ -35,7 +52,9 @@ class RankSection {
 
   // Returns the number of the communicator that the file names `key`. The first call with a key adds a
   // Communicator record with `info`, just before `now_ns`; later calls ignore both.
-  uint32_t Communicator(const std::string& key, const CommunicatorInfo& info, int64_t now_ns);
+  uint32_t Communicator(std::string_view key, const CommunicatorInfo& info, int64_t now_ns);
+  // The number of a communicator that has one; nothing for a new key.
+  std::optional<uint32_t> Known(std::string_view key) const;
 
   // Appends the calls of one group on one communicator. Only collectives advance the communicator's call
   // number, see CollectiveCall::call_number.
@@ -48,7 +67,9 @@ class RankSection {
 
   // Counts a field that a call or communicator does not have. `instead` describes the value that is used in
   // its place.
-  void Unfilled(const std::string& field, const std::string& instead, uint64_t count = 1);
+  void Unfilled(std::string_view field, std::string_view instead, uint64_t count = 1) {
+    CountUnfilled(unfilled_, field, instead, count);
+  }
 
   // Marks the times of issue as not measured; `instead` describes how they were chosen. Call it after all
   // calls.
@@ -65,12 +86,19 @@ class RankSection {
   void Append(TraceRecord record);
 
   TraceSection section_;
-  std::map<std::string, uint32_t> numbers_;
+  std::map<std::string, uint32_t, std::less<>> numbers_;
   std::vector<CommunicatorInfo> infos_;      // by number
   std::vector<uint64_t> next_call_numbers_;  // by number
-  std::map<std::string, UnfilledField> unfilled_;
+  UnfilledFields unfilled_;
   uint64_t calls_ = 0;
 };
+
+// The trace of one section, whose records are not copied.
+inline Trace TraceOfOne(TraceSection section) {
+  Trace trace;
+  trace.sections.push_back(std::move(section));
+  return trace;
+}
 
 // The type that is used when the file does not name it: float, or uint8 where the bytes are no multiple of 4.
 DataType UntoldType(uint64_t bytes);

@@ -9,7 +9,6 @@
 // backward from the last layer.
 #include <algorithm>
 #include <array>
-#include <istream>
 
 #include "traces/import/gzip_stream.h"
 #include "traces/import/rank_section.h"
@@ -52,7 +51,7 @@ struct Part {
   uint64_t compute_ns = 0;
   bool communicates = false;
   Collective collective = Collective::kAllReduce;
-  std::string group;  // "tp", "dp", "ep", "dp_ep"
+  std::string_view group;  // "tp", "dp", "ep", "dp_ep"
   uint64_t bytes = 0;
 };
 
@@ -82,11 +81,12 @@ struct Workload {
 class WorkloadParser {
  public:
   // Reads a whole file; the number of layers must be the one that line 2 gives.
-  Result<Workload> Read(std::istream& stream) {
-    for (std::string line; std::getline(stream, line);) {
+  Result<Workload> Read(GzipStream& stream) {
+    DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string_view line) -> Status {
       ++line_number_;
-      if (!Trimmed(line).empty()) DYNAMICCL_CHECK_OK(Take(Words(line)));
-    }
+      const auto words = Words(line);
+      return words.empty() ? Status() : Take(words);
+    }));
     if (lines_taken_ < 2) return Fail("the file ends before its number of layers");
     if (workload_.layers.size() != expected_layers_)
       return Fail(
@@ -196,7 +196,7 @@ class Conversion {
 
  private:
   // Number of ranks in a group, from the sizes of the header; 0: the header does not state it.
-  uint64_t RanksOf(const std::string& group) const {
+  uint64_t RanksOf(std::string_view group) const {
     const uint64_t tensor = workload_.size("model_parallel_NPU_group");
     const uint64_t expert = std::max<uint64_t>(workload_.size("ep"), 1);
     const uint64_t all = workload_.size("all_gpus");
@@ -209,17 +209,14 @@ class Conversion {
   }
 
   // The communicator of a group; its size is 1 where the header does not state it.
-  uint32_t GroupOf(const std::string& group) {
+  uint32_t GroupOf(std::string_view group) {
+    if (const auto known = section_.Known(group)) return *known;
     const uint64_t ranks = RanksOf(group);
     const bool told = ranks > 0 && ranks <= UINT16_MAX;
-    const size_t known = section_.communicators();
-    const uint32_t number = section_.Communicator(
-        group, {IdOfName("simai " + group), 0, static_cast<int32_t>(told ? ranks : 1), 1}, now_ns_);
-    if (section_.communicators() > known) {
-      if (!told) section_.Unfilled("group size", "1");
-      section_.Unfilled("nodes", "1");
-    }
-    return number;
+    if (!told) section_.Unfilled("group size", "1");
+    section_.Unfilled("nodes", "1");
+    const uint64_t id = IdOfName(fmt::format("simai {}", group));
+    return section_.Communicator(group, {id, 0, static_cast<int32_t>(told ? ranks : 1), 1}, now_ns_);
   }
 
   // Advances the time by the part's computation, then issues its collective.
@@ -252,7 +249,7 @@ class Conversion {
     imported.unfilled = section_.TakeUnfilled();
     if (workload_.size("checkpoints") > 0)
       imported.notes.push_back("the forward pass that is repeated between checkpoints: left out");
-    imported.trace = Trace{{section_.Finish()}};
+    imported.trace = TraceOfOne(section_.Finish());
     return imported;
   }
 
@@ -275,7 +272,7 @@ class SimAi final : public TraceImporter {
   }
   Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    const auto workload = WorkloadParser().Read(stream.stream());
+    const auto workload = WorkloadParser().Read(stream);
     DYNAMICCL_CHECK_OK(stream.status());
     if (!workload) return Wrap(workload.error(), path);
     Imported imported = Conversion(*workload).Run();

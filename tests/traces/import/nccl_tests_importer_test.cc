@@ -326,5 +326,22 @@ TEST(NcclTests, DamagedJsonIsAnErrorWithTheByte) {
   }
 }
 
+TEST(NcclTests, ANumberBeyondADoubleIsAnErrorWithTheByte) {
+  std::string text = TestDocument().dump();
+  const size_t at = text.find("20.5");
+  text.replace(at, 4, "1e400");
+  EXPECT_THAT(ImportText(text, "nccl-tests").error().message, HasSubstr(fmt::format("byte {}: ", at + 5)));
+}
+
+TEST(NcclTests, JsonMayNameItsDevicesBehindItsResults) {
+  const std::string text = TestDocument().dump();
+  const size_t config = text.find("\"config\""), env = text.find("\"env\"");
+  const std::string moved = text.substr(0, config) + text.substr(env, text.size() - 1 - env) + "," +
+                            text.substr(config, env - 1 - config) + "}";
+  const auto imported = ImportText(moved, "nccl-tests", "run.json");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ(imported->measurements, ImportText(text, "nccl-tests", "run.json")->measurements);
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -25,6 +25,7 @@ struct CanaryRequest {
   std::map<std::string, std::string> environment;
   bool seeks_remedies = true;
   bool bisects = false;
+  int limit_s = 0;  // of a run of a judged release (CellRequest); 0: docs/canary.md says how long
   std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong
 };
 

@@ -21,42 +21,49 @@
 
 namespace dynamiccl {
 
-// Line, from 1, of the first character that toml++ 3.3 must not see; 0 when there is none. There are two
-// kinds:
-// - A character outside ASCII that stands neither in a quoted text of one line nor in a comment. TOML allows
-//   no such key, but toml++ looks it up in its tables, and some characters reach code that it declares
-//   unreachable.
+// The first character that toml++ 3.3 must not see; text.npos when there is none. There are two kinds:
+// - A character outside ASCII that stands neither in a comment nor in a text of one line whose quote follows
+// a
+//   blank. Where toml++ looks for blanks or reads a number, some of these characters reach code that it
+//   declares unreachable, and it takes a number and what follows it, quotes too, for one word up to a blank.
+//   Where three quotes in a row may begin a text of several lines, these characters may stand nowhere.
 // - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a
 //   key.
-inline int LineOfForeignKey(std::string_view text) {
-  int line = 1;
+inline size_t FindUnsafeCharacter(std::string_view text) {
+  const bool several_lines = text.find("\"\"\"") != text.npos || text.find("'''") != text.npos;
   // The quote that ends the current text, '#' in a comment, 0 outside both.
   char inside = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  bool any_allowed = false;
+  for (size_t i = text.starts_with("\xef\xbb\xbf") ? 3 : 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') {
-      ++line;
       inside = 0;
     } else if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r') || c == 0x7f) {
-      return line;
+      return i;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      if (inside == 0 || !any_allowed) return i;
     } else if (inside == '"' && c == '\\') {
-      ++i;
-    } else if (inside == 0) {
-      if (static_cast<unsigned char>(c) >= 0x80 && !(i < 3 && text.starts_with("\xef\xbb\xbf"))) return line;
-      if (c == '"' || c == '\'' || c == '#') inside = c;
+      if (text.substr(i + 1).starts_with('"') || text.substr(i + 1).starts_with('\\')) ++i;
+    } else if (inside == 0 && (c == '"' || c == '\'' || c == '#')) {
+      inside = c;
+      any_allowed = !several_lines && (c == '#' || (i > 0 && (text[i - 1] == ' ' || text[i - 1] == '\t')));
     } else if (c == inside && c != '#') {
       inside = 0;
     }
   }
-  return 0;
+  return text.npos;
 }
 
 // Parses `text`. `source` is the file's name for messages. Errors are kInvalidArgument.
 inline Result<toml::table> ParseToml(std::string_view text, const std::string& source) {
-  if (const int line = LineOfForeignKey(text); line != 0)
-    return MakeError(ErrorKind::kInvalidArgument,
-                     "{}: line {}: a character outside ASCII that is in no quotes, or a control character",
-                     source, line);
+  if (const size_t at = FindUnsafeCharacter(text); at != text.npos) {
+    return WithHint(
+        MakeError(
+            ErrorKind::kInvalidArgument,
+            "{}: line {}: byte {} of the file is a control character, or outside ASCII where none can stand",
+            source, 1 + std::ranges::count(text.substr(0, at), '\n'), at),
+        "characters outside ASCII stand in comments, and in texts of one line with a blank before the quote");
+  }
   toml::parse_result parsed = toml::parse(text, source);
   if (parsed) return std::move(parsed).table();
   const toml::parse_error& error = parsed.error();

@@ -146,7 +146,8 @@ TEST_F(OddInputs, AreRefusedAtTheCommandLine) {
 TEST_F(OddInputs, AreNotReplacedByWhatACommandWrites) {
   const std::string trace = Path("t.ctrace");
   ASSERT_EQ(RunCommand("record -o " + trace +
-                           " -n 2 -- " DYNAMICCL_TEST_PROGRAM " bench all_reduce -b 1K -e 1K -n 1",
+                           " -n 2 -- " DYNAMICCL_TEST_PROGRAM
+                           " bench all_reduce -b 1K -e 1K -n 1 --rounds 1 --singles 1",
                        folder_)
                 .status,
             0);

@@ -37,7 +37,7 @@ of_each_rank() {
 }
 
 @test "a program's run, its replay and the replay of its archive issue exactly the same on every rank" {
-  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 > bench.txt
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 --singles 20 > bench.txt
   "$DYNAMICCL_BIN" record -o again.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" replay run.ctrace --hostccl > replay.txt
   recorded=$(of_each_rank run.ctrace)
   [ "$(echo "$recorded" | wc -w)" -eq 3 ]
@@ -55,7 +55,7 @@ simulated() {
 }
 
 @test "a run, its replay over hostccl and its replay in the simulator issue exactly the same" {
-  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -b 4K -e 1M -f 4 -n 3 > bench.txt
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -b 4K -e 1M -f 4 -n 3 --singles 20 > bench.txt
   "$DYNAMICCL_BIN" record -o again.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" replay run.ctrace --hostccl > replay.txt
   recorded=$(of_each_rank run.ctrace)
   [ "$(echo "$recorded" | wc -w)" -eq 3 ]
@@ -64,7 +64,7 @@ simulated() {
   [ "$recorded" = "$(simulated run.ctrace --paced)" ]
   # A window; and the same calls of another type.
   [ "$(simulated run.ctrace --first 3 --count 5 | cut -d' ' -f1)" = "$(operations run.ctrace --first 3 --count 5)" ]
-  "$DYNAMICCL_BIN" record -o other.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -d half -b 4K -e 1M -f 4 -n 3 > bench.txt
+  "$DYNAMICCL_BIN" record -o other.ctrace -n 3 --hostccl -- "$DYNAMICCL_BIN" bench reduce_scatter -d half -b 4K -e 1M -f 4 -n 3 --singles 20 > bench.txt
   [ "$recorded" != "$(of_each_rank other.ctrace)" ]
   [ "$(of_each_rank other.ctrace)" = "$(simulated other.ctrace)" ]
 }
@@ -78,7 +78,7 @@ print(*names, all(row[name]["us_per_call"]["median"] > 0 for row in report["rows
 }
 
 @test "default, ours and best in turns, over hostccl and simulated" {
-  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --hostccl -- "$DYNAMICCL_BIN" bench broadcast -b 4K -e 64K -f 4 -n 2 > bench.txt
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --hostccl -- "$DYNAMICCL_BIN" bench broadcast -b 4K -e 64K -f 4 -n 2 --singles 20 > bench.txt
   echo 'broadcast,0,18446744073709551615,ring,ll,-1,-1,-1' > ours.csv
   "$DYNAMICCL_BIN" replay run.ctrace --hostccl --count 40 --compare --rounds 1 --rules ours.csv --check --json > over.json
   [ "$(arms over.json)" = "default again ours best True 0" ]

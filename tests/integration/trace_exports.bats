@@ -70,7 +70,7 @@ setup() {
 
 @test "the timeline of a recorded run is what Perfetto's importer of Chrome's JSON needs" {
   DYNAMICCL_TIMES=all "$DYNAMICCL_BIN" record -q -o run.ctrace -n 2 --hostccl --mode observe -- \
-    "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 > bench.txt
+    "$DYNAMICCL_BIN" bench all_gather -b 4K -e 64K -f 4 -n 5 --singles 20 > bench.txt
   "$DYNAMICCL_BIN" trace export run.ctrace --to chrome -o timeline.json
   python3 - <<'EOF'
 import collections, json

@@ -21,7 +21,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 }
 
 @test "bench prints nccl-tests' columns, with ours after them" {
-  run "$DYNAMICCL_BIN" bench all_reduce_perf --hostccl -b 1K -e 2K -f 2 -n 3 --rounds 2 -t 2 -g 1
+  run "$DYNAMICCL_BIN" bench all_reduce_perf --hostccl -b 1K -e 2K -f 2 -n 3 --rounds 2 --singles 20 -t 2 -g 1
   [ "$status" -eq 0 ]
   [[ "$output" == *"#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong      p50      p99  spread  %copy"* ]]
   [ "$(grep -cE '^ +(1024 +256|2048 +512) +float +sum +-1( +[0-9.]+){3} +0( +[0-9.]+){3} +0( +[0-9.e+]+){8}$' <<<"$output")" -eq 2 ]
@@ -31,7 +31,7 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 }
 
 @test "the letters of nccl-tests mean what they mean there" {
-  run "$DYNAMICCL_BIN" bench reduce --hostccl -b 4K -e 4K -r all -u 3 -m 2 -z 3 -y 1 -a 3 -S 1 -M 1 -N 2 -c 2 -n 4 -I 1 -K 1 --rounds 1
+  run "$DYNAMICCL_BIN" bench reduce --hostccl -b 4K -e 4K -r all -u 3 -m 2 -z 3 -y 1 -a 3 -S 1 -M 1 -N 2 -c 2 -n 4 -I 1 -K 1 --rounds 1 --singles 20
   [ "$status" -eq 0 ]
   [[ "$output" == *"unalign: 3"* && "$output" == *"i_cv%"* && "$output" == *"Resident memory"* ]]
   [ "$(grep -cE '^ +4096 +1024 +float +sum +[01] ' <<<"$output")" -eq 4 ]
@@ -43,10 +43,10 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
 }
 
 @test "bench writes JSON on request" {
-  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 4K -f 4 -n 3 --rounds 1 --json -
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 4K -f 4 -n 3 --rounds 1 --singles 20 --json -
   [ "$status" -eq 0 ]
   echo "$output" | python3 -c 'import json,sys; d=json.load(sys.stdin); assert [r["bytes"] for r in d["rows"]]==[1024,4096] and d["ranks"]==2'
-  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 1K -n 3 --rounds 1 -J out.json
+  run "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 1K -n 3 --rounds 1 --singles 20 -J out.json
   [ "$status" -eq 0 ]
   [[ "$output" == *"Avg bus bandwidth"* ]]
   python3 -c 'import json; d=json.load(open("out.json")); assert d["rows"][0]["out_of_place"]["copy_limit_gbps"]>0'
@@ -118,7 +118,7 @@ assert found["measured"] == sum(json.loads(line).get("kind") == "row" for line i
   for choices in "" "--policy starter"; do # without a tuner nobody is told how many nodes there are
     # shellcheck disable=SC2086
     "$DYNAMICCL_BIN" record -q --hostccl -o run.ctrace -n 2 --topology two-nodes-ethernet $choices -- \
-      "$DYNAMICCL_BIN" bench all_reduce -b 64K -e 64K -n 5 -w 1 -g 1 > bench.txt
+      "$DYNAMICCL_BIN" bench all_reduce -b 64K -e 64K -n 5 -w 1 -g 1 --singles 20 > bench.txt
     "$DYNAMICCL_BIN" report run.ctrace s.measurements --json > report.json
     python3 - <<'END'
 import json

@@ -69,7 +69,7 @@ assert answer[\"receipts\"][0][\"standing\"] == \"not in effect\" and answer[\"r
 
 @test "rules that decided nothing in a job over hostccl" {
   echo "allreduce,1,2,ring,ll,1,-1,-1" >rules.csv
-  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --rules rules.csv -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 5
+  "$DYNAMICCL_BIN" record -o run.ctrace -n 2 --rules rules.csv -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 5 --rounds 1 --singles 1
   run "$DYNAMICCL_BIN" receipt run.ctrace rules.csv --asked DYNAMICCL_RULES=rules.csv
   echo "$output"
   [ "$status" -eq 1 ]

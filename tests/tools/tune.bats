@@ -97,7 +97,7 @@ settings() {
   run "$DYNAMICCL_BIN" tune -n 2 -- sh -c 'echo broken; exit 9'
   [[ "$status" -eq 4 && "$output" == *"the job failed"*"tune/job.log"* ]]
   grep -q broken tune/job.log
-  run "$DYNAMICCL_BIN" tune -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3
+  run "$DYNAMICCL_BIN" tune -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 4K -e 4K -n 3 --rounds 1 --singles 1
   [[ "$status" -eq 4 && "$output" == *"no step repeats 6 times"* ]]
   run "$DYNAMICCL_BIN" tune -n 2 --mode adaptive -- true
   [[ "$status" -eq 2 && "$output" == *"--rules and --mode cannot be given"* ]]

@@ -38,10 +38,6 @@ bool HasGrave(const std::vector<Difference>& differences) {
                      [](const Difference& one) { return one.gravity == Gravity::kGrave; });
 }
 
-int LimitFor(const Cell& in_use, int least) {
-  return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
-}
-
 // One canary.
 class Canary {
  public:
@@ -85,6 +81,11 @@ class Canary {
     if (connecting == Connecting::kAtInit && !request_.traffic) request.bytes = {kBytesAtInit};
     if (library.release < kConnectsAtRuntime) request.connecting = Connecting::kAtFirstCall;
     return request;
+  }
+
+  int LimitFor(const Cell& in_use, int least) const {
+    if (request_.limit_s > 0) return request_.limit_s;
+    return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
   // Differences of a cell, confirmed by a second run where one of them is grave.

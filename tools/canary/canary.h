@@ -26,6 +26,7 @@ struct CanaryRequest {
   std::string stack_kib;  // CellRequest::stack_kib
   bool seeks_remedies = true;
   bool bisects = false;
+  int limit_s = 0;  // of a run of a judged release (CellRequest); 0: docs/canary.md says how long
   std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong
 };
 

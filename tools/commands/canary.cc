@@ -33,6 +33,7 @@ struct CanaryOptions {
   std::string rules;
   bool bisect = false;
   bool no_remedies = false;
+  int limit_s = 0;
   bool fresh = false;
   bool json = false;
 };
@@ -239,7 +240,8 @@ Status TakeSizes(const CanaryOptions& options, CanaryRequest& request) {
 }
 
 Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOptions& options) {
-  CanaryRequest request{.seeks_remedies = !options.no_remedies, .bisects = options.bisect};
+  CanaryRequest request{
+      .seeks_remedies = !options.no_remedies, .bisects = options.bisect, .limit_s = options.limit_s};
   DYNAMICCL_CHECK_OK(TakeMachines(installation, options, request));
   DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request)
                                             : TakeTraffic(installation, options, request));
@@ -376,6 +378,8 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
   app.add_flag("--bisect", options->bisect,
                "Find the releases of the cache that bring and end a grave difference");
   app.add_flag("--no-remedies", options->no_remedies, "Try no variables against a grave difference");
+  app.add_option("--limit", options->limit_s, "Seconds after which an idle run counts as hung")
+      ->check(CLI::Range(1, 3600));
   app.add_flag("--fresh", options->fresh, "Run every cell, whatever was kept of earlier runs");
   app.add_flag("--json", options->json, "JSON on standard output");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fit solves weighted least squares kRounds times, each time with weights that follow from the previous
-// solution. Solve inverts the normal equations by Cholesky's method.
+// solution, by Cholesky's method. All inner loops run along rows, so that compilers vectorise them.
 #include "src/decision/guard/step_regression.h"
 
 #include <algorithm>
@@ -43,6 +43,23 @@ void DropSlowFirstUses(std::vector<StepRow>& rows) {
   for (const StepRow& row : rows) times.push_back(row.log_time);
   const double most = Median(times) + kMaxOfFirstUse;
   std::erase_if(rows, [most](const StepRow& row) { return row.first_use && row.log_time > most; });
+}
+
+// Subtracts `factor` times `from` from `row`; both have `count` numbers and do not overlap.
+void Subtract(double* __restrict row, double factor, const double* __restrict from, size_t count) {
+  for (size_t i = 0; i < count; ++i) row[i] -= factor * from[i];
+}
+
+// Replaces the upper half of the products P by that of U, where U^T U is P and the prior.
+void Factor(std::vector<std::vector<double>>& upper) {
+  const size_t n = upper.size();
+  for (size_t i = 0; i < n; ++i) upper[i][i] += 1 / (kPriorDeviation * kPriorDeviation);
+  for (size_t k = 0; k < n; ++k) {
+    std::vector<double>& row = upper[k];
+    row[k] = std::sqrt(std::max(row[k], 1e-12));
+    for (size_t i = k + 1; i < n; ++i) row[i] /= row[k];
+    for (size_t j = k + 1; j < n; ++j) Subtract(&upper[j][j], row[j], &row[j], n - j);
+  }
 }
 
 }  // namespace
@@ -98,7 +115,10 @@ void StepRegression::Fit() {
     Matrix products(configs, std::vector<double>(configs, 0.0));
     std::vector<double> with_time(configs, 0.0);
     for (const Block& block : blocks_) AddTo(products, with_time, block);
-    Solve(std::move(products), with_time);
+    Factor(products);
+    Solve(products, std::move(with_time));
+    // Only the last solution's errors are asked for.
+    if (round == kRounds - 1) Invert(products);
     for (Block& block : blocks_) Compare(block);
     Weigh();
   }
@@ -128,32 +148,36 @@ void StepRegression::AddTo(Matrix& products, std::vector<double>& with_time, con
   }
 }
 
-// Computes the inverse of P = L L^T column by column: L z = e, L^T c = z.
-void StepRegression::Solve(Matrix lower, const std::vector<double>& with_time) {
-  const size_t n = counts_.size();
-  for (size_t i = 0; i < n; ++i) {
-    lower[i][i] += 1 / (kPriorDeviation * kPriorDeviation);
-    for (size_t j = 0; j <= i; ++j) {
-      double sum = lower[i][j];
-      for (size_t k = 0; k < j; ++k) sum -= lower[i][k] * lower[j][k];
-      lower[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / lower[j][j];
-    }
+void StepRegression::Solve(const Matrix& upper, std::vector<double> with_time) {
+  const size_t n = upper.size();
+  for (size_t k = 0; k < n; ++k) {
+    with_time[k] /= upper[k][k];
+    Subtract(&with_time[k] + 1, with_time[k], &upper[k][k] + 1, n - k - 1);
   }
+  for (size_t i = n; i-- > 0;) {
+    for (size_t k = i + 1; k < n; ++k) with_time[i] -= upper[i][k] * with_time[k];
+    with_time[i] /= upper[i][i];
+  }
+  effects_ = std::move(with_time);
+}
+
+// The inverse is symmetric, so only its lower half is computed: U^T Z = 1, then U C = Z, in place.
+void StepRegression::Invert(const Matrix& upper) {
+  const size_t n = upper.size();
   covariance_.assign(n, std::vector<double>(n, 0.0));
-  effects_.assign(n, 0.0);
-  for (size_t column = 0; column < n; ++column) {
-    std::vector<double>& c = covariance_[column];
-    for (size_t i = column; i < n; ++i) {
-      double sum = i == column ? 1 : 0;
-      for (size_t k = column; k < i; ++k) sum -= lower[i][k] * c[k];
-      c[i] = sum / lower[i][i];
+  for (size_t k = 0; k < n; ++k) {
+    std::vector<double>& row = covariance_[k];
+    row[k] = 1;
+    for (size_t j = 0; j <= k; ++j) row[j] /= upper[k][k];
+    for (size_t i = k + 1; i < n; ++i) Subtract(covariance_[i].data(), upper[k][i], row.data(), k + 1);
+  }
+  for (size_t i = n; i-- > 0;) {
+    std::vector<double>& row = covariance_[i];
+    for (size_t k = i + 1; k < n; ++k) Subtract(row.data(), upper[i][k], covariance_[k].data(), i + 1);
+    for (size_t j = 0; j <= i; ++j) {
+      row[j] /= upper[i][i];
+      covariance_[j][i] = row[j];
     }
-    for (size_t i = n; i-- > 0;) {
-      double sum = c[i];
-      for (size_t k = i + 1; k < n; ++k) sum -= lower[k][i] * c[k];
-      c[i] = sum / lower[i][i];
-    }
-    for (size_t i = 0; i < n; ++i) effects_[i] += c[i] * with_time[column];
   }
 }
 

@@ -84,8 +84,10 @@ class StepRegression {
   void Fit();
   // Adds a block to the normal equations.
   void AddTo(Matrix& products, std::vector<double>& with_time, const Block& block) const;
-  // Solves them, with a prior, for effects_ and covariance_.
-  void Solve(Matrix products, const std::vector<double>& with_time);
+  // Solves them for effects_. `upper` is their Cholesky factor U, of which only the upper half counts.
+  void Solve(const Matrix& upper, std::vector<double> with_time);
+  // Sets covariance_ to the inverse of U^T U.
+  void Invert(const Matrix& upper);
   // Computes how far the block's steps lie off the model, after subtracting the block's level.
   void Compare(Block& block) const;
   // True if the step used no config that was seen only once or twice.

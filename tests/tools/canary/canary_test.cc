@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of `dynamiccl canary` that need no NCCL: machines, what a run left behind, comparisons, known
-// issues. canary.bats runs releases.
+// issues. canary.bats and canary_reports.bats run releases.
 #include <gtest/gtest.h>
 
 #include <fstream>

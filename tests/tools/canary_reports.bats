@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# `dynamiccl canary` on releases themselves: public reports by the command a user would type. Needs what canary.bash needs.
+
+load canary/canary
+
+@test "NVIDIA/nccl#1946: one adapter of eight, with the variable that ends it" {
+  needs 2.24.3 2.28.9
+  run canary 2.24.3 2.28.9 --machine hgx_a100 --world 2x8 --sizes 1M --connect first-call
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NCCL 2.24.3 -> 2.28.9: WORSE"* ]]
+  [[ "$output" == *"8 of a node used -> 1 of a node used"* ]]
+  [[ "$output" == *"gave up, simple order"* ]]
+  [[ "$output" == *"NCCL_PXN_DISABLE=1 ends it"* ]]
+  [[ "$output" == *"NVIDIA/nccl#1946"* ]]
+}
+
+@test "NVIDIA/nccl#1748: init fails, from which release to which" {
+  needs 2.24.3 2.25.1 2.26.5 2.27.3
+  mesh="$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml"
+  run canary 2.24.3 2.25.1 2.26.5 2.27.3 --machine "$mesh" --world 2x4 --sizes 1M --connect init --no-remedies --json
+  [ "$status" -eq 1 ]
+  run python3 -c 'import json,sys; print(*(one["verdict"] for one in json.loads(sys.argv[1])["judged"]))' "$output"
+  [ "$output" = "fails fails worse" ]
+}
+
+@test "NVIDIA/nccl#2385: unlike numbers of ranks hang in one release, with the stacks" {
+  needs 2.30.7 2.31.2 2.32.3
+  run canary 2.30.7 2.31.2 2.32.3 --machine dgx_h100 --ranks 7,8 --sizes 1M --connect init --no-remedies --limit 15
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"NCCL 2.30.7 -> 2.31.2: FAILS"* ]]
+  [[ "$output" == *"hangs, 0 of 15 ranks joined"* ]]
+  [[ "$output" == *"NCCL 2.30.7 -> 2.32.3: SAME"* ]]
+  command -v gdb || skip "no gdb: a hung run's stacks are not shown"
+  [[ "$output" == *"ncclNvlsTreeConnect"* ]]
+}
+
+@test "NVIDIA/nccl#1829: GPUs at an AMD processor go from peer-to-peer to host memory" {
+  needs 2.22.3 2.24.3
+  run answer 2.22.3 2.24.3 "$(topology lambda_4xa6000)" 1x4 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"WORSE"*"P2P -> SHM"*"NVIDIA/nccl#1829"* ]]
+  run answer 2.22.3 2.24.3 "$(topology lambda_4xa6000)" 1x4 --sizes 1M --env NCCL_P2P_LEVEL=SYS
+  [[ "$output" != *"P2P -> SHM"* ]]
+}
+
+@test "NVIDIA/nccl-tests#233: an adapter without a NUMA node" {
+  needs 2.24.3 2.22.3
+  run answer 2.24.3 2.22.3 "$(topology l20_numa_minus1)" 2x4 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"FAILS"*"crashes"*"0 of 8 ranks joined"*"NVIDIA/nccl-tests#233"* ]]
+}
+
+@test "pytorch/pytorch#163063 and vllm-project/vllm#58179: what NCCL_ALGO no longer allows" {
+  needs 2.22.3 2.24.3 2.28.9 2.32.3
+  run answer 2.22.3 2.24.3 dgx_a100 1x8 --sizes 1M --env NCCL_ALGO=Tree
+  echo "$output"
+  [[ "$output" == *"FAILS"*"no algorithm/protocol available"*"pytorch/pytorch#163063"* ]]
+  run answer 2.28.9 2.32.3 dgx_h100 1x8 --sizes 1M --env NCCL_ALGO=allreduce:tree --env NCCL_PROTO=Simple
+  echo "$output"
+  [[ "$output" == *"FAILS"*"No algorithm/protocol nor symKernelId"*"vllm-project/vllm#58179"* ]]
+}
+
+@test "notes of 2.28.3: half the channels on Blackwell" {
+  needs 2.27.7 2.28.9
+  run answer 2.27.7 2.28.9 dgx_b200 2x8 --sizes 1M
+  echo "$output"
+  [[ "$output" == *"CHANGED"*"32 collective"*"16 collective"*"notes of 2.28.3"* ]]
+}
+
+@test "a node without adapters runs in every release" {
+  needs 2.22.3 2.28.9
+  run answer 2.22.3 2.28.9 "$(topology g5)" 1x8 --sizes 1M
+  echo "$output"
+  [[ "$output" != *"crashes"* && "$output" != *"FAILS"* ]]
+}

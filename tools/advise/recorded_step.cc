@@ -51,13 +51,18 @@ std::vector<Calls> ByMarks(const Calls& calls) {
   return list;
 }
 
-// The shortest period of the last calls that occurs twice in a row; 0: none.
+// The shortest period of the last calls that occurs twice in a row; 0: none. It takes linear time: counted
+// backwards, the equal[i] calls from i on are the same as those from the last one on (the Z algorithm of
+// Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997).
 size_t PeriodOf(const Calls& calls) {
-  for (size_t period = kLeastPeriod; 2 * period <= calls.size(); ++period) {
-    const Calls last(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end());
-    const Calls before(calls.end() - static_cast<std::ptrdiff_t>(2 * period),
-                       calls.end() - static_cast<std::ptrdiff_t>(period));
-    if (SameOperations(last, before)) return period;
+  const size_t n = calls.size();
+  const auto same = [&](size_t i, size_t j) { return KeyOf(*calls[n - 1 - i]) == KeyOf(*calls[n - 1 - j]); };
+  std::vector<size_t> equal(n, 0);
+  for (size_t i = 1, left = 0, right = 0; i < n; ++i) {
+    if (i < right) equal[i] = std::min(right - i, equal[i - left]);
+    while (i + equal[i] < n && same(equal[i], i + equal[i])) ++equal[i];
+    if (i + equal[i] > right) left = i, right = i + equal[i];
+    if (i >= kLeastPeriod && equal[i] >= i) return i;
   }
   return 0;
 }
@@ -109,19 +114,18 @@ std::vector<Calls> ByPace(const Calls& calls) {
   return paced ? steps : std::vector<Calls>();
 }
 
-// The step whose operations occur in the most steps.
+// The step whose operations occur in the most steps; the first of several.
 const Calls& Commonest(const std::vector<Calls>& steps) {
-  size_t best = 0, most = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const auto same = static_cast<size_t>(
-        std::ranges::count_if(steps, [&](const Calls& other) { return SameOperations(steps[i], other); }));
-    if (same > most) {
-      most = same;
-      best = i;
-    }
-    if (2 * same > steps.size()) break;
-  }
-  return steps[best];
+  const auto key_of = [](const TraceCall* call) { return KeyOf(*call); };
+  const auto less = [&](const Calls* a, const Calls* b) {
+    return std::ranges::lexicographical_compare(*a, *b, {}, key_of, key_of);
+  };
+  std::map<const Calls*, size_t, decltype(less)> counts(less);  // by the first step of each kind
+  for (const Calls& step : steps) ++counts[&step];
+  const auto fewer = [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second < b.second : a.first > b.first;
+  };
+  return *std::ranges::max_element(counts, fewer)->first;
 }
 
 // Fills a RecordedStep from the steps of the first section. StepOf owns it on its stack.

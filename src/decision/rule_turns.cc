@@ -10,10 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-// The first turn begins only after this many steps and calls that repeat, beside the 24 calls in which their
-// period was found. A stretch of equal calls within a step does not last 128 calls.
+// The first turn begins only after this many steps and calls that repeat. A stretch of equal calls within a
+// step does not last so long.
 constexpr uint64_t kStepsBefore = 4;
-constexpr uint64_t kCallsBefore = 104;
+constexpr uint64_t kCallsBefore = 128;
 // Turns are cut anew after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
 
@@ -40,10 +40,9 @@ RuleTurns::RuleTurns(std::vector<std::shared_ptr<const OverrideRules>> sets, uin
 
 void RuleTurns::FollowSteps() {
   const uint64_t calls = period_.calls();
-  steady_ = period_.steady() ? steady_ + 1 : 0;
   if (calls == calls_of_step_) {
     misfits_ = 0;
-  } else if (steady_ >= std::max(kCallsBefore, kStepsBefore * calls) && calls > 0 &&
+  } else if (period_.repeated() >= std::max(kCallsBefore, kStepsBefore * calls) && calls > 0 &&
              (calls_of_step_ == 0 || ++misfits_ >= kMisfitSteps * calls)) {
     calls_of_step_ = calls;
     before_ = turn_;

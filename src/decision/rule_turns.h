@@ -55,7 +55,6 @@ class RuleTurns {
   StepPeriod period_;
   bool asked_ = false;
   uint64_t last_call_ = 0;
-  uint64_t steady_ = 0;   // calls in a row that repeat the step before
   uint64_t misfits_ = 0;  // calls in a row at which steps have another number of calls than turns assume
   uint64_t calls_of_step_ = 0;  // calls in a step, as turns assume; 0: no turn has begun
   uint64_t taken_ = 0;          // calls since the first turn with the present step length

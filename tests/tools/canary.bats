@@ -91,7 +91,9 @@ END
   [[ "$output" == *"./cut.xml: "*"NCCL_TOPO_DUMP_FILE"* ]]
   refused 2.28.9 2.28.9 --machine "$DYNAMICCL_BIN"
   [[ "$output" == *"neither a topology of NCCL nor of collect_machine.sh"* ]]
-  refused 2.28.9 2.28.9 --machine dgx_a100 --sizes 1M,0
+  refused 2.28 v2.28.9-1 --machine dgx_a100
+  [[ "$output" == *"2.28: neither a release nor a file"*"three numbers"* ]]
+  refused v2.28.9-1 2.28.9 --machine dgx_a100 --sizes 1M,0
   refused 2.28.9 2.28.9 --machine dgx_a100 --stack 5
   [[ "$output" == *"64K to 1T, or unlimited"* ]]
   echo "no library" >libnccl.so.2

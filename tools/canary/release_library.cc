@@ -16,14 +16,30 @@ using real_nccl::NcclRelease;
 
 constexpr const char* kLibrary = "libnccl.so.2";
 
-tl::unexpected<Error> NotFetched(const std::string& word) {
+std::string ReleasesInCache() {
   std::vector<std::string> known;
   for (const ReleaseLibrary& one : CachedReleases()) known.push_back(one.text());
+  return known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "));
+}
+
+tl::unexpected<Error> NotFetched(const NcclRelease& release) {
   return WithHint(
-      MakeError(ErrorKind::kNotFound, "no NCCL {} in the cache", word),
+      MakeError(ErrorKind::kNotFound, "no NCCL {} in the cache", release.text()),
       fmt::format(
           "tools/setup/fetch_nccl.sh {0} fetches it from PyPI, or give the path of a {1}; there are {2}",
-          word, kLibrary, fmt::join(known, ", ")));
+          release.text(), kLibrary, ReleasesInCache()));
+}
+
+tl::unexpected<Error> NoRelease(const std::string& word) {
+  return WithHint(MakeError(ErrorKind::kNotFound, "{}: neither a release nor a file", word),
+                  fmt::format("a release has three numbers, as 2.28.9; there are {}", ReleasesInCache()));
+}
+
+// NCCL's tags name releases as v2.28.9-1.
+std::string WithoutTag(std::string word) {
+  if (word.find('/') != std::string::npos) return word;  // a path
+  if (word.starts_with('v')) word.erase(0, 1);
+  return word.substr(0, word.find('-'));
 }
 
 Result<ReleaseLibrary> FromFile(const fs::path& file) {
@@ -65,15 +81,15 @@ std::vector<ReleaseLibrary> CachedReleases() {
 }
 
 Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word) {
-  if (const auto release = real_nccl::ParseRelease(word)) {
+  if (const auto release = real_nccl::ParseRelease(WithoutTag(word))) {
     const auto folder = real_nccl::FindNcclLibraryFolder(*release);
-    if (!folder) return NotFetched(word);
+    if (!folder) return NotFetched(*release);
     return ReleaseLibrary{*release, *folder};
   }
   const fs::path path = fs::is_directory(word) ? fs::path(word) / kLibrary : fs::path(word);
   std::error_code none;
   const fs::path file = fs::canonical(path, none);
-  if (none) return NotFetched(word);
+  if (none) return NoRelease(word);
   // The loader looks for the name, so that the link beside the file must be there.
   if (!fs::exists(file.parent_path() / kLibrary))
     return MakeError(ErrorKind::kNotFound, "{} has no {}", file.parent_path().string(), kLibrary);

@@ -105,7 +105,7 @@ void Guard::Expect(const TableKey& key, const CollectiveConfig& confirmed) {
 void Guard::TakeCall(const GuardedCall& call) {
   GuardedKey& key = KeyOf(call.key);
   newest_call_ = call.number;
-  if (Reduces(call.key.collective)) newest_reduction_ = call.number;
+  if (!Reduces(call.key.collective)) newest_gather_ = call.number;
   newest_ns_ = call.at_ns;
   bytes_ += static_cast<double>(LowerBound(call.key.size_class));
   structure_.Take(call.structure_changes, call.stage);

@@ -316,9 +316,9 @@ class Guard {
   int64_t searching_from_ns_ = -1;  // when the job's first experiment began; below 0: none began yet
   int64_t newest_ns_ = 0;           // when the newest call was issued
   uint64_t newest_call_ = 0;
-  uint64_t newest_reduction_ = 0;  // number of the newest call that reduces
-  uint64_t period_of_grid_ = 0;    // calls in a step when the experiment began
-  uint64_t misfits_ = 0;           // calls in a row during which steps had another number of calls
+  std::optional<uint64_t> newest_gather_;  // number of the newest call that does not reduce
+  uint64_t period_of_grid_ = 0;            // calls in a step when the experiment began
+  uint64_t misfits_ = 0;                   // calls in a row during which steps had another number of calls
   // Steps and blocks of the experiment that JudgeArms has seen.
   uint64_t judged_steps_ = 0;
   uint32_t judged_blocks_ = 0;

@@ -8,12 +8,12 @@
 namespace dynamiccl {
 namespace {
 
-// An experiment begins only after this many calls and steps that repeat, beside the 24 calls in which their
-// period was found. Calls that reduce no gradient are no step, but may be equal layers of one: FSDP gathers
-// 80 to 126 of them in a row. Equal buckets of DDP may be taken for steps; the budget is then as short as
-// they are, and the experiment begins anew with the true steps.
-constexpr size_t kCallsOfLayers = 104;
-constexpr size_t kCallsBefore = 8;
+// An experiment begins only after this many calls that repeat, and so many steps beside those in which their
+// period was found. Calls that gather parameters may be equal layers of one step: FSDP gathers 80 to 126 of
+// them in a row. Equal buckets of DDP may be taken for steps too, but the true ones show sooner there; the
+// budget is as short as the buckets, and the experiment begins anew with the true steps.
+constexpr size_t kCallsOfLayers = 128;
+constexpr size_t kCallsOfBuckets = 32;
 constexpr size_t kStepsBefore = 4;
 // An experiment ends after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
@@ -55,9 +55,9 @@ constexpr uint16_t kWatchSpacing = 32;
 void Guard::FollowSteps(const GuardedCall& call) {
   if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
   const uint64_t calls = effects_.calls_of_step();
-  const bool reduces = newest_call_ - newest_reduction_ < calls;
-  const size_t before = reduces ? kCallsBefore : kCallsOfLayers;
-  if (calls == 0 || effects_.held() < std::max(before, kStepsBefore * steps_.calls())) return;
+  const bool gathers = newest_gather_ && newest_call_ - *newest_gather_ < calls;
+  const bool repeats = steps_.repeated() >= (gathers ? kCallsOfLayers : kCallsOfBuckets);
+  if (calls == 0 || !repeats || effects_.held() < kStepsBefore * steps_.calls()) return;
   if (has_steps() && calls == period_of_grid_) {
     misfits_ = 0;
     return;

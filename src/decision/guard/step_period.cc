@@ -65,8 +65,8 @@ void StepPeriod::Follow(const Call& call) {
 }
 
 void StepPeriod::Search() {
-  search_again_ = std::min(2 * search_again_, kSeldom);
   search_at_ = taken_ + search_again_;
+  search_again_ = std::min(2 * search_again_, kSeldom);
   for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= kLeastWindow; window /= 2) {
     const size_t period = PeriodOf(window);
     if (kTimesSeen * period > window) continue;
@@ -74,7 +74,7 @@ void StepPeriod::Search() {
     search_again_ = kFirstSearch;
     if (period == period_) return;
     period_ = period;
-    matched_ = period;
+    matched_ = window - period;
     unmatched_ = 0;
     step_ns_ = 0;
     return;

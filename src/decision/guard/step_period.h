@@ -32,6 +32,9 @@ class StepPeriod {
   uint64_t digest() const;
   // True if the last step had the same calls as the one before it.
   bool steady() const { return period_ > 0 && matched_ >= period_; }
+  // Calls in a row, up to the last one, that repeat with the period; 0 while the steps are not steady. It
+  // counts those in which the period was found.
+  size_t repeated() const { return steady() ? matched_ + period_ : 0; }
   // Average time of the last steps in nanoseconds; 0: not known.
   int64_t step_ns() const { return static_cast<int64_t>(step_ns_); }
 
@@ -59,8 +62,8 @@ class StepPeriod {
   size_t matched_ = 0;    // calls in a row that equal the call a period before
   size_t unmatched_ = 0;  // calls since the period was last steady
   bool fits_ = false;     // every call since the last search fitted the period
-  // Value of taken_ at the next search. Each search without a result doubles the number of calls to the next
-  // one.
+  // Value of taken_ at the next search. Each search without a result doubles the number of calls to the one
+  // after the next.
   size_t search_at_ = kFirstSearch;
   size_t search_again_ = kFirstSearch;
   double step_ns_ = 0;

@@ -28,7 +28,7 @@ struct Kind {
 constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 1};
 // PyTorch's FSDP2 and DDP with a small model, as measured on two shared cores (docs/results/guard.md).
 constexpr Kind kTenCalls{"10 calls a step", 5, 2, 12'000'000, 0.08, 0.4, 2, 0.5, 1};
-constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8, 0.1, 9};
+constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8, 0.3, 9};
 
 struct Gained {
   Spread share;      // of what there is to gain in the whole job

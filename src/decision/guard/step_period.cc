@@ -74,11 +74,18 @@ void StepPeriod::Search() {
     search_again_ = kFirstSearch;
     if (period == period_) return;
     period_ = period;
-    matched_ = window - period;
+    matched_ = MatchedBefore(period);
     unmatched_ = 0;
     step_ns_ = 0;
     return;
   }
+}
+
+size_t StepPeriod::MatchedBefore(size_t period) const {
+  size_t matched = 0;
+  const size_t most = last_.size() - period;
+  while (matched < most && Before(matched).key == Before(matched + period).key) ++matched;
+  return matched;
 }
 
 size_t StepPeriod::PeriodOf(size_t window) const {

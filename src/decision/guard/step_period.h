@@ -50,6 +50,8 @@ class StepPeriod {
   void Follow(const Call& call);
   // Looks for a period in windows of several widths, the widest first.
   void Search();
+  // Calls in a row, up to the last one, that equal the call a period before.
+  size_t MatchedBefore(size_t period) const;
   // The least period of the last `window` calls; `window` itself if they have none.
   size_t PeriodOf(size_t window) const;
 

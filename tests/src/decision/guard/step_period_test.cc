@@ -50,6 +50,17 @@ TEST(StepPeriod, TheDigestIsThatOfTheCallsWhereverAStepBegins) {
   EXPECT_NE(twice.period().digest(), program.period().digest());
 }
 
+TEST(StepPeriod, CallsThatShowedThePeriodCountAsRepeated) {
+  Program program;
+  program.Calls({7, 8, 9, 9});
+  program.Steps(10, {1});
+  EXPECT_EQ(program.period().repeated(), 0u) << "no period is looked for in so few calls";
+  program.Steps(40, {1});
+  EXPECT_EQ(program.period().repeated(), 50u) << "all but the calls at the start";
+  program.Calls({2});
+  EXPECT_EQ(program.period().repeated(), 0u);
+}
+
 TEST(StepPeriod, FindsRandomSteps) {
   std::mt19937_64 random(1);
   for (const size_t calls : {1u, 2u, 3u, 7u, 40u, 333u, 1000u, 2730u}) {

@@ -15,7 +15,7 @@ struct ImportDocument {
   std::string (*head)(uint64_t pieces);
   std::string (*piece)(uint64_t i);
   std::string_view foot;
-  // Of each piece. Fractions are rounded down over the whole file.
+  // Number of calls in each piece. The number in a whole file is rounded down.
   double calls = 1;
 };
 

@@ -23,8 +23,7 @@ namespace dynamiccl {
 
 // The first character that toml++ 3.3 must not see; text.npos when there is none. There are two kinds:
 // - A character outside ASCII that stands neither in a comment nor in a text of one line whose quote follows
-// a
-//   blank. Where toml++ looks for blanks or reads a number, some of these characters reach code that it
+//   a blank. Where toml++ looks for blanks or reads a number, some of these characters reach code that it
 //   declares unreachable, and it takes a number and what follows it, quotes too, for one word up to a blank.
 //   Where three quotes in a row may begin a text of several lines, these characters may stand nowhere.
 // - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a

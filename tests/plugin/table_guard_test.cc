@@ -64,7 +64,7 @@ class GuardedJob {
     }
   }
   void Refuse() { refuse_ = true; }
-  // What a call at an arm takes, over NCCL's time.
+  // From now on a call that uses an arm takes `ratio` times NCCL's time.
   void TrialsTake(double ratio) { ratio_of_trials_ = ratio; }
 
   TableGuard& guard() { return *guard_; }

@@ -231,7 +231,7 @@ class CellComparison {
     return "";
   }
 
-  // What the calls of a choice are in the job, and what the model expects of them.
+  // Says how many of the job's calls make the choice, and how the model expects their time to change.
   std::string ShareNote(const ClassEffect& one) const {
     std::string note = fmt::format("{} of {} calls", one.calls.calls, traffic_->calls);
     if (!one.us_before || !one.us_after) return note + ", without a price by one model";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's own model of one release expects of the choices of any other, on the graphs that the other
-// found. Two releases are compared by one calibration only this way.
+// Prices the choices of any release by NCCL's own model of one release, on the graphs that the other found.
+// Two releases are compared by one calibration only this way.
 #pragma once
 
 #include <cstdint>

@@ -113,7 +113,7 @@ class EffectSum {
     sum.best_us_before += calls * *best_before;
     sum.best_us_after += calls * *best_after;
     sum.knows_waits = sum.knows_waits && one.knows_waits;
-    // What the job takes today is the best base; the model says by which factor it changes.
+    // The job's own times are the best base; the model only says by which factor they change.
     const double base_ns = one.knows_waits       ? one.waited_ns
                            : one.recorded_ns > 0 ? one.recorded_ns
                                                  : 1000 * calls * *found->us_before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another release would do to the calls of a user's job, and to the time of its step.
+// Predicts how another release would change the calls of a user's job, and the time of its step.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct ClassEffect {
   std::optional<double> us_before, us_after;
 
   bool changes() const { return !SameAsFarAsKnown(before, after); }
-  // Of all its calls together.
+  // Returns the microseconds by which all calls of the class take longer; 0 if one release has no price.
   double added_us() const {
     return us_before && us_after ? static_cast<double>(calls.calls) * (*us_after - *us_before) : 0;
   }

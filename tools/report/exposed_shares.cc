@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// Of each role the last recorded value counts.
+// A guard records a share again when it has changed, so the last value of each role counts.
 ExposedShares::ExposedShares(const SectionCalls& section) {
   std::map<Key, std::map<Role, double>> by_role;
   for (const WaitedShareView& waited : section.waited_shares)

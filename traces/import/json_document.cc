@@ -26,7 +26,7 @@ constexpr std::array<bool, 256> kPlain = [] {
 std::optional<double> DoubleIn(std::string_view text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Of a number too small for a double it is not said that it is not 0.
+  // from_chars does not tell numbers that are too small for a double from those that are too large.
   if (code == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }

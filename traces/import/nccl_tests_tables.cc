@@ -160,7 +160,7 @@ class JsonResults {
   }
 
  private:
-  // What is kept of a result. Each half has no times where the document gives none.
+  // One result of the document. A half for which the document gives no times has none here.
   struct Row {
     uint64_t bytes = 0;
     std::array<std::vector<float>, 2> microseconds;

@@ -10,8 +10,8 @@ namespace {
 
 // An experiment begins only after this many calls that repeat, and so many steps beside those in which their
 // period was found. Calls that gather parameters may be equal layers of one step: FSDP gathers 80 to 126 of
-// them in a row. Equal buckets of DDP may be taken for steps too, but the true ones show sooner there; the
-// budget is as short as the buckets, and the experiment begins anew with the true steps.
+// them in a row. Equal buckets of DDP may be taken for steps all the same. The budget of such an experiment
+// is as short as the buckets, and it begins anew with the true steps.
 constexpr size_t kCallsOfLayers = 128;
 constexpr size_t kCallsOfBuckets = 32;
 constexpr size_t kStepsBefore = 4;

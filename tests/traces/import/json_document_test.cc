@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What JsonDocument reads is compared with what nlohmann's parser reads, in whole and in damaged texts.
+// Compares JsonDocument with nlohmann's parser, on whole and on damaged texts.
 #include "traces/import/json_document.h"
 
 #include <gtest/gtest.h>

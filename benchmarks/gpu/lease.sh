@@ -11,8 +11,8 @@ set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 out="" home="" seconds=590 scale=1 inner="" archive=""
 # The order is that of worth: the last ones are cut when time runs out. `adaptive` fills a lease by itself.
-parts=(machine device tables record steps zero measure newest hour adaptive)
-declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [adaptive]=500 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
+parts=(machine device tables record steps zero measure newest hour wide adaptive)
+declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [wide]=40 [adaptive]=420 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
 usage() {
   sed -n '5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
@@ -180,14 +180,21 @@ part_steps() {
 # Whole jobs in turns: as they are, in mode adaptive from nothing, and again with what that job left in the site store. No policy: the
 # experiments begin with NCCL's choices. The job is wide enough to keep the GPU busy: its steps vary less than those of a small one.
 wide_job=(--width 2048 --batch 4)
-part_adaptive() {
-  local turn job code=0
+for_wide_jobs() {
   LD_LIBRARY_PATH="$(libraries)"
   export LD_LIBRARY_PATH
   over_memory
   [[ -z "$carried_nccl" ]] || export LD_PRELOAD="$carried_nccl/lib/libnccl.so.2"
-  compare_steps wide-ddp 2 ddp 700 ring/simple/{4,8,16} ring/ll128/8 "${wide_job[@]}" || code=1
-  for turn in 1 2 3; do
+}
+# Its step under other channel counts.
+part_wide() {
+  for_wide_jobs
+  compare_steps wide-ddp 2 ddp 500 ring/simple/{4,8,16} "${wide_job[@]}"
+}
+part_adaptive() {
+  local turn job code=0
+  for_wide_jobs
+  for turn in 1 2 3 4; do
     for job in off adaptive again; do
       adaptive_job "$job" "$turn" || code=1
     done
@@ -195,12 +202,12 @@ part_adaptive() {
   return $code
 }
 
-# In the third turn the host waits for its device in every tenth step only, as jobs do that read their loss now and then.
+# In every second turn the host waits for its device in every tenth step only, as jobs do that read their loss now and then.
 adaptive_job() { # off|adaptive|again TURN
-  local mode=adaptive steps=1500 read_every=1 code
-  [[ $2 != 3 ]] || read_every=10
+  local mode=adaptive steps=400 read_every=1 code
+  (($2 % 2)) || read_every=10
   [[ $1 != off ]] || mode=off
-  [[ $1 != adaptive ]] || steps=2500
+  [[ $1 != adaptive ]] || steps=1000
   fresh_mps
   DYNAMICCL_LOG=trace DYNAMICCL_SITE_STORE="$work/site-$2.dcsite" timeout -k 5 120 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode \
     -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --read-every "$read_every" --json "$work/$1-$2.json"

@@ -85,6 +85,10 @@ void* FindInCopy(int copy, const char* name) {
 std::atomic<void*> real_addresses[kMaxNcclCopies][kRealFunctions];
 constinit thread_local int copy_in_use = 0;
 
+bool RunsOverHostccl() noexcept {
+  return ::dlsym(RTLD_DEFAULT, "hostcclStreamCreate") != nullptr;
+}
+
 const char* NameOf(RealFunction function) {
   return kNames[static_cast<size_t>(function)];
 }

@@ -41,6 +41,9 @@ inline void* RealAddress(RealFunction function) noexcept {
   return known != nullptr ? known : FindRealAddress(function);
 }
 
+// Returns true if the process runs over hostccl, NCCL's interface over host memory. Any thread.
+bool RunsOverHostccl() noexcept;
+
 // For a function that NCCL calls by its public name: returns that function of the object that contains
 // `caller`, an address of code. So a privately loaded copy of NCCL goes on calling itself. Null if that
 // object has no such function.

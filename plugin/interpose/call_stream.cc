@@ -261,6 +261,7 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
     // group.
     PendingCall& last = thread.calls.back();
     OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);
+    StampStep(stream, last);
     if (lone_call) AddTiming(last, thread.groups[last.group]);
   }
 }

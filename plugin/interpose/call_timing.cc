@@ -2,6 +2,7 @@
 #include "plugin/interpose/call_timing.h"
 
 #include "plugin/interpose/stream_capture.h"
+#include "plugin/times/stream_events.h"
 #include "plugin/times/timing_window.h"
 #include "src/decision/decision_engine.h"
 
@@ -19,14 +20,19 @@ TableKey ExpectedKeyOf(const PendingCall& pending, bool lone_call) {
   return key;
 }
 
+// Returns the plan that decides the communicator's next call; null without a guard.
+const PlannedTable* PlanOf(const SwitchingState& switching) {
+  const DecisionEngine* const engine = switching.times ? switching.tables->current().engine : nullptr;
+  return engine == nullptr ? nullptr : engine->plan();
+}
+
 WhyTimed WhyToTime(const PendingCall& pending, Timed wanted, bool lone_call) {
   if (!IsTunable(pending.issued.call)) return WhyTimed::kNotAtAll;
   if (wanted == Timed::kAll) return WhyTimed::kByPlan;
   const Communicator& communicator = *pending.communicator;
   const SwitchingState& switching = communicator.switching;
   const uint64_t number = communicator.issuing.next_call;
-  const DecisionEngine* const engine = switching.times ? switching.tables->current().engine : nullptr;
-  const PlannedTable* const plan = engine == nullptr ? nullptr : engine->plan();
+  const PlannedTable* const plan = PlanOf(switching);
   if (plan == nullptr) return InTimingWindow(number) ? WhyTimed::kByPlan : WhyTimed::kNotAtAll;
   if (plan->TimesNext(ExpectedKeyOf(pending, lone_call), number)) return WhyTimed::kByPlan;
   return switching.times->TimesAll(number) ? WhyTimed::kOnSuspicion : WhyTimed::kNotAtAll;
@@ -37,12 +43,25 @@ WhyTimed WhyToTime(const PendingCall& pending, Timed wanted, bool lone_call) {
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending) {
   times.CountCall();
+  if (!times.window().has_mask()) return;
   const WhyTimed why = WhyToTime(pending, wanted, lone_call);
   if (why == WhyTimed::kNotAtAll || StreamIsCapturing(stream)) return;
   pending.why_timed = why;
   // Every rank notes which calls are timed, but only the ranks that report to the leader measure the time.
   const TimesReport* const report = pending.communicator->switching.times.get();
   if (report == nullptr || report->tells() || wanted == Timed::kAll) times.window().Enter();
+}
+
+[[gnu::hot]] void StampStep(cudaStream_t stream, PendingCall& pending) {
+  Communicator& communicator = *pending.communicator;
+  const SwitchingState& switching = communicator.switching;
+  if (!switching.feed || !IsTunable(pending.issued.call)) return;
+  const PlannedTable* const plan = PlanOf(switching);
+  const uint64_t number = communicator.issuing.next_call;
+  if (plan == nullptr || !BeginsStep(plan->plan(), number) || StreamIsCapturing(stream)) return;
+  StepStamps& stamps = communicator.issuing.stamps;
+  stamps.UseEvents(EventsOfProcess());
+  pending.stamped = stamps.Stamp(number, pending.issued.call.collective, stream, *switching.times);
 }
 
 }  // namespace dynamiccl

@@ -17,10 +17,15 @@ namespace dynamiccl {
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending);
 
-// Notes in the group that one of its calls is timed, and why.
+// Stamps a described call that begins a step of its guard's experiment, on the leader's rank. Captured calls
+// have no stamps. Issuing thread, before the library is called.
+void StampStep(cudaStream_t stream, PendingCall& pending);
+
+// Notes in the group that one of its calls is timed or stamped, and why.
 inline void AddTiming(const PendingCall& pending, IssuedGroup& group) {
   group.timed |= pending.why_timed != WhyTimed::kNotAtAll;
   group.on_suspicion |= pending.why_timed == WhyTimed::kOnSuspicion;
+  group.stamped |= pending.stamped;
 }
 
 }  // namespace dynamiccl

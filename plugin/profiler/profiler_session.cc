@@ -3,6 +3,7 @@
 
 #include "plugin/border/first_time.h"
 #include "plugin/border/no_throw.h"
+#include "plugin/border/real_nccl.h"
 #include "plugin/runtime/issuing_thread.h"
 #include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
@@ -41,6 +42,13 @@ void WarnAboutMissingClock(int version) {
       version);
 }
 
+void SayThatStampsAreStray() {
+  if (!FirstTime("stray stamps")) return;
+  Log(LogLevel::kInfo,
+      "calls are not timed: NCCL 2.31 and later report the times of other calls unless every call is timed "
+      "(DYNAMICCL_TIMES=all); steps are timed");
+}
+
 }  // namespace
 
 const ChainedProfiler* ProfilerToChain(int newest) noexcept {
@@ -75,7 +83,10 @@ std::unique_ptr<ProfilerSession> ProfilerSession::Begin(const ProfilerInit& init
     CollectiveTimes* times = TimesOfProcess();
     if (times == nullptr || init.mask == nullptr) return;
     if (ClockOf(init.version) == KernelClock::kNone) return WarnAboutMissingClock(init.version);
+    const bool needs_every_call = NeedsEveryCall(init.version) && !RunsOverHostccl();
+    if (needs_every_call && !times->times_all()) return SayThatStampsAreStray();
     times->window().UseMask(init.mask);
+    if (needs_every_call) times->window().KeepOpen();
     session.reset(new ProfilerSession(*times, init));
   });
   return session;

@@ -23,6 +23,7 @@
 #include "plugin/runtime/calls_inside.h"
 #include "plugin/runtime/expected_size_class.h"
 #include "plugin/runtime/switchable_tables.h"
+#include "plugin/times/step_stamps.h"
 #include "plugin/times/times_report.h"
 #include "src/collective/collective.h"
 #include "src/collective/communicator_info.h"
@@ -112,6 +113,8 @@ struct SwitchingState {
 struct IssuingState {
   // Number of the next call.
   uint64_t next_call = 0;
+  // Stamps the first calls of steps on the leader's rank.
+  StepStamps stamps;
   // Recognises what the calls are for; null without a policy.
   std::unique_ptr<StructureAgent> structure;
   // The policy from which `structure` was made.

@@ -59,6 +59,8 @@ struct IssuedGroup {
   // The call is timed only because of a suspicion, so its time is no fair sample. Written and read like
   // `timed`.
   bool on_suspicion = false;
+  // One of the group's calls is stamped, as the first of a step. Written and read like `timed`.
+  bool stamped = false;
   // One of the group's calls is captured into a CUDA graph. The interposer writes it while it numbers the
   // group, if traces, metrics or a guard use single calls; the tuner passes it to the guard.
   bool captured = false;

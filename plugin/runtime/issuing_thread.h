@@ -37,6 +37,8 @@ struct PendingCall {
   WhyTimed why_timed = WhyTimed::kNotAtAll;
   // The call is captured into a CUDA graph.
   bool captured = false;
+  // The device's time at this call is stamped.
+  bool stamped = false;
   // Index of its group in IssuingThread::groups, once the group is numbered.
   uint32_t group = 0;
 };

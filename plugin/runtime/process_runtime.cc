@@ -25,7 +25,7 @@ ProcessRuntime::ProcessRuntime()
 }
 
 void ProcessRuntime::StartTiming() {
-  times_ = std::make_unique<CollectiveTimes>();
+  times_ = std::make_unique<CollectiveTimes>(settings_.times == Timed::kAll);
   static const CollectiveTimes* at_exit = nullptr;
   at_exit = times_.get();
   ::atexit([] { NoThrow([] { Log(LogLevel::kInfo, "{}", at_exit->Summary()); }); });

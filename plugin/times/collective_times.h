@@ -17,6 +17,9 @@ namespace dynamiccl {
 // windows; NCCL's threads report events.
 class CollectiveTimes {
  public:
+  // `times_all`: the user's settings time every call.
+  explicit CollectiveTimes(bool times_all = false) : times_all_(times_all) {}
+  bool times_all() const { return times_all_; }
   TimingWindow& window() { return window_; }
   KernelTimes& kernels() { return kernels_; }
   const TimeStatistics& statistics() const { return statistics_; }
@@ -34,6 +37,7 @@ class CollectiveTimes {
   std::string Summary() const;
 
  private:
+  const bool times_all_;
   TimingWindow window_;
   TimeStatistics statistics_;
   KernelTimes kernels_{statistics_};

@@ -11,9 +11,10 @@ namespace {
 
 // Versions of NCCL's profiler interface, the first release with each, and the clock that it provides.
 constexpr ProfilerVersion kVersions[] = {
-    {1, "2.23", KernelClock::kNone},   {2, "2.24", KernelClock::kNone},   {3, "2.26", KernelClock::kArrival},
-    {4, "2.27", KernelClock::kStamps}, {5, "2.28", KernelClock::kStamps}, {6, "2.29", KernelClock::kStamps},
-    {7, "2.31", KernelClock::kStamps},
+    {1, "2.23", KernelClock::kNone, false},    {2, "2.24", KernelClock::kNone, false},
+    {3, "2.26", KernelClock::kArrival, false}, {4, "2.27", KernelClock::kStamps, false},
+    {5, "2.28", KernelClock::kStamps, false},  {6, "2.29", KernelClock::kStamps, false},
+    {7, "2.31", KernelClock::kStamps, true},
 };
 
 // A handle is a number made of generation, cell and kind. It is never null, because a kind is at least 1.
@@ -45,6 +46,10 @@ std::span<const ProfilerVersion> ProfilerVersions() {
 
 KernelClock ClockOf(int version) {
   return version >= 1 && version <= 7 ? kVersions[version - 1].clock : KernelClock::kNone;
+}
+
+bool NeedsEveryCall(int version) {
+  return version >= 1 && version <= 7 && kVersions[version - 1].needs_every_call;
 }
 
 void* KernelTimes::BeginCollective(const TimedKey& key, int channels, KernelClock clock, ToldTo told_to) {
@@ -109,8 +114,7 @@ void KernelTimes::Finish(Cell& cell) {
   finished_.fetch_add(1, std::memory_order_relaxed);
   Deliver(cell);
   const ToldTo told_to = std::exchange(cell.told_to, {});
-  if (told_to.report)
-    told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns, cell.first_ns});
+  if (told_to.report) told_to.report->Add({told_to.call_number, cell.key.collective, cell.duration_ns});
 }
 
 void KernelTimes::Attach(void* collective, Recorder& recorder, const Recorder::Slot& record) {

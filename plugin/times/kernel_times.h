@@ -30,9 +30,14 @@ struct ProfilerVersion {
   int version;
   const char* first_release;
   KernelClock clock;
+  // NVIDIA's library reports the stamps of other kernels unless all calls of a communicator are profiled.
+  // Seen with 2.32.3 on an H200 (docs/results/gpu.md); up to 2.30.7 the library also counts calls that are
+  // not.
+  bool needs_every_call;
 };
 std::span<const ProfilerVersion> ProfilerVersions();
 KernelClock ClockOf(int version);
+bool NeedsEveryCall(int version);
 
 // The receiver of a collective's time, beside the statistics: the leader's guard, through the communicator's
 // report.

@@ -30,8 +30,17 @@ void TimingWindow::Enter() noexcept {
   int* const mask = mask_.load(std::memory_order_acquire);
   if (mask == nullptr) return;
   t_open = true;
+  SwitchOn(*mask);
+}
+
+void TimingWindow::KeepOpen() noexcept {
+  int* const mask = mask_.load(std::memory_order_acquire);
+  if (mask != nullptr && !kept_open_.exchange(true)) SwitchOn(*mask);
+}
+
+void TimingWindow::SwitchOn(int& mask) noexcept {
   if (open_.fetch_add(1) != 0) return;
-  const int before = std::atomic_ref(*mask).fetch_or(kTimed, std::memory_order_relaxed);
+  const int before = std::atomic_ref(mask).fetch_or(kTimed, std::memory_order_relaxed);
   before_.store(before, std::memory_order_release);
 }
 

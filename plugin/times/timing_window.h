@@ -28,6 +28,10 @@ class TimingWindow {
   void Enter() noexcept;
   // Closes the window after the call was accepted.
   void Leave() noexcept;
+  // Keeps the mask on from now on, for a library whose stamps are right only if it profiles every call.
+  void KeepOpen() noexcept;
+  // Returns true if windows have an effect.
+  bool has_mask() const noexcept { return mask_.load(std::memory_order_acquire) != nullptr; }
   // Returns the kinds of events that a chained plugin wanted when a window last opened, plus those that it
   // wants now; all kinds before the first window.
   int WantedByOthers() const noexcept;
@@ -35,8 +39,11 @@ class TimingWindow {
   static bool OpenOnThisThread() noexcept;
 
  private:
+  void SwitchOn(int& mask) noexcept;
+
   std::atomic<int*> mask_{nullptr};
-  std::atomic<int> open_{0};     // threads in a window
+  std::atomic<int> open_{0};  // threads in a window, and one more while the mask is kept on
+  std::atomic<bool> kept_open_{false};
   std::atomic<int> before_{-1};  // the mask when a window last opened, as set by a chained plugin
 };
 

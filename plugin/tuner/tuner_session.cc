@@ -418,6 +418,7 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   call.version = group.table.version;
   call.events = group.collectives[static_cast<size_t>(question.collective)];
   call.timed = group.timed;
+  call.stamped = group.stamped;
   call.captured = group.captured;
   call.on_suspicion = group.on_suspicion;
   call.structure_changes = static_cast<uint32_t>(group.communicator->issuing.ledger.changes());

@@ -440,7 +440,8 @@ Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const Contr
     time.ns = reader.Get<int64_t>();
     time.begun_ns = reader.Get<int64_t>();
     time.collective = reader.Get<Collective>();
-    tunable = tunable && static_cast<int>(time.collective) < kTunableCollectives && time.ns > 0;
+    tunable = tunable && static_cast<int>(time.collective) < kTunableCollectives &&
+              (time.ns > 0 || (time.ns == 0 && time.begun_ns >= 0));
   }
   DYNAMICCL_CHECK_OK(CheckRead(reader, tunable && times.communicator == communicator, "times"));
   return times;

@@ -1,12 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
-   A CUDA driver that knows one question: whether a stream is being captured. */
+   A CUDA driver that says whether a stream is being captured, and has events. An event is reached at its
+   number of milliseconds after the one before it, once `reached` has been raised to its number. */
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED int captureStatus = 0;
 EXPORTED int captureResult = 0;
+EXPORTED int reached = 0;    /* events with a number up to this are reached */
+EXPORTED int liveEvents = 0; /* made and not destroyed */
+EXPORTED int spoiled = 0;    /* calls that would have spoilt another thread's capture */
+EXPORTED int failing = 0;    /* not 0: the result of every query */
+
+enum { kMost = 64, kRelaxed = 2, kNotReady = 600 };
+static int numbers[kMost]; /* when each event was last recorded, from 1 */
+static int made = 0, recorded = 0, mode = 0;
 
 EXPORTED int cuStreamIsCapturing(void* stream, int* status);
+EXPORTED int cuThreadExchangeStreamCaptureMode(int* other);
+EXPORTED int cuEventCreate(void** event, unsigned flags);
+EXPORTED int cuEventDestroy_v2(void* event);
+EXPORTED int cuEventRecord(void* event, void* stream);
+EXPORTED int cuEventQuery(void* event);
+EXPORTED int cuEventElapsedTime(float* milliseconds, void* earlier, void* later);
+
 int cuStreamIsCapturing(void* stream, int* status) {
   (void)stream;
   *status = captureStatus;
   return captureResult;
+}
+
+int cuThreadExchangeStreamCaptureMode(int* other) {
+  const int before = mode;
+  mode = *other;
+  *other = before;
+  return 0;
+}
+
+int cuEventCreate(void** event, unsigned flags) {
+  spoiled += mode != kRelaxed;
+  *event = &numbers[made];
+  ++liveEvents;
+  return made++ < kMost && flags == 0 ? 0 : 1;
+}
+
+int cuEventDestroy_v2(void* event) {
+  (void)event;
+  --liveEvents;
+  return 0;
+}
+
+int cuEventRecord(void* event, void* stream) {
+  (void)stream;
+  spoiled += mode != kRelaxed;
+  *(int*)event = ++recorded;
+  return 0;
+}
+
+int cuEventQuery(void* event) {
+  spoiled += mode != kRelaxed;
+  if (failing != 0) return failing;
+  return *(int*)event <= reached ? 0 : kNotReady;
+}
+
+int cuEventElapsedTime(float* milliseconds, void* earlier, void* later) {
+  *milliseconds = 0;
+  for (int number = *(int*)earlier + 1; number <= *(int*)later; ++number) *milliseconds += (float)number;
+  return 0;
 }

@@ -59,7 +59,7 @@ TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
   Channel(collective, 1200, 1900);
   EXPECT_TRUE(report->Take().empty());
   Channel(collective, 1000, 1500);
-  EXPECT_EQ(report->Take(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900, 1000}}));
+  EXPECT_EQ(report->Take(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900}}));
 }
 
 TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
@@ -164,6 +164,8 @@ TEST(ProfilerVersions, FollowTheReleasesThatBroughtThem) {
   EXPECT_EQ(ClockOf(3), KernelClock::kArrival);
   EXPECT_EQ(ClockOf(4), KernelClock::kStamps);
   EXPECT_EQ(ClockOf(8), KernelClock::kNone);
+  for (const int version : {0, 4, 6, 8}) EXPECT_FALSE(NeedsEveryCall(version)) << version;
+  EXPECT_TRUE(NeedsEveryCall(7));
 }
 
 TEST(TimingWindow, HoldsAtMostOnePercentOfAnyRun) {
@@ -228,7 +230,7 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
     ::setenv("DYNAMICCL_TIMES", "1", 1);
     ::setenv("DYNAMICCL_RULES", "/dev/null", 1);
     int mask = 0;
-    const auto session = ProfilerSession::Begin({7, 17, 4, &mask});
+    const auto session = ProfilerSession::Begin({6, 17, 4, &mask});
     ASSERT_NE(session, nullptr);
     EXPECT_EQ(mask, 0);
     const ProfiledCollective event{0, Collective::kAllReduce, 100, DataType::kFloat32, kKey.config};
@@ -252,6 +254,26 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
     EXPECT_EQ(times.begin()->second.least_ns, 700);
     EXPECT_NE(ProcessLife::Runtime()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
   });
+}
+
+// NVIDIA's library tells the times of other calls if only some are profiled.
+TEST(ProfilerSession, OfVersion7IsOpenForEveryCallOrIsNone) {
+  for (const char* times : {"1", "all"}) {
+    InChildProcess([times] {
+      ::setenv("DYNAMICCL_TIMES", times, 1);
+      ::setenv("DYNAMICCL_RULES", "/dev/null", 1);
+      ::setenv("DYNAMICCL_LOG", "none", 1);
+      int mask = 0;
+      const bool all = std::string(times) == "all";
+      EXPECT_EQ(ProfilerSession::Begin({7, 17, 4, &mask}) != nullptr, all);
+      TimingWindow& window = ProcessLife::Runtime()->times()->window();
+      EXPECT_EQ(window.has_mask(), all);
+      EXPECT_EQ(mask != 0, all) << "before the first window";
+      window.Enter();
+      window.Leave();
+      EXPECT_EQ(mask != 0, all) << "after it";
+    });
+  }
 }
 
 TEST(ProfilerSession, IsNoneWithoutTheSettingOrAClock) {

@@ -27,10 +27,6 @@ constexpr size_t kArmsAfterGain = 4;
 // NCCL's choice counts as slower only after this many steps with it.
 constexpr uint32_t kStepsOfSlower = 2;
 
-bool HasArms(const TablePlan& plan) {
-  return plan.step_calls > 0;
-}
-
 // Arms of the key with this code in the plan; null if it has none.
 const std::vector<CollectiveConfig>* ArmsOf(const TablePlan& plan, uint32_t code) {
   const auto entry = std::find_if(plan.keys.begin(), plan.keys.end(),
@@ -338,13 +334,14 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
     proposal.plan.others_use_policy = false;
   }
   const StepGrid& grid = experiment_.grid();
-  proposal.plan.step_calls = draws ? grid.calls : 0;
+  // Without arms the leader's rank still stamps the steps, so that their times go on by the same clock.
+  proposal.plan.step_calls = reason == GuardReason::kStepsChanged ? 0 : grid.calls;
   proposal.plan.step_origin = 0;
-  if (draws) {
+  if (proposal.plan.step_calls > 0) {
     const uint64_t ahead = std::min<uint64_t>(kCallsToAgree, kStepsToAgree * grid.calls);
     const uint64_t steps = (newest_call_ + ahead - grid.origin) / grid.calls + 1;
     proposal.plan.step_origin = grid.origin + steps * grid.calls;
-    PaceArms(proposal.plan);
+    if (draws) PaceArms(proposal.plan);
   }
   AddCarried(proposal);
   proposal.plan = Fitting(std::move(proposal.plan));

@@ -308,6 +308,7 @@ class Guard {
   TimingDetector detector_;
   StepWatch step_watch_;
   StepWitness step_witness_;
+  uint32_t clock_changes_ = 0;  // of the experiment, when both last took a step
   PaceWatch pace_;
   StepPeriod steps_;
   StructureWatch structure_;

@@ -67,6 +67,10 @@ bool Guard::StepsJudgeAll() const {
 }
 
 void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
+  if (std::exchange(clock_changes_, experiment_.clock_changes()) != experiment_.clock_changes()) {
+    step_watch_.Forget();
+    step_witness_.Forget();
+  }
   // While ranks are late, steps take longer whatever the choices are.
   if (detector_.regime() == Regime::kStraggler) return;
   if (const auto felt = step_witness_.Take(log_step_ns)) {

@@ -20,7 +20,7 @@ constexpr double kMostWithArms = 32, kMostWithout = 2;
 // A step with arms that takes more than so many of the usual time counts at once, not only with its block.
 constexpr double kGrossStep = 2;
 
-// Least weight of a new step in step_ns_ and, to follow more slowly, in usual_ns_.
+// Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 
@@ -40,7 +40,9 @@ uint32_t Packed(const CollectiveConfig& config) {
 // Callers may pass this experiment's own grid, which the reset destroys, so `grid` is a copy.
 void StepExperiment::Begin(StepGrid grid, bool common) {
   const double noise = regression_.noise();
+  const Clock clock = clock_;
   *this = StepExperiment();
+  clock_ = clock;
   if (noise > 0) regression_ = StepRegression(noise);
   grid_ = grid;
   common_ = common;
@@ -90,11 +92,25 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
 // A clock that does not advance tells none.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
   if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
-    awaits_device_ = kDeviceSilence;
+    if (clock_.awaits_device == 0) ChangeClock();
+    clock_.awaits_device = kDeviceSilence;
     return next.begun_ns - now_.begun_ns;
   }
-  if (awaits_device_ > 0 && --awaits_device_ > 0) return 0;
+  if (clock_.awaits_device > 1) {
+    --clock_.awaits_device;
+    return 0;
+  }
+  if (std::exchange(clock_.awaits_device, 0) > 0) ChangeClock();
   return next.at_ns - now_.issued_ns;
+}
+
+void StepExperiment::ChangeClock() {
+  ++clock_.changes;
+  averages_ = {};
+  gross_ns_ = 0;
+  if (numbers_.empty()) regression_ = StepRegression();
+  block_.clear();
+  arms_of_block_.clear();
 }
 
 std::optional<double> StepExperiment::WithoutArms(const Step& step, double log_ns) const {
@@ -139,12 +155,13 @@ int StepExperiment::NumberFor(uint32_t key, const CollectiveConfig& config, Step
 
 void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
   const auto ns = static_cast<double>(step_ns);
-  const double off = step_ns_ == 0 ? 0 : std::log(ns / step_ns_);
+  const double off = averages_.step_ns == 0 ? 0 : std::log(ns / averages_.step_ns);
   ++rows_;
-  const double limited = step_ns_ == 0 ? ns : std::min(ns, 2 * step_ns_);
-  const double share = 1 / static_cast<double>(rows_);
-  step_ns_ += std::max(share, kFollowRate) * (limited - step_ns_);
-  usual_ns_ += std::max(share, kUsualRate) * (limited - usual_ns_);
+  ++averages_.steps;
+  const double limited = averages_.step_ns == 0 ? ns : std::min(ns, 2 * averages_.step_ns);
+  const double share = 1 / static_cast<double>(averages_.steps);
+  averages_.step_ns += std::max(share, kFollowRate) * (limited - averages_.step_ns);
+  averages_.usual_ns += std::max(share, kUsualRate) * (limited - averages_.usual_ns);
   StepRow row{{}, std::log(ns), false};
   uint64_t arms = 0;
   for (const auto& [key, used] : step.used) {
@@ -158,7 +175,7 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
     row.configs.push_back(config);
   }
   if (arms > 0 && off > std::log(kGrossStep))
-    gross_ns_ += std::min(ns / step_ns_, kMostWithArms) * step_ns_ - step_ns_;
+    gross_ns_ += std::min(ns / averages_.step_ns, kMostWithArms) * averages_.step_ns - averages_.step_ns;
   block_.push_back(std::move(row));
   arms_of_block_.push_back(static_cast<int>(arms));
   if (block_.size() < kStepsOfBlock) return;
@@ -202,7 +219,7 @@ void StepExperiment::AddToCost() {
 double StepExperiment::lost_ns() const {
   if (uses_squared_ == 0) return gross_ns_;
   const double of_one_use = std::max(0.0, uses_with_time_ / uses_squared_);
-  return static_cast<double>(arm_uses_) * of_one_use * step_ns_ + gross_ns_;
+  return static_cast<double>(arm_uses_) * of_one_use * averages_.step_ns + gross_ns_;
 }
 
 double StepExperiment::saved_ns() const {
@@ -210,7 +227,7 @@ double StepExperiment::saved_ns() const {
   for (size_t i = 0; i < uses_.size(); ++i)
     share -= static_cast<double>(uses_[i].as_choice) *
              std::min(0.0, regression_.Over(static_cast<int>(i), -1).mean);
-  return share * step_ns_;
+  return share * averages_.step_ns;
 }
 
 }  // namespace dynamiccl

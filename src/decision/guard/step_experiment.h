@@ -48,8 +48,9 @@ class StepExperiment {
   // Number of steps in a block (step_regression.h).
   static constexpr size_t kStepsOfBlock = 12;
 
-  // Begins anew with these steps and forgets all estimates except the noise of steps. `common`: all keys use
-  // an arm in the same steps, and the experiment estimates its effect on all of them together (kAllKeys).
+  // Begins anew with these steps and forgets all estimates except the noise of steps and their clock.
+  // `common`: all keys use an arm in the same steps, and the experiment estimates its effect on all of them
+  // together (kAllKeys).
   void Begin(StepGrid grid, bool common = false);
   const StepGrid& grid() const { return grid_; }
   // Adds a call, in order. `takes_part`: the version in use draws the key's configs by steps; the key's
@@ -65,10 +66,13 @@ class StepExperiment {
   uint32_t blocks() const { return blocks_; }
   // Number of blocks judged since an arm was first used, counting the block of that use.
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
+  // Number of times that steps came to be timed by another clock, the device's or the host's. Times before
+  // and after a change must not be compared.
+  uint32_t clock_changes() const { return clock_.changes; }
   // Nanoseconds of a step on average; 0: not known.
-  double step_ns() const { return step_ns_; }
+  double step_ns() const { return averages_.step_ns; }
   // The same average over more steps, so it follows a change of the fabric slowly.
-  double usual_ns() const { return usual_ns_; }
+  double usual_ns() const { return averages_.usual_ns; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
   // Returns the nanoseconds that arms have cost, at least 0: the number of their uses times the mean effect
@@ -108,6 +112,8 @@ class StepExperiment {
   // Returns the nanoseconds from the step under way to `next`, the first call of the next step; 0 if nothing
   // says how long it took.
   int64_t TimeUntil(const GuardedCall& next);
+  // Forgets what another clock told: the averages and the block under way.
+  void ChangeClock();
   // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);
   // Returns the log of the step's time minus the estimated effects of its arms.
@@ -135,13 +141,20 @@ class StepExperiment {
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // calls of the last complete step
-  // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they
-  // are timed so.
-  uint32_t awaits_device_ = 0;
+  struct Clock {
+    // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they
+    // are timed so.
+    uint32_t awaits_device = 0;
+    uint32_t changes = 0;
+  } clock_;
   uint32_t blocks_ = 0;
   uint32_t blocks_since_arms_ = 0;
-  double step_ns_ = 0;
-  double usual_ns_ = 0;
+  // Averages over the steps since the clock changed.
+  struct Averages {
+    uint64_t steps = 0;
+    double step_ns = 0;
+    double usual_ns = 0;
+  } averages_;
 };
 
 }  // namespace dynamiccl

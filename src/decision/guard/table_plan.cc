@@ -27,11 +27,6 @@ int64_t StepOf(const TablePlan& plan, uint64_t call) {
   return call < plan.step_origin ? -1 : static_cast<int64_t>((call - plan.step_origin) / plan.step_calls);
 }
 
-// True if the call is the first of a step in which arms may be used.
-bool BeginsStep(const TablePlan& plan, uint64_t call) {
-  return plan.step_calls > 0 && call >= plan.step_origin && (call - plan.step_origin) % plan.step_calls == 0;
-}
-
 // The input of one draw: the number of arms, the steps between uses, and the code that makes draws differ.
 struct Draw {
   uint32_t arms = 0;
@@ -99,6 +94,15 @@ uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block) {
   return static_cast<uint32_t>((mixed ^ mixed >> 31) % period);
 }
 
+bool HasArms(const TablePlan& plan) {
+  return !plan.common.empty() || std::any_of(plan.keys.begin(), plan.keys.end(),
+                                             [](const KeyPlan& key) { return !key.arms.empty(); });
+}
+
+bool BeginsStep(const TablePlan& plan, uint64_t call) {
+  return plan.step_calls > 0 && call >= plan.step_origin && (call - plan.step_origin) % plan.step_calls == 0;
+}
+
 PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples,
                  const PlaceInVersion& place) {
   if (DrawsCommon(plan, key)) return UseOfCommon(plan, key, place.call);
@@ -109,7 +113,6 @@ PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples
 }
 
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place) {
-  if (BeginsStep(plan, place.call)) return true;
   if (DrawsCommon(plan, key) || DrawsArms(plan, key)) {
     const int64_t step = StepOf(plan, place.call);
     if (step < 0) return false;

@@ -40,8 +40,7 @@ inline constexpr uint32_t kMiddlePeriod = 12;
 // 1 % of the calls are timed.
 inline constexpr uint32_t kSparsePeriod = 200;
 // Keys with arms time all calls of one step in 12, whatever config they use, so the cost of timing cannot
-// pass for an effect of a config. The first call of every step is timed too: a host that runs ahead of its
-// device issues calls long before they run, and then only the device says when a step began.
+// pass for an effect of a config.
 inline constexpr uint32_t kTimedStepPeriod = 12;
 // The most arms of a key: eight that are tried, and NCCL's own choice beside a choice that is not NCCL's.
 inline constexpr size_t kMaxArmsOfPlan = 9;
@@ -70,7 +69,7 @@ struct KeyPlan {
 struct TablePlan {
   bool others_use_policy = true;  // keys that are not listed: true the policy's choice, false NCCL's
   // Number of the communicator's calls in one step, and the number of the call that begins a step; arms are
-  // drawn from that step on. 0 calls: no arms are used.
+  // drawn and steps are stamped from that step on. 0 calls: neither is done.
   uint32_t step_calls = 0;
   uint64_t step_origin = 0;
   std::vector<KeyPlan> keys;  // each key once
@@ -112,6 +111,12 @@ PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples
 // `period` calls or steps each. A fixed place would always meet the same calls of a training step, because
 // programs repeat their calls.
 uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block);
+// True if any call may use an arm.
+bool HasArms(const TablePlan& plan);
+// True if the call is the first of a step in which arms may be used. The leader's rank stamps it: a host that
+// runs ahead of its device issues calls long before they run, and then only the device says when a step
+// began.
+bool BeginsStep(const TablePlan& plan, uint64_t call);
 // True if the ranks time the key's call at `place`.
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place);
 

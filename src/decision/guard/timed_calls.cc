@@ -54,18 +54,24 @@ void TimedCalls::Add(const DecidedCall& call) {
 }
 
 void TimedCalls::TakeTimes(int teller, std::span<const CallTime> times) {
-  if (teller < 0 || teller >= tellers_) return;
+  const bool tells = teller >= 0 && teller < tellers_;
   const auto place = static_cast<size_t>(teller);
   for (const CallTime& time : times) {
+    if (time.ns == 0) TakeStamp(time);
+    if (time.ns == 0 || !tells) continue;
     newest_[place] = std::max(newest_[place], time.call_number);
     if (time.call_number < taken_) continue;
     Told& told = told_[{time.call_number, time.collective}];
     told.ns[place] = std::max(told.ns[place], time.ns);
     ++told.events[place];
-    if (teller != kLeadingTeller || time.begun_ns < 0) continue;
-    told.begun_ns = told.begun_ns < 0 ? time.begun_ns : std::min(told.begun_ns, time.begun_ns);
   }
   while (told_.size() > kMaxTold) told_.erase(told_.begin());
+}
+
+void TimedCalls::TakeStamp(const CallTime& stamp) {
+  newest_stamp_ = std::max(newest_stamp_, stamp.call_number);
+  if (stamp.call_number >= taken_) stamps_[stamp.call_number] = stamp.begun_ns;
+  while (stamps_.size() > kMaxTold) stamps_.erase(stamps_.begin());
 }
 
 bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
@@ -74,8 +80,11 @@ bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
   return told != told_.end() && told->second.events[teller] >= call.events;
 }
 
+// Stamps are reported in the order of calls, so one that is missing when a later one is there is lost.
 bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
-  if (!call.timed || call.captured || now_ns - call.issued_ns > kPatienceNs) return true;
+  if (now_ns - call.issued_ns > kPatienceNs) return true;
+  if (call.stamped && newest_stamp_ < call.number) return false;
+  if (!call.timed || call.captured) return true;
   for (int teller = 0; teller < tellers_; ++teller) {
     if (!HasTold(call, static_cast<size_t>(teller))) return false;
   }
@@ -85,7 +94,6 @@ bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
 void TimedCalls::PutTimes(const DecidedCall& call, GuardedCall& guarded) const {
   const auto told = told_.find({call.number, call.key.collective});
   if (!call.timed || told == told_.end()) return;
-  guarded.begun_ns = told->second.begun_ns;
   std::vector<int64_t> known;
   std::copy_if(told->second.ns.begin(), told->second.ns.end(), std::back_inserter(known),
                [](int64_t ns) { return ns > 0; });
@@ -106,9 +114,12 @@ std::optional<GuardedCall> TimedCalls::Next(int64_t now_ns) {
   guarded.number = call.number;
   guarded.structure_changes = call.structure_changes;
   guarded.stage = call.stage;
+  const auto stamp = stamps_.find(call.number);
+  if (call.stamped && stamp != stamps_.end()) guarded.begun_ns = stamp->second;
   PutTimes(call, guarded);
   taken_ = calls_.empty() ? call.number : calls_.front().number;
   told_.erase(told_.begin(), told_.lower_bound({taken_, Collective{}}));
+  stamps_.erase(stamps_.begin(), stamps_.lower_bound(taken_));
   return guarded;
 }
 

@@ -25,15 +25,12 @@ int TellersOf(int n_ranks);
 // Returns the number of a rank among those that report times, from 0; -1 if it does not report.
 int TellerOf(int rank, int n_ranks);
 
-// The number of the leader's own rank among those that report times.
-inline constexpr int kLeadingTeller = 0;
-
-// One rank's time of one collective of a call, in nanoseconds.
+// One rank's time of one collective of a call, or the stamp of a call, in nanoseconds.
 struct CallTime {
   uint64_t call_number = 0;
   Collective collective = Collective::kAllReduce;
-  int64_t ns = 0;
-  int64_t begun_ns = -1;  // its start by the clock of the rank's device; below 0: not known
+  int64_t ns = 0;         // 0: this is a stamp
+  int64_t begun_ns = -1;  // of a stamp: when the leader's device reached the call, by the device's clock
 
   friend bool operator==(const CallTime&, const CallTime&) = default;
 };
@@ -50,7 +47,8 @@ class TimedCalls {
   // of the same collective in one call make both untimed, because their times cannot be told apart.
   void Add(const DecidedCall& call);
   // Adds the report of one rank, nearly in the order of calls, before or after the leader's own decision.
-  // Reports from unknown ranks and about finished calls are ignored.
+  // Times from unknown ranks and about finished calls are ignored. Stamps count whatever rank they come from,
+  // because only the one in the leader's process sends any.
   void TakeTimes(int teller, std::span<const CallTime> times);
   // Returns the oldest call once its times are known or no longer expected; else nothing. `now_ns` is the
   // clock of DecidedCall::issued_ns.
@@ -65,15 +63,15 @@ class TimedCalls {
     // Nanoseconds of the longest event, because the collectives of a batch share a kernel; 0: not reported
     // yet.
     std::array<int64_t, kMaxTellers> ns{};
-    int64_t begun_ns = -1;  // least of the leader's events; below 0: not known
     // Number of events reported.
     std::array<uint16_t, kMaxTellers> events{};
   };
 
-  // True if the call need not wait for further times.
+  // True if the call need not wait for further times or for its stamp.
   bool Complete(const DecidedCall& call, int64_t now_ns) const;
   // True if this rank has reported all events of the call, or a much later call.
   bool HasTold(const DecidedCall& call, size_t teller) const;
+  void TakeStamp(const CallTime& stamp);
   // Fills in the times that are known.
   void PutTimes(const DecidedCall& call, GuardedCall& guarded) const;
 
@@ -82,6 +80,8 @@ class TimedCalls {
   std::map<CallKey, Told> told_;
   // Number of the newest call that each teller reported.
   std::array<uint64_t, kMaxTellers> newest_{};
+  std::map<uint64_t, int64_t> stamps_;  // CallTime::begun_ns by call number
+  uint64_t newest_stamp_ = 0;           // number of the newest call with a stamp
   // Calls below this number are finished; late reports about them are ignored.
   uint64_t taken_ = 0;
 };

@@ -196,7 +196,6 @@ void SimulatedJob::Time(bool by_plan, double transfer_ns, GuardedCall& call) {
   call.on_suspicion = !by_plan;
   if (!by_plan && (options_.timing == Timing::kWindows || !guard_.wants_more_times())) return;
   call.transfer_ns = static_cast<int64_t>(transfer_ns);
-  if (options_.device_times) call.begun_ns = now_ns_;
   timing_ns_ += options_.timing_cost * transfer_ns;
   ++timed_calls_;
 }
@@ -222,6 +221,7 @@ void SimulatedJob::Call(size_t index, int place) {
     worst_trial_ratio_ = std::max(worst_trial_ratio_, ratio);
   }
   call.skew_ns = Skew(nccl_ns);
+  if (options_.device_times && BeginsStep(plan_, calls_)) call.begun_ns = now_ns_;
   Time(TimedByPlan(entry, samples, ordinal), transfer_ns, call);
   KeyHistory& history = history_[index];
   ++history.calls;

@@ -83,7 +83,7 @@ struct JobOptions {
   // Steps by which the host may run ahead of its device; every `waits_every` steps it waits for it, 0: never.
   double runs_ahead = 0;
   int waits_every = 0;
-  bool device_times = false;      // timed calls say when they began on the device
+  bool device_times = false;      // the first call of a step says when the device reached it
   int64_t step_ns = 100'000'000;  // without what the program waits for
   bool carries = true;            // GuardOptions::carries
   // The job's keys, instead of drawn ones, and the key of each place of a step. Their configs may be tried in

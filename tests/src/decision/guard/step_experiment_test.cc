@@ -98,6 +98,19 @@ TEST(StepExperiment, AStepThatTheDeviceDidNotTimeIsLeftOutUntilTheDeviceIsSilent
   EXPECT_EQ(program.experiment.blocks(), 3u) << "timed by when calls are issued";
 }
 
+// By the host's clock ten steps take no time and the eleventh takes that of eleven. What that clock told must
+// not make a step by the device's clock look slow.
+TEST(StepExperiment, ForgetsAveragesWithTheClockThatToldThem) {
+  Program program;
+  program.ahead_ns = 100'000'000;
+  RunSteps(program, 20);
+  program.device_tells = true;
+  RunSteps(program, 40);
+  EXPECT_EQ(program.experiment.clock_changes(), 1u);
+  EXPECT_NEAR(program.experiment.step_ns(), 9.4e6, 1e6);
+  EXPECT_LT(std::abs(program.Seen().first_off), std::log(1.5));
+}
+
 TEST(StepExperiment, AClockOfTheDeviceThatStandsIsNone) {
   Program program;
   program.device_tells = program.device_stands = true;

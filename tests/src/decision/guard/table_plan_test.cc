@@ -138,17 +138,11 @@ TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
   EXPECT_EQ(timed, 1000);
 }
 
-TEST(TablePlan, TheFirstCallOfEachStepIsTimed) {
+TEST(TablePlan, StepsBeginAtTheOriginAndThenEveryStepsCalls) {
   const TablePlan plan = PlanOfSteps();
-  KeyPlan settled = KeyWith({});
-  settled.steady = true;
-  for (uint64_t step = 0; step < 100; ++step) {
-    EXPECT_TRUE(IsTimed(plan, settled, false, {100'000, kOrigin + step * kStepCalls})) << step;
-    EXPECT_TRUE(IsTimed(plan, KeyWith({kTreeLl}), false, {7, kOrigin + step * kStepCalls})) << step;
-  }
-  const TablePlan no_steps;
-  EXPECT_EQ(IsTimed(no_steps, settled, false, {3, kOrigin}),
-            IsTimed(no_steps, settled, false, {3, kOrigin + 1}));
+  for (uint64_t call = 0; call < kOrigin + 100 * kStepCalls; ++call)
+    EXPECT_EQ(BeginsStep(plan, call), call >= kOrigin && (call - kOrigin) % kStepCalls == 0) << call;
+  EXPECT_FALSE(BeginsStep(TablePlan{}, 0)) << "no arms, no steps";
 }
 
 TEST(TablePlan, SamplesOfNcclsChoiceAreDenseAtFirstThenOnePercent) {

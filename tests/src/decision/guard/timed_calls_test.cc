@@ -63,19 +63,47 @@ TEST_F(TimedCallsTest, WhatTheLstmRecognisedComesWithTheCall) {
   EXPECT_EQ(next->stage, ZeroStage::kStage2);
 }
 
-TEST_F(TimedCallsTest, ACallBeganWhenTheFirstOfItsKernelsBeganOnTheLeadersRank) {
-  DecidedCall call = Call(7);
-  call.events = 2;
+std::vector<CallTime> Stamp(uint64_t number, int64_t begun_ns) {
+  return {{number, Collective::kAllReduce, 0, begun_ns}};
+}
+
+TEST_F(TimedCallsTest, AStampedCallWaitsForItsStampFromAnyRank) {
+  DecidedCall call = Call(7, false);
+  call.stamped = true;
   calls_.Add(call);
-  for (const int64_t begun_ns : {5000, 4000}) {
-    for (int teller = 0; teller < 3; ++teller)
-      calls_.TakeTimes(teller, std::vector<CallTime>{{7, Collective::kAllReduce, 10, begun_ns - teller}});
-  }
-  const auto timed = calls_.Next(2000);
-  ASSERT_TRUE(timed);
-  EXPECT_EQ(timed->begun_ns, 4000);
+  EXPECT_EQ(Next(), -2);
+  calls_.TakeTimes(-1, Stamp(7, 5000));  // a rank that reports no times may be in the leader's process
+  const auto stamped = calls_.Next(2000);
+  ASSERT_TRUE(stamped);
+  EXPECT_EQ(stamped->begun_ns, 5000);
+  EXPECT_EQ(stamped->transfer_ns, -1) << "a stamp is no time";
   calls_.Add(Call(8, false));
   EXPECT_EQ(calls_.Next(2000)->begun_ns, -1);
+}
+
+TEST_F(TimedCallsTest, AStampIsNoTimeOfATimedCall) {
+  DecidedCall call = Call(7);
+  call.stamped = true;
+  calls_.Add(call);
+  calls_.TakeTimes(1, Stamp(7, 5000));
+  EXPECT_EQ(Next(), -2) << "its times are still to come";
+  for (int teller = 0; teller < 3; ++teller) calls_.TakeTimes(teller, Time(7, 100));
+  const auto both = calls_.Next(2000);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->begun_ns, 5000);
+  EXPECT_EQ(both->transfer_ns, 100);
+}
+
+TEST_F(TimedCallsTest, AStampIsLostWhenALaterOneIsThereOrAfterAWhile) {
+  DecidedCall call = Call(7, false);
+  call.stamped = true;
+  calls_.Add(call);
+  calls_.TakeTimes(1, Stamp(9, 5000));
+  ASSERT_TRUE(calls_.Next(2000));
+  call.number = 11;
+  calls_.Add(call);
+  EXPECT_EQ(Next(4 * kSecond), -2);
+  EXPECT_EQ(Next(6 * kSecond), -1);
 }
 
 TEST_F(TimedCallsTest, TimesMayComeBeforeTheLeadersOwnDecision) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stamps the first call of each training step with an event in the program's stream, so the device itself
+// says how long a step took. A host that runs ahead of its device issues a step's calls long before they run.
+// NCCL's profiler cannot replace this: it costs more, up to 2.25 it tells no times, and from 2.31 on it needs
+// every call (kernel_times.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "plugin/times/stream_events.h"
+#include "plugin/times/times_report.h"
+
+namespace dynamiccl {
+
+// The stamps of one communicator on the leader's rank. Used only by the communicator's issuing threads, one
+// at a time, like IssuingState. A host that is more than kMostPending steps ahead of its device loses stamps;
+// after an event has failed, there are none any more.
+class StepStamps {
+ public:
+  // `events` must outlive this object; null: nothing is stamped.
+  explicit StepStamps(const StreamEvents* events = nullptr) : events_(events) {}
+  ~StepStamps();
+  StepStamps(const StepStamps&) = delete;
+  StepStamps& operator=(const StepStamps&) = delete;
+
+  // Puts a stamp before a call that the program is about to issue in this stream, which must not be under
+  // capture; a second one for the same call number is left out. Reports the earlier stamps that the device
+  // has reached. Returns true if the call has a stamp, which a later call of this function reports.
+  bool Stamp(uint64_t call_number, Collective collective, cudaStream_t stream, TimesReport& report);
+  // Uses these events from now on, unless it has some. Null: it still has none.
+  void UseEvents(const StreamEvents* events) {
+    if (events_ == nullptr) events_ = events;
+  }
+
+ private:
+  static constexpr size_t kMostPending = 16;
+  struct Pending {
+    StreamEvent event = nullptr;
+    uint64_t call_number = 0;
+    Collective collective = Collective::kAllReduce;
+  };
+
+  void ReportReached(TimesReport& report);
+  // Returns an unused event; null if none can be had.
+  StreamEvent Take();
+
+  const StreamEvents* events_;
+  std::deque<Pending> pending_;  // in the order of the calls
+  std::vector<StreamEvent> free_;
+  StreamEvent last_reached_ = nullptr;  // the times of later ones are counted from it
+  int64_t now_ns_ = 0;                  // its time, counted from the first stamp
+  bool failed_ = false;
+};
+
+}  // namespace dynamiccl

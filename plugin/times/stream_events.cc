@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/times/stream_events.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include "plugin/border/cuda_driver.h"
+#include "plugin/border/no_throw.h"
+#include "src/nccl_abi/host_stream.h"
+
+namespace dynamiccl {
+namespace {
+
+// From cuda.h: the results, the flag of an event that has a time, and the capture mode that forbids nothing.
+constexpr int kSuccess = 0;
+constexpr int kNotReady = 600;
+constexpr unsigned kTimedEvent = 0;
+constexpr int kRelaxed = 2;
+
+template <typename Function>
+bool Look(void* (*find)(const char*), const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(find(name));
+  return function != nullptr;
+}
+
+struct DriverFunctions {
+  int (*create)(void** event, unsigned flags) = nullptr;
+  int (*destroy)(void* event) = nullptr;
+  int (*record)(void* event, cudaStream_t stream) = nullptr;
+  int (*query)(void* event) = nullptr;
+  int (*elapsed)(float* milliseconds, void* earlier, void* later) = nullptr;
+  int (*exchange_mode)(int* mode) = nullptr;
+
+  bool FindAll() {
+    return Look(InCudaDriver, "cuEventCreate", create) && Look(InCudaDriver, "cuEventDestroy_v2", destroy) &&
+           Look(InCudaDriver, "cuEventRecord", record) && Look(InCudaDriver, "cuEventQuery", query) &&
+           Look(InCudaDriver, "cuEventElapsedTime", elapsed) &&
+           Look(InCudaDriver, "cuThreadExchangeStreamCaptureMode", exchange_mode);
+  }
+};
+
+// While any thread of the process captures a graph in CUDA's default mode, asking an event would spoil the
+// capture, unless the asking thread is in relaxed mode.
+class Relaxed {
+ public:
+  explicit Relaxed(const DriverFunctions& driver) : driver_(driver) { (void)driver_.exchange_mode(&mode_); }
+  ~Relaxed() { (void)driver_.exchange_mode(&mode_); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  const DriverFunctions& driver_;
+  int mode_ = kRelaxed;
+};
+
+class CudaEvents : public StreamEvents {
+ public:
+  explicit CudaEvents(const DriverFunctions& driver) : driver_(driver) {}
+  StreamEvent Make() const override {
+    const Relaxed relaxed(driver_);
+    void* event = nullptr;
+    return driver_.create(&event, kTimedEvent) == kSuccess ? event : nullptr;
+  }
+  void Free(StreamEvent event) const override {
+    const Relaxed relaxed(driver_);
+    (void)driver_.destroy(event);
+  }
+  bool Record(StreamEvent event, cudaStream_t stream) const override {
+    const Relaxed relaxed(driver_);
+    return driver_.record(event, stream) == kSuccess;
+  }
+  std::optional<bool> Reached(StreamEvent event) const override {
+    const Relaxed relaxed(driver_);
+    const int result = driver_.query(event);
+    if (result != kSuccess && result != kNotReady) return std::nullopt;
+    return result == kSuccess;
+  }
+  std::optional<int64_t> Between(StreamEvent earlier, StreamEvent later) const override {
+    const Relaxed relaxed(driver_);
+    float milliseconds = 0;
+    if (driver_.elapsed(&milliseconds, earlier, later) != kSuccess) return std::nullopt;
+    return std::llround(1e6 * static_cast<double>(milliseconds));
+  }
+
+ private:
+  const DriverFunctions driver_;
+};
+
+struct HostFunctions {
+  decltype(&hostcclEventCreate) create = nullptr;
+  decltype(&hostcclEventDestroy) destroy = nullptr;
+  decltype(&hostcclEventRecord) record = nullptr;
+  decltype(&hostcclEventQuery) query = nullptr;
+  decltype(&hostcclEventTime) time = nullptr;
+
+  bool FindAll() {
+    const auto find = [](const char* name) { return ::dlsym(RTLD_DEFAULT, name); };
+    return Look(find, "hostcclEventCreate", create) && Look(find, "hostcclEventDestroy", destroy) &&
+           Look(find, "hostcclEventRecord", record) && Look(find, "hostcclEventQuery", query) &&
+           Look(find, "hostcclEventTime", time);
+  }
+};
+
+class HostEvents : public StreamEvents {
+ public:
+  explicit HostEvents(const HostFunctions& host) : host_(host) {}
+  StreamEvent Make() const override {
+    hostcclEvent_t event = nullptr;
+    return host_.create(&event) == ncclSuccess ? event : nullptr;
+  }
+  void Free(StreamEvent event) const override { (void)host_.destroy(Handle(event)); }
+  bool Record(StreamEvent event, cudaStream_t stream) const override {
+    return host_.record(Handle(event), stream) == ncclSuccess;
+  }
+  std::optional<bool> Reached(StreamEvent event) const override {
+    const ncclResult_t result = host_.query(Handle(event));
+    if (result != ncclSuccess && result != ncclInProgress) return std::nullopt;
+    return result == ncclSuccess;
+  }
+  std::optional<int64_t> Between(StreamEvent earlier, StreamEvent later) const override {
+    int64_t from = 0, to = 0;
+    if (host_.time(Handle(earlier), &from) != ncclSuccess || host_.time(Handle(later), &to) != ncclSuccess)
+      return std::nullopt;
+    return to - from;
+  }
+
+ private:
+  static hostcclEvent_t Handle(StreamEvent event) { return static_cast<hostcclEvent_t>(event); }
+
+  const HostFunctions host_;
+};
+
+std::unique_ptr<const StreamEvents> Find() {
+  if (HostFunctions host; host.FindAll()) return std::make_unique<HostEvents>(host);
+  if (DriverFunctions driver; driver.FindAll()) return std::make_unique<CudaEvents>(driver);
+  return nullptr;
+}
+
+}  // namespace
+
+// Never destroyed, because other threads may still issue calls while the process ends.
+const StreamEvents* EventsOfProcess() noexcept {
+  static std::atomic<const StreamEvents*> found{nullptr};
+  static std::atomic<int> looked{0};
+  const StreamEvents* const known = found.load(std::memory_order_acquire);
+  if (known != nullptr || looked.load(std::memory_order_relaxed) >= kMostLooksForDriver) return known;
+  looked.fetch_add(1, std::memory_order_relaxed);
+  NoThrow([&] {
+    std::unique_ptr<const StreamEvents> events = Find();
+    const StreamEvents* none = nullptr;
+    if (events && found.compare_exchange_strong(none, events.get())) (void)events.release();
+  });
+  return found.load(std::memory_order_acquire);
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stamps of steps over a stand-in for the CUDA driver, whose events are reached when the test says so.
+#include "plugin/times/step_stamps.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/child_process.h"
+
+namespace dynamiccl {
+namespace {
+
+using testing_support::InChildProcess;
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+// In a process of its own, because the driver stays loaded.
+class Device {
+ public:
+  int& operator[](const char* name) { return *static_cast<int*>(::dlsym(driver_, name)); }
+
+ private:
+  void* driver_ = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
+};
+
+CallTime StampOf(uint64_t call, int64_t begun_ns) {
+  return {call, Collective::kAllGather, 0, begun_ns};
+}
+
+class Steps {
+ public:
+  bool Begin(uint64_t call) { return stamps_->Stamp(call, Collective::kAllGather, nullptr, report_); }
+  std::vector<CallTime> Reported() { return report_.Take(); }
+  void End() { stamps_.reset(); }
+
+ private:
+  TimesReport report_{[] {}};
+  std::unique_ptr<StepStamps> stamps_ = std::make_unique<StepStamps>(EventsOfProcess());
+};
+
+TEST(StepStamps, AreReportedWithTheDevicesTimesOnceTheDeviceHasReachedThem) {
+  InChildProcess([] {
+    Device device;
+    Steps steps;
+    EXPECT_TRUE(steps.Begin(10));
+    EXPECT_TRUE(steps.Begin(10)) << "another call of the same group";
+    EXPECT_TRUE(steps.Begin(20));
+    EXPECT_TRUE(steps.Reported().empty()) << "the device is behind";
+    device["reached"] = 2;
+    EXPECT_TRUE(steps.Begin(30));
+    EXPECT_EQ(steps.Reported(), (std::vector{StampOf(10, 0), StampOf(20, 2 * kMillisecond)}));
+    device["reached"] = 3;
+    EXPECT_TRUE(steps.Begin(40));
+    EXPECT_EQ(steps.Reported(), std::vector{StampOf(30, 5 * kMillisecond)});
+    steps.End();
+    EXPECT_EQ(device["liveEvents"], 0);
+    EXPECT_EQ(device["spoiled"], 0) << "another thread may be capturing";
+  });
+}
+
+TEST(StepStamps, AreLeftOutWhileTheHostIsFarAheadAndComeBack) {
+  InChildProcess([] {
+    Device device;
+    Steps steps;
+    for (uint64_t step = 0; step < 16; ++step) EXPECT_TRUE(steps.Begin(step));
+    EXPECT_FALSE(steps.Begin(16));
+    device["reached"] = 16;
+    EXPECT_TRUE(steps.Begin(17));
+    EXPECT_EQ(steps.Reported().size(), 16u);
+    device["reached"] = 17;
+    EXPECT_TRUE(steps.Begin(18));
+    EXPECT_EQ(steps.Reported(), std::vector{StampOf(17, (17 * 18 / 2 - 1) * kMillisecond)});
+    EXPECT_LE(device["liveEvents"], 18) << "events are used again";
+  });
+}
+
+TEST(StepStamps, EndWithTheFirstFailureOfTheDriver) {
+  InChildProcess([] {
+    Device device;
+    Steps steps;
+    EXPECT_TRUE(steps.Begin(1));
+    device["failing"] = 709;  // the context is destroyed
+    EXPECT_FALSE(steps.Begin(2));
+    device["failing"] = 0;
+    EXPECT_FALSE(steps.Begin(3));
+    EXPECT_TRUE(steps.Reported().empty());
+  });
+}
+
+TEST(StepStamps, WithoutADriverThereAreNone) {
+  TimesReport report([] {});
+  EXPECT_FALSE(StepStamps().Stamp(1, Collective::kAllReduce, nullptr, report));
+}
+
+}  // namespace
+}  // namespace dynamiccl

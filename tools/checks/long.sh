@@ -61,7 +61,7 @@ for check in "${checks[@]}"; do
   run_check "$check" 2>&1 | tee "$logs/$check"
   code=${PIPESTATUS[0]} outcome=passed  # any command, an assignment too, sets PIPESTATUS
   [[ $code -eq 0 ]] || { outcome=FAILED verdict=1; }
-  summary="$(grep -E 'tests passed|tests failed|executions|units, |done in ' "$logs/$check" | tail -n 1 | sed 's/|/ /g')"
+  summary="$(grep -E 'tests passed|tests failed|executions|units, |done in ' "$logs/$check" | tail -n 1 | sed 's/|/ /g; s/; the report is .*//')"
   skipped="$(grep -cE '\*\*\*Skipped' "$logs/$check")"
   rows+=("| $check | $outcome | $(date -u +%F) | $(git rev-parse --short HEAD) | $(((SECONDS - began + 59) / 60)) | ${summary:-no summary}; $skipped skipped |")
 done

@@ -21,7 +21,7 @@ struct Cost {
   double append_with_clock_ns;
 };
 
-// The median of 9 rounds, so that a round that is pre-empted does not count.
+// The median of 9 rounds, so that a round that is preempted does not count.
 template <typename Function>
 double MedianNanoseconds(uint64_t records, const Function& function) {
   std::vector<double> rounds;

@@ -7,6 +7,7 @@
   make_wheel.py --torch-backend LIB/PYTHON OUT   dynamiccl_torch-...: the backend of torch.distributed of a build with LibTorch,
                                              for that release of Python and PyTorch only
 
+Manual pages and completions go where pip puts them below share of its prefix, the same places as those of a package of Debian.
 N is the release of glibc that the newest symbol of any file in the wheel needs. Wheels hold no symbolic links, so the other
 names of libdynamiccl.so are left out: NCCL takes its path as well. SOURCE_DATE_EPOCH dates the files (default: 1980).
 """
@@ -23,7 +24,8 @@ import time
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LEFT_OUT = ("share/bash-completion", "share/zsh", "share/fish", "share/man", "lib/cmake", "lib/pkgconfig", "lib/python/dynamiccl_torch")
+SHARED = ("share/bash-completion", "share/zsh", "share/fish", "share/man")
+LEFT_OUT = ("lib/cmake", "lib/pkgconfig", "lib/python/dynamiccl_torch")
 
 
 def fail(what, hint):
@@ -104,7 +106,9 @@ def make_product(home, out):
     for path in files_below(ROOT / "packaging/python"):
         wheel.add_file(str(path.relative_to(ROOT / "packaging/python")), path)
     for path in inside:
-        wheel.add_file(f"dynamiccl/home/{path.relative_to(home)}", path)
+        name = str(path.relative_to(home))
+        folder = f"dynamiccl-{version}.data/data" if name.startswith(SHARED) else "dynamiccl/home"
+        wheel.add_file(f"{folder}/{name}", path)
     wheel.close()
 
 

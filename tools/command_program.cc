@@ -10,6 +10,7 @@
 #include "src/base/nearest_name.h"
 #include "tools/command_line.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -68,7 +69,7 @@ int RunCommandProgram(const CommandProgram& program, std::vector<std::string> ar
   if (name == "-h" || name == "--help" || (name == "help" && arguments.empty()))
     return PrintHelp(stdout, program, kExitOk);
   if (name == "--version") {
-    fmt::print("{} {}\n", program.name, kVersion);
+    fmt::print("{} {} ({})\n", program.name, kVersion, InstalledAs());
     return kExitOk;
   }
   if (name == "help") name = std::exchange(arguments, {"--help"}).front();

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "tools/launch/installation.h"
 #include "tools/launch/shell_quote.h"
 
 namespace dynamiccl {
@@ -67,8 +68,7 @@ Result<std::vector<std::string>> SiblingCommand(const std::string& path, const s
   if (path.empty()) {
     return WithHint(
         MakeError(ErrorKind::kUnsupported, "this build has no {}: it was made without LibTorch", name),
-        "configure with -DDYNAMICCL_BUILD_TORCH=ON (tools/setup/install.sh installs LibTorch) and build "
-        "again");
+        HowToGetTorchPrograms());
   }
   std::vector<std::string> command{path};
   for (const std::string& word : line.app().remaining()) command.push_back(word);

@@ -41,7 +41,7 @@ class ConfigCopy;
 struct GroupFacts {
   // Number of the group's call on the communicator, from 0 (call_stream.h).
   uint64_t call_number = 0;
-  // AddOperands over the group's calls of each collective: a digest of data types and operators.
+  // For each collective a digest of the data types and operators of the group's calls (AddOperands).
   std::array<uint32_t, kTunableCollectives> operands{};
   // The group ends with ncclGroupSimulateEnd: NCCL asks its tuner, but launches nothing.
   bool simulated = false;

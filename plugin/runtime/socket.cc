@@ -38,7 +38,8 @@ UniqueFd NewSocket(const addrinfo& address) {
   return UniqueFd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Makes small messages leave at once, and dead peers be detected.
+// Messages are short and waited for, so they are sent at once. A peer that has died without closing the
+// connection is noticed after kDeadPeerMs.
 void SetOptions(int fd) {
   const int on = 1;
   const int idle_s = 5;

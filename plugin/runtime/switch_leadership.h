@@ -114,7 +114,7 @@ class SwitchLeadership {
   void RemoveEnded();
   // Moves guards to their communicators when these become complete.
   void AttachGuards();
-  // Requests what other threads have offered. Returns false if there were no offers.
+  // Requests a switch for each table that other threads have offered. Returns false if there were no offers.
   bool RequestOffers();
   bool HandleDigest(Communicator& communicator, int rank, std::span<const std::byte> message,
                     const ControlToken& token);

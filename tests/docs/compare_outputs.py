@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cheap commands of pages and compares what they print with what the pages say.
 
-  compare_outputs.py PAGE...
+  compare_outputs.py PAGE-OR-PICTURE...
 
 A block that begins with ```console same has commands, each on a line after "$ ", and under each what it prints, to the letter. A line
-"..." stands for any lines. The commands see docs, tests and traces of the tree in the folder that they run in, and take
+"..." stands for any lines. A picture is one that tools/docs/terminal_picture.py drew, with one command. The commands see docs, tests and traces of the tree in the folder that they run in, and take
 COMMAND_SECONDS at most. DYNAMICCL_BIN is the program; the folder it lies in is on PATH.
 """
 import difflib
+import html
 import os
 import pathlib
 import re
@@ -19,12 +20,28 @@ import tempfile
 from run_documents import ROOT, environment, run_block
 
 COMMAND_SECONDS = 60
+DRAWN = re.compile(r'<text class="terminal-r\d+" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>')
+LINE_HEIGHT = re.compile(r"line-height:([\d.]+)px")
 BLOCK = re.compile(r"^```console same\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def drawn_lines(picture):
+    """The lines of text that the picture of a terminal shows; words of one line have the same y, blank lines have no word."""
+    rows = {}
+    for x, y, words in DRAWN.findall(picture):
+        rows.setdefault(float(y), []).append((float(x), html.unescape(words).replace("\xa0", " ")))
+    height = float(LINE_HEIGHT.search(picture)[1])
+    lines = [""] * (1 + round((max(rows) - min(rows)) / height)) if rows else []
+    for y, words in rows.items():
+        lines[round((y - min(rows)) / height)] = "".join(text for _, text in sorted(words))
+    return lines
 
 
 def commands_of(page):
     """(line, command, expected lines) of all commands that the page shows with what they print."""
     text = page.read_text()
+    if page.suffix == ".svg":
+        text = "\n".join(["```console same", *drawn_lines(text), "```\n"])
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
         command, expected, begun = None, [], 0

@@ -164,11 +164,11 @@ nlohmann::json LookAt(const std::string& path, uint64_t calls_of_a_rank, size_t 
     for (const TraceRecord& record : section.records) {
       const auto kind = static_cast<RecordKind>(record.kind);
       if (kind == RecordKind::kDecision) {
-        const uint64_t policys = DecisionOf(record).decided_by == DecidedBy::kPolicy ? 1 : 0;
+        const uint64_t of_policy = DecisionOf(record).decided_by == DecidedBy::kPolicy ? 1 : 0;
         ++decisions;
-        by_policy += policys;
+        by_policy += of_policy;
         ++of_size[record.bytes].first;
-        of_size[record.bytes].second += policys;
+        of_size[record.bytes].second += of_policy;
       }
       if (kind != RecordKind::kCollective) continue;
       std::vector<bool>& calls = seen[record.communicator];

@@ -16,7 +16,11 @@ export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 NO_COLOR=1 PATH="$bin:/usr
 cd "$work"
 
 pip install -q "$wheel"
-dynamiccl version
+[[ "$(dynamiccl version)" == *" (a wheel, by pip)" ]] || fail "version: $(dynamiccl version)"
+[[ "$(dynamiccl doctor)" == *"Installed"*"a wheel, by pip"* ]] || fail "doctor does not say how it was installed"
+for file in man/man1/dynamiccl-why.1 bash-completion/completions/dynamiccl; do
+  [[ -s "venv/share/$file" ]] || fail "no $file below share of the environment"
+done
 object="$(dynamiccl path --preload)"
 [[ "$object" == "$work"/venv/lib/*/libdynamiccl.so && -x "$(python -c 'import dynamiccl; print(dynamiccl.program())')" ]] || fail "path: $object"
 [[ "$(python -c 'import dynamiccl; print(dynamiccl.preload())')" == "$object" ]] || fail "the package names another object"
@@ -56,5 +60,5 @@ train() {
 train
 
 pip uninstall -q -y dynamiccl
-[[ -z "$(find "$work/venv" -path '*dynamiccl/*' -print | head -3)" && ! -e "$bin/dynamiccl" ]] || fail "pip leaves files behind"
+[[ -z "$(find "$work/venv" -path '*dynamiccl/*' -o -name 'dynamiccl*.1' | head -3)" && ! -e "$bin/dynamiccl" ]] || fail "pip leaves files behind"
 printf 'installed, used and removed\n'

@@ -207,6 +207,7 @@ assert all(r["bytes"][0] <= r["bytes"][1] and r["after"]["expected_us"][0] > 0 f
   dynamiccl config env | grep -q '^DYNAMICCL_MODE '
   dynamiccl config env --json | python3 -m json.tool > /dev/null
   dynamiccl version --json | python3 -m json.tool > /dev/null
+  [[ "$(dynamiccl --version)" == "dynamiccl "*" (a build folder)" && "$(dynamiccl version)" == "$(dynamiccl --version)" ]]
 }
 
 @test "help comes within a tenth of a second" {

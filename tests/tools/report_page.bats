@@ -26,7 +26,8 @@ make_report() {
   dynamiccl report fsdp.ctrace ddp.ctrace -o report.html --csv tables > /dev/null
 }
 
-# widths PAGE: what the page takes and what there is, in frames as wide as a phone, a desktop and a small tablet.
+# widths PAGE: the frame's width, what the page takes, what there is, and how many tables are wider than that, in frames as
+# wide as a phone, a desktop and a small tablet.
 widths() {
   cat > frames.html <<EOF
 <!doctype html><body><script>
@@ -36,7 +37,8 @@ for (const width of [390, 768, 1280]) {
   frame.style.cssText = 'border:0;height:900px;width:' + width + 'px';
   frame.onload = () => {
     const page = frame.contentDocument.documentElement;
-    text += width + ' ' + page.scrollWidth + ' ' + page.clientWidth + '\n';
+    const wide = [...page.querySelectorAll('.scroll')].filter(frame => frame.scrollWidth > frame.clientWidth).length;
+    text += [width, page.scrollWidth, page.clientWidth, wide].join(' ') + '\n';
     if (--left === 0) document.body.innerHTML = '<pre id="widths">' + text + '</pre>';
   };
   frame.src = '$1';
@@ -53,7 +55,10 @@ EOF
   make_report
   widths report.html > widths.txt
   [ "$(wc -l < widths.txt)" -eq 3 ]
-  while read -r _ taken there; do [ "$taken" -le "$there" ] || { cat widths.txt; false; }; done < widths.txt
+  while read -r width taken there tables; do
+    [ "$taken" -le "$there" ] || { cat widths.txt; false; }
+    [ "$width" -lt 1280 ] || [ "$tables" -eq 0 ] || { cat widths.txt; false; }
+  done < widths.txt
 }
 
 @test "pictures at both widths; no message on the console, no request but for the file" {

@@ -213,6 +213,21 @@ TEST(RunReport, HasEveryPartAndNoMarkupOfItsInputs) {
   EXPECT_THAT(html, HasSubstr("left to NCCL in place of Ring LL x2"));
 }
 
+TEST(RunReport, BeginsWithTheAnswer) {
+  const std::vector<Asked> ours{{1 << 20, kRingLl2, DecidedBy::kPolicy}};
+  const std::vector<Asked> left{{1 << 20, kLeaveNcclAlone, DecidedBy::kNccl}};
+  const NamedMeasurements sweep{"s.measurements", Sweep()};
+  const std::string won = RenderReport({.traces = {TraceFrom("run.ctrace", ours)}, .measurements = {sweep}});
+  EXPECT_LT(won.find("<h2>The answer"), won.find("<h2>Runs"));
+  EXPECT_THAT(won,
+              HasSubstr("run.ctrace: 100 % of the calls got another choice than NCCL&#39;s own. By the sweep "
+                        "of slow the best choices take -50 % of NCCL&#39;s time, those of this run -50 %."));
+  EXPECT_THAT(
+      RenderReport({.traces = {TraceFrom("run.ctrace", left)}}),
+      HasSubstr("run.ctrace: NCCL chose for every call. Whether others would be faster is not in these "
+                "files: dynamiccl pilot"));
+}
+
 TEST(RunReport, StagesOfSeveralRunsStayApartAndNameTheirRun) {
   const std::vector<Asked> calls{{1 << 20, kRingLl2, DecidedBy::kPolicy}};
   const std::string html =

@@ -36,9 +36,9 @@ struct TurnsStart {
   SectionCalls calls;
 };
 
-// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. Writes the
-// rules of settings that are no files into `folder`, which outlives the launch. It is an error when a setting
-// cannot take turns.
+// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. A setting
+// such as "ring/simple/4" is written as a file of rules into `folder`, which must outlive the launch; a
+// setting that is a file already is used where it is. It is an error when a setting cannot take turns.
 Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
                                             const std::string& folder);
 

@@ -12,7 +12,7 @@ namespace dynamiccl {
 
 // Result of one visit.
 struct CellVisit {
-  // kVisitRepeats times of a call, equal on all ranks.
+  // The kVisitRepeats times that were measured for one call. All ranks have the same values.
   std::vector<float> microseconds;
   // Duration of the visit, equal on all ranks.
   double seconds = 0;

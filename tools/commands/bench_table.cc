@@ -124,7 +124,7 @@ void BenchTable::Header(const BenchSession& session, const std::vector<RankIdent
 void BenchTable::Columns() const {
   const char* time = options_.cpu_time ? "cputime" : "time";
   const bool each = options_.per_iteration;
-  // nccl-tests' own spacing, then ours.
+  // Scripts read the first columns as nccl-tests prints them; columns of ours follow them.
   fmt::print("#\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{:^33}{:^33}\n", "", "", "", "", "",
              each ? kHalvesEach : kHalves, "out-of-place", "in-place");
   fmt::print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", "size", "count", "type", "redop", "root");

@@ -158,7 +158,8 @@ struct Part {
   int n_ranks = 2;
 };
 
-// An error when the topology has no places for this many ranks, reported before minutes of measuring.
+// It is an error if the topology has no places for this many ranks. Without this check the error would come
+// after minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));

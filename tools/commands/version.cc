@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl version`: prints the version on one line, `dynamiccl 0.1.0`, or with --json as an object.
+// `dynamiccl version`: prints the version and how it was installed on one line, or with --json as an object.
 #include "tools/version.h"
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/launch/installation.h"
 #include "tools/report/json_output.h"
 
 namespace dynamiccl {
@@ -13,9 +14,9 @@ Result<int> VersionCommand(CommandLine& line) {
   line.app().add_flag("--json", json, "As JSON");
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (json)
-    PrintJson({{"schema", 1}, {"version", kVersion}});
+    PrintJson({{"schema", 1}, {"version", kVersion}, {"installed", InstalledAs()}});
   else
-    fmt::print("dynamiccl {}\n", kVersion);
+    fmt::print("dynamiccl {} ({})\n", kVersion, InstalledAs());
   return kExitOk;
 }
 

@@ -40,7 +40,7 @@ Status CheckParts(const Installation& installation) {
     if (!part.path.empty()) continue;
     return WithHint(
         MakeError(ErrorKind::kUnsupported, "the demo needs {}, which this build lacks", part.name),
-        "configure with -DDYNAMICCL_BUILD_TORCH=ON (tools/setup/install.sh installs LibTorch) and build all");
+        HowToGetTorchPrograms());
   }
   return {};
 }

@@ -420,6 +420,13 @@ PICTURES = [
     Picture("hostccl-against-openmpi", "hostccl-against-openmpi", [Series("ratio")],
             "Open MPI's time over hostccl's, 2 ranks, memory registered as a window, logarithmic", under="Registered memory", labels=(0, 2),
             reference=1, reference_label="equal times; right of it hostccl is faster", logarithmic=True),
+    Picture("trace-formats", "trace-formats", [Series("before"), Series("after")],
+            "MB of the file for each second of one core, median and least to most of five rounds, logarithmic", under="All formats",
+            reference=100, reference_label="what was asked; right of it is better", logarithmic=True),
+    Picture("tune", "tune", [Series("of NCCL's step")], "step with what the pilot found over NCCL's step, 95 % interval", under="`pilot`",
+            reference=1, reference_label="NCCL's step; left of it is faster"),
+    Picture("speed", "speed", [Series("before"), Series("after")], "instructions of one AllReduce of 1K, 2 ranks, without waiting",
+            under="Where the instructions went", bars=True),
     Picture("shakespeare", "shakespeare", [Series("bits per byte")], "bits per byte of Hamlet; less is better", bars=True),
 ]
 

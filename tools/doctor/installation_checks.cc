@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tools/doctor/check.h"
+#include "tools/version.h"
 
 namespace dynamiccl {
 namespace {
@@ -41,15 +42,14 @@ Finding CheckPart(const Part& part) {
 
 std::vector<Finding> CheckInstallation(const Installation& installation) {
   constexpr const char* kBuildAll = "build all targets: cmake --build <build folder>";
-  constexpr const char* kBuildTorch =
-      "configure with -DDYNAMICCL_BUILD_TORCH=ON; tools/setup/install.sh installs LibTorch";
   const std::string hostccl =
       installation.hostccl_dir.empty() ? std::string() : installation.hostccl_dir + "/libnccl.so.2";
-  std::vector<Finding> findings;
+  std::vector<Finding> findings{
+      {"Installed", std::string(kVersion) + " as " + InstalledAs(), Verdict::kOk, ""}};
   for (const Part& part : {Part{"Object", installation.preload, Verdict::kFail, kBuildAll},
                            Part{"hostccl", hostccl, Verdict::kFail, kBuildAll},
-                           Part{"Agents", installation.agents, Verdict::kWarn, kBuildTorch},
-                           Part{"Trainer", installation.zero, Verdict::kWarn, kBuildTorch}}) {
+                           Part{"Agents", installation.agents, Verdict::kWarn, HowToGetTorchPrograms()},
+                           Part{"Trainer", installation.zero, Verdict::kWarn, HowToGetTorchPrograms()}}) {
     findings.push_back(CheckPart(part));
   }
   return findings;

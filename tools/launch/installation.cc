@@ -4,9 +4,11 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "src/base/settings.h"
 #include "tools/build_paths.h"
+#include "tools/version.h"
 
 namespace dynamiccl {
 namespace {
@@ -51,7 +53,41 @@ Installation InspectHome(const std::string& home) {
           .zero = IfExists(bin / "dynamiccl-zero")};
 }
 
+// The first line of a file, empty without the file.
+std::string FirstLine(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The program that installed a wheel, "pip" or "uv", by the file that it leaves beside the package. Empty for
+// other installations than wheels: their folder has another name than packaging/make_wheel.py gives it.
+std::string InstallerOfWheel(const fs::path& home) {
+  const fs::path package = home.parent_path();
+  if (home.filename() != "home" || package.filename() != "dynamiccl") return "";
+  const std::string folder = std::string("dynamiccl-") + kVersion + ".dist-info";
+  return FirstLine(package.parent_path() / folder / "INSTALLER");
+}
+
 }  // namespace
+
+std::string InstalledAs() {
+  const fs::path home = OwnHome();
+  if (const std::string installer = InstallerOfWheel(home); !installer.empty())
+    return "a wheel, by " + installer;
+  if (!IfExists(home / "CMakeCache.txt").empty()) return "a build folder";
+  if (home == "/usr" && !IfExists("/var/lib/dpkg/info/dynamiccl.list").empty()) return "the DEB";
+  return "an unpacked archive or cmake --install";
+}
+
+const char* HowToGetTorchPrograms() {
+  if (*kSourceFolder == '\0')
+    return "packages have no LibTorch, which must be the release that you train with: build the sources "
+           "(tools/setup/build.sh programs)";
+  return "configure with -DDYNAMICCL_BUILD_TORCH=ON (tools/setup/install.sh installs LibTorch) and build "
+         "again";
+}
 
 Result<Installation> FindInstallation(const std::string& home) {
   const std::string named = home.empty() ? TextSetting(Setting::kHome) : home;

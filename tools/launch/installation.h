@@ -36,6 +36,13 @@ struct Installation {
 // (kNotFound).
 Result<Installation> FindInstallation(const std::string& home = {});
 
+// How the running program came to this machine: "a wheel, by pip", "the DEB", "a build folder".
+// DYNAMICCL_HOME does not count.
+std::string InstalledAs();
+
+// How a user whose installation has no dynamiccl-agents or dynamiccl-zero gets them: a hint for a message.
+const char* HowToGetTorchPrograms();
+
 // Path of the data file `relative` in HOME/share/dynamiccl, else in the source tree from which this program
 // was built. Empty when neither has it.
 std::string FindDataFile(const Installation& installation, const std::string& relative);

@@ -14,10 +14,12 @@ namespace dynamiccl {
 namespace {
 
 // "123 us ±4": the median and half of the distance between the quartiles, so that the table fits a screen.
+// One repeat has no spread.
 std::string TimeText(const Timing& timing, const char* unit) {
   if (timing.repeats == 0) return "not measured";
   const double noise = (timing.high - timing.low) / 2;
   const int digits = timing.median < 10 ? 2 : timing.median < 100 ? 1 : 0;
+  if (timing.repeats == 1) return fmt::format("{:.{}f} {}", timing.median, digits, unit);
   return fmt::format("{:.{}f} {} \u00b1{:.{}f}", timing.median, digits, unit, noise, digits);
 }
 

@@ -7,8 +7,9 @@
 namespace dynamiccl {
 namespace {
 
-// The page's styles. Widths adapt to a phone, tables scroll inside their frame, and print drops colours and
-// frames. Dark mode follows the reader's setting.
+// The page's styles. Cells wrap between words before a table is wider than the page; what does
+// not fit then, on a phone, scrolls inside its frame. Print drops colours and frames. Dark mode follows the
+// reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
 --default:#6e7781;--ours:#0969da;--best:#1a7f37;--win:#dafbe1;--loss:#ffebe9;--held:#fff8c5}
@@ -22,7 +23,7 @@ nav{display:flex;flex-wrap:wrap;gap:.25rem 1rem}nav a,a{color:var(--ours)}
 p,li{max-width:46rem;overflow-wrap:anywhere}.soft{color:var(--soft)}
 .scroll{overflow-x:auto;margin:.5rem 0}
 table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums}
-th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:left}
 th{background:var(--band);font-weight:600}.n{text-align:right}
 tr.win{background:var(--win)}tr.loss{background:var(--loss)}tr.held-out{background:var(--held)}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,26rem),1fr));gap:1rem}
@@ -34,9 +35,9 @@ svg text.on-dark{fill:#fff}svg text.on-light{fill:#111}
 svg .default{stroke:var(--default);fill:var(--default)}svg .ours{stroke:var(--ours);fill:var(--ours)}
 svg .best{stroke:var(--best);fill:var(--best)}svg polyline{fill:none!important;stroke-width:2}
 svg polyline.default{stroke-dasharray:5 3}svg polyline.best{stroke-dasharray:2 2}
-@media(max-width:36rem){svg text{font-size:13.5px}}
+@media(max-width:36rem){svg text{font-size:13.5px}table{font-size:.76rem}th,td{padding:.2rem .3rem}}
 @media print{body{max-width:none;font-size:10pt;color:#000;background:#fff}nav{display:none}.scroll{overflow:visible}
-table{font-size:7.5pt}th,td{white-space:normal;padding:.15rem .3rem}figure,tr{break-inside:avoid}}
+table{font-size:7.5pt}th,td{padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 )css";
 
 // Forbids everything except inlined styles, so that text which escaped its quotes still could not run.

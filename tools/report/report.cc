@@ -80,11 +80,12 @@ std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
   return runs;
 }
 
-// Adds the parts about runs: two that compare all runs, then one for each run.
+// Adds the parts about runs: the answer, two that compare all runs, then one for each run.
 void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   const std::vector<RunReport> runs = RunsOf(inputs);
   if (runs.empty()) return;
   const GuardAccount guard = GuardAccountOf(inputs.metrics);
+  if (!inputs.demo) sections.push_back(Answer(runs));  // a demo's page begins with its findings
   sections.push_back(RunsSideBySide(runs));
   sections.push_back(StageFingerprints(runs));
   for (const RunReport& run : runs) {

@@ -20,7 +20,7 @@ struct RegretRow {
   // Counted calls: those at configs that the sweep measured.
   int64_t calls = 0;
   TimedConfig by_default;
-  // The answer of most calls. Its median is the mean over all counted calls.
+  // The config that most calls got. Its time is the mean over all counted calls, whatever config they got.
   TimedConfig chosen;
   TimedConfig best;
 };
@@ -41,9 +41,7 @@ struct Regret {
   double best_s = 0;
 
   // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.
-  double RegretShare() const {
-    return best_s > 0 ? chosen_s / best_s - 1 : 0;
-  }  // 0.1: 10 % more time than the best
+  double RegretShare() const { return best_s > 0 ? chosen_s / best_s - 1 : 0; }
   // The regret of the library's own choices.
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };

@@ -49,6 +49,7 @@ RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasuremen
 
 // The parts of the page, in the order in which a reader asks. If the inputs cannot answer a part's question,
 // the part says how to get the missing input.
+HtmlSection Answer(const std::vector<RunReport>& runs);
 HtmlSection RunsSideBySide(const std::vector<RunReport>& runs);
 HtmlSection StageFingerprints(const std::vector<RunReport>& runs);
 HtmlSection RunOverview(const RunReport& run);

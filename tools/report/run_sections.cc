@@ -71,6 +71,12 @@ std::string DecidersText(const RunReport& run) {
   return text.empty() ? "nobody was asked" : text;
 }
 
+// The first two marked steps warm up and the last one has no end, so four marks give one step.
+std::string StepText(const RunReport& run) {
+  if (run.step_ms > 0) return fmt::format("{:.4g} ms", run.step_ms);
+  return run.summary.steps > 0 ? "fewer than 4 marked" : "not marked";
+}
+
 // ---- stages ----
 
 std::string StageName(ZeroStage stage) {
@@ -106,6 +112,11 @@ std::vector<Bar> BarsOf(const std::vector<RunReport>& runs, bool a_step, NumberO
   return bars;
 }
 
+// Three digits, and whole numbers from a hundred on.
+std::string CallsText(double calls) {
+  return calls < 100 ? fmt::format("{:.3g}", calls) : fmt::format("{:.0f}", calls);
+}
+
 // Adds the rows of a run; with `a_step` per marked step, for which every stage must have marked steps.
 void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
   const StageAccount& stages = run.stages;
@@ -117,7 +128,7 @@ void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
                                   : FormatBytes(row.least_bytes) + " to " + FormatBytes(row.most_bytes);
     table.AddRow({run.name, StageName(row.stage), std::string(Name(row.collective)),
                   std::string(Name(row.role)), std::string(Name(row.phase)),
-                  fmt::format("{:.3g}", static_cast<double>(row.calls) / of),
+                  CallsText(static_cast<double>(row.calls) / of),
                   FormatBytes(static_cast<uint64_t>(static_cast<double>(row.bytes) / of)), sizes});
   }
 }
@@ -216,9 +227,8 @@ HtmlSection RunsSideBySide(const std::vector<RunReport>& runs) {
                    {"decided by"}});
   for (const RunReport& run : runs) {
     table.AddRow({run.name, std::to_string(run.summary.sections), std::to_string(run.summary.calls),
-                  run.step_ms > 0 ? fmt::format("{:.4g} ms", run.step_ms) : "not marked",
-                  fmt::format("{:.4g} s", run.length_ms / 1000), std::to_string(run.versions.size()),
-                  DecidersText(run)});
+                  StepText(run), fmt::format("{:.4g} s", run.length_ms / 1000),
+                  std::to_string(run.versions.size()), DecidersText(run)});
   }
   const char* const more =
       "Runs made one after the other differ by noise as well; `dynamiccl pilot` runs them in turns and says "

@@ -58,8 +58,8 @@ struct LiveProcess {
   std::optional<double> free_memory;
 };
 
-// Counts the `window_ns` before `now_ns` (CLOCK_MONOTONIC of the section's host). Where the section begins
-// later, the counts cover what it has.
+// Counts the calls of one process in the last `window_ns` before `now_ns`, which is CLOCK_MONOTONIC of the
+// section's host. If the section begins later than the window, the calls since its beginning are counted.
 LiveProcess LiveCallsOf(const TraceSection& section, int64_t now_ns, int64_t window_ns);
 
 }  // namespace dynamiccl

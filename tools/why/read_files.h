@@ -29,7 +29,7 @@ struct WhyInput {
   std::vector<WhyFile> files;
   std::optional<Trace> trace;
   std::vector<MeasurementFile> measurements;
-  // Device times, by the file that shows them.
+  // One entry for each profile that shows what its device did.
   std::vector<DeviceTime> devices;
   // Some file is another tool's, so that commands which take traces need it imported first.
   bool imported = false;

@@ -218,8 +218,8 @@ class Guard {
   void NoteChange(int64_t at_ns);
   // True if steps judge every choice in use that is not NCCL's.
   bool StepsJudgeAll() const;
-  // Looks for a change in the time of whole steps, and decides whether a change that calls show is one.
-  // `log_step_ns` is what StepExperiment::Take returned.
+  // Looks for a change in the time of whole steps, and confirms or dismisses a change that the times of calls
+  // suggest. `log_step_ns` is what StepExperiment::Take returned.
   void DetectBySteps(const GuardedCall& call, double log_step_ns);
   // True if a change was reported so recently that a further sign of change belongs to it.
   bool HasJustChanged() const;

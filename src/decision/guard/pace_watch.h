@@ -24,9 +24,9 @@ class PaceWatch {
  private:
   // Calls that are timed for one request: enough for the timing detector to raise an alarm and to verify it.
   static constexpr uint64_t kAsked = 64;
-  // The calls that may be timed on request: a share of all calls, plus a first allowance. Each of the two
-  // reasons has its own allowance: a suspected change of pace (unsteady programs use up all of it), and a
-  // verified one.
+  // For suspected and for verified changes of pace each, at most this share of all calls plus kFirstAsked
+  // calls is timed. They are counted separately: an unsteady program is suspected all the time, and must not
+  // use up what a verified change needs.
   static constexpr double kMaxShare = 0.005;
   static constexpr uint64_t kFirstAsked = 256;
 

@@ -71,7 +71,8 @@ class CallGate {
   void Disarm() { armed_.store(kNever, std::memory_order_release); }
   // The version of the last Arm.
   uint32_t next_version() const { return next_; }
-  // False from Arm until Disarm, or until the issuing thread has taken a committed version.
+  // False while a switch is under way: from Arm until Disarm or, after Commit, until the issuing thread has
+  // taken the new version.
   bool idle() const { return armed_.load(std::memory_order_acquire) == kNever; }
   // Number of calls that have begun.
   uint64_t calls() const { return calls_.load(std::memory_order_seq_cst); }

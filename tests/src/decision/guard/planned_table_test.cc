@@ -151,14 +151,14 @@ TEST(PlannedTable, ListedKeysHaveTheirOwnChoiceAndOthersThePolicys) {
   plan.keys.push_back({kKey, kRing, {}});
   PlannedTable table(plan);
   int own = 0;
-  int policys = 0;
+  int policy_calls = 0;
   for (uint64_t call = 0; call < kDenseCalls; ++call) {
     own += table.At(kKey, kTree, call).config == kRing ? 1 : 0;
-    policys += table.At(kOther, kTree, call).config == kTree ? 1 : 0;
+    policy_calls += table.At(kOther, kTree, call).config == kTree ? 1 : 0;
   }
   const int without_samples = kDenseCalls - kDenseCalls / kDensePeriod;
   EXPECT_EQ(own, without_samples);
-  EXPECT_EQ(policys, without_samples);
+  EXPECT_EQ(policy_calls, without_samples);
 }
 
 TEST(PlannedTable, AfterARevocationOfThePolicyOtherKeysAreNccls) {

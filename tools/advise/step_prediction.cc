@@ -68,7 +68,8 @@ Result<RankProgram> StepPrediction::ProgramOfFramework(const AdvisedJob& job, do
   StepCompute compute{.forward_ns = pass_ns * kForwardShare,
                       .backward_ns = pass_ns * (1 - kForwardShare),
                       .optimizer_ns = 0,
-                      .arrivals = seen_.arrivals};
+                      .arrivals = seen_.arrivals,
+                      .unpack_ns = seen_.unpack_ns};
   if (!seen_.arrivals.empty()) {
     compute.backward_ns = seen_.arrivals.back().ns;
     compute.forward_ns = std::max(0.0, pass_ns - compute.backward_ns);
@@ -92,6 +93,7 @@ Result<SimulatedJob> StepPrediction::JobOf(const AdvisedJob& job, const TrainerC
   simulated.port_gbps = PortGbps(system_);
   simulated.network_gbps = NetworkGbps(system_);
   simulated.layouts = LayoutsOf(job.world);
+  simulated.host_share = seen_.host_share;
   if (job.IsTrainer()) {
     DYNAMICCL_TRY(TrainerProgram trainer, ProgramOfTrainer(job, compute, steps, ranks_per_node_, demands));
     simulated.programs.push_back(std::move(trainer.program));

@@ -61,10 +61,7 @@ class Writer {
   void Compute(double ns);
   // Time of computing until so many elements of gradients are there.
   double ArrivalNs(double elements) const;
-  void Issue(size_t i) {
-    actions_.push_back({ActionKind::kIssue, static_cast<int64_t>(i)});
-    if (layout_.host_waits) Wait(i);
-  }
+  void Issue(size_t i);
   void Wait(size_t i) { actions_.push_back({ActionKind::kWait, static_cast<int64_t>(i)}); }
   void WaitAll(std::deque<size_t>& open);
   // Waits for gathers until the parameters of the next `elements` gradients are there.
@@ -106,6 +103,14 @@ void Writer::Compute(double ns) {
   const int64_t whole = std::llround(std::max(0.0, exact));
   rounding_ = exact - static_cast<double>(whole);
   if (whole > 0) actions_.push_back({ActionKind::kCompute, whole});
+}
+
+void Writer::Issue(size_t i) {
+  actions_.push_back({ActionKind::kIssue, static_cast<int64_t>(i)});
+  if (!layout_.host_waits) return;
+  Wait(i);
+  if (GathersParameters(operations_[i]))
+    Compute(compute_.unpack_ns * static_cast<double>(operations_[i].elements));
 }
 
 void Writer::WaitAll(std::deque<size_t>& open) {

@@ -28,6 +28,8 @@ struct StepCompute {
   double optimizer_ns = 0;
   // When gradients are there, in rising order up to backward_ns. Empty: they come evenly by their elements.
   std::vector<GradientArrival> arrivals = {};
+  // Where the host waits: what it does with each number that was gathered before it goes on.
+  double unpack_ns = 0;
 };
 
 // Where the ranks are, and which config their calls use.

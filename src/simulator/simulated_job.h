@@ -81,8 +81,8 @@ struct SimulatedJob {
   std::vector<NetworkLoad> loads;
   // Every compute action of every rank takes longer by a share that is evenly spread from 0 to this.
   double compute_jitter = 0;
-  // A collective in flight takes this share of a core from its rank's computing, where the ranks' threads fill
-  // the cores of a host. On accelerators 0.
+  // A collective in flight takes this share of a core from its rank's computing, where the ranks' threads
+  // fill the cores of a host. On accelerators 0.
   double host_share = 0;
   uint64_t seed = 1;
 

@@ -59,8 +59,8 @@ SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step) {
   if (job.framework != "ddp") return seen;
   std::vector<GradientArrival> issued = IssuedGradients(job, step);
   if (issued.size() < 2 || issued.back().ns <= issued.front().ns) return seen;
-  const double pace = (issued.back().ns - issued.front().ns) /
-                      (issued.back().elements - issued.front().elements);
+  const double pace =
+      (issued.back().ns - issued.front().ns) / (issued.back().elements - issued.front().elements);
   const double begin = issued.front().ns - pace * issued.front().elements;
   for (GradientArrival& arrival : issued) arrival.ns -= begin;
   // The times of issue hold what the calls in flight took.

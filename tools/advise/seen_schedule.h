@@ -27,10 +27,10 @@ struct SeenSchedule {
 };
 
 // Returns the schedule of a job on host memory. FSDP2 waits there for each call: its wait() holds up the
-// program and not a stream. Between a ReduceScatter and the gather that follows it does nothing but unpack the
-// gather before. Gradients of DDP are known to be there when their AllReduce is issued; those of
-// the first one are assumed to come at the pace of the others. A step with one AllReduce, and one that
-// reduces gradients several times, tell no pace.
+// program and not a stream. Between a ReduceScatter and the gather that follows it does nothing but unpack
+// the gather before. Gradients of DDP are known to be there when their AllReduce is issued; those of the
+// first one are assumed to come at the pace of the others. A step with one AllReduce, and one that reduces
+// gradients several times, tell no pace.
 SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

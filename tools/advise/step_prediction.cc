@@ -98,8 +98,7 @@ Result<SimulatedJob> StepPrediction::JobOf(const AdvisedJob& job, const TrainerC
     DYNAMICCL_TRY(TrainerProgram trainer, ProgramOfTrainer(job, compute, steps, ranks_per_node_, demands));
     simulated.programs.push_back(std::move(trainer.program));
   } else {
-    DYNAMICCL_TRY(RankProgram program,
-                  ProgramOfFramework(job, compute.pass_ns, steps, demands));
+    DYNAMICCL_TRY(RankProgram program, ProgramOfFramework(job, compute.pass_ns, steps, demands));
     simulated.programs.push_back(std::move(program));
   }
   return simulated;

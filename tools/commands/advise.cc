@@ -192,9 +192,8 @@ Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
   DYNAMICCL_TRY(const System system, given.system.empty() ? SystemOfTimes(step) : SystemNamed(given.system));
   DYNAMICCL_TRY(RecognisedJob job, JobOf(given, line, step));
-  DYNAMICCL_TRY(Advice advice,
-                Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6),
-                       given.on_host || given.measure));
+  DYNAMICCL_TRY(Advice advice, Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6),
+                                      given.on_host || given.measure));
   KeepOnly(given.only, advice);
   Json json = AdviseJson(advice, step, system);
   if (!given.json) fmt::print("{}", FormatAdvice(advice, step, system));

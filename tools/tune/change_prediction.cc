@@ -125,11 +125,10 @@ std::optional<double> ChangePrediction::RatioOf(const Candidate& candidate) cons
 std::vector<uint64_t> ChangePrediction::CallsOf(const Candidate& candidate) const {
   const std::optional<AdvisedJob> job = candidate.values.empty() ? job_ : JobWith(candidate);
   std::vector<uint64_t> calls;
-  if (!job) return calls;
+  if (!job || job->framework != "ddp") return calls;
   const auto operations = OperationsOf(*job);
   if (operations)
     for (const WireOperation& operation : *operations) calls.push_back(operation.Bytes());
-  if (seen_.host_waits) std::ranges::sort(calls);
   return calls;
 }
 
@@ -142,16 +141,16 @@ std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
     const std::optional<double> ratio = prediction.RatioOf(candidate);
     if (!ratio) continue;
     forecast.ratio = *ratio;
-    const auto [first, is_new] = with_calls.try_emplace(prediction.CallsOf(candidate), forecast.setting);
-    if (!is_new && prediction.CallsTell())
+    const std::vector<uint64_t> calls = prediction.CallsOf(candidate);
+    const auto [first, is_new] = with_calls.try_emplace(calls, forecast.setting);
+    if (!calls.empty() && !is_new)
       forecast.not_tried = "it makes the same calls as " + first->second;
     else if (*ratio > 1 + kPredictionError)
       forecast.not_tried = fmt::format("it is predicted to lose {:.0f} %, and predictions err by {:.0f} %",
                                        100 * (*ratio - 1), 100 * kPredictionError);
   }
   // What is not predicted may win or lose: it stands where no change would.
-  std::ranges::stable_sort(forecasts, {},
-                           [](const Forecast& one) { return one.ratio == 0 ? 1 : one.ratio; });
+  std::ranges::stable_sort(forecasts, {}, [](const Forecast& one) { return one.ratio == 0 ? 1 : one.ratio; });
   return forecasts;
 }
 

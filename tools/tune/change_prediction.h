@@ -15,7 +15,8 @@
 
 namespace dynamiccl {
 
-// So far off were 9 of 10 predictions where they were measured (docs/results/tune.md), as a share of a step.
+// Where they were measured, predictions of buckets and of resharding were off by at most this share of a step
+// (docs/results/tune.md).
 inline constexpr double kPredictionError = 0.10;
 
 class ChangePrediction {
@@ -26,12 +27,9 @@ class ChangePrediction {
   // Predicted step with the candidate's settings as a share of the job's own; nothing for a candidate with a
   // config, and for settings that the simulator does not know.
   std::optional<double> RatioOf(const Candidate& candidate) const;
-  // Bytes of the calls that a step would have; two candidates with equal ones are the same to the job. Their
-  // order counts where the program does not wait for each call. Empty where the simulator does not know.
+  // Bytes of a DDP job's calls: two candidates with equal ones are the same to it. Empty for other jobs, whose
+  // settings change when a call is issued, and where RatioOf is nothing.
   std::vector<uint64_t> CallsOf(const Candidate& candidate) const;
-  // Whether calls alone decide what a step takes: DDP has no other setting here, and on host memory FSDP2
-  // does nothing beside a call. On a GPU prefetching changes when a call is issued.
-  bool CallsTell() const { return job_.framework == "ddp" || seen_.host_waits; }
 
  private:
   ChangePrediction() = default;
@@ -58,7 +56,8 @@ struct Forecast {
 
 // Returns the forecasts of the framework's candidates, the most promising first. Not worth a start are those
 // that lose more than kPredictionError and those with the calls of one that is tried.
-std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction, const std::vector<Candidate>& candidates);
+std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
+                                  const std::vector<Candidate>& candidates);
 // Fills the forecasts into the list, puts its candidates into their order, and takes out those that are not
 // worth a start.
 void Apply(const std::vector<Forecast>& forecasts, CandidateList& list);

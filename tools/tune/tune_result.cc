@@ -70,9 +70,9 @@ std::string PredictionText(const TuneResult& result) {
 }
 
 std::string Table(const TuneResult& result) {
-  std::string text =
-      fmt::format("   step ms   ratio  95 % interval   turns  predicted  setting\n{:10.2f}{:31}{:11}  default\n",
-                  result.OwnStepMs(), result.tried.front().step_ms.size(), "");
+  std::string text = fmt::format(
+      "   step ms   ratio  95 % interval   turns  predicted  setting\n{:10.2f}{:31}{:11}  default\n",
+      result.OwnStepMs(), result.tried.front().step_ms.size(), "");
   for (const size_t i : ByRatio(result)) {
     const TriedCandidate& tried = result.tried[i];
     const std::string why = tried.given_up.empty() ? "" : ": " + tried.given_up;

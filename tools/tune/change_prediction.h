@@ -27,8 +27,8 @@ class ChangePrediction {
   // Predicted step with the candidate's settings as a share of the job's own; nothing for a candidate with a
   // config, and for settings that the simulator does not know.
   std::optional<double> RatioOf(const Candidate& candidate) const;
-  // Bytes of a DDP job's calls: two candidates with equal ones are the same to it. Empty for other jobs, whose
-  // settings change when a call is issued, and where RatioOf is nothing.
+  // Bytes of a DDP job's calls: two candidates with equal ones are the same to it. Empty for other jobs,
+  // whose settings change when a call is issued, and where RatioOf is nothing.
   std::vector<uint64_t> CallsOf(const Candidate& candidate) const;
 
  private:

@@ -155,9 +155,8 @@ TEST(Forecasts, PutThePromisingFirstAndSpareWhatLosesOrIsTheSame) {
 
 TEST(Forecasts, PrefetchingIsTriedAlthoughNothingIsPredictedOfIt) {
   CandidateList list;
-  list.framework = {{.values = {{"fsdp2.forward_prefetch", 1}}},
-                    {.values = {{"fsdp2.backward_prefetch", 2}}},
-                    kKeeps};
+  list.framework = {
+      {.values = {{"fsdp2.forward_prefetch", 1}}}, {.values = {{"fsdp2.backward_prefetch", 2}}}, kKeeps};
   Apply(ForecastsOf(*ChangePrediction::From(ShardedRun(true, 300)), list.framework), list);
   EXPECT_THAT(Names(list.framework),
               ElementsAre("reshard_after_forward=false", "forward_prefetch=1", "backward_prefetch=2"));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <queue>
 #include <utility>
 
@@ -36,6 +37,8 @@ struct RankState {
   int64_t clock = 0;
   double compute_factor = 1;
   std::vector<size_t> place;  // by collective: its place in the order of its communicator
+  // By collective that was issued and not waited for: nanoseconds that it will still take from computing.
+  std::map<size_t, double> to_take;
   RankTiming timing;
 };
 
@@ -94,6 +97,7 @@ class Simulation {
   Status RunEvents();
   Status Advance(size_t rank);
   void Compute(RankState& rank, size_t number, int64_t value);
+  double TakenFrom(RankState& rank, double computing) const;
   Status Arrive(size_t rank_class, size_t collective);
   // False when the rank has to wait.
   bool Await(size_t rank_class, size_t collective);
@@ -170,9 +174,22 @@ void Simulation::Compute(RankState& rank, size_t rank_class, int64_t value) {
     const auto number = static_cast<uint64_t>(classes_.ranks[rank_class].first_rank);
     lasts *= 1 + job_.compute_jitter * Noise(job_.seed, number, rank.next_action);
   }
-  const int64_t whole = std::llround(lasts);
+  const int64_t whole = std::llround(lasts + TakenFrom(rank, lasts));
   rank.clock += whole;
   rank.timing.compute_ns += whole;
+}
+
+// Nanoseconds by which collectives in flight prolong the computing of a rank (SimulatedJob::host_share).
+double Simulation::TakenFrom(RankState& rank, double computing) const {
+  double left = computing * job_.host_share / (1 - job_.host_share), taken = 0;
+  while (left > 0 && !rank.to_take.empty()) {
+    const auto first = rank.to_take.begin();
+    const double part = std::min(left, first->second);
+    left -= part;
+    taken += part;
+    if ((first->second -= part) <= 0) rank.to_take.erase(first);
+  }
+  return taken;
 }
 
 // Runs one class of ranks until it must wait or its program ends.
@@ -210,6 +227,8 @@ Status Simulation::Arrive(size_t rank_class, size_t collective) {
   ordered.demand = demand;
   ordered.last_arrival = std::max(ordered.last_arrival, rank.clock);
   rank.timing.collectives[collective].issued_ns = rank.clock;
+  if (job_.host_share > 0)
+    rank.to_take[collective] = job_.host_share * static_cast<double>(demand.latency_ns + demand.transfer_ns);
   if (++ordered.arrived == classes_.communicators[number].rank_classes.size()) BeginNext(number);
   return {};
 }
@@ -249,6 +268,7 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
     communicator.waiting.push_back(rank_class);
     return false;
   }
+  rank.to_take.erase(rank.to_take.begin(), rank.to_take.upper_bound(collective));
   const int64_t stalled = std::max<int64_t>(0, ordered.ended - rank.clock);
   rank.clock += stalled;
   rank.timing.stalled_ns += stalled;

@@ -90,6 +90,7 @@ Status CheckDisturbances(const SimulatedJob& job) {
     if (!(load.share >= 0 && load.share < 1) || load.from_ns < 0 || load.until_ns < load.from_ns)
       return Reject("a load's share is at least 0 and below 1, and it ends after it begins");
   }
+  if (!(job.host_share >= 0 && job.host_share < 1)) return Reject("the host share must be in [0, 1)");
   return job.compute_jitter >= 0 && std::isfinite(job.compute_jitter) ? Status{}
                                                                       : Reject("jitter must be 0 or more");
 }

@@ -81,6 +81,9 @@ struct SimulatedJob {
   std::vector<NetworkLoad> loads;
   // Every compute action of every rank takes longer by a share that is evenly spread from 0 to this.
   double compute_jitter = 0;
+  // A collective in flight takes this share of a core from its rank's computing, where the ranks' threads
+  // fill the cores of a host. On accelerators 0.
+  double host_share = 0;
   uint64_t seed = 1;
 
   int32_t Nodes() const { return (n_ranks + ranks_per_node - 1) / ranks_per_node; }

@@ -46,7 +46,8 @@ Result<System> SystemOfTimes(const RecordedStep& step) {
   return FitSystem("recorded times", step.times, {});
 }
 
-Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns) {
+Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns,
+                      bool on_host) {
   Advice advice;
   advice.recognised = std::move(job);
   advice.ranks_per_node = step.ranks_per_node;
@@ -56,7 +57,8 @@ Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System&
                     "say it with --step-ms");
   const AdvisedJob& base = advice.recognised.job;
   DYNAMICCL_TRY(advice.share_of_calls, ShareOfCalls(base, step));
-  const StepPrediction prediction(system, step.ranks_per_node);
+  const StepPrediction prediction(system, step.ranks_per_node,
+                                  on_host ? HostSchedule(base, step) : SeenSchedule());
   DYNAMICCL_TRY(advice.compute, prediction.ComputeOf(base, step, advice.step_ns));
   DYNAMICCL_TRY(advice.simulated, prediction.Of(base, advice.compute));
   for (PossibleChange& change : PossibleChanges(base, step.ranks_per_node)) {

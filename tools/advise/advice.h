@@ -39,7 +39,9 @@ Result<System> SystemOfTimes(const RecordedStep& step);
 
 // Predicts every possible change. `step_ns` overrides the recorded step time; 0 takes it from the trace. It
 // is an error when neither tells the step time, or when the prediction fails.
-Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns);
+// `on_host`: the job's tensors are in host memory, so that HostSchedule holds.
+Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns,
+                      bool on_host = false);
 
 // The advice for people: the job, the recorded and the simulated step, and a table of changes.
 std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const System& system);

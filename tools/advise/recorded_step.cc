@@ -11,7 +11,6 @@
 
 #include "src/base/statistics.h"
 #include "traces/format/matched_calls.h"
-#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -254,7 +253,8 @@ int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sect
   return most < 0 ? -1 : std::clamp(end - start, least, most);
 }
 
-// Median time of each (collective, ranks, nodes, bytes).
+}  // namespace
+
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
   using Key = std::tuple<Collective, int, int, uint64_t>;
   std::vector<std::vector<CallInterval>> intervals;
@@ -282,8 +282,6 @@ std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
   }
   return times;
 }
-
-}  // namespace
 
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by) {
   std::vector<SectionCalls> sections;

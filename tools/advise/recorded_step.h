@@ -8,6 +8,7 @@
 
 #include "src/simulator/timed_cell.h"
 #include "traces/format/trace.h"
+#include "traces/format/trace_calls.h"
 #include "traces/generators/operation_list.h"
 
 namespace dynamiccl {
@@ -54,6 +55,9 @@ struct RecordedStep {
 // the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
 // (RecogniseSections); an operation then has the role and phase that most steps have there.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
+
+// Median time of each (collective, ranks, nodes, bytes) over all calls of these ranks.
+std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);
 
 // Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does
 // not know the nodes, so its communicators claim to have one. A communicator that shards states is assumed to

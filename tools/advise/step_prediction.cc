@@ -30,12 +30,13 @@ int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
 }
 
 // Nanoseconds of passes that issue no call. They are computed before the first call.
-double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations, double pass_ns) {
+double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations,
+                const StepCompute& compute) {
   const int64_t forwards = PassesOf(operations, Phase::kForward);
   const int64_t backwards = PassesOf(operations, Phase::kBackward);
   const int64_t all = std::max({micro_steps, forwards, backwards});
-  return pass_ns * (static_cast<double>(all - forwards) * kForwardShare +
-                    static_cast<double>(all - backwards) * (1 - kForwardShare));
+  return static_cast<double>(all - forwards) * compute.forward_ns +
+         static_cast<double>(all - backwards) * compute.backward_ns;
 }
 
 // Appends a step to a program. The indices of the step's collectives are shifted accordingly.
@@ -48,20 +49,10 @@ void Append(const RankProgram& step, RankProgram& program) {
   }
 }
 
-// `steps` equal steps of a framework other than the trainer. Their optimizer time is part of the pass.
-Result<RankProgram> ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps, int ranks_per_node,
-                                       SystemDemands& demands) {
-  DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));
-  const StepCompute compute{
-      .forward_ns = pass_ns * kForwardShare, .backward_ns = pass_ns * (1 - kForwardShare), .optimizer_ns = 0};
-  DYNAMICCL_TRY(RankProgram step,
-                ProgramOf(operations, {job.world, ranks_per_node, kLeaveNcclAlone}, compute, demands));
-  DYNAMICCL_TRY(const int64_t micro_steps, MicroStepsOf(job));
-  const auto silent = static_cast<int64_t>(SilentNs(micro_steps, operations, pass_ns));
-  if (silent > 0) step.actions.insert(step.actions.begin(), {ActionKind::kCompute, silent});
-  RankProgram program;
-  for (int i = 0; i < steps; ++i) Append(step, program);
-  return program;
+// How many units the job gathers ahead in its forward pass.
+int GathersAhead(const AdvisedJob& job) {
+  const std::string depth = SettingOf(job, "forward_prefetch");
+  return depth.empty() ? 1 : std::stoi(depth);
 }
 
 double ElementsOf(const ModelShape& model) {
@@ -69,6 +60,29 @@ double ElementsOf(const ModelShape& model) {
 }
 
 }  // namespace
+
+// The optimizer's time is part of the pass.
+Result<RankProgram> StepPrediction::ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps,
+                                                       SystemDemands& demands) const {
+  DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));
+  StepCompute compute{.forward_ns = pass_ns * kForwardShare,
+                      .backward_ns = pass_ns * (1 - kForwardShare),
+                      .optimizer_ns = 0,
+                      .arrivals = seen_.arrivals,
+                      .unpack_ns = seen_.unpack_ns};
+  if (!seen_.arrivals.empty()) {
+    compute.backward_ns = seen_.arrivals.back().ns;
+    compute.forward_ns = std::max(0.0, pass_ns - compute.backward_ns);
+  }
+  const StepLayout layout{job.world, ranks_per_node_, kLeaveNcclAlone, GathersAhead(job), seen_.host_waits};
+  DYNAMICCL_TRY(RankProgram step, ProgramOf(operations, layout, compute, demands));
+  DYNAMICCL_TRY(const int64_t micro_steps, MicroStepsOf(job));
+  const auto silent = static_cast<int64_t>(SilentNs(micro_steps, operations, compute));
+  if (silent > 0) step.actions.insert(step.actions.begin(), {ActionKind::kCompute, silent});
+  RankProgram program;
+  for (int i = 0; i < steps; ++i) Append(step, program);
+  return program;
+}
 
 Result<SimulatedJob> StepPrediction::JobOf(const AdvisedJob& job, const TrainerCompute& compute,
                                            int steps) const {
@@ -79,12 +93,12 @@ Result<SimulatedJob> StepPrediction::JobOf(const AdvisedJob& job, const TrainerC
   simulated.port_gbps = PortGbps(system_);
   simulated.network_gbps = NetworkGbps(system_);
   simulated.layouts = LayoutsOf(job.world);
+  simulated.host_share = seen_.host_share;
   if (job.IsTrainer()) {
     DYNAMICCL_TRY(TrainerProgram trainer, ProgramOfTrainer(job, compute, steps, ranks_per_node_, demands));
     simulated.programs.push_back(std::move(trainer.program));
   } else {
-    DYNAMICCL_TRY(RankProgram program,
-                  ProgramOfFramework(job, compute.pass_ns, steps, ranks_per_node_, demands));
+    DYNAMICCL_TRY(RankProgram program, ProgramOfFramework(job, compute.pass_ns, steps, demands));
     simulated.programs.push_back(std::move(program));
   }
   return simulated;

@@ -8,6 +8,7 @@
 #include "src/simulator/system.h"
 #include "tools/advise/advised_job.h"
 #include "tools/advise/recorded_step.h"
+#include "tools/advise/seen_schedule.h"
 #include "tools/advise/trainer_program.h"
 
 namespace dynamiccl {
@@ -23,8 +24,8 @@ struct PredictedStep {
 // Simulates jobs on one system. Apart from its constructor's arguments it holds no state.
 class StepPrediction {
  public:
-  StepPrediction(const System& system, int ranks_per_node)
-      : system_(system), ranks_per_node_(ranks_per_node) {}
+  StepPrediction(const System& system, int ranks_per_node, SeenSchedule seen = {})
+      : system_(system), ranks_per_node_(ranks_per_node), seen_(std::move(seen)) {}
 
   // Simulates the job: the trainer by ProgramOfTrainer, other frameworks by ProgramOf
   // (tools/simulate/step_program.h). An error for wrong settings, or where the system has no path for a call.
@@ -42,8 +43,13 @@ class StepPrediction {
   // Nanoseconds of the optimizer for each number that a rank updates.
   Result<double> UpdateNsPerElement(const AdvisedJob& job, const RecordedStep& recorded) const;
 
+  // `steps` equal steps of a framework other than the trainer.
+  Result<RankProgram> ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps,
+                                         SystemDemands& demands) const;
+
   const System& system_;
   int ranks_per_node_;
+  SeenSchedule seen_;
 };
 
 }  // namespace dynamiccl

@@ -34,7 +34,7 @@ struct AdviseOptions {
   std::string system, framework, model = "gpt", settings, data, policy;
   int tensor_parallel = 1, shard_group = 0, ranks_per_node = 0;
   double step_ms = 0;
-  bool json = false, measure = false;
+  bool json = false, measure = false, on_host = false;
   std::vector<std::string> only;
   int rounds = 5;
   int64_t steps = 15;
@@ -66,6 +66,8 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
          "--policy", given.policy,
          "Policy whose LSTM recognises calls without labels (default: the job's own, else the shipped one)")
       ->check(CLI::ExistingFile);
+  app.add_flag("--on-host", given.on_host,
+               "The job ran on CPUs over hostccl, whose threads share the cores with it (set by --measure)");
   app.add_flag("--json", given.json, "Write JSON instead of tables");
   app.add_flag("--measure", given.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");
@@ -190,8 +192,8 @@ Result<int> RunAdvise(AdviseOptions& given, CommandLine& line) {
   if (given.ranks_per_node > 0) SpreadOver(given.ranks_per_node, step);
   DYNAMICCL_TRY(const System system, given.system.empty() ? SystemOfTimes(step) : SystemNamed(given.system));
   DYNAMICCL_TRY(RecognisedJob job, JobOf(given, line, step));
-  DYNAMICCL_TRY(Advice advice,
-                Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6)));
+  DYNAMICCL_TRY(Advice advice, Advise(step, std::move(job), system, static_cast<int64_t>(given.step_ms * 1e6),
+                                      given.on_host || given.measure));
   KeepOnly(given.only, advice);
   Json json = AdviseJson(advice, step, system);
   if (!given.json) fmt::print("{}", FormatAdvice(advice, step, system));

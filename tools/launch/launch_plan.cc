@@ -46,6 +46,7 @@ Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
   }
   SetIfGiven(changes, Setting::kFrameworkSettings, options.framework_settings);
   SetIfGiven(changes, Setting::kFrameworkReport, options.framework_report);
+  SetIfGiven(changes, Setting::kTimes, options.times);
   SetIfGiven(changes, Setting::kMode, options.mode);
   SetIfGiven(changes, Setting::kPolicy, options.policy);
   SetIfGiven(changes, Setting::kRules, options.rules);

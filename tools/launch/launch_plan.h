@@ -36,6 +36,8 @@ struct LaunchPlan {
 // How DynamICCL is loaded into the processes of a plan. An empty text keeps the value of the setting's
 // variable in the user's environment.
 struct RuntimeOptions {
+  // Value of DYNAMICCL_TIMES: which collectives are timed.
+  std::string times;
   // Value of DYNAMICCL_MODE: off, observe, frozen or adaptive.
   std::string mode;
   // Policy file (.dcpolicy).

@@ -33,8 +33,8 @@ bool GathersParameters(const WireOperation& operation) {
 // state of the current pass; all rules share it, so they are methods of one class.
 class Writer {
  public:
-  Writer(const std::vector<WireOperation>& operations, const StepCompute& compute)
-      : operations_(operations), compute_(compute) {}
+  Writer(const std::vector<WireOperation>& operations, const StepLayout& layout, const StepCompute& compute)
+      : operations_(operations), layout_(layout), compute_(compute) {}
 
   std::vector<Action> Run();
 
@@ -59,17 +59,20 @@ class Writer {
 
   // Adds computing time; fractions of a nanosecond carry over.
   void Compute(double ns);
-  void Issue(size_t i) { actions_.push_back({ActionKind::kIssue, static_cast<int64_t>(i)}); }
+  // Time of computing until so many elements of gradients are there.
+  double ArrivalNs(double elements) const;
+  void Issue(size_t i);
   void Wait(size_t i) { actions_.push_back({ActionKind::kWait, static_cast<int64_t>(i)}); }
   void WaitAll(std::deque<size_t>& open);
   // Waits for gathers until the parameters of the next `elements` gradients are there.
   void AwaitGathersFor(double elements);
   void AwaitNextGather();
-  // Issues the gather at `i`, unless it was already issued, and the next one where it follows directly. The
-  // next one then runs beside the computing of this one's unit.
+  // Issues the gather at `i` and those ahead of it that follow directly, unless they were already issued.
+  // They then run beside the computing of this one's unit.
   void IssueGathersFrom(size_t i);
 
   const std::vector<WireOperation>& operations_;
+  const StepLayout& layout_;
   const StepCompute& compute_;
   std::vector<Action> actions_;
   // Computing time below a nanosecond, not yet emitted.
@@ -100,6 +103,14 @@ void Writer::Compute(double ns) {
   const int64_t whole = std::llround(std::max(0.0, exact));
   rounding_ = exact - static_cast<double>(whole);
   if (whole > 0) actions_.push_back({ActionKind::kCompute, whole});
+}
+
+void Writer::Issue(size_t i) {
+  actions_.push_back({ActionKind::kIssue, static_cast<int64_t>(i)});
+  if (!layout_.host_waits) return;
+  Wait(i);
+  if (GathersParameters(operations_[i]))
+    Compute(compute_.unpack_ns * static_cast<double>(operations_[i].elements));
 }
 
 void Writer::WaitAll(std::deque<size_t>& open) {
@@ -144,10 +155,23 @@ bool Writer::Drives(size_t i) const {
   }
 }
 
-// Issues the gather at `i` and the next one where it follows directly, unless they were already issued.
 void Writer::IssueGathersFrom(size_t i) {
-  for (const size_t last = std::min(i + 2, end_); i < last && GathersParameters(operations_[i]); ++i)
+  const size_t ahead = layout_.host_waits ? 0 : static_cast<size_t>(layout_.gathers_ahead);
+  for (const size_t last = std::min(i + 1 + ahead, end_); i < last && GathersParameters(operations_[i]); ++i)
     if (issued_.insert(i).second) Issue(i);
+}
+
+double Writer::ArrivalNs(double elements) const {
+  const std::vector<GradientArrival>& arrivals = compute_.arrivals;
+  if (arrivals.empty()) return elements * ns_of_weight_;
+  GradientArrival before;
+  for (const GradientArrival& arrival : arrivals) {
+    if (elements <= arrival.elements)
+      return before.ns + (arrival.ns - before.ns) * (elements - before.elements) /
+                             std::max(1.0, arrival.elements - before.elements);
+    before = arrival;
+  }
+  return before.ns;
 }
 
 void Writer::Driving(size_t i) {
@@ -158,8 +182,13 @@ void Writer::Driving(size_t i) {
     Compute(ns);
     return;
   }
-  if (driver_ == Driver::kGradients) AwaitGathersFor(WeightOf(i));
-  Compute(ns);
+  if (driver_ == Driver::kGradients) {
+    const double before = ArrivalNs(reduced_);
+    AwaitGathersFor(WeightOf(i));
+    Compute(ArrivalNs(reduced_) - before);
+  } else {
+    Compute(ns);
+  }
   Issue(i);
   if (driver_ == Driver::kActivations)
     Wait(i);
@@ -241,7 +270,7 @@ Result<RankProgram> ProgramOf(const std::vector<WireOperation>& operations, cons
     if (operation.index_in_group > 0) demand.latency_ns = 0;
     program.collectives.push_back({static_cast<size_t>(operation.axis), demand});
   }
-  program.actions = Writer(operations, compute).Run();
+  program.actions = Writer(operations, layout, compute).Run();
   return program;
 }
 

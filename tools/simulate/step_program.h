@@ -11,6 +11,13 @@
 
 namespace dynamiccl {
 
+// How far the gradients are at a time of the backward pass.
+struct GradientArrival {
+  double elements = 0;
+  // Nanoseconds of computing since the backward pass began.
+  double ns = 0;
+};
+
 // Computing time of each rank, in nanoseconds.
 struct StepCompute {
   // One pass over one micro-batch.
@@ -19,6 +26,10 @@ struct StepCompute {
   double backward_ns = 0;
   // Time of the optimizer, which starts after the gradients have arrived.
   double optimizer_ns = 0;
+  // When gradients are there, in rising order up to backward_ns. Empty: they come evenly by their elements.
+  std::vector<GradientArrival> arrivals = {};
+  // Where the host waits: what it does with each number that was gathered before it goes on.
+  double unpack_ns = 0;
 };
 
 // Where the ranks are, and which config their calls use.
@@ -27,6 +38,10 @@ struct StepLayout {
   int ranks_per_node = 1;
   // The config of every call. A collective that does not have its algorithm takes the cheapest path.
   CollectiveConfig config = kLeaveNcclAlone;
+  // Gathers of the forward pass that are issued before a unit is computed, beside its own.
+  int gathers_ahead = 1;
+  // True: the program waits for every call before it goes on, so that no call runs beside computing.
+  bool host_waits = false;
 };
 
 // A program that all ranks run, on the layouts of kAllAxes. The rules, by the calls' labels:

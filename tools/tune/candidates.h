@@ -3,6 +3,7 @@
 // docs/tune.md lists them. None changes what the job computes beyond the order of sums.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ struct Candidate {
   std::string config;
   // Says what the candidate costs beside time, for example memory. Empty if it costs nothing.
   std::string remark;
+  // Predicted step as a share of the job's own: of settings by the simulator, of settings with a config from
+  // what each took alone. Nothing where it is not known.
+  std::optional<double> predicted = std::nullopt;
+  // Says why no start is spent on it. Empty if one is.
+  std::string not_tried = {};
 
   // Returns for example "bucket_cap_mb=100, ring/simple/1", or "default" for the job as it is.
   std::string Name() const;
@@ -34,6 +40,8 @@ struct CandidateList {
   // first of each are the likeliest to win.
   std::vector<Candidate> framework;
   std::vector<Candidate> configs;
+  // Candidates with Candidate::not_tried.
+  std::vector<Candidate> not_tried;
   // Each sentence says what is not tried, and why.
   std::vector<std::string> left_out;
 };

@@ -14,13 +14,16 @@ DdpReport DdpOf(const Json& json) {
   return {.constructed = json.value("constructed", 0),
           .bucket_cap_mb = json.value("bucket_cap_mb", 0.0),
           .gradient_bytes = json.value("gradient_bytes", uint64_t{0}),
+          .parameters = json.value("parameters", std::vector<uint64_t>()),
+          .on_host = json.value("on_host", false),
           .buckets = json.value("buckets", std::vector<uint64_t>())};
 }
 
 Fsdp2Report Fsdp2Of(const Json& json) {
   return {.wrapped = json.value("wrapped", 0),
           .parameter_bytes = json.value("parameter_bytes", uint64_t{0}),
-          .free_bytes = json.value("free_bytes", uint64_t{0})};
+          .free_bytes = json.value("free_bytes", uint64_t{0}),
+          .on_host = json.value("on_host", false)};
 }
 
 // Throws Json::exception where a member has the wrong kind.

@@ -17,6 +17,10 @@ struct DdpReport {
   int constructed = 0;
   double bucket_cap_mb = 0;
   uint64_t gradient_bytes = 0;
+  // Bytes of each parameter that is trained, in the order of registration; empty: not reported.
+  std::vector<uint64_t> parameters;
+  // True: the gradients are in host memory, so the process itself computes them.
+  bool on_host = false;
   // Bytes of each bucket by the reducer's own account; empty where this torch keeps none.
   std::vector<uint64_t> buckets;
 };
@@ -28,6 +32,8 @@ struct Fsdp2Report {
   uint64_t parameter_bytes = 0;
   // Memory that was free on the rank's device before the first step; 0: not known.
   uint64_t free_bytes = 0;
+  // True: the parameters are in host memory. FSDP2 then waits for each call before it goes on.
+  bool on_host = false;
 };
 
 // A setting that was asked for. Where `reason` is not empty, it was left alone for that reason.

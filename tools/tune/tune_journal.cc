@@ -7,18 +7,20 @@ namespace dynamiccl {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(JobStart, turn, candidate, step_ms, failure, seen, buckets,
                                                 seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Forecast, setting, ratio, not_tried)
 
 namespace {
 
 constexpr const char* kJournalMagic = "dynamiccl-tune-journal";
-constexpr int kJournalVersion = 1;
+constexpr int kJournalVersion = 2;
 
 std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
   return Json{{"magic", kJournalMagic},
               {"version", kJournalVersion},
               {"plan", plan},
               {"most", shape.most},
-              {"level_rounds", shape.level_rounds}}
+              {"level_rounds", shape.level_rounds},
+              {"forecasts", Json(nlohmann::json(shape.forecasts))}}
       .dump();
 }
 
@@ -26,7 +28,12 @@ std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
 std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& plan) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
-  const SearchShape shape{json.value("most", size_t{0}), json.value("level_rounds", 0)};
+  SearchShape shape{json.value("most", size_t{0}), json.value("level_rounds", 0)};
+  try {
+    shape.forecasts = json.value("forecasts", std::vector<Forecast>());
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
   if (shape.level_rounds < 1 || line != HeaderLine(plan, shape)) return std::nullopt;
   return shape;
 }
@@ -60,9 +67,8 @@ Result<TuneJournal> TuneJournal::Open(const std::string& path, const std::string
   return journal;
 }
 
-SearchShape TuneJournal::ShapeOr(const SearchShape& shape) {
-  if (found_.empty()) shape_ = shape;
-  return shape_;
+std::optional<SearchShape> TuneJournal::FoundShape() const {
+  return found_.empty() ? std::nullopt : std::optional(shape_);
 }
 
 std::optional<JobStart> TuneJournal::Next(int turn, const std::string& candidate) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/report/json_output.h"
+#include "tools/tune/change_prediction.h"
 #include "traces/format/hashed_lines.h"
 
 namespace dynamiccl {
@@ -31,13 +32,14 @@ struct JobStart {
   double seconds = 0;
 };
 
-// How a search was cut to its budget. A tune that goes on keeps the shape that it began with, because the
-// same starts must come in the same order.
+// How a search was ordered and cut to its budget. A tune that goes on keeps the shape that it began with,
+// because the same starts must come in the same order.
 struct SearchShape {
   // Number of candidates of the list.
   size_t most = 0;
   // Rounds before the slower half is given up.
   int level_rounds = 1;
+  std::vector<Forecast> forecasts = {};
 };
 
 // TuneSession owns it and uses it on one thread. The same search asks for the same starts in the same order,
@@ -48,8 +50,10 @@ class TuneJournal {
   // Continues the journal at `path` if it is of this plan and undamaged; otherwise begins a new one.
   static Result<TuneJournal> Open(const std::string& path, const std::string& plan);
 
-  // Returns the shape of the search that an earlier process began, or `shape` where this one begins it.
-  SearchShape ShapeOr(const SearchShape& shape);
+  // The shape of the search that an earlier process began; nothing where this one begins it.
+  std::optional<SearchShape> FoundShape() const;
+  // Has the journal begin with this shape. Call it before Add where nothing was found.
+  void SetShape(const SearchShape& shape) { shape_ = shape; }
   // Returns what an earlier process recorded of this start; nothing if the start has to run.
   std::optional<JobStart> Next(int turn, const std::string& candidate);
   Status Add(const JobStart& start);

@@ -51,21 +51,43 @@ std::vector<size_t> ByRatio(const TuneResult& result) {
   return order;
 }
 
+std::string PredictedText(const Candidate& candidate) {
+  return candidate.predicted ? fmt::format("{:.3f}", *candidate.predicted) : "";
+}
+
+// How far the predictions of settings were off. A config's worth is not predicted, and that of a combination
+// comes from what was measured.
+std::string PredictionText(const TuneResult& result) {
+  std::vector<double> errors;
+  for (size_t i = 1; i < result.tried.size(); ++i) {
+    const Candidate& candidate = result.tried[i].candidate;
+    if (candidate.predicted && candidate.config.empty() && result.ratios[i].turns > 0)
+      errors.push_back(100 * std::abs(*candidate.predicted / result.ratios[i].ratio - 1));
+  }
+  if (errors.empty()) return "";
+  return fmt::format("predicted by the simulator from the first start: off by {:.1f} % in the median of {}\n",
+                     Median(errors), errors.size());
+}
+
 std::string Table(const TuneResult& result) {
-  std::string text =
-      fmt::format("   step ms   ratio  95 % interval   turns  setting\n{:10.2f}{:31}  default\n",
-                  result.OwnStepMs(), result.tried.front().step_ms.size());
+  std::string text = fmt::format(
+      "   step ms   ratio  95 % interval   turns  predicted  setting\n{:10.2f}{:31}{:11}  default\n",
+      result.OwnStepMs(), result.tried.front().step_ms.size(), "");
   for (const size_t i : ByRatio(result)) {
     const TriedCandidate& tried = result.tried[i];
     const std::string why = tried.given_up.empty() ? "" : ": " + tried.given_up;
+    const std::string predicted = PredictedText(tried.candidate);
     if (result.ratios[i].turns == 0)
-      text += fmt::format("{:>10}{:31}  {}{}\n", "", 0, tried.candidate.Name(), why);
+      text += fmt::format("{:>10}{:31}{:>11}  {}{}\n", "", 0, predicted, tried.candidate.Name(), why);
     else
-      text +=
-          fmt::format("{:10.2f}{:8.3f}  {:14}{:7}  {}{}\n", StepMs(tried), result.ratios[i].ratio,
-                      IntervalText(result.ratios[i]), result.ratios[i].turns, tried.candidate.Name(), why);
+      text += fmt::format("{:10.2f}{:8.3f}  {:14}{:7}{:>11}  {}{}\n", StepMs(tried), result.ratios[i].ratio,
+                          IntervalText(result.ratios[i]), result.ratios[i].turns, predicted,
+                          tried.candidate.Name(), why);
   }
-  return text;
+  for (const Candidate& candidate : result.not_tried)
+    text += fmt::format("{:>41}{:>11}  {}: {}\n", "not tried", PredictedText(candidate), candidate.Name(),
+                        candidate.not_tried);
+  return text + PredictionText(result);
 }
 
 std::string NothingText(const TuneResult& result) {
@@ -93,6 +115,19 @@ std::string WinText(const TuneResult& result, const std::string& folder) {
   return text;
 }
 
+Json PredictedJson(const Candidate& candidate) {
+  return candidate.predicted ? Json(*candidate.predicted) : Json();
+}
+
+Json NotTriedJson(const TuneResult& result) {
+  Json rows = Json::array();
+  for (const Candidate& candidate : result.not_tried)
+    rows.push_back({{"setting", candidate.Name()},
+                    {"predicted", PredictedJson(candidate)},
+                    {"why", candidate.not_tried}});
+  return rows;
+}
+
 Json TriedJson(const TuneResult& result, size_t i) {
   const TriedCandidate& tried = result.tried[i];
   const TunedRatio& ratio = result.ratios[i];
@@ -103,6 +138,7 @@ Json TriedJson(const TuneResult& result, size_t i) {
       {"setting", tried.candidate.Name()},
       {"ratio", ratio.turns == 0 ? Json() : Json(ratio.ratio)},
       {"interval", has_interval && ratio.turns > 0 ? Json{ratio.interval.low, ratio.interval.high} : Json()},
+      {"predicted", PredictedJson(tried.candidate)},
       {"turns", times},
       {"given_up", tried.given_up},
       {"seen", result.seen[i]}};
@@ -152,6 +188,8 @@ Json ToJson(const TuneResult& result) {
           {"starts", result.starts},
           {"budget_ended", result.budget_ended},
           {"tried", tried},
+          {"not_tried", NotTriedJson(result)},
+          {"prediction_error", kPredictionError},
           {"notes", result.notes}};
 }
 

@@ -117,8 +117,10 @@ void TuneSearch::CombineBest() {
   }
   KeepFastest(std::max(kFinalists, In().size() / 2));
   for (const size_t setting : settings)
-    for (const size_t config : configs)
+    for (const size_t config : configs) {
       tried_.push_back({Combined(tried_[setting].candidate, tried_[config].candidate)});
+      tried_.back().candidate.predicted = RatioOf(setting).ratio * RatioOf(config).ratio;
+    }
 }
 
 void TuneSearch::KeepFastest(size_t most) {

@@ -53,6 +53,10 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
+// DYNAMICCL_TIMES of the start that is only watched. Timing costs time, so the starts that are compared do
+// without.
+constexpr const char* kAllTimes = "all";
+
 // The journal knows the start in which configs take turns by this name.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
@@ -123,13 +127,10 @@ Result<TuneResult> TuneSession::Run() {
   if (journal_->found() > 0) spdlog::info("going on after {} starts of an earlier tune", journal_->found());
   DYNAMICCL_CHECK_OK(Observe());
   DYNAMICCL_TRY(CandidateList list, ListOf());
-  const SearchShape shape = journal_->ShapeOr(ShapeFor(list));
-  if (given_.only.empty()) {
-    DYNAMICCL_CHECK_OK(TryConfigsInTurns(list));
-    KeepLikeliest(shape.most, list);
-  }
+  DYNAMICCL_TRY(const SearchShape shape, Shape(list));
   TuneSearch search(list, shape.level_rounds);
   result_.notes = list.left_out;
+  result_.not_tried = list.not_tried;
   DYNAMICCL_CHECK_OK(RunTurns(search));
   result_.tried = search.tried();
   for (size_t i = 0; i < result_.tried.size(); ++i) result_.ratios.push_back(search.RatioOf(i));
@@ -139,8 +140,10 @@ Result<TuneResult> TuneSession::Run() {
   return std::move(result_);
 }
 
-Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std::string& folder) {
+Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std::string& times,
+                                          const std::string& folder) {
   LaunchOptions launch = given_.launch;
+  launch.runtime.times = times;
   Watch(folder, launch.runtime);
   if (!candidate.values.empty()) {
     launch.runtime.framework_settings = folder + "/settings.json";
@@ -159,9 +162,9 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
   return dynamiccl::Launch(plan);
 }
 
-Result<JobStart> TuneSession::Start(const Candidate& candidate, WatchedRun& run) {
+Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::string& times, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
-  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, folder.File("")));
+  DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, times, folder.File("")));
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
@@ -227,7 +230,7 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
 
 Status TuneSession::Observe() {
   spdlog::info("watching the job as it is");
-  DYNAMICCL_TRY(const JobStart start, Start({}, base_));
+  DYNAMICCL_TRY(const JobStart start, Start({}, kAllTimes, base_));
   if (!start.failure.empty())
     return WithHint(
         MakeError(ErrorKind::kPeerFailed, "{}", start.failure),
@@ -259,6 +262,37 @@ Result<CandidateList> TuneSession::ListOf() {
     (candidate.values.empty() ? only.configs : only.framework).push_back(std::move(candidate));
   }
   return only;
+}
+
+std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
+  if (list.framework.empty()) return {};
+  const auto prediction = ChangePrediction::From(base_);
+  if (!prediction) {
+    list.left_out.push_back("no setting's worth is predicted: " + prediction.error().message);
+    return {};
+  }
+  std::vector<Forecast> forecasts = ForecastsOf(*prediction, list.framework);
+  // Whoever names candidates wants them tried.
+  if (!given_.only.empty())
+    for (Forecast& forecast : forecasts) forecast.not_tried.clear();
+  return forecasts;
+}
+
+Result<SearchShape> TuneSession::Shape(CandidateList& list) {
+  const std::optional<SearchShape> found = journal_->FoundShape();
+  const std::vector<Forecast> forecasts = found ? found->forecasts : Predict(list);
+  Apply(forecasts, list);
+  SearchShape shape = found ? *found : ShapeFor(list);
+  shape.forecasts = forecasts;
+  journal_->SetShape(shape);
+  for (const Forecast& forecast : forecasts)
+    spdlog::info("{}: {}", forecast.setting,
+                 forecast.ratio > 0 ? fmt::format("{:.3f} of a step predicted", forecast.ratio)
+                                    : "its worth cannot be predicted");
+  if (!given_.only.empty()) return shape;
+  DYNAMICCL_CHECK_OK(TryConfigsInTurns(list));
+  KeepLikeliest(shape.most, list);
+  return shape;
 }
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
@@ -310,7 +344,7 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
     earlier_s_ += earlier->seconds;
   } else {
     WatchedRun run;
-    DYNAMICCL_TRY(earlier, Start(candidate, run));
+    DYNAMICCL_TRY(earlier, Start(candidate, "", run));
     earlier->turn = turn;
     DYNAMICCL_CHECK_OK(journal_->Add(*earlier));
     spdlog::info("{}: {}", earlier->candidate,

@@ -44,6 +44,8 @@ struct TuneResult {
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;
+  // Candidates on which no start was spent.
+  std::vector<Candidate> not_tried;
   std::vector<std::string> notes;
 
   // Median step of the job as it is, in milliseconds; where nothing was tried beside it, watched_ms.
@@ -66,8 +68,10 @@ class TuneSession {
   double Elapsed() const;
   std::chrono::milliseconds StartLimit() const;
   // Starts the job once. A candidate that fails is no error: the start says why.
-  Result<JobStart> Start(const Candidate& candidate, WatchedRun& run);
-  Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& folder);
+  Result<JobStart> Start(const Candidate& candidate, const std::string& times, WatchedRun& run);
+  // `times`: RuntimeOptions::times.
+  Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& times,
+                               const std::string& folder);
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
@@ -75,6 +79,10 @@ class TuneSession {
   // that the user named with --try are kept as they are.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
+  // Predicts what the framework's candidates are worth. Empty, with a note, where that is not possible.
+  std::vector<Forecast> Predict(CandidateList& list);
+  // Orders the list by forecasts and cuts it to the budget, both as an earlier process did where one began.
+  Result<SearchShape> Shape(CandidateList& list);
   // Returns how much of the list fits the budget with time left for the final.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);

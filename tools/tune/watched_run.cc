@@ -32,6 +32,14 @@ std::vector<Trace> TracesIn(const std::string& folder) {
   return traces;
 }
 
+// Times of the collectives on all ranks: on one alone, waiting for a late rank would count as the network's.
+std::vector<TimedCell> TimesOn(const std::vector<Trace>& traces) {
+  std::vector<SectionCalls> sections;
+  for (const Trace& trace : traces)
+    for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  return TimesOf(sections);
+}
+
 }  // namespace
 
 void Watch(const std::string& folder, RuntimeOptions& runtime) {
@@ -41,7 +49,8 @@ void Watch(const std::string& folder, RuntimeOptions& runtime) {
 
 WatchedRun ReadWatched(const std::string& folder) {
   WatchedRun run{.reports = ReadHookReports(folder), .why_no_step = "no collective was recorded"};
-  for (const Trace& trace : TracesIn(folder)) {
+  const std::vector<Trace> traces = TracesIn(folder);
+  for (const Trace& trace : traces) {
     Result<RecordedStep> step = StepOf(trace);
     if (!step) continue;
     if (step->steps < kFewestSteps || step->step_ns == 0 || step->paced) {
@@ -49,6 +58,7 @@ WatchedRun ReadWatched(const std::string& folder) {
       continue;
     }
     run.step = std::move(*step);
+    run.step->times = TimesOn(traces);
     run.why_no_step.clear();
     const SectionCalls calls = CallsOf(trace.sections.front());
     run.decided_by_rules = DecidedByRules(calls);

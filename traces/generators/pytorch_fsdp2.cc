@@ -24,6 +24,10 @@ constexpr std::array kPytorchFsdp2Settings = {
                      "the root too (the default leaves it gathered)"},
     GeneratorSetting{"backward_prefetch", SettingKind::kFlag, "true",
                      "gather the next unit before this one's backward"},
+    GeneratorSetting{"backward_depth", SettingKind::kInteger, "1",
+                     "how many next units backward_prefetch gathers"},
+    GeneratorSetting{"forward_prefetch", SettingKind::kInteger, "1",
+                     "how many next units the forward pass gathers before it computes one: changes no call"},
     GeneratorSetting{"accumulation_steps", SettingKind::kInteger, "1", "micro-steps of a step"},
     GeneratorSetting{"gradient_sync", SettingKind::kChoice, "last",
                      "reduce in the last micro-step (set_requires_gradient_sync) or in every one", 1,
@@ -96,10 +100,12 @@ void Pass::Gather(size_t unit) {
                   input_.world.ShardAxis());
 }
 
-// Gathers this unit, then the next one, before this unit's gradients are sent.
+// Gathers this unit, then those that are next, before this unit's gradients are sent.
 void Pass::BackwardUnit(size_t unit) {
   Gather(unit);
-  if (unit > 1 && input_.settings.Flag("backward_prefetch")) Gather(unit - 1);
+  const auto depth = static_cast<size_t>(input_.settings.Integer("backward_depth"));
+  if (input_.settings.Flag("backward_prefetch"))
+    for (size_t next = 1; next <= depth && next < unit; ++next) Gather(unit - next);
   Reduce(unit);
 }
 

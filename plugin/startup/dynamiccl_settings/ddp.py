@@ -74,7 +74,10 @@ def _observe(parallel, report):
     """Notes what the reducer has when it has settled. A program that stops earlier leaves its first buckets."""
     seen = report.framework("ddp")
     seen["constructed"] = seen.get("constructed", 0) + 1
-    seen["gradient_bytes"] = sum(p.numel() * p.element_size() for p in parallel.parameters() if p.requires_grad)
+    trained = [p for p in parallel.parameters() if p.requires_grad]
+    seen["parameters"] = [p.numel() * p.element_size() for p in trained]
+    seen["gradient_bytes"] = sum(seen["parameters"])
+    seen["on_host"] = all(p.device.type == "cpu" for p in trained)
     seen["bucket_cap_mb"] = getattr(parallel, "bucket_bytes_cap", 0) / _MB
     _note_buckets(parallel, seen)
     report.write()

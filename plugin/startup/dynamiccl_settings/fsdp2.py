@@ -58,6 +58,7 @@ def _complete(root, fsdp_module, settings, report):
     seen["wrapped"] = seen.get("wrapped", 0) + len(wrapped)
     seen["parameter_bytes"] = seen.get("parameter_bytes", 0) + sum(p.numel() * p.element_size() for p in root.parameters())
     seen["free_bytes"] = _free_bytes(root)
+    seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters())
     backwards = list(dict.fromkeys(_in_order(root, fsdp_module, reversed)))
     for setting, order in (("forward_prefetch", wrapped), ("backward_prefetch", backwards)):
         if setting in settings:

@@ -121,6 +121,23 @@ TEST(EventSimulation, SameSeedSameResult) {
   EXPECT_NE(Simulated(job).finished_ns, first);
 }
 
+// A call in flight leaves the rank 0.8 of a core.
+TEST(EventSimulation, ACallInFlightTakesItsShareOfTheHost) {
+  RankProgram program;
+  program.collectives = {{0, {.latency_ns = 100, .transfer_ns = 900}}};
+  program.actions = {Issue(0), Compute(5000), Wait(0)};
+  SimulatedJob job = JobOfAll(2, 1, program);
+  EXPECT_EQ(Simulated(job).finished_ns, 5000);
+  job.host_share = 0.2;
+  EXPECT_EQ(Simulated(job).finished_ns, 5200);
+  // Beside 400 of computing it takes a fifth of 500, and nothing once it was waited for.
+  job.programs[0].actions = {Issue(0), Compute(400), Wait(0), Compute(1000)};
+  EXPECT_EQ(Simulated(job).observed[0].stalled_ns, 500);
+  EXPECT_EQ(Simulated(job).finished_ns, 2000);
+  job.host_share = 1;
+  EXPECT_FALSE(Simulate(job));
+}
+
 TEST(EventSimulation, MoreBandwidthIsNeverSlowerWhereAllWaitForAll) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SimulatedJob job = JobOfAll(16, 4, RandomProgram(seed, 1, 30));

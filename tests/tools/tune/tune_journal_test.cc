@@ -16,7 +16,11 @@ class TuneJournalTest : public ::testing::Test {
   TuneJournal Open(const std::string& plan = "plan") { return std::move(*TuneJournal::Open(path_, plan)); }
   void AddTwo() {
     TuneJournal journal = Open();
-    EXPECT_EQ(journal.ShapeOr({.most = 5, .level_rounds = 2}).most, 5u);
+    EXPECT_FALSE(journal.FoundShape());
+    journal.SetShape({.most = 5,
+                      .level_rounds = 2,
+                      .forecasts = {{.setting = "bucket_cap_mb=5", .ratio = 0.1 + 0.2},
+                                    {.setting = "bucket_cap_mb=1000", .not_tried = "it loses"}}});
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "default", .step_ms = 10.5, .seconds = 4}));
     ASSERT_TRUE(journal.Add({.turn = 1, .candidate = "ring/ll", .failure = "failed"}));
   }
@@ -29,7 +33,12 @@ TEST_F(TuneJournalTest, FindsStartsInTheirOrder) {
   AddTwo();
   TuneJournal journal = Open();
   EXPECT_EQ(journal.found(), 2u);
-  EXPECT_EQ(journal.ShapeOr({.most = 12, .level_rounds = 1}).most, 5u);
+  const auto shape = journal.FoundShape();
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->most, 5u);
+  ASSERT_EQ(shape->forecasts.size(), 2u);
+  EXPECT_EQ(shape->forecasts[0].ratio, 0.1 + 0.2);
+  EXPECT_EQ(shape->forecasts[1].not_tried, "it loses");
   EXPECT_EQ(journal.Next(1, "default")->step_ms, 10.5);
   EXPECT_EQ(journal.Next(1, "ring/ll")->failure, "failed");
   EXPECT_FALSE(journal.Next(2, "default"));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/advise/seen_schedule.h"
+
+#include <algorithm>
+
+#include "src/base/statistics.h"
+
+namespace dynamiccl {
+namespace {
+
+// Times of issue of the AllReduces that make up the job's gradients, by elements so far. Empty where the
+// largest calls of the step are not the gradients, each once.
+std::vector<GradientArrival> IssuedGradients(const AdvisedJob& job, const RecordedStep& step) {
+  const auto operations = OperationsOf(job);
+  if (!operations) return {};
+  std::vector<int64_t> buckets;
+  for (const WireOperation& operation : *operations)
+    if (operation.role == Role::kGradientReduce) buckets.push_back(operation.elements);
+  std::vector<GradientArrival> issued;
+  double elements = 0;
+  for (size_t i = 0; i < step.operations.size() && i < step.issued_ns.size(); ++i) {
+    const WireOperation& operation = step.operations[i];
+    if (operation.collective != Collective::kAllReduce || issued.size() == buckets.size() ||
+        operation.elements != buckets[issued.size()])
+      continue;
+    elements += static_cast<double>(operation.elements);
+    issued.push_back({elements, static_cast<double>(step.issued_ns[i])});
+  }
+  return issued.size() == buckets.size() ? issued : std::vector<GradientArrival>();
+}
+
+// Recorded time of such a call; 0: there is none.
+double TimeNs(const RecordedStep& step, const WireOperation& call) {
+  for (const TimedCell& cell : step.times)
+    if (cell.collective == call.collective && cell.bytes == call.Bytes()) return cell.us * 1e3;
+  return 0;
+}
+
+// Nanoseconds for each gathered number between the end of a ReduceScatter and the gather that follows.
+double UnpackNs(const RecordedStep& step) {
+  std::vector<double> each;
+  for (size_t i = 0; i + 1 < step.operations.size() && i + 1 < step.issued_ns.size(); ++i) {
+    const WireOperation &call = step.operations[i], &next = step.operations[i + 1];
+    if (call.collective != Collective::kReduceScatter || next.collective != Collective::kAllGather) continue;
+    const double gap = static_cast<double>(step.issued_ns[i + 1] - step.issued_ns[i]) - TimeNs(step, call);
+    each.push_back(std::max(0.0, gap) / static_cast<double>(std::max<int64_t>(1, next.elements)));
+  }
+  return each.empty() ? 0 : Median(each);
+}
+
+}  // namespace
+
+SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step) {
+  SeenSchedule seen{.arrivals = {}, .host_share = kHostShare};
+  if (job.framework == "fsdp2") {
+    seen.host_waits = true;
+    seen.unpack_ns = UnpackNs(step);
+  }
+  if (job.framework != "ddp") return seen;
+  std::vector<GradientArrival> issued = IssuedGradients(job, step);
+  if (issued.size() < 2 || issued.back().ns <= issued.front().ns) return seen;
+  const double pace =
+      (issued.back().ns - issued.front().ns) / (issued.back().elements - issued.front().elements);
+  const double begin = issued.front().ns - pace * issued.front().elements;
+  for (GradientArrival& arrival : issued) arrival.ns -= begin;
+  // The times of issue hold what the calls in flight took.
+  seen.host_share = 0;
+  seen.arrivals = std::move(issued);
+  return seen;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/change_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tools/advise/advice.h"
+
+namespace dynamiccl {
+namespace {
+
+constexpr double kBytesOfMegabyte = 1 << 20;
+// With fewer of the recorded calls among its own, the simulated job is another one.
+constexpr double kFewestCalls = 0.9;
+
+std::string BytesOf(double megabytes) {
+  return std::to_string(std::max<int64_t>(1, std::llround(megabytes * kBytesOfMegabyte)));
+}
+
+// DDP with the parameters that the hook reports. Whether the script named the cap, which then holds for the
+// first bucket too, is seen in the calls.
+Result<AdvisedJob> DdpJob(const DdpReport& report, const RecordedStep& step) {
+  if (report.parameters.empty() || report.constructed != 1)
+    return MakeError(ErrorKind::kUnsupported, "which parameters share a bucket is not known");
+  const DataType type = step.operations.front().data_type;
+  AdvisedJob job{.framework = "ddp", .model = {}, .world = {step.ranks, 1, 0}, .settings = {}};
+  for (size_t i = 0; i < report.parameters.size(); ++i)
+    job.model.parameters.push_back(
+        {fmt::format("p{}", i), {static_cast<int64_t>(report.parameters[i] / ElementBytes(type))}});
+  job.settings["bucket_bytes"] = BytesOf(report.bucket_cap_mb);
+  job.settings["broadcast_buffers"] = "false";
+  AdvisedJob named = job;
+  named.settings["first_bucket_bytes"] = job.settings["bucket_bytes"];
+  DYNAMICCL_TRY(const double by_default, ShareOfCalls(job, step));
+  DYNAMICCL_TRY(const double by_name, ShareOfCalls(named, step));
+  return by_name > by_default ? named : job;
+}
+
+Result<AdvisedJob> Fsdp2Job(const RecordedStep& step) {
+  DYNAMICCL_TRY(RecognisedJob recognised, RecogniseJob(step));
+  if (recognised.job.framework != "fsdp2")
+    return MakeError(ErrorKind::kUnsupported, "the calls are not those of sharded units");
+  return std::move(recognised.job);
+}
+
+// The step without the scalars between its gradients, such as losses and norms: they stay what they are.
+RecordedStep WithoutScalars(RecordedStep step) {
+  constexpr uint64_t kScalarBytes = 4096;
+  std::vector<int64_t> issued;
+  std::vector<WireOperation> kept;
+  for (size_t i = 0; i < step.operations.size(); ++i) {
+    if (step.operations[i].Bytes() <= kScalarBytes) continue;
+    kept.push_back(step.operations[i]);
+    if (i < step.issued_ns.size()) issued.push_back(step.issued_ns[i]);
+  }
+  step.operations = std::move(kept);
+  step.issued_ns = std::move(issued);
+  return step;
+}
+
+const HookReport* ReportOf(const std::vector<HookReport>& reports) {
+  const auto found = std::ranges::find_if(reports, &HookReport::uses_framework);
+  return found == reports.end() ? nullptr : &*found;
+}
+
+// Sets in the job what the setting of the framework says. False: the simulator does not know the setting.
+bool Set(const std::string& setting, const Json& value, SettingTexts& settings) {
+  if (setting == "ddp.bucket_cap_mb")
+    settings["bucket_bytes"] = settings["first_bucket_bytes"] = BytesOf(value.get<double>());
+  else if (setting == "ddp.first_bucket_mb")
+    settings["first_bucket_bytes"] = BytesOf(value.get<double>());
+  else if (setting == "fsdp2.reshard_after_forward")
+    settings["reshard_after_forward"] = value.get<bool>() ? "true" : "false";
+  else if (setting == "fsdp2.forward_prefetch")
+    settings["forward_prefetch"] = std::to_string(std::max(1, value.get<int>()));
+  else if (setting == "fsdp2.backward_prefetch")
+    settings["backward_depth"] = std::to_string(std::max(1, value.get<int>()));
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
+
+Result<ChangePrediction> ChangePrediction::From(const WatchedRun& base) {
+  const HookReport* const report = ReportOf(base.reports);
+  if (report == nullptr) return MakeError(ErrorKind::kUnsupported, "no DDP and no FSDP2 was seen");
+  const RecordedStep step = WithoutScalars(*base.step);
+  if (step.operations.empty()) return MakeError(ErrorKind::kUnsupported, "the step has scalars only");
+  ChangePrediction made;
+  DYNAMICCL_TRY(made.job_, report->ddp ? DdpJob(*report->ddp, step) : Fsdp2Job(step));
+  DYNAMICCL_TRY(const double share, ShareOfCalls(made.job_, step));
+  if (share < kFewestCalls)
+    return MakeError(ErrorKind::kUnsupported, "only {:.0f} % of the calls are those of {} as it is known",
+                     100 * share, made.job_.framework);
+  DYNAMICCL_TRY(made.system_, SystemOfTimes(step));
+  made.ranks_per_node_ = step.ranks_per_node;
+  if (report->ddp ? report->ddp->on_host : report->fsdp2->on_host) made.seen_ = HostSchedule(made.job_, step);
+  const StepPrediction prediction(made.system_, made.ranks_per_node_, made.seen_);
+  DYNAMICCL_TRY(made.compute_, prediction.ComputeOf(made.job_, step, step.step_ns));
+  DYNAMICCL_TRY(const PredictedStep own, prediction.Of(made.job_, made.compute_));
+  made.step_ns_ = own.step_ns;
+  return made;
+}
+
+std::optional<AdvisedJob> ChangePrediction::JobWith(const Candidate& candidate) const {
+  if (!candidate.config.empty() || candidate.values.empty()) return std::nullopt;
+  AdvisedJob job = job_;
+  for (const auto& [setting, value] : candidate.values)
+    if (!setting.starts_with(job.framework) || !Set(setting, value, job.settings)) return std::nullopt;
+  return job;
+}
+
+std::optional<double> ChangePrediction::RatioOf(const Candidate& candidate) const {
+  const std::optional<AdvisedJob> job = JobWith(candidate);
+  if (!job || step_ns_ <= 0) return std::nullopt;
+  const auto predicted = StepPrediction(system_, ranks_per_node_, seen_).Of(*job, compute_);
+  if (!predicted) return std::nullopt;
+  return static_cast<double>(predicted->step_ns) / static_cast<double>(step_ns_);
+}
+
+std::vector<uint64_t> ChangePrediction::CallsOf(const Candidate& candidate) const {
+  const std::optional<AdvisedJob> job = candidate.values.empty() ? job_ : JobWith(candidate);
+  std::vector<uint64_t> calls;
+  if (!job || job->framework != "ddp") return calls;
+  const auto operations = OperationsOf(*job);
+  if (operations)
+    for (const WireOperation& operation : *operations) calls.push_back(operation.Bytes());
+  return calls;
+}
+
+std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
+                                  const std::vector<Candidate>& candidates) {
+  std::map<std::vector<uint64_t>, std::string> with_calls = {{prediction.CallsOf({}), "default"}};
+  std::vector<Forecast> forecasts;
+  for (const Candidate& candidate : candidates) {
+    Forecast& forecast = forecasts.emplace_back(Forecast{.setting = candidate.Name()});
+    const std::optional<double> ratio = prediction.RatioOf(candidate);
+    if (!ratio) continue;
+    forecast.ratio = *ratio;
+    const std::vector<uint64_t> calls = prediction.CallsOf(candidate);
+    const auto [first, is_new] = with_calls.try_emplace(calls, forecast.setting);
+    if (!calls.empty() && !is_new)
+      forecast.not_tried = "it makes the same calls as " + first->second;
+    else if (*ratio > 1 + kPredictionError)
+      forecast.not_tried = fmt::format("it is predicted to lose {:.0f} %, and predictions err by {:.0f} %",
+                                       100 * (*ratio - 1), 100 * kPredictionError);
+  }
+  // What is not predicted may win or lose: it stands where no change would.
+  std::ranges::stable_sort(forecasts, {}, [](const Forecast& one) { return one.ratio == 0 ? 1 : one.ratio; });
+  return forecasts;
+}
+
+void Apply(const std::vector<Forecast>& forecasts, CandidateList& list) {
+  std::vector<Candidate> rest = std::move(list.framework);
+  list.framework.clear();
+  for (const Forecast& forecast : forecasts) {
+    const auto found =
+        std::ranges::find(rest, forecast.setting, [](const Candidate& one) { return one.Name(); });
+    if (found == rest.end()) continue;
+    if (forecast.ratio > 0) found->predicted = forecast.ratio;
+    found->not_tried = forecast.not_tried;
+    (forecast.not_tried.empty() ? list.framework : list.not_tried).push_back(std::move(*found));
+    rest.erase(found);
+  }
+  std::ranges::move(rest, std::back_inserter(list.framework));
+}
+
+}  // namespace dynamiccl

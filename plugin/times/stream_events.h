@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events in the program's streams, by which the device says when it reached a call. They are CUDA's, through
-// the driver that the process has loaded, or hostccl's. No driver is ever loaded.
+// Events in the program's streams, by which the device says when it reached a call.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +28,5 @@ class StreamEvents {
   // Returns the nanoseconds from one reached event to another; nothing if they are not known.
   virtual std::optional<int64_t> Between(StreamEvent earlier, StreamEvent later) const = 0;
 };
-
-// Returns the events of this process; null if it has neither hostccl nor a CUDA driver. The first 64
-// questions look for them.
-const StreamEvents* EventsOfProcess() noexcept;
 
 }  // namespace dynamiccl

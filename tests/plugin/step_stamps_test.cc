@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include "plugin/interpose/events_of_process.h"
 #include "tests/support/child_process.h"
 
 namespace dynamiccl {

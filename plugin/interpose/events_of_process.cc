@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/times/stream_events.h"
+#include "plugin/interpose/events_of_process.h"
 
 #include <dlfcn.h>
 

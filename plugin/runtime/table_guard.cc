@@ -190,10 +190,12 @@ void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, u
         known ? " in place of " + ChoiceName(was) : "", Name(proposal.reason));
   }
   const size_t carried = proposal.carried.size();
-  const size_t steps = guard_.experiment().blocks() * StepExperiment::kStepsOfBlock;
-  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials{}, {} steps of the experiment so far", version,
+  const StepExperiment& experiment = guard_.experiment();
+  Log(LogLevel::kInfo, "table v{}: {}; {} keys, {} trials{}, {} steps of the experiment so far{}", version,
       Name(proposal.reason), proposal.plan.keys.size() - carried, arms,
-      carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried), steps);
+      carried == 0 ? "" : fmt::format(", {} other sizes as the nearest of them", carried),
+      experiment.blocks() * StepExperiment::kStepsOfBlock,
+      experiment.device_tells() ? ", timed by the device" : "");
 }
 
 void TableGuard::Restart(std::shared_ptr<const Policy> policy, uint32_t version) {

@@ -66,6 +66,8 @@ class StepExperiment {
   uint32_t blocks() const { return blocks_; }
   // Number of blocks judged since an arm was first used, counting the block of that use.
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
+  // True if the last steps were timed by the device and not by when their calls were issued.
+  bool device_tells() const { return clock_.awaits_device > 0; }
   // Number of times that steps came to be timed by another clock, the device's or the host's. Times before
   // and after a change must not be compared.
   uint32_t clock_changes() const { return clock_.changes; }

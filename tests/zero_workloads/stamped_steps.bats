@@ -9,7 +9,7 @@ setup() {
 
 train() {
   DYNAMICCL_LOG=info "$DYNAMICCL_BIN" run --hostccl -n 2 --topology two-nodes-slow-rail --mode adaptive -- \
-    "$DYNAMICCL_BIN" zero train --data text --stage 3 --batch 2 --sequence 32 --steps 150 --log-every 1000000
+    "$DYNAMICCL_BIN" zero train --data text --stage 3 --batch 2 --sequence 32 --steps 250 --log-every 1000000
 }
 
 @test "the steps of an experiment are timed by the device" {

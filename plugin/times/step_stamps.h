@@ -5,7 +5,6 @@
 // every call (kernel_times.h).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

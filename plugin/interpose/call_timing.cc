@@ -9,6 +9,9 @@
 namespace dynamiccl {
 namespace {
 
+// While a stamp waits for its device, every call with a number that this divides asks for it.
+constexpr uint64_t kCallsPerLook = 8;
+
 // Returns the key that NCCL is going to ask about. In a group NCCL asks about batches, whose size is known
 // only at the group's end. So the size is taken from the last similar group.
 TableKey ExpectedKeyOf(const PendingCall& pending, bool lone_call) {
@@ -56,10 +59,11 @@ void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream,
   Communicator& communicator = *pending.communicator;
   const SwitchingState& switching = communicator.switching;
   if (!switching.feed || !IsTunable(pending.issued.call)) return;
-  const PlannedTable* const plan = PlanOf(switching);
-  const uint64_t number = communicator.issuing.next_call;
-  if (plan == nullptr || !BeginsStep(plan->plan(), number) || StreamIsCapturing(stream)) return;
   StepStamps& stamps = communicator.issuing.stamps;
+  const uint64_t number = communicator.issuing.next_call;
+  if (number % kCallsPerLook == 0 && stamps.has_pending()) stamps.ReportReached(*switching.times);
+  const PlannedTable* const plan = PlanOf(switching);
+  if (plan == nullptr || !BeginsStep(plan->plan(), number) || StreamIsCapturing(stream)) return;
   stamps.UseEvents(EventsOfProcess());
   pending.stamped = stamps.Stamp(number, pending.issued.call.collective, stream, *switching.times);
 }

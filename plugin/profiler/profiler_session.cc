@@ -46,7 +46,7 @@ void SayThatStampsAreStray() {
   if (!FirstTime("stray stamps")) return;
   Log(LogLevel::kInfo,
       "calls are not timed: NCCL 2.31 and later report the times of other calls unless every call is timed "
-      "(DYNAMICCL_TIMES=all); steps are timed");
+      "(DYNAMICCL_TIMES=all)");
 }
 
 }  // namespace

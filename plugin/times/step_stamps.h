@@ -30,6 +30,10 @@ class StepStamps {
   // capture; a second one for the same call number is left out. Reports the earlier stamps that the device
   // has reached. Returns true if the call has a stamp, which a later call of this function reports.
   bool Stamp(uint64_t call_number, Collective collective, cudaStream_t stream, TimesReport& report);
+  // Reports the stamps that the device has reached, as Stamp does. A step may last longer than the leader
+  // waits for a stamp, so this is also called between two steps.
+  void ReportReached(TimesReport& report);
+  bool has_pending() const { return !pending_.empty(); }
   // Uses these events from now on, unless it has some. Null: it still has none.
   void UseEvents(const StreamEvents* events) {
     if (events_ == nullptr) events_ = events;
@@ -43,7 +47,6 @@ class StepStamps {
     Collective collective = Collective::kAllReduce;
   };
 
-  void ReportReached(TimesReport& report);
   // Returns an unused event; null if none can be had.
   StreamEvent Take();
 

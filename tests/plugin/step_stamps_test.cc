@@ -31,6 +31,7 @@ CallTime StampOf(uint64_t call, int64_t begun_ns) {
 class Steps {
  public:
   bool Begin(uint64_t call) { return stamps_->Stamp(call, Collective::kAllGather, nullptr, report_); }
+  void Look() { stamps_->ReportReached(report_); }
   std::vector<CallTime> Reported() { return report_.Take(); }
   void End() { stamps_.reset(); }
 
@@ -51,8 +52,10 @@ TEST(StepStamps, AreReportedWithTheDevicesTimesOnceTheDeviceHasReachedThem) {
     EXPECT_TRUE(steps.Begin(30));
     EXPECT_EQ(steps.Reported(), (std::vector{StampOf(10, 0), StampOf(20, 2 * kMillisecond)}));
     device["reached"] = 3;
-    EXPECT_TRUE(steps.Begin(40));
+    steps.Look();  // at a call in the middle of the step
     EXPECT_EQ(steps.Reported(), std::vector{StampOf(30, 5 * kMillisecond)});
+    EXPECT_TRUE(steps.Begin(40));
+    EXPECT_TRUE(steps.Reported().empty());
     steps.End();
     EXPECT_EQ(device["liveEvents"], 0);
     EXPECT_EQ(device["spoiled"], 0) << "another thread may be capturing";

@@ -16,7 +16,7 @@ std::string Percent(double share) {
   return fmt::format("{:+.0f} %", 100 * share);
 }
 
-// Whose choices the run used.
+// Returns in words whose choices the run used, for the first sentence of the report.
 std::string ChoicesText(const RunReport& run) {
   int64_t answers = 0, ours = 0;
   for (const RunKeyAccount& account : run.keys) {

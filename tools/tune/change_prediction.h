@@ -44,7 +44,7 @@ class ChangePrediction {
   int64_t step_ns_ = 0;
 };
 
-// What was predicted of one candidate, as the journal keeps it.
+// The prediction for one candidate, which the journal keeps.
 struct Forecast {
   // The candidate's name.
   std::string setting;

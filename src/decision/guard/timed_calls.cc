@@ -18,6 +18,9 @@ namespace {
 constexpr uint64_t kOutOfOrder = 8;
 // Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
 constexpr int64_t kPatienceNs = 5'000'000'000;
+// The same for stamps. The leader's rank reports a stamp when it issues a later call, which may be a step
+// later.
+constexpr int64_t kPatienceForStampsNs = 60'000'000'000;
 // The most reports that are kept. They wait for calls that the leader's own rank has not issued yet, or whose
 // decision on that rank was lost.
 constexpr size_t kMaxTold = 4096;
@@ -82,9 +85,9 @@ bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
 
 // Stamps are reported in the order of calls, so one that is missing when a later one is there is lost.
 bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
-  if (now_ns - call.issued_ns > kPatienceNs) return true;
-  if (call.stamped && newest_stamp_ < call.number) return false;
-  if (!call.timed || call.captured) return true;
+  const bool may_wait = now_ns - call.issued_ns <= kPatienceForStampsNs && calls_.size() <= kMaxTold;
+  if (call.stamped && newest_stamp_ < call.number && may_wait) return false;
+  if (!call.timed || call.captured || now_ns - call.issued_ns > kPatienceNs) return true;
   for (int teller = 0; teller < tellers_; ++teller) {
     if (!HasTold(call, static_cast<size_t>(teller))) return false;
   }

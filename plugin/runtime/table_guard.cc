@@ -173,8 +173,10 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
   const auto effects = [&](const std::vector<CollectiveConfig>& arms) {
     return EffectsText(guard.experiment(), kAllKeys, arms, kLeaveNcclAlone);
   };
-  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}{}{}", version, plan.common_spacing,
-      effects(plan.common), gone.empty() ? "" : "; no more", effects(gone));
+  const std::string pace = plan.common_pause > 0 ? fmt::format("all steps but one of {}", plan.common_pause)
+                                                 : fmt::format("one step of {}", plan.common_spacing);
+  Log(LogLevel::kTrace, "table v{}: all keys together, in {}{}{}{}", version, pace, effects(plan.common),
+      gone.empty() ? "" : "; no more", effects(gone));
 }
 
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter

@@ -67,6 +67,8 @@ class CommonSearch {
   }
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
 
+  // True if all of these arms look much faster than the keys' choices.
+  bool AllLookMuchFaster(const StepExperiment& experiment, const std::vector<CollectiveConfig>& arms) const;
   // True if the steps of an open arm are faster than those of the keys' choices by this many standard errors.
   bool LooksFaster(const StepExperiment& experiment, double errors) const;
 

@@ -249,6 +249,8 @@ class Guard {
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
   // The same as WhyAdopt, while keys use configs together.
   std::optional<GuardReason> WhyAdoptCommon() const;
+  // True if these common arms should be used much more often than in the version in use.
+  bool MayHurry(const std::vector<CollectiveConfig>& next) const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
   // Share of a step that the commonly adopted choice saves; 0 without one.

@@ -43,6 +43,9 @@ constexpr int kHurryTimes = 2;
 constexpr uint32_t kHurriedBlocks = 14;
 // For such a version one of the common arms must look faster by this many standard errors.
 constexpr double kHurriedErrors = 1;
+// Common arms that look much faster rest in one of so many steps, until it is sure. With as many pauses as
+// uses it would be sure after less than half as many steps, but half of those would be without the gain.
+constexpr uint16_t kPauseOfGood = 8;
 // Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
 // after a change of the fabric, until the error of its effect is below kKnownError; kWatchSpacing holds
 // otherwise.
@@ -131,15 +134,22 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
     return std::find(next.begin(), next.end(), arm) != next.end();
   };
   const auto still = static_cast<size_t>(std::count_if(plan_.common.begin(), plan_.common.end(), stays));
-  // If an arm looks like a gain and the arms turned out to cost little, they are used much more often.
-  const bool may_hurry = common_.LooksFaster(experiment_, kHurriedErrors) && !next.empty() &&
-                         kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
-  return may_hurry || NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms)
-                                                                 : std::nullopt;
+  const bool other_pace = plan_.common_pause > 0 ? !common_.LooksFaster(experiment_, kHurriedErrors)
+                                                 : !next.empty() && MayHurry(next);
+  return other_pace || NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms)
+                                                                  : std::nullopt;
+}
+
+// If an arm looks like a gain and the arms turned out to cost little, they are used much more often.
+bool Guard::MayHurry(const std::vector<CollectiveConfig>& next) const {
+  if (common_.AllLookMuchFaster(experiment_, next)) return true;
+  return common_.LooksFaster(experiment_, kHurriedErrors) &&
+         kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
 }
 
 void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   plan.common.clear();
+  plan.common_pause = 0;
   proposed_common_ = common_;
   if (!searches_together()) return;
   if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
@@ -154,6 +164,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
     for (KeyPlan& entry : plan.keys) entry.joins = false;
   } else {
     plan.common_spacing = CommonSpacing(plan.common);
+    plan.common_pause = proposed_common_.AllLookMuchFaster(experiment_, plan.common) ? kPauseOfGood : 0;
   }
 }
 

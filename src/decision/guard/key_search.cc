@@ -96,11 +96,10 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPati
 std::vector<CollectiveConfig> KeySearch::Next(const SeenOf& seen, bool all_may_cost) const {
   double best = 0;
   for (const CollectiveConfig& config : open_) {
-    const StepEffect effect = seen(config).effect;
-    if (effect.mean < -kPromisingErrors * effect.error) best = std::min(best, effect.mean);
+    const SeenConfig arm = seen(config);
+    if (LooksMuchFaster(arm)) best = std::min(best, arm.effect.mean);
   }
-  const bool promising = best < -kPromising;
-  if (!promising && all_may_cost) return open_;
+  if (best == 0 && all_may_cost) return open_;
   std::vector<CollectiveConfig> next;
   for (const CollectiveConfig& config : open_) {
     const StepEffect effect = seen(config).effect;
@@ -139,6 +138,10 @@ void KeySearch::Refill(const CollectiveConfig& choice, const SeenOf& seen, size_
     if (open_.size() >= most) break;
     open_.push_back(config);
   }
+}
+
+bool LooksMuchFaster(const SeenConfig& arm) {
+  return arm.effect.mean < -std::max(kPromising, kPromisingErrors * arm.effect.error);
 }
 
 // After few steps the estimate of the noise itself is poor, so more standard errors are needed.

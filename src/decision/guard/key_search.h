@@ -24,6 +24,8 @@ inline constexpr double kLeastGain = 0.003;
 
 // True if the config is faster by enough, and surely enough, to be adopted.
 bool IsSurelyFaster(const SeenConfig& arm);
+// True if the config looks much faster: by 2 % and by three standard errors. It is not sure yet.
+bool LooksMuchFaster(const SeenConfig& arm);
 
 // How long an arm that does not look like a gain is tried.
 struct ArmPatience {
@@ -62,8 +64,8 @@ class KeySearch {
   void Adopt(const CollectiveConfig& choice);
   // Allows everything to be tried again, because the fabric or the steps changed. Open configs come first.
   void Restart();
-  // Allows the configs to be tried once more of which only the first use was seen and which went because of it,
-  // unless it made a step longer by `most` or more, in logs. Returns false if there are none.
+  // Allows the configs to be tried once more of which only the first use was seen and which went because of
+  // it, unless it made a step longer by `most` or more, in logs. Returns false if there are none.
   bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Little-endian, in the order of docs/formats/table_plan.md: a header of 27 bytes with 3 more for each common
+// Little-endian, in the order of docs/formats/table_plan.md: a header of 29 bytes with 3 more for each common
 // arm, 9 bytes a key with 3 more for each arm, a checksum of 8 bytes. No length field can make a reader
 // allocate more than a message of the largest size needs.
 #include "src/decision/guard/table_plan.h"
@@ -16,8 +16,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c504344;  // "DCPL"
-constexpr uint16_t kVersion = 6;
-constexpr size_t kHeaderBytes = 27;
+constexpr uint16_t kVersion = 7;
+constexpr size_t kHeaderBytes = 29;
 constexpr size_t kChecksumBytes = 8;
 constexpr size_t kKeyBytes = 9;
 constexpr size_t kConfigBytes = 3;
@@ -88,6 +88,7 @@ bool GetKey(ByteReader& in, KeyPlan& key) {
 void PutCommon(ByteWriter& out, const TablePlan& plan) {
   out.Put(static_cast<uint8_t>(plan.common.size()));
   out.Put(plan.common_spacing);
+  out.Put(plan.common_pause);
   for (const CollectiveConfig& config : plan.common) PutConfig(out, config);
 }
 
@@ -95,6 +96,7 @@ void PutCommon(ByteWriter& out, const TablePlan& plan) {
 bool GetCommon(ByteReader& in, TablePlan& plan) {
   plan.common.resize(in.Get<uint8_t>());
   plan.common_spacing = in.Get<uint16_t>();
+  plan.common_pause = in.Get<uint16_t>();
   if (plan.common.size() > kMaxArmsOfPlan || plan.common_spacing == 0) return false;
   return std::all_of(plan.common.begin(), plan.common.end(), [&](CollectiveConfig& config) {
     config = GetConfig(in);

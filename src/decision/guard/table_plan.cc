@@ -60,9 +60,20 @@ PlannedUse UseOfArms(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
   return {CallUse::kTrial, arm, config};
 }
 
+// Returns the index of the common arm that is used in this step, or -1. With a pause, any arm may come next.
+int CommonArmAt(const TablePlan& plan, int64_t step) {
+  const auto arms = static_cast<uint32_t>(plan.common.size());
+  if (plan.common_pause == 0) return ArmAt(plan, {arms, plan.common_spacing, kCommonCode}, step);
+  if (step < 0) return -1;
+  const auto drawn = static_cast<uint32_t>(step) + static_cast<uint32_t>(plan.step_origin);
+  const uint32_t block = static_cast<uint32_t>(step) / plan.common_pause;
+  const uint32_t place = static_cast<uint32_t>(step) % plan.common_pause;
+  if (place == PlaceIn(plan.common_pause, kCommonCode, block)) return -1;
+  return static_cast<int>(PlaceIn(arms, kCommonCode + 1, drawn));
+}
+
 PlannedUse UseOfCommon(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
-  const Draw draw{static_cast<uint32_t>(plan.common.size()), plan.common_spacing, kCommonCode};
-  const int arm = ArmAt(plan, draw, StepOf(plan, call));
+  const int arm = CommonArmAt(plan, StepOf(plan, call));
   if (arm < 0) return {};
   const CollectiveConfig& config = plan.common[static_cast<size_t>(arm)];
   const bool has_it = NcclConfigs(key.key.collective)[ConfigIndex(config.algorithm, config.protocol)];

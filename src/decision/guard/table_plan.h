@@ -77,6 +77,9 @@ struct TablePlan {
   // kMaxArmsOfPlan, and never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
+  // Above 0: common arms look so good that all steps use one but one of so many, whatever common_spacing
+  // says.
+  uint16_t common_pause = 0;
 };
 
 // True if a version with `in_use` arms, of which only `still` are worth using, should make room for others. A

@@ -23,6 +23,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
   plan.step_origin = random() % 1000;
   if (random() % 2 == 0) plan.common = {kTree, kRing};
   plan.common_spacing = static_cast<uint16_t>(1 + random() % 60);
+  plan.common_pause = static_cast<uint16_t>(random() % 9);
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;
     key.key = {static_cast<Collective>(random() % kTunableCollectives),
@@ -54,6 +55,7 @@ TEST(PlanBytes, PlansSurvive) {
     ASSERT_EQ(read->keys.size(), plan.keys.size());
     EXPECT_EQ(read->common, plan.common);
     EXPECT_EQ(read->common_spacing, plan.common_spacing);
+    EXPECT_EQ(read->common_pause, plan.common_pause);
     for (size_t i = 0; i < plan.keys.size(); ++i) {
       EXPECT_EQ(KeyCode(read->keys[i].key), KeyCode(plan.keys[i].key));
       EXPECT_EQ(read->keys[i].choice, plan.keys[i].choice);

@@ -123,6 +123,30 @@ TEST(TablePlan, CommonArmsAreUsedByAllKeysInTheSameSteps) {
   }
 }
 
+TEST(TablePlan, CommonArmsThatLookGoodPauseInOneOfSoManySteps) {
+  TablePlan plan = PlanOfSteps();
+  plan.common = {kRingLl, kTreeLl};
+  plan.common_pause = 8;
+  KeyPlan key = KeyWith({});
+  key.joins = true;
+  const auto config_at = [&](uint64_t step) {
+    return UseOf(plan, key, false, {0, kOrigin + step * kStepCalls + step % kStepCalls}).config;
+  };
+  std::map<int, int> used;  // by channels; 0: the key's choice
+  constexpr uint64_t kSteps = 8000;
+  for (uint64_t block = 0; block < kSteps / 8; ++block) {
+    int pauses = 0;
+    for (uint64_t step = 8 * block; step < 8 * block + 8; ++step) {
+      ++used[config_at(step).channels];
+      pauses += config_at(step).leaves_nccl_alone() ? 1 : 0;
+    }
+    ASSERT_EQ(pauses, 1) << "block " << block;
+  }
+  EXPECT_NEAR(used[kRingLl.channels], kSteps * 7 / 16, 200);
+  EXPECT_NEAR(used[kTreeLl.channels], kSteps * 7 / 16, 200);
+  EXPECT_EQ(UseOf(plan, key, false, {0, kOrigin - 1}), PlannedUse{}) << "before the first step";
+}
+
 // So that what timing costs is no effect of an arm.
 TEST(TablePlan, WhichStepsAreTimedDoesNotDependOnArms) {
   const TablePlan plan = PlanOfSteps();

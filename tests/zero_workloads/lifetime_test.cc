@@ -36,7 +36,8 @@ class StallingHooks final : public UnitHooks {
 
  private:
   void Stall() {
-    // A thread that yields waits for all that the machine has to do; one that sleeps lets the ranks go ahead alone.
+    // A thread that yields waits for all that the machine has to do; one that sleeps lets the ranks go ahead
+    // alone.
     std::this_thread::sleep_for(std::chrono::microseconds(random_() % 200));
   }
 

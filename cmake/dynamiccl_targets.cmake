@@ -89,8 +89,23 @@ function(dynamiccl_time_out seconds)
   set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${patience})
 endfunction()
 
+# dynamiccl_cost(<labels> <result>): properties that tell ctest -j what to start first where it has not timed the tests yet.
+# Tests of the real NCCL run one after the other: they begin at once, so that others fill the remaining cores all the time.
+# Then comes what takes long, and the short ones fill the end.
+function(dynamiccl_cost labels result)
+  set(cost)
+  if("real_nccl" IN_LIST labels)
+    set(cost COST 1000)
+  elseif("torch" IN_LIST labels)
+    set(cost COST 100)
+  elseif("integration" IN_LIST labels)
+    set(cost COST 10)
+  endif()
+  set(${result} ${cost} PARENT_SCOPE)
+endfunction()
+
 # dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ENVIRONMENT NAME=value] [LIBRARIES folder] [ALONE] [SERIAL] [THREADS]):
-# one gtest program; each case is a ctest test. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
+# one gtest program; each case is a ctest test, or with LibTorch the program. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
 # LIBRARIES: where the loader looks first, before what the user's LD_LIBRARY_PATH names.
 # Labels used: fast (default), integration, torch, real_nccl, cuda, slow; stressed: integration tests that AddressSanitizer is to
 # see as well; and threads: what ThreadSanitizer has something to see in (THREADS). The target tests_LABEL builds the
@@ -128,9 +143,20 @@ function(dynamiccl_test name)
   if(ARG_LIBRARIES)
     list(APPEND lock ENVIRONMENT_MODIFICATION LD_LIBRARY_PATH=path_list_prepend:${ARG_LIBRARIES})
   endif()
+  dynamiccl_cost("${ARG_LABELS}" cost)
+  list(APPEND lock ${cost})
   # One word, as gtest_discover_tests takes no list; -L fast and -L threads both find fast_threads.
   string(REPLACE ";" "_" labels "${ARG_LABELS}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock})
+  if("torch" IN_LIST ARG_LABELS)
+    # LibTorch takes longer to load and unload than most cases take, so one process runs them all. The time-out is for a
+    # hang. gtest lists what failed after what was skipped: where the output ends with a skipped case, none failed.
+    dynamiccl_patience(1200 patience)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock}
+                         SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\] [^\n]*\n?$")
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock})
+  endif()
 endfunction()
 
 # dynamiccl_bats_test(<name> LABELS ... TIMEOUT s [ENVIRONMENT NAME=value ...] [LOCK name]): <name>.bats of this folder, told
@@ -147,8 +173,12 @@ function(dynamiccl_bats_test name)
   string(REPLACE ";" "_" labels "${ARG_LABELS}")
   set_tests_properties(${name} PROPERTIES LABELS ${labels} ENVIRONMENT
     "DYNAMICCL_BIN=$<TARGET_FILE:dynamiccl>;DYNAMICCL_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
+  dynamiccl_cost("${ARG_LABELS}" cost)
   if(ARG_LOCK)
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK ${ARG_LOCK})
+    list(APPEND cost RESOURCE_LOCK ${ARG_LOCK})
+  endif()
+  if(cost)
+    set_tests_properties(${name} PROPERTIES ${cost})
   endif()
   dynamiccl_time_out(${ARG_TIMEOUT} ${name})
 endfunction()

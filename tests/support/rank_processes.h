@@ -4,7 +4,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +127,28 @@ inline std::vector<RankEnd> RunRanks(const RankRun& run) {
   }
   return ends;
 }
+
+// Gives this process and the ranks that it starts a /dev/shm and a network of their own, so that Leftovers()
+// sees nothing of another test. Without the right to make them it changes nothing, and the test must run
+// alone (tests/src/hostccl/CMakeLists.txt). The process must have no threads.
+class OwnNamespaces : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const std::string user = std::to_string(::getuid());
+    if (::unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) {
+      if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) return;
+      std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+    }
+    ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+    ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777");
+    ifreq loopback{};
+    loopback.ifr_flags = IFF_UP | IFF_RUNNING;
+    std::string("lo").copy(loopback.ifr_name, IFNAMSIZ - 1);
+    const int any_socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ::ioctl(any_socket, SIOCSIFFLAGS, &loopback);
+    ::close(any_socket);
+  }
+};
 
 // What a dead rank could leave behind: names in /dev/shm, abstract sockets of hostccl, files in the folder
 // for temporary ones.

@@ -101,8 +101,8 @@ TEST(PartitionedCheckpoints, LeaveTheNumbersAloneAndKeepOneTthOfTheBytes) {
 // Calls of one rank in order, each "<function> <elements>".
 Arguments Sequence(const Arguments& arguments) {
   const TemporaryFolder folder;
-  TrainSmall(2, Joined(arguments, {"--steps", "2"}),
-             {{"LD_PRELOAD", COUNT_NCCL_LIBRARY}, {"COUNT_NCCL_SEQUENCE", (folder / "calls").string()}});
+  TrainSmall(2, Joined(arguments, {"--steps", "2"}), {{"COUNT_NCCL_SEQUENCE", (folder / "calls").string()}},
+             COUNT_NCCL_LIBRARY);
   Arguments calls;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
     std::ifstream file(entry.path());

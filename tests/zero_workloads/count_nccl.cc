@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded under dynamiccl-zero: counts what crosses the NCCL boundary, and writes one line "<function>
-// <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end, and one line "<function>
-// <elements>" for each call, in order, to $COUNT_NCCL_SEQUENCE.<process id>. Elements are those of the full
-// buffer. A function on the n-th communicator that the process split off is "<function>.<n>".
+// Preloaded under dynamiccl-zero's fork server: counts what crosses the NCCL boundary, and writes one line
+// "<function> <calls> <elements>" for each function to $COUNT_NCCL_FILE.<process id> at the end, and one line
+// "<function> <elements>" for each call, in order, to $COUNT_NCCL_SEQUENCE.<process id>. Elements are those
+// of the full buffer. A function on the n-th communicator that the process split off is "<function>.<n>".
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -31,11 +31,6 @@ struct Counts {
   std::map<std::string, Count> functions{{"AllGather", {}}, {"AllReduce", {}}, {"ReduceScatter", {}}};
   std::vector<Call> sequence;
   std::vector<ncclComm_t> split;  // communicators in the order in which they were split off
-
-  ~Counts() {
-    WriteTotals();
-    WriteSequence();
-  }
 
   void WriteTotals() const {
     const char* path = std::getenv("COUNT_NCCL_FILE");
@@ -79,6 +74,11 @@ Function* Next(Function*, const char* name) {
 }  // namespace
 
 #pragma GCC visibility push(default)
+
+extern "C" void rank_ends() {
+  counts.WriteTotals();
+  counts.WriteSequence();
+}
 
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream) {

@@ -9,16 +9,14 @@ namespace dynamiccl::zero {
 
 std::vector<TrafficByFunction> CountTraffic(int ranks, const std::vector<std::string>& arguments) {
   const TemporaryFolder folder;
-  TrainSmall(ranks, arguments,
-             {{"LD_PRELOAD", COUNT_NCCL_LIBRARY}, {"COUNT_NCCL_FILE", (folder / "count").string()}});
+  TrainSmall(ranks, arguments, {{"COUNT_NCCL_FILE", (folder / "count").string()}}, COUNT_NCCL_LIBRARY);
   std::vector<TrafficByFunction> counted;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "")) {
     TrafficByFunction traffic;
     std::ifstream file(entry.path());
     std::string function;
     for (Traffic one; file >> function >> one.calls >> one.elements;) traffic[function] = one;
-    // The program `timeout` that started the rank was preloaded too, and called nothing.
-    if (traffic["AllReduce"].calls > 0) counted.push_back(traffic);
+    counted.push_back(traffic);
   }
   EXPECT_EQ(counted.size(), static_cast<size_t>(ranks));
   return counted;

@@ -76,10 +76,11 @@ void RankProcesses::Start(const Launch& launch, int rank) {
   std::vector<std::string> words = {DYNAMICCL_ZERO_PROGRAM};
   words.insert(words.end(), launch.arguments.begin(), launch.arguments.end());
   const std::string output = OutputPath(rank).string();
-  // LD_PRELOAD takes effect only in a newly started program, so such a rank is no fork of the server.
+  // LD_PRELOAD takes effect only in a newly started program, so such a rank is no fork of a server.
   const bool fresh = environment.contains("LD_PRELOAD");
-  processes_.push_back(fresh ? StartFresh(words, environment, output, launch.timeout_seconds)
-                             : RankServer::Get().Start(words, environment, output, launch.timeout_seconds));
+  processes_.push_back(
+      fresh ? StartFresh(words, environment, output, launch.timeout_seconds)
+            : RankServer::With(launch.preload).Start(words, environment, output, launch.timeout_seconds));
 }
 
 RankProcesses::~RankProcesses() {
@@ -171,9 +172,9 @@ std::vector<std::string> SmallModel() {
 }
 
 TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& environment) {
+                          const std::map<std::string, std::string>& environment, const std::string& preload) {
   const TemporaryFolder folder;
-  Launch launch{ranks, SmallModel(), environment};
+  Launch launch{.ranks = ranks, .arguments = SmallModel(), .environment = environment, .preload = preload};
   // An option given twice is an error of the program, so that a later one replaces the model's own.
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto old = std::find(launch.arguments.begin(), launch.arguments.end(), arguments[i]);

@@ -31,6 +31,7 @@ struct Launch {
   std::map<int, std::map<std::string, std::string>> rank_environment;  // of single ranks, on top
   // A rank that runs longer ends by SIGALRM, exit code 142: what a hang looks like.
   int timeout_seconds = 120;
+  std::string preload;  // a library in front of the program's, such as count_nccl.cc: see RankServer::With
 };
 
 struct RankOutcome {
@@ -82,7 +83,8 @@ TrainingReport ReadReport(const std::filesystem::path& json);
 // Runs a training of a small model on the project's licence text, expects exit code 0 of all ranks, and reads
 // the report. Later arguments win over the small model's.
 TrainingReport TrainSmall(int ranks, const std::vector<std::string>& arguments,
-                          const std::map<std::string, std::string>& environment = {});
+                          const std::map<std::string, std::string>& environment = {},
+                          const std::string& preload = "");
 // The arguments of that model.
 std::vector<std::string> SmallModel();
 

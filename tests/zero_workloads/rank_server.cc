@@ -8,23 +8,26 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 
 namespace dynamiccl::zero {
 
-RankServer& RankServer::Get() {
-  static RankServer server;
-  return server;
+RankServer& RankServer::With(const std::string& preload) {
+  static std::map<std::string, std::unique_ptr<RankServer>> servers;
+  auto& server = servers[preload];
+  if (!server) server.reset(new RankServer(preload));
+  return *server;
 }
 
-RankServer::RankServer() {
+RankServer::RankServer(const std::string& preload) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
   EXPECT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   if (::fork() == 0) {
     ::close(ends[0]);
     ::setenv("FORK_SERVER_FD", std::to_string(ends[1]).c_str(), 1);
-    ::setenv("LD_PRELOAD", FORK_SERVER_LIBRARY, 1);
+    ::setenv("LD_PRELOAD", (std::string(FORK_SERVER_LIBRARY) + ":" + preload).c_str(), 1);
     ::execl(DYNAMICCL_ZERO_PROGRAM, DYNAMICCL_ZERO_PROGRAM, nullptr);
     ::_exit(127);
   }

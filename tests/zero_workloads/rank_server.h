@@ -17,13 +17,16 @@ namespace dynamiccl::zero {
 constexpr size_t kMostRequestBytes = 64 << 10;
 
 // Starts ranks of dynamiccl-zero by fork(), so that LibTorch is loaded once for a test program. The program
-// has one server, which one thread uses, and becomes the parent of the ranks. A rank inherits the environment
+// has one server for each library that is preloaded, which one thread uses, and becomes the parent of the
+// ranks. A rank inherits the environment
 // that the program had at the first use. A variable that is read while a program is loaded has no effect on a
 // rank.
 class RankServer {
  public:
-  // Starts the server at its first use. It ends with the test program.
-  static RankServer& Get();
+  // Starts the server at its first use. It ends with the test program. In its ranks `preload` comes before
+  // the program's libraries; empty: nothing does. A rank ends without destructors, so what the library does
+  // then is its function rank_ends().
+  static RankServer& With(const std::string& preload);
 
   // Starts a rank that runs `arguments` with `environment` added, and returns its process. The rank writes to
   // the file `output`; SIGALRM ends it after so many seconds. Throws std::runtime_error if no rank started.
@@ -32,7 +35,7 @@ class RankServer {
               int timeout_seconds);
 
  private:
-  RankServer();
+  explicit RankServer(const std::string& preload);
   UniqueFd socket_;
 };
 

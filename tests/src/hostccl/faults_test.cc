@@ -16,6 +16,8 @@ using testing::RankEnd;
 using testing::RankPlace;
 using testing::RunRanks;
 
+const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testing::OwnNamespaces);
+
 constexpr int kRanks = 3;
 // Short, as every loss that only the time-out shows waits for it; what is slow for another reason ends with
 // the same error.

@@ -15,6 +15,8 @@ using testing::RankEnd;
 using testing::RankPlace;
 using testing::RunRanks;
 
+const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testing::OwnNamespaces);
+
 struct Case {
   const char* name;
   const char* behaviour;

@@ -14,6 +14,8 @@ using testing::RankPlace;
 using testing::RankRun;
 using testing::RunRanks;
 
+const auto* const kOwnNamespaces = ::testing::AddGlobalTestEnvironment(new testing::OwnNamespaces);
+
 struct Case {
   int n_ranks;
   const char* behaviour;

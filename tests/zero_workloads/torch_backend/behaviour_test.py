@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from ranks import run_ranks
+from ranks import await_rank, run_ranks, tell
 from serial_reference import tensor_of
 from torch.distributed import ReduceOp
 from torch.distributed.distributed_c10d import _coalescing_manager
@@ -308,43 +308,47 @@ def torchs_own_check_finds_unequal_calls():
 def a_late_rank_is_named_by_the_call():
     rank, _ = me()
     if rank == 1:
-        time.sleep(4)
+        await_rank(0)
         return
     begin = time.monotonic()
     work = dist.all_reduce(torch.ones(1000), async_op=True)
     raises(dist.DistBackendError, ["all_reduce number", "float32 x 1000", "rank 0", "Timed out", "1000 ms", "another rank"], work.wait)
     assert time.monotonic() - begin >= 0.9, "before the time-out"
     raises(dist.DistBackendError, ["cannot be used any more", "all_reduce"], dist.all_reduce, torch.ones(1))
+    tell()
 
 
 def all_works_in_flight_end_with_the_time_out():
     """The stream's thread asks why the first one failed while the abort waits for the others."""
     rank, _ = me()
     if rank == 1:
-        time.sleep(4)
+        await_rank(0)
         return
     works = [dist.all_reduce(torch.ones(200_000), async_op=True) for _ in range(4)]
     for work in works:
         raises(dist.DistBackendError, ["1000 ms, the group's timeout"], work.wait)
+    tell()
 
 
 def a_future_ends_with_the_time_out():
     rank, _ = me()
     if rank == 1:
-        time.sleep(4)
+        await_rank(0)
         return
     future = dist.all_gather_single(torch.zeros(2_000_000), torch.ones(1_000_000), async_op=True).get_future()
     raises(RuntimeError, ["all_gather_single", "1000 ms"], future.wait)
+    tell()
 
 
 def a_wait_with_a_time_of_its_own():
     rank, _ = me()
     tensor = torch.ones(1000)
     if rank == 1:
-        time.sleep(2)
+        await_rank(0)
     work = dist.all_reduce(tensor, async_op=True)
     if rank == 0:
         raises(dist.DistBackendError, ["Timed out after the 200 ms"], work.wait, timedelta(milliseconds=200))
+        tell()
     work.wait()  # the call goes on
     assert tensor.eq(2).all()
 
@@ -352,7 +356,7 @@ def a_wait_with_a_time_of_its_own():
 def an_abort_ends_what_waits():
     rank, _ = me()
     if rank == 1:
-        time.sleep(3)
+        await_rank(0)
         return
     works = [dist.all_reduce(torch.ones(200_000), async_op=True) for _ in range(3)]
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))
@@ -360,6 +364,7 @@ def an_abort_ends_what_waits():
     for work in works:
         raises(dist.DistBackendError, ["aborted"], work.wait)
     raises(dist.DistBackendError, ["aborted"], dist.barrier)
+    tell()
 
 
 def a_rank_dies():

@@ -2,12 +2,11 @@
 """Futures, their callbacks, and PyTorch's registry of works."""
 import importlib.util
 import threading
-import time
 import unittest
 
 import torch
 import torch.distributed as dist
-from ranks import run_ranks
+from ranks import await_rank, run_ranks, tell
 from torch import nn
 from torch.distributed._functional_collectives import allow_inflight_collective_as_graph_input_ctx
 
@@ -77,7 +76,7 @@ def a_future_is_complete_after_the_wait():
 def a_callback_sees_the_failure():
     """The callback runs when the call has timed out, and a wait in it ends as well."""
     if dist.get_rank() == 1:
-        time.sleep(4)
+        await_rank(0)
         return
     seen = []
 
@@ -93,6 +92,7 @@ def a_callback_sees_the_failure():
 
     dist.all_reduce(torch.ones(100_000), async_op=True).get_future().then(callback).wait()
     assert len(seen) == 2 and "Timed out" in seen[0] and "cannot be used any more" in seen[1], seen
+    tell()
 
 
 def waited_works_leave_the_registry():

@@ -20,6 +20,16 @@ class RankFailed(AssertionError):
     pass
 
 
+def tell():
+    """Lets every rank go on that stands in await_rank() for this one."""
+    dist.distributed_c10d._get_default_store().set(f"told_by_{dist.get_rank()}", "")
+
+
+def await_rank(rank):
+    """Returns when that rank tells, without a call on the group. run_ranks ends this rank where the other one fails."""
+    dist.distributed_c10d._get_default_store().wait([f"told_by_{rank}"], timedelta(seconds=_HANG_SECONDS))
+
+
 def _rank_main(function, rank, world, folder, backend, timeout, arguments, results):
     try:
         torch.set_num_threads(1)

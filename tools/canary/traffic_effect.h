@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// Releases before 2.20 do not say which protocol they chose.
+// True if the two choices are equal in all that is known. Releases before 2.20 do not tell the protocol, so
+// an unknown protocol equals every other one.
 bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other);
 
 // Calls of one kind that both releases chose for.

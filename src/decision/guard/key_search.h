@@ -25,7 +25,7 @@ inline constexpr double kLeastGain = 0.003;
 // True if the config is faster by enough, and surely enough, to be adopted.
 bool IsSurelyFaster(const SeenConfig& arm);
 
-// How long an arm that does not look like a gain is tried.
+// Sets how long the search tries an arm that does not look like a gain.
 struct ArmPatience {
   // The arm goes when it is shown not to gain this much, in logs, or half a per cent if that is more.
   double worthwhile = 0;

@@ -33,7 +33,7 @@ struct SwitchRequest {
   uint32_t version = 0;  // higher than in all earlier requests
 };
 
-// How an attempt ended.
+// Result of one attempt to switch.
 struct SwitchOutcome {
   // kCommitted: all ranks pledged. kRankPassed: a rank was already at the boundary. kRankCannot: a rank does
   // not have the table. kRankSilent: a rank did not answer in time. kRankLost: a rank is gone. kSuperseded: a

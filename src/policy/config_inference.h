@@ -46,7 +46,7 @@ struct ConfigChoice {
 // call.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 
-// The same with the networks' residuals from another source. An exporter uses it to compare its
+// Chooses as above, but takes the networks' residuals from the caller. An exporter uses it to compare its
 // floating-point networks with the integers.
 using ResidualsOf = std::function<Residuals(const ConfigInputs&)>;
 ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,

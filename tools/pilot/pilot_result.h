@@ -27,13 +27,13 @@ struct PilotResult {
   std::string trace;
   // The configs of each start of the search, compared with NCCL's choice in the same start.
   std::vector<TurnComparison> searched;
-  // What was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of `dynamiccl ab`
-  // that the search found. Empty where nothing was.
+  // Names what was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of
+  // `dynamiccl ab` that the search found. Empty if nothing was compared.
   std::string ours;
   // NCCL's choice and ours, over `starts` starts of the job that the search did not see.
   std::optional<TurnComparison> decided;
   size_t starts = 0;
-  // Where the rules for a faster setting that the search found are; empty where there is none.
+  // Path of the rules for a faster setting that the search found; empty if it found none.
   std::string rules;
   // Why nothing could be compared; empty where it could.
   std::string why_not;

@@ -52,9 +52,9 @@ bool IsProfileAlone(const WhyInput& input);
 // error when the traces are of two jobs. A log without calls is no error: it adds to `files` alone.
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
 
-// The same, and works out what NCCL's logs show beside calls: known faults, and a receipt for each setting.
-// Logs are read a second time for it. A log without calls is an error if nothing else says anything of the
-// job.
+// Reads the files as above, and also works out what NCCL's logs show beside calls: known faults, and a
+// receipt for each setting. Logs are read a second time for it. A log without calls is an error if nothing
+// else says anything of the job.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

@@ -24,7 +24,7 @@ struct CallKind {
   double BusBandwidth() const;
 };
 
-// How ranks waited inside collectives for the rank that came last.
+// The times that ranks waited inside collectives for the rank that came last.
 struct RankWaits {
   // The rank for which the others waited most often (its number in the job), and the share of the calls in
   // which they did.

@@ -24,7 +24,7 @@ class Communicator {
     std::string key;
     int rank = 0;
     int size = 1;
-    // How long a rank waits for the others to arrive.
+    // A rank waits this long for the others to arrive.
     std::chrono::milliseconds timeout{0};
   };
   // Collective over the ranks. Returns when all have joined; the error of a time-out names those that did not

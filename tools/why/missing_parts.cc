@@ -12,18 +12,25 @@ namespace {
 
 constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
 
-// Counts the calls for which the files do not say which algorithm NCCL used.
-uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
-  uint64_t calls = 0;
-  for (const WhyFile& file : input.files)
-    for (const UnfilledField& field : file.unfilled) calls += field.field == "algorithm" ? field.count : 0;
-  return calls;
-}
+// The calls for which NCCL chooses an algorithm: collectives of at least two ranks.
+struct ChosenCalls {
+  size_t all = 0;
+  size_t without_algorithm = 0;  // the files do not say which one NCCL chose
+};
 
-size_t CountCalls(const Trace& trace) {
-  size_t calls = 0;
-  for (const TraceSection& section : trace.sections) calls += CallsOf(section).calls.size();
-  return calls;
+ChosenCalls CountChosen(const WhyInput& input) {
+  ChosenCalls counted;
+  for (const TraceSection& section : input.trace->sections) {
+    const SectionCalls calls = CallsOf(section);
+    for (const TraceCall& call : calls.calls) {
+      const bool alone = calls.communicators.at(call.communicator).n_ranks < 2 && !HidesRanks(input);
+      if (alone || static_cast<int>(call.issued.call.collective) >= kTunableCollectives) continue;
+      ++counted.all;
+      const bool told = call.decision && call.decision->config.algorithm != Algorithm::kUndefined;
+      counted.without_algorithm += told ? 0 : 1;
+    }
+  }
+  return counted;
 }
 
 std::string Paths(const WhyInput& input) {
@@ -60,11 +67,12 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  else if (const uint64_t unknown = CallsWithoutAlgorithm(input); unknown > 0)
+  else if (const ChosenCalls chosen = CountChosen(input);
+           Lacks(input, "algorithm") && chosen.without_algorithm > 0)
     lines.push_back(
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
-                    unknown, CountCalls(*input.trace), kRecord));
+                    chosen.without_algorithm, chosen.all, kRecord));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty() && OtherBackend(input).empty())

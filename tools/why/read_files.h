@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -46,6 +47,10 @@ std::string OtherBackend(const WhyInput& input);
 // True where the files are profiles in which no collective was called, so that they show a device's time at
 // most.
 bool IsProfileAlone(const WhyInput& input);
+// True if some file does not contain the field, a name that importers use: "algorithm", "bytes".
+bool Lacks(const WhyInput& input, std::string_view field);
+// True if the files do not say how many ranks the job has: an importer then takes one rank.
+bool HidesRanks(const WhyInput& input);
 
 // Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
 // an importer recognises. The kind of a file follows from its content. An error names the file. It is also an

@@ -220,6 +220,36 @@ TEST(WhyFiles, TheSampleIsDataParallel) {
       << "the sample's other kernels were left out";
 }
 
+// SimAI's micro-benchmarks name no number of ranks, and the importer then takes one.
+TEST(WhyFiles, RanksThatTheFileDoesNotNameAreNotCounted) {
+  const Folder folder;
+  const std::string text = TextOfFiles({folder.Write(
+      "micro.txt", "MICRO\n1\nmicro_test\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t4096\t1\n")});
+  EXPECT_THAT(text, AllOf(HasSubstr("The file does not say how many ranks the job has."),
+                          HasSubstr("used for 1 of 1 calls"), Not(HasSubstr("1 rank."))));
+}
+
+// Sends, receives and calls of a single rank have no algorithm, so none is asked for.
+TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}), Not(HasSubstr("Which algorithm")));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/execution_trace.json"}), HasSubstr("used for 2 of 2 calls"));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log"}), HasSubstr("used for 3 of 4 calls"));
+}
+
+// The times of kernels that a profiler reads late are too short, so one or two calls give no bandwidth.
+TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
+  const auto text_of = [](const std::vector<TimedCallOfRank>& calls) {
+    return TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  };
+  EXPECT_THAT(text_of({{0, kMs}}), AllOf(HasSubstr("1 call, median 1000 us"), Not(HasSubstr("GB/s")),
+                                         Not(HasSubstr("A collective runs"))));
+  EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, kMs}}),
+              AllOf(HasSubstr("1.0 GB/s bus bandwidth"),
+                    HasSubstr("A collective runs in 60 % of the 5000 us between first and last.")));
+  EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, 20 * kMs}}),
+              HasSubstr("3 calls, median 1000 us, 100 % of the time in collectives, the longest 20000 us"));
+}
+
 // Dumps of a job that stands still: rank 1 has not issued its calls 19 and 20.
 TEST(WhyFiles, DumpsOfAHangNameTheRank) {
   const Folder folder;
@@ -248,7 +278,7 @@ TEST(WhyFiles, DumpsOfAHangNameTheRank) {
 
 TEST(WhyFiles, WhatALogTellsIsNotAskedFor) {
   const std::string text = TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log"});
-  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("used for 8 of"), HasSubstr("Used: Ring LL x8"),
+  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("Used: Ring LL x8"),
                           HasSubstr("How long collectives take"), Not(HasSubstr("A step takes")),
                           Not(HasSubstr("of the other ranks"))));
 }

@@ -20,7 +20,7 @@ Residuals PredictResiduals(const PolicyTensors& tensors, const ConfigInputs& inp
 // alone in a policy without trees.
 int32_t MeanResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
 
-// Why the agent chose as it did. Reports show it.
+// The reason for the agent's choice. Reports show it.
 enum class ChoiceReason : uint8_t {
   kPromised,         // every network and the trees promise the gate's gain over NCCL's choice
   kNoPromise,        // no configuration is promised by all: NCCL is left alone

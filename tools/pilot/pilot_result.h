@@ -35,7 +35,7 @@ struct PilotResult {
   size_t starts = 0;
   // Path of the rules for a faster setting that the search found; empty if it found none.
   std::string rules;
-  // Why nothing could be compared; empty where it could.
+  // The reason why nothing could be compared; empty if something was.
   std::string why_not;
   // Each sentence names a part of the search that did not run, and says why.
   std::vector<std::string> notes;

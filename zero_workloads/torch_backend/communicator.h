@@ -50,7 +50,7 @@ class Communicator {
 
   // Ends calls in flight, on this rank and for peers that wait for it. The first reason is kept.
   void Abort(const std::string& reason);
-  // Why calls fail: the reason of an abort, or NCCL's own error. Empty as long as no call has failed.
+  // The reason why calls fail: that of an abort, or NCCL's own error. Empty as long as no call has failed.
   std::string Failure();
   // NCCL's text for a call that it refused.
   std::string Refusal(ncclResult_t result);

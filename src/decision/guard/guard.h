@@ -90,8 +90,8 @@ struct KeyKnowledge {
 // Must answer the same for equal arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
 
-// Why a version was proposed. Logs print Name(reason); the order of the values is the order of the names in
-// guard.cc.
+// The reason for which a version was proposed. Logs print Name(reason); the order of the values is the order
+// of the names in guard.cc.
 enum class GuardReason : uint8_t {
   // A key's choice lost more than its account allows, or is slower by the paired samples or by steps.
   kSlowerThanNccl,

@@ -24,7 +24,8 @@ inline constexpr int64_t kAdoptionSpacingNs = 250'000'000;
 // An adoption is given up after this many failures. Operators' requests and revocations are never given up.
 inline constexpr int kMaxAdoptionAttempts = 8;
 
-// Why tables are switched, in rising urgency. A request replaces a waiting one that is not more urgent.
+// The reason for which tables are switched, in rising urgency. A request replaces a waiting one that is not
+// more urgent.
 enum class SwitchReason : uint8_t { kAdoption, kOperator, kRevocation };
 
 // A requested switch.

@@ -22,7 +22,7 @@ struct ComparisonOptions {
 // Times of one side in one cell, one value a round, in microseconds.
 struct SideResult {
   std::string name;
-  // Why the side has no times; empty when it has.
+  // The reason why the side has no times; empty if it has some.
   std::string missing;
   // The config that our side picked; empty where it picked none.
   std::string config;

@@ -30,7 +30,7 @@ RELEASES_SECONDS = 230
 SKIPPED = 77
 DRAWN = re.compile(r'<text class="terminal-r\d+" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>')
 LINE_HEIGHT = re.compile(r"line-height:([\d.]+)px")
-BLOCK = re.compile(r"^```console same( part)?(?: exit="(\d+)")?(?: releases="([\d. ]+)")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```console same( part)?(?: exit="(\d+)")?(?: releases="([\d. ]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 def drawn_lines(picture):

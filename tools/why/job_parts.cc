@@ -212,8 +212,11 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
                                 sweep.library.empty() ? "a library that is not named" : sweep.library,
                                 sweep.machine.empty() ? "a machine that is not named" : sweep.machine));
   if (IsProfileAlone(input))
-    lines.emplace_back(
-        "A profile in which no collective was called: of a job of one process, or of a time without a step.");
+    lines.emplace_back(Lacks(input, "calls")
+                           ? "A profile with kernels of NCCL, but without the program's calls that launched "
+                             "them: of the device's activities alone."
+                           : "A profile in which no collective was called: of a job of one process, or of a "
+                             "time without a step.");
   if (!input.trace || input.trace->sections.empty()) return lines;
   lines.push_back(RanksText(input, facts.ranks) + ".");
   if (const std::string backend = OtherBackend(input); !backend.empty())

@@ -43,6 +43,11 @@ std::string Paths(const WhyInput& input) {
 
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
+  if (IsProfileAlone(input) && Lacks(input, "calls"))
+    return {
+        "Which collectives these are, of what size and among how many ranks: a profile with the host's "
+        "activities "
+        "too (torch.profiler with activities of the CPU and of CUDA)."};
   if (IsProfileAlone(input))
     return {
         "What ranks say to each other: a profile of several steps, taken in a process that calls "
@@ -88,6 +93,8 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
 
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes) {
   const std::string paths = Paths(input);
+  if (IsProfileAlone(input) && Lacks(input, "calls"))
+    return {"dynamiccl why, with a profile of the CPU's and CUDA's activities"};
   if (IsProfileAlone(input))
     return {
         "the profile itself, in https://ui.perfetto.dev: no collective is in it that could be chosen better"};

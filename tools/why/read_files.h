@@ -44,8 +44,8 @@ struct WhyInput {
 
 // The backend of torch.distributed whose calls a profile shows where it is not nccl: "gloo". Empty otherwise.
 std::string OtherBackend(const WhyInput& input);
-// True where the files are profiles in which no collective was called, so that they show a device's time at
-// most.
+// True where the files are profiles that show no call of a collective, so that they show a device's time at
+// most. Kernels of NCCL may be in them: then they lack the field "calls".
 bool IsProfileAlone(const WhyInput& input);
 // True if some file does not contain the field, a name that importers use: "algorithm", "bytes".
 bool Lacks(const WhyInput& input, std::string_view field);

@@ -210,6 +210,20 @@ TEST(WhyFiles, AProfileShowsWhatHides) {
   EXPECT_TRUE(two->devices.empty()) << "two devices in one file are not divided";
 }
 
+// A profile of the device's activities alone: NCCL's kernels ran, and nothing says what was called.
+TEST(WhyFiles, KernelsWithoutCallsAreNotCalledAJobOfOneProcess) {
+  const Folder folder;
+  const std::string text = TextOfFiles({folder.Write(
+      "kernels.json",
+      R"({"schemaVersion":1,"traceEvents":[)"
+      R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":10,"args":{"stream":7}},)"
+      R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,"ts":5,"dur":15,"args":{"stream":8}}]})")});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("kernels of NCCL, but without the program's calls"),
+                    HasSubstr("50.0 % communicating with nothing computed"),
+                    HasSubstr("a profile with the host's activities too"), Not(HasSubstr("no collective"))));
+}
+
 TEST(WhyFiles, TheSampleIsDataParallel) {
   const std::string text = TextOfFiles({SAMPLES "/ddp_resnet_2_ranks.pt.trace.json"});
   EXPECT_THAT(text,

@@ -49,21 +49,47 @@ def cell(values):
     return mean if len(values) == 1 else f"{mean} ({min(values):.1f} to {max(values):.1f})"
 
 
+def times_by_config(path):
+    """The times of each config, default apart, by the key that it is for: topology, collective and bytes."""
+    found = {}
+    for row in map(json.loads, path.read_text().splitlines()):
+        if row.get("kind") == "row":
+            config = tuple(row[name] for name in ("default", "algorithm", "protocol", "channels"))
+            found.setdefault(tuple(row[name] for name in ("topology", "collective", "bytes")), {})[config] = row["us"]
+    return found
+
+
+def own_regret(record, swept):
+    """Mean percent over the best: of the least median of a sweep's repeats, or of the default where a key was not measured."""
+    regrets = []
+    for key, configs in record.items():
+        default = next((config for config in configs if config[0]), None)
+        if not default:
+            continue
+        best = min(configs, key=lambda config: statistics.median(configs[config][0::2]))
+        tried = swept.get(key, {})
+        chosen = min(tried, key=lambda config: statistics.median(tried[config])) if tried else default
+        judged = {config: statistics.median(configs[config][1::2]) for config in (chosen, best)}
+        regrets.append(100 * (judged[chosen] / judged[best] - 1))
+    return statistics.mean(regrets)
+
+
 def own_choice(rehearsal):
-    print("| budget (of all) | active | grid | random |\n|---|---|---|---|")
+    record = times_by_config(rehearsal.record)
+    print(f"default: {own_regret(record, {}):.1f}\n\n| budget (of all) | active | grid | random |\n|---|---|---|---|")
     for budget in BUDGETS:
         cells = []
         for order in ("active", "grid", "random"):
-            found = [rehearsal.judge(rehearsal.sweep(order, seed, budget), 1, 1) for seed in (SEEDS if order == "random" else (1,))]
-            cells.append(cell([one["own sweep"][0] for one in found]))
+            found = [own_regret(record, times_by_config(rehearsal.sweep(order, seed, budget)))
+                     for seed in (SEEDS if order == "random" else (1,))]
+            cells.append(cell(found))
         print(f"| {budget:g} s ({100 * budget / 71.4:.0f} %) | {' | '.join(cells)} |", flush=True)
-    print(f"\ndefault: {found[0]['default'][0]:.1f}\n")
 
 
 def policies(rehearsal):
     found = {order: [rehearsal.judge(rehearsal.sweep(order, seed if order == "random" else 1, POLICY_BUDGET), seed, 500)
                      for seed in SEEDS] for order in ("active", "grid", "random")}
-    print(f"| who, default {found['grid'][0]['default'][0]:.1f} | active | grid | random |\n|---|---|---|---|")
+    print(f"\n| who, default {found['grid'][0]['default'][0]:.1f} | active | grid | random |\n|---|---|---|---|")
     for chooser, name in ROWS.items():
         unlike = {order: sorted({round(one[chooser][0], 3) for one in found[order]}) for order in found}
         print(f"| {name} | {' | '.join(cell(unlike[order] if len(unlike[order]) == 1 else [one[chooser][0] for one in found[order]]) for order in found)} |")

@@ -163,19 +163,25 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// Logs the effect of each arm that all keys use together.
-void LogCommonArms(const Guard& guard, const TablePlan& plan, uint32_t version) {
-  if (plan.common.empty()) return;
-  const std::string arms = EffectsText(guard.experiment(), kAllKeys, plan.common, kLeaveNcclAlone);
-  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}", version, plan.common_spacing,
-      arms);
+// Logs the effect of each arm that all keys use together, and of those of the version before that are gone.
+void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
+  std::vector<CollectiveConfig> gone = before.common;
+  std::erase_if(gone, [&](const CollectiveConfig& arm) {
+    return std::find(plan.common.begin(), plan.common.end(), arm) != plan.common.end();
+  });
+  if (plan.common.empty() && gone.empty()) return;
+  const auto effects = [&](const std::vector<CollectiveConfig>& arms) {
+    return EffectsText(guard.experiment(), kAllKeys, arms, kLeaveNcclAlone);
+  };
+  Log(LogLevel::kTrace, "table v{}: all keys together, in one step of {}{}{}{}", version, plan.common_spacing,
+      effects(plan.common), gone.empty() ? "" : "; no more", effects(gone));
 }
 
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t arms = proposal.plan.common.size();
-  LogCommonArms(guard_, proposal.plan, version);
+  LogCommonArms(guard_, proposal.plan, before, version);
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;
     arms += entry.arms.size();

@@ -17,9 +17,11 @@ constexpr double kLeastShare = 1.0 / 3;
 // An arm also goes if its first use makes a step longer by half or more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
 // If steps vary by more than kUsualNoise, small gains take longer to show. The second round tries all arms
-// again and drops none before its effect is known to 4 %.
+// again and drops none before its effect is known to 4 %. Arms that went because of their first use are tried
+// once more there, but not those that made a step three times as long: a second use of them may cost too much.
+constexpr double kHopelessFirstUse = 1.1;
 constexpr ArmPatience kPatienceLater{
-    .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = 0.405};
+    .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = kHopelessFirstUse};
 constexpr double kUsualNoise = 0.05;
 // The search ends this many blocks of steps after the first arm. The error of an effect falls with the root
 // of the number of steps, so where steps vary by twice kUsualNoise the search has four times as many blocks.
@@ -130,10 +132,12 @@ void CommonSearch::Restart() {
 
 bool CommonSearch::TryAgain(const StepExperiment& experiment) {
   const double noise = experiment.noise();
-  if (tries_again_ || noise <= kUsualNoise || experiment.blocks_since_arms() >= MaxBlocks(noise))
-    return false;
-  search_.Restart();
-  return tries_again_ = true;
+  if (tries_again_) return false;
+  if (noise > kUsualNoise && experiment.blocks_since_arms() < MaxBlocks(noise)) {
+    search_.Restart();
+    return tries_again_ = true;
+  }
+  return tries_again_ = search_.GiveSecondUse(SeenIn(experiment), kHopelessFirstUse);
 }
 
 void CommonSearch::Remember(const StepExperiment& experiment) {
@@ -169,6 +173,23 @@ std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experime
   return search_.began() ? search_.Judge(SeenIn(experiment), patience) : std::vector<CollectiveConfig>{};
 }
 
+bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
+  return std::any_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
+    return SeenIn(experiment)(config).steps == 0;
+  });
+}
+
+void CommonSearch::Refill(const StepExperiment& experiment) {
+  const KeySearch::SeenOf seen = SeenIn(experiment);
+  size_t opened = 0;
+  do {
+    search_.Refill(kLeaveNcclAlone, seen, kMaxCommonArms);
+    opened = open().size();
+    // Earlier effects still count, so many arms need no further use.
+    if (tries_again_) (void)search_.Judge(seen, kPatienceLater);
+  } while (open().size() < opened);
+}
+
 bool CommonSearch::LooksFaster(const StepExperiment& experiment, double errors) const {
   return std::any_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
     const StepEffect effect = SeenIn(experiment)(config).effect;
@@ -179,7 +200,8 @@ bool CommonSearch::LooksFaster(const StepExperiment& experiment, double errors) 
 bool CommonSearch::over(const StepExperiment& experiment) const {
   KeySearch next = search_;
   next.Refill(kLeaveNcclAlone, SeenIn(experiment), search_.candidates().size());
-  const bool waits = LooksFaster(experiment, kWaitedErrors) || next.open().size() > open().size();
+  const bool waits = LooksFaster(experiment, kWaitedErrors) || next.open().size() > open().size() ||
+                     (tries_again_ && HasUnjudgedArm(experiment));
   const double most = waits ? StepRegression::kMaxBlocks : MaxBlocks(experiment.noise());
   return next.over() || experiment.blocks_since_arms() >= most;
 }

@@ -51,13 +51,12 @@ class CommonSearch {
   std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
   // True if nothing is open or left to open, or if too many steps have passed without a find.
   bool over(const StepExperiment& experiment) const;
-  // Begins the search a second time, with more patience, if steps vary too much for what the first round saw.
-  // Effects seen so far still count. Returns false if there is no reason for it.
+  // Begins the search a second time, with more patience: with all arms, if steps vary too much for what the
+  // first round saw, else with those that went because of their first use alone. Effects seen so far still
+  // count. Returns false if there is no reason for it.
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
-  void Refill(const StepExperiment& experiment) {
-    search_.Refill(kLeaveNcclAlone, SeenIn(experiment), kMaxCommonArms);
-  }
+  void Refill(const StepExperiment& experiment);
   // Returns the fastest arm if it is surely faster than the keys' choices.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const {
     return search_.Winner(SeenIn(experiment));
@@ -73,6 +72,8 @@ class CommonSearch {
 
  private:
   static KeySearch::SeenOf SeenIn(const StepExperiment& experiment);
+  // True if an arm is open that no step has judged yet.
+  bool HasUnjudgedArm(const StepExperiment& experiment) const;
   // Notes which arms look faster, for SetCandidates.
   void Remember(const StepExperiment& experiment);
 

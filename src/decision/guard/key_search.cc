@@ -164,6 +164,15 @@ void KeySearch::Adopt(const CollectiveConfig& choice) {
   std::erase(closed_, choice);
 }
 
+// A config that was used again was judged by that use.
+bool KeySearch::GiveSecondUse(const SeenOf& seen, double most) {
+  const auto unjudged = [&](const CollectiveConfig& config) {
+    const SeenConfig arm = seen(config);
+    return arm.steps == 0 && arm.first_off > 0 && arm.first_off < most;
+  };
+  return std::erase_if(closed_, unjudged) > 0;
+}
+
 void KeySearch::Restart() {
   // Configs that were still open may be better than the choice, so they are tried first.
   std::stable_partition(candidates_.begin(), candidates_.end(),

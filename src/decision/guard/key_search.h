@@ -36,7 +36,7 @@ struct ArmPatience {
   // this over the root of two after twice as many steps; 0: the error does not matter.
   double error_to_show = 0;
   // The arm goes if its first use alone made a step longer by this much, in logs, even though setting up
-  // connections may be the cause; 0: the first use is not judged.
+  // connections or a stall may be the cause (KeySearch::GiveSecondUse); 0: the first use is not judged.
   double gross_first_use = 0;
 };
 
@@ -62,6 +62,9 @@ class KeySearch {
   void Adopt(const CollectiveConfig& choice);
   // Allows everything to be tried again, because the fabric or the steps changed. Open configs come first.
   void Restart();
+  // Allows the configs to be tried once more of which only the first use was seen and which went because of it,
+  // unless it made a step longer by `most` or more, in logs. Returns false if there are none.
+  bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }
   // Returns the open configs that the next version should use. These are all of them, or only those few that

@@ -88,6 +88,14 @@ class Program {
       Step(config, (turn == 1 ? effect : 0) + normal(random_));
     }
   }
+  // Runs a block of steps of which one in three uses `config`; `effect` is its log as above.
+  void BlockOf(const CollectiveConfig& config, double effect, double noise) {
+    std::normal_distribution<double> normal(0, noise);
+    for (size_t i = 0; i < StepExperiment::kStepsOfBlock; ++i) {
+      const bool uses = i % 3 == 1;
+      Step(uses ? config : kLeaveNcclAlone, (uses ? effect : 0) + normal(random_));
+    }
+  }
   void Step(const CollectiveConfig& config, double log_time) {
     for (const Collective collective : {Collective::kAllGather, Collective::kReduceScatter}) {
       GuardedCall call{{collective, {60}, Role::kUnknown},
@@ -163,6 +171,43 @@ TEST(CommonSearch, WhatMakesStepsMuchSlowerMustGoAtOnce) {
   program.Block(std::log(1.6), 0.02);
   program.Block(std::log(1.6), 0.02);
   EXPECT_EQ(program.search.Judge(program.experiment), std::vector{kRing1});
+}
+
+// Runs steps until both arms are given up: kRing1 because its first use takes `first` times as long as a usual
+// step, the other one because it changes nothing.
+void GiveUpBoth(Program& program, double first) {
+  for (int i = 0; i < 4; ++i) program.Step(kLeaveNcclAlone, 0);
+  program.Step(kRing1, std::log(first));
+  for (int i = 0; i < 7; ++i) program.Step(kLeaveNcclAlone, 0);
+  program.Step(kLeaveNcclAlone, 0);
+  EXPECT_EQ(program.search.Judge(program.experiment), std::vector{kRing1});
+  for (int blocks = 0; blocks < 20 && !program.search.over(program.experiment); ++blocks) {
+    program.BlockOf(kLl128, 0.01, 0.02);
+    program.search.Judge(program.experiment);
+  }
+  ASSERT_TRUE(program.search.over(program.experiment));
+}
+
+// It may have set up connections, or fallen on a stall.
+TEST(CommonSearch, AnArmThatOnlyItsFirstUseSpokeAgainstIsUsedOnceMore) {
+  Program program;
+  GiveUpBoth(program, 2);
+  ASSERT_TRUE(program.search.TryAgain(program.experiment));
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.open(), std::vector{kRing1}) << "and not what was given up by its effect";
+  EXPECT_FALSE(program.search.over(program.experiment));
+  for (int blocks = 0; blocks < 10 && !program.search.Winner(program.experiment); ++blocks) {
+    program.BlockOf(kRing1, std::log(0.7), 0.03);
+    EXPECT_TRUE(program.search.Judge(program.experiment).empty());
+  }
+  EXPECT_EQ(program.search.Winner(program.experiment), kRing1);
+  EXPECT_FALSE(program.search.TryAgain(program.experiment)) << "only once";
+}
+
+TEST(CommonSearch, AnArmWhoseFirstUseTookThreeTimesAsLongIsNotUsedAgain) {
+  Program program;
+  GiveUpBoth(program, 3.2);
+  EXPECT_FALSE(program.search.TryAgain(program.experiment));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace dynamiccl::testing {
 namespace {
@@ -102,7 +103,7 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
   if (options_.one_channel_ratio == 0) return;
   // A cost model errs about all keys alike.
   if (!truth_.empty()) key.configs = truth_[0].configs;
-  key.configs[4].ratio = options_.one_channel_ratio;
+  key.configs[options_.one_channel_of == Algorithm::kRing ? 4 : 5].ratio = options_.one_channel_ratio;
 }
 
 KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
@@ -230,7 +231,7 @@ void SimulatedJob::Call(size_t index, int place) {
   history.nccl_ns += nccl_ns;
   news_.emplace_back(calls_ + static_cast<uint64_t>(options_.news_calls) + CallsAhead(), call);
   ++calls_;
-  const double passed_ns = PassedNs(index, call.config, transfer_ns);
+  const double passed_ns = PassedNs(index, call.config, transfer_ns) + SetupNs(call.config.algorithm);
   now_ns_ += static_cast<int64_t>(options_.issued_within * passed_ns);
   waits_ns_ += (1 - options_.issued_within) * passed_ns;
 }
@@ -251,6 +252,11 @@ double SimulatedJob::PassedNs(size_t key, const CollectiveConfig& config, double
   if (options_.steals > 0 && config == truth_[key].configs[11].config) compute_ns *= 1 + options_.steals;
   if (config.leaves_nccl_alone()) compute_ns *= 1 + options_.crowding;
   return compute_ns;
+}
+
+double SimulatedJob::SetupNs(Algorithm algorithm) {
+  if (algorithm != Algorithm::kTree || std::exchange(has_trees_, true)) return 0;
+  return static_cast<double>(options_.setup_ns);
 }
 
 // What the leader hears, what it proposes, and the version that has come to its first call.
@@ -356,7 +362,7 @@ double SimulatedJob::NcclNs() const {
   return sum;
 }
 double SimulatedJob::LossNs() const {
-  double sum = timing_ns_;
+  double sum = timing_ns_ + (has_trees_ ? static_cast<double>(options_.setup_ns) : 0);
   for (const KeyHistory& key : history_) sum += key.time_ns - key.nccl_ns;
   return sum;
 }

@@ -73,7 +73,8 @@ struct JobOptions {
   double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
   int class_step = 1;                              // size classes from one key to the next
   bool nothing_to_win = false;                     // no config is faster than NCCL's choice
-  double one_channel_ratio = 0;                    // > 0: of one channel of Ring/Simple on every key
+  double one_channel_ratio = 0;                    // > 0: of one channel of Simple on every key
+  Algorithm one_channel_of = Algorithm::kRing;     // or Tree: which algorithm has that ratio
   double step_noise = 0;                           // of what the program computes in a step, in logs
   double pace_memory = 0;                          // correlation of that noise from one step to the next
   double wave_noise = 0;                           // the same, correlated by kWaveMemory
@@ -83,6 +84,7 @@ struct JobOptions {
   // Steps by which the host may run ahead of its device; every `waits_every` steps it waits for it, 0: never.
   double runs_ahead = 0;
   int waits_every = 0;
+  int64_t setup_ns = 0;           // what the first use of Tree adds, for its connections
   bool device_times = false;      // the first call of a step says when the device reached it
   int64_t step_ns = 100'000'000;  // without what the program waits for
   bool carries = true;            // GuardOptions::carries
@@ -172,6 +174,8 @@ class SimulatedJob {
   size_t CallsAhead() const { return static_cast<size_t>(options_.runs_ahead * options_.calls_per_step); }
   // The times that the call has.
   void Time(bool by_plan, double transfer_ns, GuardedCall& call);
+  // Nanoseconds that setting up the algorithm's connections takes: 0 but for the first use of Tree.
+  double SetupNs(Algorithm algorithm);
   void Deliver();
   void Step();
 
@@ -212,6 +216,7 @@ class SimulatedJob {
   double pace_log_ = 0;
   double wave_log_ = 0;
   double call_wave_log_ = 0;
+  bool has_trees_ = false;  // the connections of Tree are set up
   double waits_ns_ = 0;         // until the step's end, after its last call
   std::deque<double> late_ns_;  // by call
 };

@@ -18,7 +18,8 @@ constexpr double kLeastShare = 1.0 / 3;
 constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
 // If steps vary by more than kUsualNoise, small gains take longer to show. The second round tries all arms
 // again and drops none before its effect is known to 4 %. Arms that went because of their first use are tried
-// once more there, but not those that made a step three times as long: a second use of them may cost too much.
+// once more there, but not those that made a step three times as long: a second use of them may cost too
+// much.
 constexpr double kHopelessFirstUse = 1.1;
 constexpr ArmPatience kPatienceLater{
     .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = kHopelessFirstUse};
@@ -174,9 +175,8 @@ std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experime
 }
 
 bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
-  return std::any_of(open().begin(), open().end(), [&](const CollectiveConfig& config) {
-    return SeenIn(experiment)(config).steps == 0;
-  });
+  return std::any_of(open().begin(), open().end(),
+                     [&](const CollectiveConfig& config) { return SeenIn(experiment)(config).steps == 0; });
 }
 
 void CommonSearch::Refill(const StepExperiment& experiment) {

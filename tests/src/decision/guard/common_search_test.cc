@@ -173,8 +173,8 @@ TEST(CommonSearch, WhatMakesStepsMuchSlowerMustGoAtOnce) {
   EXPECT_EQ(program.search.Judge(program.experiment), std::vector{kRing1});
 }
 
-// Runs steps until both arms are given up: kRing1 because its first use takes `first` times as long as a usual
-// step, the other one because it changes nothing.
+// Runs steps until both arms are given up: kRing1 because its first use takes `first` times as long as a
+// usual step, the other one because it changes nothing.
 void GiveUpBoth(Program& program, double first) {
   for (int i = 0; i < 4; ++i) program.Step(kLeaveNcclAlone, 0);
   program.Step(kRing1, std::log(first));

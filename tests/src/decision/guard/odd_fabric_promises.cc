@@ -23,14 +23,15 @@ struct Kind {
   double step_noise;
   double pace_memory;
   double transfer_times;
-  double least_gain;  // median share of what there is in the whole job
-  int least_jobs;     // a single noisy job may find nothing in its time, so that the median needs several
+  double least_gain;     // median share of what there is in the whole job
+  int least_jobs;        // a single noisy job may find nothing in its time, so that the median needs several
   int64_t setup_ns = 0;  // what the first use of Tree adds, which is then what is good
 };
 constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 1};
 // PyTorch's FSDP2 and DDP with a small model, as measured on two shared cores (docs/results/guard.md).
 constexpr Kind kTenCalls{"10 calls a step", 5, 2, 12'000'000, 0.08, 0.4, 2, 0.5, 1};
-// What is good is set up at its first use, which doubles that step. NCCL does so unless NCCL_RUNTIME_CONNECT is 0.
+// What is good is set up at its first use, which doubles that step. NCCL does so unless NCCL_RUNTIME_CONNECT
+// is 0.
 constexpr Kind kConnects{"trees, connected at first use", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 1, 20'000'000};
 constexpr Kind kOneCall{"1 call a step", 1, 1, 6'000'000, 0.1, 0.4, 8, 0.3, 9};
 
@@ -84,12 +85,15 @@ void Gain(const JobOptions& job_options, const Kind& kind, Gained& result) {
 
 std::string Describe(const Kind& kind, Gained& gained) {
   return fmt::format(
-      "{}: gained in {} steps {:.0f} % of what there is (median), {:.0f} % at least, next to nothing in {} jobs; at "
-      "the end {:.3f} of the best (median), {:.3f} at most; where nothing can be won {:.2f} % lost (median), {:.2f} % at most, "
+      "{}: gained in {} steps {:.0f} % of what there is (median), {:.0f} % at least, next to nothing in {} "
+      "jobs; at "
+      "the end {:.3f} of the best (median), {:.3f} at most; where nothing can be won {:.2f} % lost (median), "
+      "{:.2f} % at most, "
       "adopted "
       "in {} jobs",
-      kind.name, kSteps, 100 * gained.share.At(0.5), 100 * gained.share.At(0), gained.still, gained.over_best.At(0.5),
-      gained.over_best.most(), 100 * gained.loss.At(0.5), 100 * gained.loss.most(), gained.adopted);
+      kind.name, kSteps, 100 * gained.share.At(0.5), 100 * gained.share.At(0), gained.still,
+      gained.over_best.At(0.5), gained.over_best.most(), 100 * gained.loss.At(0.5), 100 * gained.loss.most(),
+      gained.adopted);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ class SimulatedJob {
   double pace_log_ = 0;
   double wave_log_ = 0;
   double call_wave_log_ = 0;
-  bool has_trees_ = false;  // the connections of Tree are set up
+  bool has_trees_ = false;      // the connections of Tree are set up
   double waits_ns_ = 0;         // until the step's end, after its last call
   std::deque<double> late_ns_;  // by call
 };

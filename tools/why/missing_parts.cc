@@ -96,17 +96,14 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   if (IsProfileAlone(input) && Lacks(input, "calls"))
     return {"dynamiccl why, with a profile of the CPU's and CUDA's activities"};
   if (IsProfileAlone(input))
-    return {
-        "the profile itself, in https://ui.perfetto.dev: no collective is in it that could be chosen better"};
+    return {"the profile, in https://ui.perfetto.dev: it has no collective that could be chosen better"};
   if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};
   const auto idles = [](const DeviceTime& device) { return device.idle_ns > device.total_ns() / 2; };
   if (std::ranges::any_of(input.devices, idles))
-    return {
-        "the profile itself, in https://ui.perfetto.dev: what the host does while the device has nothing to "
-        "do"};
+    return {"the profile, in https://ui.perfetto.dev: what the host does while the device has nothing to do"};
   if (changes && input.imported)
     return {fmt::format("dynamiccl trace import {} -o job.ctrace && dynamiccl advise job.ctrace", paths)};
   if (changes) return {fmt::format("dynamiccl advise {}", paths)};

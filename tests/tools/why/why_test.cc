@@ -224,6 +224,16 @@ TEST(WhyFiles, KernelsWithoutCallsAreNotCalledAJobOfOneProcess) {
                     HasSubstr("a profile with the host's activities too"), Not(HasSubstr("no collective"))));
 }
 
+// The next step is not wrapped, because most are commands, so it must be short by itself.
+TEST(WhyFiles, NoLineIsWiderThanTheScreen) {
+  const Result<WhyInput> input = ReadWhyFiles({SAMPLES "/ddp_resnet_device.pt.trace.json.gz"});
+  ASSERT_TRUE(input) << input.error().message;
+  const std::string text = WhyText(AnswerWhy(*input, nullptr));
+  EXPECT_THAT(text, HasSubstr("76.2 % idle"));
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    EXPECT_LE(end - begin, 100u) << text.substr(begin, end - begin);
+}
+
 TEST(WhyFiles, TheSampleIsDataParallel) {
   const std::string text = TextOfFiles({SAMPLES "/ddp_resnet_2_ranks.pt.trace.json"});
   EXPECT_THAT(text,

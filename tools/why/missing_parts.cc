@@ -12,10 +12,19 @@ namespace {
 
 constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
 
+// Counts the calls for which the files do not say which algorithm NCCL used. Some importers count calls here
+// that have none, such as Sends.
+uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
+  uint64_t calls = 0;
+  for (const WhyFile& file : input.files)
+    for (const UnfilledField& field : file.unfilled) calls += field.field == "algorithm" ? field.count : 0;
+  return calls;
+}
+
 // The calls for which NCCL chooses an algorithm: collectives of at least two ranks.
 struct ChosenCalls {
-  size_t all = 0;
-  size_t without_algorithm = 0;  // the files do not say which one NCCL chose
+  uint64_t all = 0;
+  uint64_t without_algorithm = 0;  // the files do not say which one NCCL chose
 };
 
 ChosenCalls CountChosen(const WhyInput& input) {
@@ -30,6 +39,8 @@ ChosenCalls CountChosen(const WhyInput& input) {
       counted.without_algorithm += told ? 0 : 1;
     }
   }
+  // One answer of a log may be for several calls, and stands at the first of them.
+  counted.without_algorithm = std::min(counted.without_algorithm, CallsWithoutAlgorithm(input));
   return counted;
 }
 
@@ -46,8 +57,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
   if (IsProfileAlone(input) && Lacks(input, "calls"))
     return {
         "Which collectives these are, of what size and among how many ranks: a profile with the host's "
-        "activities "
-        "too (torch.profiler with activities of the CPU and of CUDA)."};
+        "activities too (torch.profiler with activities of the CPU and of CUDA)."};
   if (IsProfileAlone(input))
     return {
         "What ranks say to each other: a profile of several steps, taken in a process that calls "
@@ -72,8 +82,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  else if (const ChosenCalls chosen = CountChosen(input);
-           Lacks(input, "algorithm") && chosen.without_algorithm > 0)
+  else if (const ChosenCalls chosen = CountChosen(input); chosen.without_algorithm > 0)
     lines.push_back(
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",

@@ -256,6 +256,8 @@ TEST(WhyFiles, RanksThatTheFileDoesNotNameAreNotCounted) {
 // Sends, receives and calls of a single rank have no algorithm, so none is asked for.
 TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}), Not(HasSubstr("Which algorithm")));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.28.9_communicators.log"}),
+              Not(HasSubstr("Which algorithm")));
   EXPECT_THAT(TextOfFiles({SAMPLES "/execution_trace.json"}), HasSubstr("used for 2 of 2 calls"));
   EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log"}), HasSubstr("used for 3 of 4 calls"));
 }
@@ -302,9 +304,9 @@ TEST(WhyFiles, DumpsOfAHangNameTheRank) {
 
 TEST(WhyFiles, WhatALogTellsIsNotAskedFor) {
   const std::string text = TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log"});
-  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("Used: Ring LL x8"),
-                          HasSubstr("How long collectives take"), Not(HasSubstr("A step takes")),
-                          Not(HasSubstr("of the other ranks"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("used for 8 of 76"),
+                          HasSubstr("Used: Ring LL x8"), HasSubstr("How long collectives take"),
+                          Not(HasSubstr("A step takes")), Not(HasSubstr("of the other ranks"))));
 }
 
 MeasurementFile Sweep() {

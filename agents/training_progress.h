@@ -11,7 +11,7 @@
 
 namespace dynamiccl::agents {
 
-// How far the training of one network is.
+// The progress of the training of one network.
 struct TrainingPosition {
   // Iterations that are done, and how many there will be.
   int done = 0;

@@ -15,7 +15,7 @@ namespace dynamiccl {
 struct LaunchOptions {
   // -n; 0: the program is a launcher of its own.
   int n_ranks = 0;
-  // How the runtime is loaded; PlanLaunch makes its paths absolute.
+  // Says how the runtime is loaded. PlanLaunch makes its paths absolute.
   RuntimeOptions runtime;
   // --hostccl was given.
   bool force_hostccl = false;

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// How a key is translated.
+// Says how a key is translated.
 enum class Meaning {
   // The option takes the key's value as it is.
   kValue,

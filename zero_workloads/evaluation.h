@@ -10,7 +10,7 @@
 
 namespace dynamiccl::zero {
 
-// How the text is cut, and where the computation runs; equal on all ranks.
+// Says how the text is cut and where the computation runs. It is equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
   // Windows that a rank computes at a time.

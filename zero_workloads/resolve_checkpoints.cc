@@ -28,8 +28,8 @@ double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOpti
   return kInputsKeptByBlock + kCopiesOfNaiveAttention + pairs;
 }
 
-// What a block's backward pass holds, in units of the block's input: gradients of both sides of its
-// activation function (4 each), of its output and of its input.
+// Memory of a block's backward pass, in units of the block's input: gradients of both sides of its activation
+// function (4 each), of its output and of its input.
 constexpr double kInputsOfBackward = 10;
 
 // Bytes that the estimate leaves out: logits, their logarithms and the gradients of both, in fp32; and the

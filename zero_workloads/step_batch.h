@@ -21,7 +21,7 @@ struct StepSamples {
   int64_t rows = 0;
 };
 
-// What a StepBatch is made from. It is equal on all ranks, apart from `memory_cap` and `device`.
+// Holds the inputs of a StepBatch. It is equal on all ranks, apart from `memory_cap` and `device`.
 struct StepBatchSettings {
   // Sequences of one micro-step over all ranks; 0 means as many as fit.
   int64_t rows = 0;

@@ -31,8 +31,8 @@ void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
   Quantise(networks.bias_3, kActivationFractionBits + bits[2], Flat(t.config_bias_3));
 }
 
-// How far apart two configurations of equal time may be measured, in octaves: the weighted median of the
-// samples' noise, times sqrt(2) for the difference of two measurements.
+// Returns how far apart two configurations of equal time may be measured, in octaves: the weighted median of
+// the samples' noise, times sqrt(2) for the difference of two measurements.
 int32_t GateOf(const std::vector<ConfigSample>& samples) {
   std::vector<std::pair<double, double>> noises;
   double weights = 0;

@@ -28,8 +28,8 @@ struct ConfigSample {
 // hundred measured keys still matter beside thousands of simulated ones.
 std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 
-// The same for a learner without the cost model: the residual is log2 of the picoseconds minus `offset`, and
-// inputs that come from the model are 0.
+// Makes samples for a learner without the cost model: the residual is log2 of the picoseconds minus `offset`,
+// and inputs that come from the model are 0.
 std::vector<ConfigSample> SamplesWithoutPrior(const std::vector<SweptKey>& keys, double offset);
 // The inputs with those from the cost model set to 0.
 ConfigInputs WithoutPrior(ConfigInputs inputs);

@@ -40,7 +40,7 @@ struct ConfigTrainingSettings {
   TrainingObserver observer = {};
 };
 
-// How well the trained ensemble fits its own samples. Errors are mean absolute values in octaves.
+// Tells how well the trained ensemble fits its own samples. Errors are mean absolute values in octaves.
 struct ConfigTrainingReport {
   double seconds = 0;
   // The error of the ensemble's mean against the measurement.

@@ -62,8 +62,8 @@ struct Confusions {
   void Add(const Confusions& other);
 };
 
-// Which calls are judged: those after a job's first step, or those after its first 64 calls. At most 256
-// calls of each sequence are judged, so that long ones do not outweigh the others.
+// Selects the calls that are judged: those after a job's first step, or those after its first 64 calls. At
+// most 256 calls of each sequence are judged, so that long ones do not outweigh the others.
 enum class JudgedCalls : uint8_t { kAfterOneStep, kAfter64Calls };
 // The number of enumerators of JudgedCalls.
 inline constexpr size_t kJudgedCalls = 2;

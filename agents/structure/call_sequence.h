@@ -33,14 +33,14 @@ std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& 
 // The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
 
-// The same program with another hidden width, number of ranks and data type. Sizes above those of scalars are
-// multiplied by a common factor from 1/16 to 64. The number of ranks changes (it stays small where
-// activations are exchanged), and sometimes the element size does. Order and labels stay.
+// Returns the sequence of the same program with another hidden width, number of ranks and data type. Sizes
+// above those of scalars are multiplied by a common factor from 1/16 to 64. The number of ranks changes (it
+// stays small where activations are exchanged), and sometimes the element size does. Order and labels stay.
 CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 
-// The same program as if written with another framework: gradients are summed with another collective,
-// parameters are gathered with another one, and sometimes scalars are removed. Roles and phases stay. The
-// stage becomes unknown, because the calls that reveal it may have changed.
+// Returns the sequence of the same program as if written with another framework: gradients are summed with
+// another collective, parameters are gathered with another one, and sometimes scalars are removed. Roles and
+// phases stay. The stage becomes unknown, because the calls that reveal it may have changed.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
 // At most `length` calls from call `begin` on. Labels are kept, step marks are not.

@@ -23,15 +23,15 @@ namespace dynamiccl::agents {
 // weight with its bias. kChunks cuts after a fixed number of elements, kWhole does not cut.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
-// Which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
+// Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
-// How a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner: one
-// Reduce or Broadcast for each rank's part. kOneOwner: one Reduce or Broadcast for the piece, to or from one
-// rank; the ranks take turns.
+// Selects how a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner:
+// one Reduce or Broadcast for each rank's part. kOneOwner: one Reduce or Broadcast for the piece, to or from
+// one rank; the ranks take turns.
 enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
-// How one technique transfers its data.
+// Describes how one technique transfers its data.
 struct Traffic {
   Pieces pieces = Pieces::kBlocks;
   // Elements of a chunk (kChunks).

@@ -47,8 +47,8 @@ struct StructureTrainingSettings {
   // Maximum number of calls of a sequence that are used. The state carries over from one stretch of `length`
   // calls to the next.
   int most_calls = 1024;
-  // Which random jobs to generate. An empty list means every framework, or every model family. With 0 jobs,
-  // each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
+  // Selects the random jobs to generate. An empty list means every framework, or every model family. With 0
+  // jobs, each framework and family gets one job per 30 iterations, but 12 at least and 150 at most.
   JobPlan jobs{.jobs = 0, .invented = 8};
   double learning_rate = 1e-2;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.

@@ -44,9 +44,9 @@ inline void* RealAddress(RealFunction function) noexcept {
 // Returns true if the process runs over hostccl, NCCL's interface over host memory. Any thread.
 bool RunsOverHostccl() noexcept;
 
-// For a function that NCCL calls by its public name: returns that function of the object that contains
-// `caller`, an address of code. So a privately loaded copy of NCCL goes on calling itself. Null if that
-// object has no such function.
+// Returns `function` as the shared object defines it that contains the code address `caller`; null if that
+// object does not define it. NCCL calls some of its functions by their public names: with this a privately
+// loaded copy of NCCL goes on calling its own functions and not those of another copy.
 void* RealAddressInside(const void* caller, RealFunction function) noexcept;
 
 // SetRealAddress: a program has looked up `address` in one of the copies 1 to kMaxNcclCopies - 1; the copy's

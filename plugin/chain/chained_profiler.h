@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// What NCCL passes to init about a communicator; up to version 3 only the mask.
+// Holds what NCCL passes to a profiler's init about a communicator. Up to version 3 that is only the mask.
 struct ChainedProfilerInit {
   int* mask = nullptr;
   uint64_t communicator = 0;

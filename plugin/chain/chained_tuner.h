@@ -22,7 +22,7 @@ struct TunerInit {
   bool asks_chunk_sizes = false;  // version 6
 };
 
-// What NCCL asks a tuner about one batch of collectives.
+// Holds the question that NCCL asks a tuner about one batch of collectives.
 struct TunerRequest {
   ncclFunc_t function = ncclFuncBroadcast;
   size_t bytes = 0;

@@ -24,7 +24,7 @@ void LogOnce(const std::string& why) {
   if (FirstTime(why)) Log(LogLevel::kWarn, "live values stay as the program has them: {}", why);
 }
 
-// Why values do not change on the communicator; the reasons are equal on all of its ranks.
+// Returns the reason why values do not change on the communicator. It is equal on all of its ranks.
 std::string WhyNot(const ProcessRuntime& runtime, const Communicator& communicator) {
   if (runtime.settings().mode != Mode::kAdaptive) return "DYNAMICCL_MODE is not adaptive";
   if (!communicator.config.blocking) return "the communicator is non-blocking";

@@ -69,8 +69,8 @@ bool NamesNcclVersion(const char* text, size_t bytes) {
   return false;
 }
 
-// Returns true if an object has NCCL linked into it. Reads only its constants, not the GPU code, which is
-// most of such a library.
+// Returns true if NCCL is linked into the object at `path`. It reads only the object's constants, since
+// reading the GPU code, which is most of such a library, would take long.
 bool HasNcclInside(const char* path) {
   const MappedFile file(path);
   const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(file.At(0, sizeof(ElfW(Ehdr))));

@@ -15,7 +15,8 @@
 
 namespace dynamiccl {
 
-// What a version reports about the communicator; 0 if the version does not report it.
+// Holds what NCCL reports about a communicator at init. A member is 0 if this version of the interface does
+// not report it.
 struct ProfilerInit {
   int version = 0;
   uint64_t communicator = 0;

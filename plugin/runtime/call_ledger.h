@@ -33,7 +33,7 @@ class CallLedger {
   void CountDecision(Collective collective, DecidedBy decided_by) {
     Grow(DecisionsOf(collective, decided_by), 1);
   }
-  // The same for counts by several threads at once.
+  // Does the same as the function above, for counts that several threads increase at once.
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }

@@ -37,7 +37,7 @@ namespace dynamiccl {
 
 class ConfigCopy;
 
-// What the tuner needs to know about the group that is being issued, in values equal on all ranks.
+// Describes the ncclGroup that is being issued to the tuner. All values are equal on all ranks.
 struct GroupFacts {
   // Number of the group's call on the communicator, from 0 (call_stream.h).
   uint64_t call_number = 0;
@@ -50,9 +50,9 @@ struct GroupFacts {
   bool configured = false;
 };
 
-// How many children of each kind a rank has made. Ranks that make a child together have equal counts, so the
-// count names the child on all of them. Ranks that a shrink excludes do not take part in it, so shrinks are
-// counted for each list of excluded ranks.
+// Counts the children of each kind that a rank has made. Ranks that make a child together have equal counts,
+// so the count names the child on all of them. Ranks that a shrink excludes do not take part in it, so
+// shrinks are counted for each list of excluded ranks.
 struct ChildCounts {
   uint64_t splits = 0;
   uint64_t grows = 0;
@@ -68,7 +68,7 @@ struct CommunicatorIdentity {
   uint32_t number = 0;
   // Equal on all ranks, and on no other communicator of the job.
   ControlToken token{};
-  // Where its ranks meet; invalid if they cannot meet.
+  // The place where the communicator's ranks meet; invalid if they cannot meet.
   MeetingPoint meeting;
   // A number unique to this rank among the attesting ranks.
   int member = 0;

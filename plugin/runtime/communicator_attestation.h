@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// How far it is certain that the ranks of a communicator decide alike.
+// States whether the ranks of a communicator are known to decide alike.
 enum class Standing {
   // It is not certain: NCCL's choice stays.
   kNotAttested,

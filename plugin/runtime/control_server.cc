@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kSilenceNs = 5'000'000'000;
 // The most connections: more than any job needs at one process, and below the usual limit of descriptors.
 constexpr size_t kMaxPeers = 16384;
-// How long the end of a job may wait for saving what the guards have learnt.
+// The end of a job waits at most this long until what the guards have learnt is saved.
 constexpr auto kKeepingTime = std::chrono::seconds(2);
 
 }  // namespace

@@ -15,7 +15,8 @@
 
 namespace dynamiccl {
 
-// Why a call is timed. kOnSuspicion: only because calls look slow; such a time is no fair sample.
+// The reason for which a call is timed. kOnSuspicion: only because calls look slow; such a time is no fair
+// sample.
 enum class WhyTimed : uint8_t { kNotAtAll, kOnSuspicion, kByPlan };
 
 // One call of a function that moves data, from its entry until the library has accepted its group. Only the

@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// What this object does with calls: pass them through, record them, choose by one table, or choose by tables
-// that change while the job runs.
+// Selects what this object does with calls: it passes them through, records them, chooses by one table, or
+// chooses by tables that change while the job runs.
 enum class Mode { kOff, kObserve, kFrozen, kAdaptive };
 const char* Name(Mode mode);
 // Returns true in the modes that choose by tables.

@@ -67,7 +67,8 @@ class LoadedChoices {
   // entries of the earlier run, else the policy's, else NCCL's choices in mode adaptive, where versions may
   // change them. Empty if nothing of this decides. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
-  // The same for any policy, such as one that came while the job ran; null: NCCL's choice for every key.
+  // Does the same for another policy, such as one that arrived while the job ran. With a null policy every
+  // key gets NCCL's own choice.
   EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
 
   // Returns what this process attests about itself. Values that belong to a communicator are left out

@@ -58,12 +58,12 @@ class MeetingPlaces {
   // Releases the pledges of communicators that are gone at once.
   void ReleaseGone();
 
-  // How long ranks wait for one another, in milliseconds.
+  // Returns how many milliseconds ranks wait for one another.
   int patience_ms() const { return settings_.attest_timeout_ms; }
   // After a rank was missing once, this process does not wait for ranks again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
-  // The same for meetings before NCCL's init.
+  // Returns the same for meetings before NCCL's init.
   bool given_up_births() const { return given_up_births_.load(); }
   void GiveUpBirths() { given_up_births_.store(true); }
 

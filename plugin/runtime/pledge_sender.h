@@ -22,7 +22,8 @@ namespace dynamiccl {
 // it does not know the communicator yet.
 class PledgeSender {
  public:
-  // A rank that has pledged in a birth is released after 30 s without a lasting connection to the leader.
+  // Milliseconds after which a rank stops waiting for the verdict of a meeting before NCCL's init, if it has
+  // had no lasting connection to the leader in that time.
   static constexpr int kApartMs = 30'000;
 
   // `apart_ms`: replaces kApartMs in tests.

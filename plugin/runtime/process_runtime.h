@@ -37,7 +37,7 @@ class ProcessRuntime {
   ReportedMemory& memory() { return memory_; }
   // Null unless collectives are to be timed.
   CollectiveTimes* times() const { return times_.get(); }
-  // The same as JobFiles::recorder.
+  // Returns the recorder of the job's files (JobFiles::recorder).
   Recorder* recorder() const { return files_.recorder(); }
   // Returns true if traces or metrics need single calls: when they are issued, and what decides them.
   bool accounts_for_calls() const { return AccountsForCalls(settings_); }

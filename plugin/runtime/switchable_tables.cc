@@ -8,8 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// How a call waits at a gate. If it has to wait at all, a verdict is on its way. So it yields for about as
-// long as a message takes on a busy machine, and then sleeps for 50 us at a time to leave the core to others.
+// A call that has to wait at a gate yields this many times, which takes about as long as a message on a busy
+// machine, because the verdict is on its way. After that it sleeps for 50 us at a time and leaves the core to
+// others.
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 

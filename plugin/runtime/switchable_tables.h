@@ -59,9 +59,9 @@ class SwitchableTables {
   // over what it does not bring itself from the version that is committed then. Makes a table of this
   // version, unless it exists. Returns false if this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
-  // The same for a version that leaves every call to NCCL; always true.
+  // Offers a version that leaves every call to NCCL. It always returns true.
   bool OfferNcclsChoice(uint32_t version);
-  // The same for a version that keeps the table and brings live values; always true.
+  // Offers a version that keeps the table and brings live values. It always returns true.
   bool OfferValues(uint32_t version, const AgreedValues& values);
   // Switch thread: `version` was committed. Frees tables that no call needs any more, which are those before
   // the previous committed one.

@@ -64,7 +64,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   void LearntIsKept(const SiteStore& learnt);
 
  private:
-  // What the last call of a key showed.
+  // Holds what was observed at the last call of a key.
   struct SeenKey {
     CollectiveConfig policy_choice;
     CollectiveConfig nccls;

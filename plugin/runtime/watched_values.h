@@ -20,7 +20,7 @@ class WatchedValues {
   // Returns what the file says otherwise than before; nothing if it is as it was. It is read only if its
   // inode, size or time has changed. A file with a wrong line is logged once and changes nothing.
   AgreedValues Changes();
-  // What the file says. A value that was taken out of it keeps its number.
+  // Returns the values as the file states them. A value that was removed from the file keeps its last number.
   const AgreedValues& values() const { return values_; }
 
  private:

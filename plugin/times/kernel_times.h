@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// How a version of NCCL's profiler interface reports when a kernel's channel ran.
+// Names the way in which a version of NCCL's profiler interface reports when a kernel's channel ran.
 enum class KernelClock : uint8_t {
   kNone,     // it does not report it
   kArrival,  // by events without a stamp: the time of their arrival here, which NCCL's proxy thread delays

@@ -18,8 +18,9 @@ namespace dynamiccl {
 // tens of microseconds of a rank whose cores are all busy.
 inline constexpr size_t kTimesSentTogether = 4;
 
-// Shared by the communicator, the timed events, and the switch thread. Any thread; a call that is not timed
-// only loads the orders.
+// Holds times of calls on their way to the leader. It is shared by the communicator, the timed events and the
+// switch thread; any thread may use it. A call that is not timed only loads the atomic orders of what to
+// time.
 class TimesReport {
  public:
   // `news` is called when kTimesSentTogether times are there, on the thread that adds the last of them. Fewer

@@ -92,8 +92,8 @@ class TunerSession {
   void Note(const DecisionKey& question, const Decision& decision, IssuedGroup* group,
             InterpolatedClock& clock);
 
-  // What is needed once a call shows which communicator the session belongs to. It is not known at init if
-  // NCCL initialises several communicators of this size in one group.
+  // Keeps the arguments of init until a call shows which communicator the session belongs to. Init cannot
+  // tell if NCCL initialises several communicators of this size in one group.
   struct Unfound {
     EngineOptions options;
     std::string constants;

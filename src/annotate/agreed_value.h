@@ -32,7 +32,7 @@ __attribute__((weak)) int dynamicclProposeValue(struct ncclComm* comm, const cha
 
 namespace dynamiccl::agree {
 
-// The same for C++ programs, with the test whether DynamICCL is loaded.
+// Does the same for C++ programs. It returns `fallback` if DynamICCL is not loaded.
 inline int64_t Value(const char* name, int64_t fallback, ncclComm* comm = nullptr) {
   int64_t value = fallback;
   if (dynamicclAgreedValue != nullptr) dynamicclAgreedValue(comm, name, fallback, &value);

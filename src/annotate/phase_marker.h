@@ -45,7 +45,7 @@ __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long t
 
 namespace dynamiccl::annotate {
 
-// The same for C++ programs, with the test whether DynamICCL is loaded.
+// Does the same for C++ programs. It does nothing if DynamICCL is not loaded.
 inline void MarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
   if (dynamicclMarkPhase != nullptr) dynamicclMarkPhase(phase, zero_stage, step);
 }

@@ -12,8 +12,8 @@ namespace dynamiccl {
 
 // Fails with kInvalidArgument unless `fd` is open on a regular file. `path` is used in the message only.
 Status CheckIsFile(int fd, const std::string& path);
-// The same check by path, for readers that open the file themselves. A path that does not exist passes: the
-// reader reports that with a better message.
+// Makes the same check by path, for readers that open the file themselves. A path that does not exist passes:
+// the reader reports that with a better message.
 Status CheckIsFile(const std::string& path);
 // Passes when a new file may be renamed to `path`: it names a regular file, a link to one, or nothing.
 // Renaming over /dev/null as root would replace it for every program of the machine.

@@ -24,8 +24,8 @@ struct OwnFile {
 // a file of another user, who could have put it there to read what is written.
 Result<std::optional<OwnFile>> ClaimOwnFile(const std::string& path, int flags);
 
-// As ClaimOwnFile, but when another process holds the file (ranks that were all given one name), the new file
-// is created beside it with the process id before its extension, and one warning is logged.
+// Claims a file as ClaimOwnFile does. If another process holds it, as when all ranks were given one name,
+// this creates a file beside it with the process id before the extension, and logs one warning.
 Result<OwnFile> CreateOwnFile(const std::string& path, int flags);
 
 }  // namespace dynamiccl

@@ -48,7 +48,7 @@ tl::unexpected<Error> MakeError(ErrorKind kind, fmt::format_string<Args...> form
   return tl::unexpected<Error>(Error{kind, fmt::format(format, std::forward<Args>(args)...), {}});
 }
 
-// The same error with a next step for the user in place of its hint.
+// Returns the error with its hint replaced by `hint`, a next step for the user.
 tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint);
 
 // Returns the same error with "`context`: " before its message: how a caller adds the file or rank that it

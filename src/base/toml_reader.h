@@ -105,7 +105,7 @@ class TomlReader {
                     fmt::format("'{}' must be an integer from {} to {}", key, least, most));
   }
 
-  // The same for a key that may be missing; then `fallback`, which is not checked.
+  // Reads the same for a key that may be missing. It then returns `fallback`, which it does not check.
   Result<int> OptionalInteger(const toml::table& table, std::string_view key, int64_t least, int64_t most,
                               int fallback) const {
     if (!table.contains(key)) return fallback;

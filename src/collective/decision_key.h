@@ -19,7 +19,7 @@ struct DecisionKey {
   // NCCL's total over all ranks of the collectives that it issues as one batch. NCCL requires equal counts
   // and data types on all ranks, and forms batches from the calls of a group alone.
   uint64_t bytes = 0;
-  // How many collectives NCCL put into the batch; equal for the same reason.
+  // Number of collectives that NCCL put into the batch; equal on all ranks for the same reason.
   int n_pipe_ops = 1;
   // Recognised from the communicator's calls so far, by integer arithmetic of an attested policy.
   // kUnknown on every rank where NCCL asks on a thread of its own: ranks attest whether it does.

@@ -74,7 +74,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   double intra = At(constants.intra_latency_us, Algorithm::kRing, protocol);
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
-    // Broadcast and Reduce keep the Ring's row even with one rank a node.
+    // NCCL reads the latency from the Ring's row of its table for Broadcast and Reduce even with one rank a
+    // node, unless it models them in chunks: then from the Tree's row.
     const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
     const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
     const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -82,8 +83,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;
   }
-  // The steps that cross nodes pay the network's hop; each other step takes at least as long as the network
-  // does on the processor.
+  // Steps that cross nodes take the network's latency. As in NCCL, with several nodes every other step takes
+  // at least the processor's overhead of a network transfer.
   const int inter_steps = (collective == Collective::kAllReduce ? 2 : 1) * (input.n_nodes - 1);
   const double overhead = protocol == Protocol::kSimple ? 3 * input.net_overhead_us : input.net_overhead_us;
   if (input.n_nodes > 1) intra = std::max(intra, overhead);

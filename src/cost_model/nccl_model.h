@@ -19,7 +19,7 @@
 
 namespace dynamiccl {
 
-// What NCCL's search found for one algorithm. Bandwidths are GB/s of one channel.
+// The graph that NCCL's topology search found for one algorithm. Bandwidths are GB/s of one channel.
 struct AlgorithmGraph {
   int channels = 1;
   double intra_bandwidth = 0;

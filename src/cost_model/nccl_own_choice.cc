@@ -121,7 +121,7 @@ bool OffersPatToTuners(const NcclCommunicatorFacts& facts) {
 // The cost at which PAT is offered to tuners only: FLT_MAX / 2.
 constexpr float kTunersOnly = 1.70141173e38f;
 
-// Of several equal costs NCCL up to 2.30 takes the first, later releases the last.
+// If several costs are equal, NCCL up to 2.30 takes the first of them and later releases take the last.
 CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
   CollectiveConfig best = CheapestConfig(table);
   if (!last_of_equals || best.leaves_nccl_alone()) return best;
@@ -145,7 +145,7 @@ constexpr uint64_t kThreshold[kProtocols] = {8, 8, 64};
 constexpr double kSlowBusGbps = 12;  // PCI_BW, GB/s
 constexpr int kSlowBusThreads = 256;
 
-// How wide a launch is.
+// The width of a launch: its channels, and the threads of each.
 struct Width {
   int channels = 1;
   int threads = 0;
@@ -159,8 +159,8 @@ int StartThreads(const NcclCommunicatorFacts& facts, Algorithm algorithm, Protoc
   return slow ? kSlowBusThreads : kThreads[static_cast<size_t>(protocol)];
 }
 
-// What NCCL asks its scheduler for: it takes away channels, and then threads, while each has too little to
-// do.
+// Returns the width that NCCL asks its scheduler for. NCCL takes away channels, and then threads, as long as
+// each has too little to do.
 Width AskedWidth(const NcclCommunicatorFacts& facts, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
   if (algorithm == Algorithm::kNvls || algorithm == Algorithm::kNvlsTree)
     return {facts.nvls_channels, kMaxThreads};
@@ -183,8 +183,8 @@ uint64_t DivideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// How the scheduler deals a lone call out to channels. Traffic is the bytes that cross the links, weighted by
-// protocol.
+// The scheduler's division of a lone call among channels. Traffic is the bytes that cross the links, weighted
+// by protocol.
 struct Dealing {
   uint64_t least_traffic = 0;  // that a channel should have
   uint64_t cell_bytes = 0;     // a channel gets whole cells of this size

@@ -20,8 +20,8 @@
 
 namespace dynamiccl {
 
-// What NCCL knows about a communicator once its graphs are found. A plain value, read from NCCL's log and
-// graph file.
+// Holds what NCCL knows about a communicator after its topology search. It is a plain value, read from NCCL's
+// log and graph file.
 struct NcclCommunicatorFacts {
   int release = 0;  // as ncclGetVersion: 22809 is 2.28.9
   int n_ranks = 1;

@@ -60,12 +60,11 @@ inline constexpr int kMaxLateSituations = 20;
 // The leader's side of one meeting. The control server (plugin/runtime) owns it; one thread at a time. It is
 // pure state, without sockets and clocks. A verdict never changes once it exists, so every rank that asks
 // receives the same one.
-// the same.
 class Attestation {
  public:
-  // `n_ranks`: ranks that must pledge. `only_with_leader`: the communicator is made from a unique id. Its
-  // members are then the ranks 0 to n_ranks - 1, and the verdict can be yes only if the leader's process is
-  // one of these ranks. Then the communicator does not outlive its leader.
+  // `n_ranks` is the number of ranks that must pledge. Set `only_with_leader` for a communicator that was
+  // made from a unique id: its members are the ranks 0 to n_ranks - 1, and the verdict is yes only if the
+  // leader's process holds one of them, so that the communicator cannot outlive its leader.
   explicit Attestation(int n_ranks, bool only_with_leader = false)
       : n_ranks_(n_ranks), members_are_known_(only_with_leader), leader_missing_(only_with_leader) {}
 

@@ -27,8 +27,8 @@ constexpr uint16_t kMessageVersion = 7;
 constexpr size_t kBlockBytes = 60;
 // A text in a message has at most this many bytes; the reason of a verdict may have four times as many.
 constexpr size_t kTextLimit = 128;
-// What a unique id with a block is for: a new communicator, ranks that join a communicator, or a new
-// communicator whose ranks also meet before NCCL initialises it.
+// These numbers state the purpose of a unique id that carries a block: a new communicator, ranks that join a
+// communicator, or a new communicator whose ranks also meet before NCCL initialises it.
 constexpr uint8_t kBeginning = 0;
 constexpr uint8_t kGrowing = 1;
 constexpr uint8_t kBeginningWithMeeting = 2;

@@ -35,7 +35,7 @@ inline constexpr size_t kUniqueIdBytes = 128;
 // bytes along and never read them.
 inline constexpr size_t kUniqueIdBlockOffset = 64;
 
-// Where the ranks of a communicator meet, and the key of their messages.
+// The address at which the ranks of a communicator meet, and the key that seals their messages.
 struct MeetingPoint {
   std::string address;  // IPv4 or IPv6, numeric
   uint16_t port = 0;
@@ -132,7 +132,7 @@ struct SwitchLetter {
   TableContents table;  // kPrepare only
 };
 
-// What a rank has decided so far on a communicator.
+// Tells the leader what a rank has decided on a communicator until now, as a digest.
 struct DigestMessage {
   ControlToken communicator{};
   std::vector<DigestCheckpoint> checkpoints;  // at most kKeptCheckpoints

@@ -38,7 +38,8 @@ ConfigMask ChoosableCells(const CostTable& table);
 // kLeaveNcclAlone if no cell is possible.
 CollectiveConfig CheapestCell(const CostTable& table);
 
-// What an engine decides from, beside the key of the call. Everything is attested to be equal on all ranks.
+// Holds all inputs of an engine besides the key of the call. The ranks have attested that all of them are
+// equal.
 struct EngineOptions {
   int n_nodes = 1;
   int n_ranks = 1;

@@ -53,7 +53,7 @@ class DigestComparison {
     size_t n_ranks = 0;
     std::vector<int> first;  // up to eight of them, for messages
   };
-  // What was reported about one call number.
+  // Holds what ranks have reported about one call number.
   struct Spoken {
     std::vector<bool> heard;  // by rank: true once it has reported
     size_t n_heard = 0;

@@ -85,7 +85,7 @@ class OverrideRules {
   // Reads rules from `text`. `name` is used in errors, which give line and column. If it ends in ".toml" the
   // text is TOML, otherwise CSV. One wrong rule makes the whole text an error.
   static Result<OverrideRules> Parse(std::string_view text, const std::string& name);
-  // The same for a file of at most 1 MiB.
+  // Reads and parses a file of at most 1 MiB.
   static Result<OverrideRules> ReadFile(const std::string& path);
 
   // Returns the first rule that matches, like NCCL's example tuner; null if none does. This object owns the

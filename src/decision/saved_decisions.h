@@ -38,7 +38,7 @@ class SavedDecisions {
   // Reads a file's text. `name` is used in errors, which read "<name>:<line>: <what>". A truncated or changed
   // file is refused because of its checksum.
   static Result<SavedDecisions> Parse(std::string_view text, const std::string& name);
-  // The same for a file of at most 16 MiB.
+  // Reads and parses a file of at most 16 MiB.
   static Result<SavedDecisions> ReadFile(const std::string& path);
 
   void Set(const SavedKey& key, const CollectiveConfig& config) { configs_[key] = config; }

@@ -57,8 +57,8 @@ struct CommunicatorSettings {
 // A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
 class Communicator {
  public:
-  // What set-up (communicator_init.cc) passes in. `link_ranks` maps ranks to the ranks of `links`, which
-  // belong to another communicator after a split.
+  // Holds what set-up (communicator_init.cc) passes to the constructor. `link_ranks` maps ranks to the ranks
+  // of `links`, which belong to another communicator after a split.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;

@@ -9,9 +9,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Where ranks usually come late, as when one thread drives several ranks in turn, the gauge makes attempts
-// rare: after each failure it skips twice as many calls as before, plus one, up to 63. After one success
-// every call is tried again. Each communicator has one gauge; one thread at a time.
+// If ranks usually come late, as when one thread drives several ranks in turn, the gauge makes attempts rare:
+// after each failure it skips twice as many calls as before, plus one, up to 63. After one success every call
+// is tried again. Each communicator has one gauge; one thread at a time.
 class InlineGauge {
  public:
   // Call it once for each call that could run inline. Returns true if the call should be tried.

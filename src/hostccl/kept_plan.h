@@ -16,7 +16,7 @@
 
 namespace dynamiccl::hostccl {
 
-// What two calls of a communicator must have in common for one plan. Buffers and streams are not in it: the
+// Two calls of a communicator share a plan if these values are equal. Buffers and streams are left out: the
 // data of such calls travel with the announcement, so it does not matter where the buffers lie.
 struct RepeatedCall {
   Collective collective = Collective::kAllReduce;

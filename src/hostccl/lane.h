@@ -37,7 +37,8 @@ class Awaited {
 // Owns the frame of a coroutine and destroys it. Movable, not copyable; one thread at a time.
 class Lane {
  public:
-  // What the compiler needs from a coroutine type. `awaited` is set at each suspension.
+  // The C++ language requires this type and its functions of a coroutine. `awaited` is set at each
+  // suspension.
   struct promise_type {
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }

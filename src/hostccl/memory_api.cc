@@ -40,7 +40,7 @@ Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window,
   return {};
 }
 
-// What a rank sends to the others about its window.
+// A rank sends these values about its window to the others.
 struct WindowFacts {
   int32_t flags = 0;
   uint8_t shared = 0;
@@ -133,7 +133,7 @@ ncclResult_t WindowAddress(ncclComm_t comm, ncclWindow_t window, void** address)
   return ncclSuccess;
 }
 
-// Nothing can be suspended here. A communicator holds the memory in which it receives, so "persistent" and
+// hostccl cannot suspend memory. A communicator holds the memory in which it receives, so "persistent" and
 // "total" are its size, and the other statistics are 0.
 ncclResult_t MemoryStatistic(ncclComm_t comm, ncclCommMemStat_t statistic, uint64_t* value) {
   const auto communicator = CheckCommunicator(comm);

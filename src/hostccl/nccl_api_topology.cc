@@ -105,7 +105,7 @@ Team pncclTeamRail(ncclComm_t comm) {
   return TeamOf(comm, true);
 }
 
-// The same arithmetic as in nccl_device.h: members of a team are `stride` apart.
+// Computes as nccl_device.h does: members of a team are `stride` apart.
 int pncclTeamRankToWorld(ncclComm_t comm, Team team, int rank) {
   const auto communicator = CheckCommunicator(comm);
   return communicator ? (*communicator)->rank() + (rank - team.rank) * team.stride : -1;

@@ -110,7 +110,7 @@ class NodeExchange {
   // Waits for the arrival that a booking returned.
   Until Arrival(int64_t arrival_ns) { return {*this, &NodeExchange::PollArrived, arrival_ns}; }
 
-  // The same wait as in Announce, for a second lane of the same call.
+  // Waits as Announce does, for a second lane of the same call.
   Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
   // After Announce, equal on all members: true if every needed buffer can be reached. If it is false, only
   // Finish may be called.

@@ -95,7 +95,7 @@ class KernelChannelEvent {
   void Begin(const ProfilerSession* session, const TaskEvents& events, int channel) {
     if ((events.mask & (ncclProfileKernelCh | ncclProfileKernelPhase)) != 0) Start(session, events, channel);
   }
-  // Call it when a piece has moved.
+  // Stamps the time; the lane calls it each time it has moved one piece of the call's data.
   void NotePiece() {
     if (session_ != nullptr) StampPiece();
   }

@@ -12,9 +12,9 @@ inline constexpr int64_t kYieldNs = 200'000;
 // Nanoseconds that a caller waits inside its call before the stream's thread takes over. Handing over costs
 // about as much: the wake-up of a sleeping thread (20 us), or a turn in the round of yields.
 inline constexpr int64_t kInlinePatienceNs = 20'000;
-// The same where ranks outnumber cores: a peer may wait for its turn behind several ranks, and the stream's
-// thread would be one more that wants a core. Measured with 4 ranks on 2 cores: 7.5 us a call with 20 us of
-// patience, 5.4 us with 100 us.
+// The patience if ranks outnumber cores. A peer may then wait for its turn behind several ranks, and the
+// stream's thread would be one more that wants a core. Measured with 4 ranks on 2 cores: 7.5 us a call with
+// 20 us of patience, 5.4 us with 100 us.
 inline constexpr int64_t kCrowdedPatienceNs = 100'000;
 constexpr int64_t InlinePatienceNs(bool may_spin) {
   return may_spin ? kInlinePatienceNs : kCrowdedPatienceNs;

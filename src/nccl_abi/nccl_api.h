@@ -26,8 +26,8 @@ typedef struct ncclWindow_vidmem* ncclWindow_t;
 typedef struct ncclParamHandle* ncclParamHandle_t;
 #define NCCL_COMM_NULL NULL
 
-// What all ranks of a new communicator must share. NCCL uses the first bytes; the interposer writes a control
-// address and a secret into bytes 64 to 127 (docs/agreement.md).
+// The unique id, which all ranks of a new communicator must share. NCCL uses the first bytes; the interposer
+// writes a control address and a secret into bytes 64 to 127 (docs/agreement.md).
 #define NCCL_UNIQUE_ID_BYTES 128
 typedef struct {
   char internal[NCCL_UNIQUE_ID_BYTES];
@@ -81,10 +81,10 @@ typedef enum {
   ncclNumTypes = 12
 } ncclDataType_t;
 
-// Where the scalar of a user-made operator lies.
+// The memory in which the scalar of a user-made operator lies.
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
 
-// Which memory ncclCommMemStats reports.
+// Selects the memory that ncclCommMemStats reports.
 typedef enum {
   ncclStatGpuMemSuspend = 0,
   ncclStatGpuMemSuspended = 1,

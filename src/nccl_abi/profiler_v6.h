@@ -109,8 +109,8 @@ typedef struct {
 
 typedef ncclProfilerEventStateArgs_v5_t ncclProfilerEventStateArgs_v6_t;
 
-// What the symbol holds: 48 bytes, a name and five functions. They are called from several threads at once.
-// Event handles are what startEvent gave; null means that the event is not followed.
+// The symbol holds 48 bytes, a name and five functions. They are called from several threads at once. Event
+// handles are what startEvent gave; null means that the event is not followed.
 typedef struct {
   const char* name;
   // Called once per communicator and rank. In: what the communicator is; commName may be null. Out: *context

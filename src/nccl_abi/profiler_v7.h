@@ -136,8 +136,8 @@ typedef union {
   } kernelCh;
 } ncclProfilerEventStateArgs_v7_t;
 
-// What the symbol holds: 48 bytes, a name and five functions. They are called from several threads at once.
-// Event handles are what startEvent gave; null means that the event is not followed.
+// The symbol holds 48 bytes, a name and five functions. They are called from several threads at once. Event
+// handles are what startEvent gave; null means that the event is not followed.
 typedef struct {
   const char* name;
   // Called once per communicator and rank. In: what the communicator is; commName may be null. Out: *context

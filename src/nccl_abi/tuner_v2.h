@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// What the symbol holds: 32 bytes, a name and three functions. `context` is what init gave, one for each
+// The symbol holds 32 bytes, a name and three functions. `context` is what init gave, one for each
 // communicator and rank. An error of getCollInfo fails the user's collective.
 typedef struct {
   const char* name;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// What the symbol holds. See tuner_v5.h for the calls.
+// The type of the symbol. tuner_v5.h describes the calls.
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);

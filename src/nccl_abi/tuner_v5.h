@@ -30,7 +30,7 @@ typedef struct {
   double perChMaxNVLSTreeBws[4][3];
 } ncclTunerConstants_v5_t;
 
-// What the symbol holds. NCCL may call the functions from several threads at once, for different
+// The type of the symbol. NCCL may call the functions from several threads at once, for different
 // communicators.
 typedef struct {
   const char* name;

@@ -26,7 +26,7 @@ extern const PluginKind kProfilerPlugin;
 // prefix of that word, as NCCL compares).
 std::vector<std::string> PluginCandidates(const PluginKind& kind, const char* value);
 
-// The same for NCCL_NET_PLUGIN, which may list several names separated by commas.
+// Returns the candidates for NCCL_NET_PLUGIN, which may list several names separated by commas.
 std::vector<std::string> NetPluginCandidates(const char* value);
 
 }  // namespace dynamiccl

@@ -17,7 +17,7 @@ struct TunerInterface {
   int version = 0;
 };
 
-// Where NCCL looks for a tuner.
+// The variable and the file names by which NCCL looks for a tuner.
 inline constexpr PluginKind kTunerPlugin{"TUNER", "NCCL_TUNER_PLUGIN", "libnccl-tuner",
                                          NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING};
 

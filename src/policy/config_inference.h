@@ -20,7 +20,7 @@ Residuals PredictResiduals(const PolicyTensors& tensors, const ConfigInputs& inp
 // alone in a policy without trees.
 int32_t MeanResidual(const PolicyTensors& tensors, const ConfigInputs& inputs);
 
-// Why the agent chose as it did. Reports show it.
+// The reason for the agent's choice. Reports show it.
 enum class ChoiceReason : uint8_t {
   kPromised,         // every network and the trees promise the gate's gain over NCCL's choice
   kNoPromise,        // no configuration is promised by all: NCCL is left alone
@@ -46,7 +46,7 @@ struct ConfigChoice {
 // call.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 
-// The same with the networks' residuals from another source. An exporter uses it to compare its
+// Chooses as above, but takes the networks' residuals from the caller. An exporter uses it to compare its
 // floating-point networks with the integers.
 using ResidualsOf = std::function<Residuals(const ConfigInputs&)>;
 ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,

@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// What is recognised after a call about the next one.
+// The structure LSTM's answer about the next call.
 struct RecognisedStructure {
   // The role of the next call if it is this Collective, indexed by Collective.
   std::array<Role, kTunableCollectives> next_role{};
@@ -27,7 +27,8 @@ struct RecognisedStructure {
   // True if the last call was unexpected after the calls before it: the batch, the buckets or the program
   // changed.
   bool changed = false;
-  // How much less likely that call was than the likeliest one, in NextCall's units; 0 for the first call.
+  // Says by how much that call was less likely than the likeliest one, in NextCall's units; 0 for the first
+  // call.
   uint16_t surprise = 0;
 
   friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;

@@ -30,7 +30,7 @@
 
 namespace dynamiccl {
 
-// How often each constant of a path counts in the time of a call.
+// Counts how often each constant of a path enters the time of a call.
 struct PathTerms {
   double intra_hops = 0;
   double inter_hops = 0;

@@ -23,7 +23,7 @@ constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 
 // Share of a residual that is left one doubling of the ranks away. Between neighbours a doubling away this is
 // as good as a straight line; four doublings away half is left.
 constexpr double kReach = 0.85;
-// The same with two rank counts, which do not show that one count's residuals hold for others.
+// The reach with two rank counts, which do not show that one count's residuals hold for others.
 constexpr double kReachOfTwo = 0.3;
 // Rank counts needed: two give no line to go by, and three do not tell where cliffs drift.
 constexpr size_t kLeastForLine = 3;

@@ -69,7 +69,7 @@ size_t Filling::StopAt(double level) {
       rising_[use.link] = std::max(0.0, rising_[use.link] - use.used);
     }
   }
-  // What remains on a link without rising transfers is rounding.
+  // On a link without rising transfers the rest is rounding error, so it is set to zero.
   for (size_t link = 0; link < full.size(); ++link)
     if (full[link]) rising_[link] = 0;
   return stopped;

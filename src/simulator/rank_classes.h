@@ -32,7 +32,7 @@ struct CommunicatorClass {
 struct NodeClass {
   int32_t nodes = 0;
   int32_t first_node = 0;
-  // How many communicators of each class have a member on the node; classes without one are left out.
+  // Number of communicators of each class that have a member on the node. Classes without one are left out.
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 

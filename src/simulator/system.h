@@ -51,7 +51,7 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
-// How far predictions were off at one rank count that the fit did not see: |predicted / measured - 1|.
+// Error of the predictions at one rank count that the fit did not see: |predicted / measured - 1|.
 struct StatedError {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;

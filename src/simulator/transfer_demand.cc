@@ -70,7 +70,7 @@ Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, 
   CollectiveConfig chosen = open ? kLeaveNcclAlone : Complete(times, collective, bytes, config);
   const bool left = chosen.leaves_nccl_alone();
   if (left) chosen = times.Cheapest(collective, bytes);
-  // Where the choice is left to the library, the residual of its own choice counts.
+  // If the choice is left to the library, the residual of the library's own choice counts.
   const double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
   if (chosen.leaves_nccl_alone() || us < 0) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",

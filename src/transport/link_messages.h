@@ -47,7 +47,7 @@ struct LinkJob {
   friend bool operator==(const LinkJob&, const LinkJob&) = default;
 };
 
-// What the server did, and how all links are afterwards.
+// Tells what the server changed, and the state of all links after that.
 struct LinkAnswer {
   std::string refused;   // why nothing was done; empty when the request was carried out
   uint32_t changed = 0;  // number of links that the order reached

@@ -60,8 +60,8 @@ Status CheckRanges(const LinkChange& change);
 inline constexpr int kAnyNode = -1;
 inline constexpr int kAnyRail = -1;
 
-// Which links: those from one node to another one, or, with `from` and `to` equal and named, those inside a
-// node.
+// Selects links: those from one node to another one, or, if `from` and `to` are equal and named, those inside
+// a node.
 struct LinkTarget {
   int from = kAnyNode;
   int to = kAnyNode;

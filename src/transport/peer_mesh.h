@@ -39,7 +39,7 @@ struct MeshListener {
   static Result<MeshListener> Open();
 };
 
-// How a peer is reached.
+// The way to a peer.
 enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
 // Owned by one communicator, whose thread makes the exchanges; functions for other threads say so. Every

@@ -27,9 +27,9 @@ class RelayInbox {
   };
   explicit RelayInbox(Place place);
 
-  // Where the next bytes shall be written; never empty.
+  // Returns the place for the next bytes; never empty.
   std::span<std::byte> Wanted() const { return wanted_; }
-  // What the bytes completed.
+  // Says what the received bytes completed.
   enum class Outcome {
     kMore,       // the frame is not complete yet
     kDelivered,  // a frame took effect; the rank may have been waiting for it
@@ -38,7 +38,7 @@ class RelayInbox {
   };
   // Tells that the first `bytes` of Wanted() have been written.
   Outcome Arrived(size_t bytes);
-  // What the peer did that the grammar does not allow.
+  // Describes how the peer broke the grammar.
   const std::string& problem() const { return problem_; }
 
  private:

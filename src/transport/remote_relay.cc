@@ -141,7 +141,7 @@ void RemoteRelay::SendLoop() {
 bool RemoteRelay::SendWhatIsPosted() {
   bool sent = false;
   for (const auto& link : links_) {
-    // What is posted to a blocked peer waits in its FIFO.
+    // Messages posted to a blocked peer wait in its FIFO.
     if (link->departed.load(std::memory_order_acquire) || link->blocked.load(std::memory_order_acquire)) {
       continue;
     }

@@ -27,7 +27,7 @@ struct CoreSet {
   uint64_t words[16];
 };
 
-// What peers read and write besides the FIFOs.
+// Holds what peers read and write besides the FIFOs.
 struct alignas(4096) SegmentHeader {
   // Rung when something was posted to this rank or a credit came back.
   Doorbell doorbell;

@@ -21,7 +21,7 @@ Result<void*> AllocateSharedBuffer(size_t bytes);
 // thread. kInvalidArgument for an address that AllocateSharedBuffer did not return.
 Status FreeSharedBuffer(void* address);
 
-// What a rank of the same host needs to reach the range [address, address + bytes) of the process that
+// Tells a rank of the same host how to reach the range [address, address + bytes) of the process that
 // describes it. Plain data that travels through shared memory.
 struct BufferRef {
   uint64_t process = 0;     // ProcessToken() of the owner
@@ -44,7 +44,7 @@ struct alignas(64) SharedBufferTrailer {
   std::atomic<uint32_t> freed;
 };
 
-// How a buffer of `bytes` is laid out in its memfd: whole pages of data, then the page of the trailer.
+// The layout of a buffer of `bytes` in its memfd: whole pages of data, then the page of the trailer.
 struct SharedBufferLayout {
   size_t data_bytes = 0;
   size_t total_bytes = 0;

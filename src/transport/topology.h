@@ -16,7 +16,7 @@ namespace dynamiccl {
 
 // More nodes than the emulation is useful for on one host.
 inline constexpr int kMaxNodes = 1024;
-// As many rails as there are channels; a further rail could carry nothing.
+// At most as many rails as channels, because a further rail would carry nothing.
 inline constexpr int kMaxRails = 8;
 
 // Other numbers for some links, from the start on.

@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the cheap commands of pages and compares what they print with what the pages say.
 
-  compare_outputs.py PAGE-OR-PICTURE...
+  compare_outputs.py [--releases] PAGE-OR-PICTURE...
 
-A block that begins with ```console same has commands, each on a line after "$ ", and under each what it prints, to the letter. A line
-"..." stands for any lines. A picture is one that tools/docs/terminal_picture.py drew, with one command. The commands see docs, tests and traces of the tree in the folder that they run in, and take
-COMMAND_SECONDS at most. DYNAMICCL_BIN is the program; the folder it lies in is on PATH.
+A block that begins with ```console same has commands, each on a line after "$ ", and under each what it prints, to the
+letter. A line "..." stands for any lines; with the word "part" behind "same" there may be other lines between, before and
+behind all of them. exit="1" behind "same" says that the commands end with that code, and
+releases="2.24.3 2.28.9" names releases of NCCL that they run: such blocks are compared with --releases only, all others
+without it. Exit code 77 says that a release is not in the user's cache.
+
+A picture is one that tools/docs/terminal_picture.py drew, with one command. The commands see docs, tests and traces of the
+tree in the folder that they run in, and take COMMAND_SECONDS at most, or RELEASES_SECONDS. DYNAMICCL_BIN is the program;
+the folder it lies in is on PATH.
 """
 import difflib
 import html
@@ -20,9 +26,11 @@ import tempfile
 from run_documents import ROOT, environment, run_block
 
 COMMAND_SECONDS = 60
+RELEASES_SECONDS = 230
+SKIPPED = 77
 DRAWN = re.compile(r'<text class="terminal-r\d+" x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>')
 LINE_HEIGHT = re.compile(r"line-height:([\d.]+)px")
-BLOCK = re.compile(r"^```console same\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```console same( part)?(?: exit="(\d+)")?(?: releases="([\d. ]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 def drawn_lines(picture):
@@ -37,23 +45,27 @@ def drawn_lines(picture):
     return lines
 
 
-def commands_of(page):
-    """(line, command, expected lines) of all commands that the page shows with what they print."""
+def commands_of(page, with_releases):
+    """(line, command, expected lines, exit code, releases) of all commands that the page shows with what they print."""
     text = page.read_text()
     if page.suffix == ".svg":
         text = "\n".join(["```console same", *drawn_lines(text), "```\n"])
     for block in BLOCK.finditer(text):
+        code, releases = int(block[2] or 0), (block[3] or "").split()
+        fill = (lambda lines: [text for line in lines for text in ("...", line)] + ["..."]) if block[1] else list
+        if bool(releases) != with_releases:
+            continue
         line = text.count("\n", 0, block.start()) + 1
         command, expected, begun = None, [], 0
-        for offset, row in enumerate(block.group(1).splitlines(), 1):
+        for offset, row in enumerate(block[4].splitlines(), 1):
             if not row.startswith("$ "):
                 expected.append(row)
                 continue
             if command:
-                yield begun, command, expected
+                yield begun, command, fill(expected), code, releases
             command, expected, begun = row[2:], [], line + offset
         if command:
-            yield begun, command, expected
+            yield begun, command, fill(expected), code, releases
 
 
 def is_same(expected, printed):
@@ -62,21 +74,42 @@ def is_same(expected, printed):
     return re.fullmatch(pattern, "".join(line.rstrip() + "\n" for line in printed)) is not None
 
 
-def check_page(page):
+def missing_release(releases):
+    """The first of the releases that the user's cache lacks."""
+    wheels = user_cache() / "dynamiccl/wheels"
+    return next((release for release in releases if not (wheels / f"nccl-{release}").exists()), None)
+
+
+def user_cache():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+
+
+def prepare(folder):
+    """What the commands see: folders of the tree, a home of their own, and the user's releases of NCCL in its cache."""
+    cache = pathlib.Path(folder, "home/.cache/dynamiccl")
+    cache.mkdir(parents=True)
+    (cache / "wheels").symlink_to(user_cache() / "dynamiccl/wheels")
+    for name in ("docs", "tests", "traces"):
+        os.symlink(ROOT / name, f"{folder}/{name}")
+
+
+def check_page(page, with_releases):
     """The number of commands that print something else than the page says."""
-    commands = list(commands_of(page))
+    commands = list(commands_of(page, with_releases))
     wrong = 0 if commands else 1
     if not commands:
         print(f"{page}: no command to compare", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
-        os.mkdir(f"{folder}/home")
-        for name in ("docs", "tests", "traces"):
-            os.symlink(ROOT / name, f"{folder}/{name}")
-        for line, command, expected in commands:
-            script = f"set -euo pipefail\nexec timeout {COMMAND_SECONDS} bash -euc {shlex.quote(command)}"
+        prepare(folder)
+        for line, command, expected, code, releases in commands:
+            if missing := missing_release(releases):
+                print(f"{page.name}: skipped: no NCCL {missing} in the cache; run: tools/setup/fetch_nccl.sh {missing}")
+                sys.exit(SKIPPED)
+            seconds = RELEASES_SECONDS if releases else COMMAND_SECONDS
+            script = f"set -euo pipefail\nexec timeout {seconds} bash -euc {shlex.quote(command)}"
             output, ended = run_block(script, folder, environment(f"{folder}/home"))
             printed = output.splitlines()
-            if ended == "exit code 0" and is_same(expected, printed):
+            if ended == f"exit code {code}" and is_same(expected, printed):
                 continue
             wrong += 1
             print(f"{page}:{line}: {command}\n  {ended}; the page's lines (-) and what was printed (+):", file=sys.stderr)
@@ -86,10 +119,12 @@ def check_page(page):
 
 
 def main():
-    if len(sys.argv) < 2:
+    with_releases = "--releases" in sys.argv
+    pages = [pathlib.Path(word) for word in sys.argv[1:] if word != "--releases"]
+    if not pages:
         print(__doc__, file=sys.stderr)
         return 2
-    return 1 if sum(check_page(pathlib.Path(page)) for page in sys.argv[1:]) else 0
+    return 1 if sum(check_page(page, with_releases) for page in pages) else 0
 
 
 if __name__ == "__main__":

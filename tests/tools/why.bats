@@ -116,3 +116,28 @@ END
   [ "$status" -eq 2 ]
   [[ "$output" == *"a tar archive"*"begins with 'gloo.json'"*"tar -xf"* ]]
 }
+
+@test "a profile without sizes is not judged by them: no stage, no bytes" {
+  python3 - <<'PROFILE' >profile.json
+import json
+
+events = []
+for step in range(5):
+    begin = 1000 * step
+    events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": begin, "dur": 1000})
+    for call in range(20):
+        at, number = begin + 5 + 40 * call, 100 * step + call
+        launch = {"correlation": number, "External id": number}
+        events += [
+            {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "pid": 1, "tid": 2, "ts": at, "dur": 10, "args": {"External id": number}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 2, "ts": at + 1, "dur": 5, "args": launch},
+            {"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "pid": 0, "tid": 7, "ts": at + 15, "dur": 20,
+             "args": {"stream": 7, "device": 0, "correlation": number}}]
+print(json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2}, "traceEvents": events}))
+PROFILE
+  run "$DYNAMICCL_BIN" why profile.json
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"100 AllReduce (unknown size)"*"A step is 20 collectives"* ]]
+  [[ "$output" != *"LSTM"* && "$output" != *"GB/s"* ]]
+}

@@ -29,7 +29,7 @@ struct TurnsPlan {
   std::chrono::milliseconds time_limit{0};
 };
 
-// How the start ended, and the calls of its lowest rank.
+// Says how one start of the job ended, and holds the calls of its lowest rank.
 struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.

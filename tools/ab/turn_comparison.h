@@ -50,8 +50,8 @@ struct TurnComparison {
   // starts.
   double steady_share = 1;
 
-  // How many more steps the job must run until a difference of kToldApart can be told from noise. 0: it ran
-  // long enough. -1: fewer than six rounds, too few to estimate it.
+  // Returns how many more steps the job must run until a difference of kToldApart can be told from noise. 0:
+  // it ran long enough. -1: fewer than six rounds, too few to estimate it.
   double MoreSteps() const;
   // Whether the host's times say something about steps: less than kLeastSteadyShare lies outside of them.
   bool SeesSteps() const { return steady_share >= kLeastSteadyShare; }

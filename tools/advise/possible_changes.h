@@ -16,7 +16,7 @@ struct PossibleChange {
   std::string what;
   // The job with the change.
   AdvisedJob job;
-  // How to set it in the user's framework.
+  // Tells the user how to set it in his framework.
   std::string how;
   // Effect on numbers or on the program; empty: none.
   std::string remark;

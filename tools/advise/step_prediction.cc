@@ -49,7 +49,7 @@ void Append(const RankProgram& step, RankProgram& program) {
   }
 }
 
-// How many units the job gathers ahead in its forward pass.
+// Returns how many units the job gathers ahead in its forward pass.
 int GathersAhead(const AdvisedJob& job) {
   const std::string depth = SettingOf(job, "forward_prefetch");
   return depth.empty() ? 1 : std::stoi(depth);

@@ -30,11 +30,11 @@ struct BenchCall {
   std::byte* receive = nullptr;
 };
 
-// How a session is opened.
+// Options with which a session is opened.
 struct SessionOptions {
   // This rank's place in the job.
   RankPlace place;
-  // How AllocateBuffer registers memory.
+  // Selects how AllocateBuffer registers memory.
   Registration registration = Registration::kNone;
   // Issue calls on the null stream instead of a new one.
   bool null_stream = false;

@@ -29,7 +29,7 @@ class CellTimer {
   virtual Status TakeFirstRanks(std::vector<double>& values) = 0;
 };
 
-// How a sweep ended.
+// Result of a sweep.
 struct ChosenSweepResult {
   // Seconds spent in visits.
   double seconds = 0;

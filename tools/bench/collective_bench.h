@@ -119,7 +119,7 @@ Status RunCollectiveBench(BenchSession& session, const BenchOptions& options, co
 Result<double> TimeBackToBack(BenchSession& session, const BenchCall& call, int iterations, int warmups);
 // Microseconds of `count` single calls, each followed by a synchronise; each value is the maximum over ranks.
 Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& call, int count);
-// How many single calls take about 50 ms in total: 10 to 1000.
+// Returns the number of single calls that take about 50 ms in total: 10 to 1000.
 int SinglesFor(double call_us);
 
 // (largest - smallest) / median in percent; 0 for fewer than two.

@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// How far a sweep in rounds is.
+// The progress of a sweep that goes in rounds.
 struct SweepPosition {
   // Number of the round, from 1 on; 0 while one untimed sample of every config is taken.
   int round = 0;

@@ -19,8 +19,8 @@ struct SweepPart {
   double later_s = 0;
 };
 
-// How far the sweep is, as text: "2 of 14: two-nodes-ethernet: round 2 of 4, about 50 s left". While the
-// first part is measured, the others are expected to take as long.
+// Returns the sweep's progress as text: "2 of 14: two-nodes-ethernet: round 2 of 4, about 50 s left". While
+// the first part is measured, the others are expected to take as long.
 std::string SweepProgressText(const SweepPart& part, const SweepPosition& position);
 // A sentence for the user when the first round shows that the sweep will take more than a tenth longer than
 // its budget; else empty.

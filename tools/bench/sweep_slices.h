@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// How far the sweep of one topology has come.
+// The progress of the sweep of one topology.
 struct SweptTopology {
   bool begun = false;
   bool complete = false;

@@ -51,8 +51,8 @@ struct JudgedRelease {
   std::vector<Remedy> remedies;
   std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
   bool bisected = false;
-  // Of the cached releases, by bisection: the first that has the grave difference, the last before it, and
-  // the first after the judged one that is free of it.
+  // Found by bisection among the cached releases: the first that has the grave difference, the last before
+  // it, and the first after the judged release that is free of it.
   std::optional<real_nccl::NcclRelease> first_with;
   std::optional<real_nccl::NcclRelease> last_without;
   std::optional<real_nccl::NcclRelease> free_again;

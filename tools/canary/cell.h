@@ -75,7 +75,7 @@ struct CellChoice {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
   CollectiveConfig config;
-  // What the release expects of each pair that it offers, in microseconds; none before 2.22.
+  // Microseconds that the release's own model expects of each pair that it offers; empty before 2.22.
   std::map<std::pair<Algorithm, Protocol>, float> costs;
 
   bool operator==(const CellChoice&) const = default;

@@ -11,7 +11,7 @@ namespace dynamiccl {
 
 // docs/canary.md lists the keys.
 Json CellJson(const Cell& cell);
-// Nothing where a key is missing or of another kind.
+// Returns nothing if a key is missing or of another kind.
 std::optional<Cell> CellFromJson(const Json& json);
 
 }  // namespace dynamiccl

@@ -188,7 +188,7 @@ class CellComparison {
     if (before != after) Add(DifferenceKind::kChannels, Gravity::kNotice, before, after);
   }
 
-  // What `choice` costs by a release's table; NaN where the table does not have it.
+  // Returns the cost of `config` in a release's table; NaN if the table does not have it.
   static double CostOf(const CellChoice& table, const CollectiveConfig& config) {
     const auto row = table.costs.find({config.algorithm, config.protocol});
     return row == table.costs.end() ? std::nan("") : row->second;
@@ -220,7 +220,7 @@ class CellComparison {
     found_.push_back(std::move(one));
   }
 
-  // How much slower the later choice is than the earlier one by each release's model.
+  // Says by how much the later choice is slower than the earlier one by each release's model.
   static std::string PriceNote(const CellChoice& before, const CellChoice& after) {
     const double by_before = CostOf(before, after.config) / CostOf(before, before.config);
     const double by_after = CostOf(after, after.config) / CostOf(after, before.config);

@@ -30,8 +30,8 @@ constexpr int kFirstBus = 0x10, kLastBus = 0xff;
 constexpr const char* kHowToDump =
     "let NCCL write the file: run the job once with NCCL_TOPO_DUMP_FILE=topology.xml";
 
-// What a GPU of an architecture has: NVIDIA's data sheets of A100, L40S, H100 and B200. Used for the number
-// of kernels' blocks and their memory alone.
+// Describes a GPU of one architecture, from NVIDIA's data sheets of A100, L40S, H100 and B200. Only the
+// number of a kernel's blocks and their memory depend on it.
 struct GpuFacts {
   int architecture;
   int multiprocessors;

@@ -12,7 +12,8 @@
 
 namespace dynamiccl {
 
-// What a log of NCCL_DEBUG=INFO says of one communicator; a member is empty or 0 where the log does not tell.
+// Holds what a log of NCCL_DEBUG=INFO tells about one communicator. A member is empty or 0 if the log does
+// not tell it.
 struct LoggedJob {
   std::optional<real_nccl::NcclRelease> release;
   int ranks = 0;

@@ -33,7 +33,7 @@ bool IsPciPlace(const std::string& place) {
   return last.size() == 12 && last[4] == ':' && last[7] == ':' && last[10] == '.';
 }
 
-// As /proc/cpuinfo has it, in NCCL's count: it adds the extended family where Linux does not.
+// Converts the family of /proc/cpuinfo to NCCL's count, which adds the extended family where Linux does not.
 std::string FamilyForNccl(const std::string& family) {
   const int number = std::atoi(family.c_str());
   return number < 15 ? family : std::to_string(15 + ((number - 15) << 4));

@@ -49,13 +49,14 @@ Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
 // behind the title: ", as nccl.log:12 says"; may be empty.
 std::string Describe(const KnownIssue& issue, const std::string& evidence);
 
-// Those that `judged` has and the release in use has not, and that show as one of the differences does, on
-// GPUs of the architecture. A mended fault is none.
+// Returns the issues that `judged` has and the release in use has not, that apply to GPUs of the
+// architecture, and that show as one of the differences does. A fault that `judged` has mended is left out.
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
                                   const real_nccl::NcclRelease& judged, int architecture,
                                   const std::vector<Difference>& differences);
 
-// Those that the release has and that a job's log shows. `says`: whether a line of the log holds a text.
+// Returns the issues that the release has and that a job's log shows. `says` tells whether a line of the log
+// contains a text.
 std::vector<KnownIssue> IssuesInLog(const std::vector<KnownIssue>& known,
                                     const real_nccl::NcclRelease& release,
                                     const std::function<bool(const std::string& text)>& says);

@@ -27,7 +27,7 @@ struct TrafficClass {
   bool operator==(const TrafficClass&) const = default;
 };
 
-// What one rank of a job calls on communicators of one number of ranks.
+// The calls that one rank of a job makes on communicators of one number of ranks.
 struct Traffic {
   int ranks = 0;
   int nodes = 0;  // of the communicator with most bytes, as far as the trace knows; 1 where it does not

@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// Releases before 2.20 do not say which protocol they chose.
+// True if the two choices are equal in all that is known. Releases before 2.20 do not tell the protocol, so
+// an unknown protocol equals every other one.
 bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other);
 
 // Calls of one kind that both releases chose for.
@@ -31,8 +32,8 @@ struct ClassEffect {
 struct ModelEffect {
   double us_before = 0;
   double us_after = 0;
-  // The same with the choices that the model itself would make on those graphs: what the releases' use of the
-  // machine does, whatever they choose.
+  // The same times with the choices that the model itself would make on those graphs. They show the effect of
+  // how each release uses the machine, apart from what it chooses.
   double best_us_before = 0;
   double best_us_after = 0;
   uint64_t calls_unpriced = 0;

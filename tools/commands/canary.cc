@@ -122,7 +122,7 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
   return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
 }
 
-// Those of the collectives that are among `named`, in the order of a cell's calls.
+// Returns the collectives that are among `named`, in the order of a cell's calls.
 std::vector<Collective> Among(const std::vector<Collective>& named) {
   std::vector<Collective> among = AllJudged();
   std::erase_if(among, [&](Collective one) { return std::ranges::count(named, one) == 0; });

@@ -82,7 +82,7 @@ std::string CountsText(const std::map<std::string, double>& counts, const std::s
   return text.empty() ? nothing : text;
 }
 
-// Why there are no counts: none happened, no metrics are set up, or they are not written yet.
+// Says why there are no counts: no calls were made, no metrics are set up, or they are not written yet.
 std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
   if (!metrics.empty()) return "none";
   const std::string path = process.PathSetting("DYNAMICCL_METRICS");

@@ -17,6 +17,8 @@
 #include "tools/hang/hang_findings.h"
 #include "tools/hang/known_hangs.h"
 #include "tools/report/json_output.h"
+#include "traces/format/trace_files.h"
+#include "traces/format/trace_header.h"
 #include "traces/format/trace_reader.h"
 #include "traces/import/gzip_stream.h"
 #include "traces/import/trace_importer.h"
@@ -34,7 +36,11 @@ struct HangOptions {
   bool json = false;
 };
 
-// The named files, and the .ctrace files of named folders, sorted.
+bool IsTraceName(const std::filesystem::path& path) {
+  return path.extension() == ".ctrace" || path.extension() == ".ctracez";
+}
+
+// The named files, and the .ctrace and .ctracez files of named folders, sorted.
 Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs) {
   std::vector<std::string> paths;
   for (const std::string& input : inputs) {
@@ -43,7 +49,7 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
       continue;
     }
     for (const auto& entry : std::filesystem::directory_iterator(input)) {
-      if (entry.is_regular_file() && entry.path().extension() == ".ctrace") paths.push_back(entry.path());
+      if (entry.is_regular_file() && IsTraceName(entry.path())) paths.push_back(entry.path());
     }
   }
   std::sort(paths.begin(), paths.end());
@@ -52,10 +58,13 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
-// The newest calls of a trace of ours, or all that a file of another tool holds.
+// The newest calls of a recorder's file, or all that an archive or a file of another tool holds.
 Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-  if (IsTraceOfOurs(stream.Head(kHeadOfOurs))) return ReadTraceTail(path, newest);
+  const std::string head = stream.Head(kHeadOfOurs);
+  if (head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))))
+    return ReadTraceTail(path, newest);
+  if (IsTraceOfOurs(head)) return ReadTraceFiles({path}, TraceReading::kSalvage);
   DYNAMICCL_TRY(Imported imported, ImportFile(path, ""));
   if (!imported.trace)
     return MakeError(ErrorKind::kInvalidArgument, "{}: times of single collectives, no calls of a job", path);

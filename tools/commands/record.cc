@@ -37,6 +37,10 @@ Json RecordJson(const RecordedLaunch& launch, const std::string& output) {
 // Prints at most six lines about the recording on standard error. `decided` is the line about who decided.
 void Summarize(const RecordedLaunch& launch, const std::string& decided, const std::string& output) {
   spdlog::info("{}", Describe(launch.outcome));
+  if (launch.processes == 0) {
+    spdlog::warn("no process called NCCL before the job ended, so {} was not written", output);
+    return;
+  }
   if (!decided.empty()) spdlog::info("{}", decided);
   const std::string coverage = Describe(launch.coverage);
   if (!coverage.empty()) spdlog::info("{}", coverage);

@@ -39,7 +39,7 @@ Status OpenJournal(const VisitedSweep& sweep) {
   return {};
 }
 
-// How far each topology has come, from the journal.
+// Returns the progress of each topology, read from the journal.
 std::vector<SweptTopology> StatesOf(const VisitedSweep& sweep, const SweepJournal& journal) {
   std::vector<SweptTopology> states;
   for (const std::string& topology : sweep.topologies) {

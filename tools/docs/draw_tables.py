@@ -427,6 +427,12 @@ PICTURES = [
             reference=1, reference_label="NCCL's step; left of it is faster"),
     Picture("speed", "speed", [Series("before"), Series("after")], "instructions of one AllReduce of 1K, 2 ranks, without waiting",
             under="Where the instructions went", bars=True),
+    Picture("hostccl-agreement", "hostccl-agreement", [Series("MareNostrum", "MareNostrum 5, 4 nodes x 4"), Series("hostccl, 4 nodes x 1", "hostccl, 4 nodes x 1"),
+                                                       Series("hostccl, 4 nodes x 2", "hostccl, 4 nodes x 2")],
+            "time of Ring over time of Tree, AllReduce, by bytes", under="Ring and Tree", reference=1, reference_label="equal; right of it Tree is faster"),
+    Picture("scale", "scale", [Series("healthy", "healthy fabric", 1), Series("slow node", "one slow node", 1)],
+            "gained by the guard in 1,000 steps, % of the job at NCCL's picks, median of five seeds; simulated", under="Gain and loss",
+            reference=0, reference_label="NCCL's picks; left of it the guard costs"),
     Picture("shakespeare", "shakespeare", [Series("bits per byte")], "bits per byte of Hamlet; less is better", bars=True),
 ]
 

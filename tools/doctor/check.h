@@ -43,7 +43,7 @@ std::vector<Finding> CheckSettings();
 
 // Says what one of our files holds, or what is wrong with it. The end of its name tells the kind.
 Finding CheckFile(const std::string& path);
-// The same for the file that a setting names, whose kind follows from the setting.
+// Checks the file that a setting names; the setting tells which kind of file it must be.
 Finding CheckFileOf(Setting setting, const std::string& path);
 
 // All groups of checks, in the order above.

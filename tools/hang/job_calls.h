@@ -81,7 +81,7 @@ struct JobProcess {
   std::string library;
   // Whether the process ended in order.
   bool closed = false;
-  // How the launcher saw it end.
+  // The end of the process as its launcher saw it.
   ProcessEnd end;
   // Time of the process's last record in nanoseconds of real time.
   int64_t last_seen_ns = 0;

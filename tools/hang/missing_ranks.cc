@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// How far the ranks of one communicator have come.
+// The progress of the ranks of one communicator.
 struct Standing {
   uint64_t id = 0;
   // One past the last call that any rank issued.

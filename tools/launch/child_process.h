@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// How a child is attached to this process.
+// Options that say how a child is attached to this process.
 struct ChildOptions {
   // File to which standard output and error are appended; created if needed. Empty: the child inherits ours.
   std::string output_path;

@@ -36,11 +36,12 @@ struct Installation {
 // (kNotFound).
 Result<Installation> FindInstallation(const std::string& home = {});
 
-// How the running program came to this machine: "a wheel, by pip", "the DEB", "a build folder".
+// Returns how the running program came to this machine: "a wheel, by pip", "the DEB", "a build folder".
 // DYNAMICCL_HOME does not count.
 std::string InstalledAs();
 
-// How a user whose installation has no dynamiccl-agents or dynamiccl-zero gets them: a hint for a message.
+// Returns a hint for a message: how a user whose installation lacks dynamiccl-agents or dynamiccl-zero gets
+// them.
 const char* HowToGetTorchPrograms();
 
 // Path of the data file `relative` in HOME/share/dynamiccl, else in the source tree from which this program

@@ -33,7 +33,7 @@ struct LaunchPlan {
   std::chrono::milliseconds time_limit{0};
 };
 
-// How DynamICCL is loaded into the processes of a plan. An empty text keeps the value of the setting's
+// Says how DynamICCL is loaded into the processes of a plan. An empty text keeps the value of the setting's
 // variable in the user's environment.
 struct RuntimeOptions {
   // Value of DYNAMICCL_TIMES: which collectives are timed.

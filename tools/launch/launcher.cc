@@ -56,7 +56,8 @@ class Job {
   bool AnyRunning() const;
 
   const LaunchPlan& plan_;
-  // Where rank 0 listens. It stays reserved until the job has ended, so that no other program gets it.
+  // The port on which rank 0 listens. It stays reserved until the job has ended, so that no other program
+  // gets it.
   std::optional<ReservedPort> port_;
   int64_t started_ns_;
   // CLOCK_MONOTONIC time at which SIGKILL follows; 0: nothing is being ended, or SIGKILL was sent.

@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// How one rank ended. Exactly one of exit_code and signal is set.
+// The end of one rank. Exactly one of exit_code and signal is set.
 struct RankOutcome {
   int rank = 0;
   std::optional<int> exit_code;
@@ -22,7 +22,7 @@ struct RankOutcome {
   bool failed() const { return signal.has_value() || exit_code.value_or(0) != 0; }
 };
 
-// How a whole launch ended: one entry for each rank, and why the launcher ended the job, if it did.
+// The end of a whole launch: one entry for each rank, and why the launcher ended the job, if it did.
 struct LaunchOutcome {
   std::vector<RankOutcome> ranks;
   // The rank that failed first in time, which is the likely cause.

@@ -27,15 +27,15 @@ struct PilotResult {
   std::string trace;
   // The configs of each start of the search, compared with NCCL's choice in the same start.
   std::vector<TurnComparison> searched;
-  // What was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of `dynamiccl ab`
-  // that the search found. Empty where nothing was.
+  // Names what was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of
+  // `dynamiccl ab` that the search found. Empty if nothing was compared.
   std::string ours;
   // NCCL's choice and ours, over `starts` starts of the job that the search did not see.
   std::optional<TurnComparison> decided;
   size_t starts = 0;
-  // Where the rules for a faster setting that the search found are; empty where there is none.
+  // Path of the rules for a faster setting that the search found; empty if it found none.
   std::string rules;
-  // Why nothing could be compared; empty where it could.
+  // The reason why nothing could be compared; empty if something was.
   std::string why_not;
   // Each sentence names a part of the search that did not run, and says why.
   std::vector<std::string> notes;

@@ -14,7 +14,8 @@ namespace dynamiccl {
 struct AskedSetting {
   std::string name;   // "NCCL_ALGO"
   std::string value;  // "Ring"
-  // Where it was asked: a line of an environment file or of a log. No file: on the command line.
+  // The place where it was asked: a line of an environment file or of a log. Without a file it was the
+  // command line.
   LogLine from;
 };
 

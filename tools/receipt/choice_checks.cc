@@ -44,7 +44,7 @@ const ChoiceVariable kProtocol = {
     [](const CollectiveConfig& config) { return static_cast<int>(config.protocol); },
     [](int element) { return Name(static_cast<Protocol>(element)); }, "protocol"};
 
-// Which elements a value admits, as bits.
+// The elements that a value admits, as bits.
 struct Selection {
   std::optional<uint32_t> all;  // of collectives that are not named
   std::map<Collective, uint32_t> named;

@@ -72,7 +72,8 @@ bool IsBulk(std::string_view text) {
                      [&](std::string_view start) { return Trimmed(text).starts_with(start); });
 }
 
-// What stands behind a level above INFO or behind PyTorch's and DynamICCL's own marks; empty for other lines.
+// Returns the text behind a level above INFO, or behind PyTorch's and DynamICCL's own marks; empty for other
+// lines.
 std::string_view OtherNote(std::string_view line) {
   // ATTN from NCCL 2.32 on.
   for (const std::string_view level : {"NCCL WARN ", "NCCL ATTN "}) {

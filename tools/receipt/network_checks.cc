@@ -94,7 +94,8 @@ std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
       why == nullptr ? networks.front() : why);
 }
 
-// What interface processes meet on: "Bootstrap: Using eth0:10.0.0.1<0>", or several in brackets.
+// Returns the interfaces on which processes meet: "Bootstrap: Using eth0:10.0.0.1<0>", or several in
+// brackets.
 std::vector<std::pair<std::string, const LogLine*>> Interfaces(const NcclLog& log) {
   std::vector<std::pair<std::string, const LogLine*>> found;
   for (const LogLine& line : log.notes) {

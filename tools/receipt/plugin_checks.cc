@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// How releases say which plugin is in use, and that none was found.
+// The words by which releases say which plugin is in use, and that none was found.
 struct PluginWords {
   std::string_view kind;  // "TUNER/Plugin: "
   std::string_view used[2];

@@ -18,7 +18,7 @@ Error NoSettingNamed(const Evidence& evidence);
 // and what to bring. Those that are not in effect come first.
 std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts);
 
-// The same as JSON, in the order of asking (docs/formats/command_json.md).
+// Returns the receipts as JSON, in the order of asking (docs/formats/command_json.md).
 Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts);
 
 // Returns an array of the receipts alone.

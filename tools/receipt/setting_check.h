@@ -103,7 +103,7 @@ std::optional<Receipt> JudgeByHostccl(const Judged& judged);
 
 // own_settings.cc: settings of DynamICCL.
 Receipt JudgeOwnSetting(const Judged& judged);
-// Which rule of a file was used by a decision, and which never can be.
+// Says for each rule of a file whether a decision used it, and whether it never can be used.
 std::vector<Receipt> JudgeRules(const Evidence& evidence, const RulesFile& file);
 // torch_settings.cc: settings of PyTorch's ProcessGroupNCCL.
 Receipt JudgeTorchSetting(const Judged& judged);

@@ -20,7 +20,8 @@ struct DecisionAccount {
   int rank = -1;
   // NCCL's questions by who answered, under the names of DecidedBy.
   std::map<std::string, uint64_t> decided_by;
-  // How often the guard took choices back because they were slower than NCCL's; nothing without a guard.
+  // Number of times that the guard took choices back because they were slower than NCCL's; nothing without a
+  // guard.
   std::optional<uint64_t> taken_back;
 
   uint64_t calls() const;
@@ -33,7 +34,7 @@ std::optional<DecisionAccount> DecisionsIn(const std::vector<std::string>& metri
 // choices back 2 times".
 std::string Describe(const DecisionAccount& account);
 
-// How the launch ended, and who decided.
+// The end of the launch, and who decided its calls.
 struct DecidedLaunch {
   LaunchOutcome outcome;
   // False when the job wrote its metrics where this process cannot read them.

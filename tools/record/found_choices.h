@@ -27,7 +27,7 @@ class FoundChoices {
  private:
   std::optional<TemporaryFolder> folder_;
   std::string path_;
-  // What the store held before the launch.
+  // The contents of the store before the launch.
   SiteStore before_;
 };
 

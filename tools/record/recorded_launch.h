@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// How the launch ended and what the merged trace holds.
+// The end of the launch, and the contents of the merged trace.
 struct RecordedLaunch {
   LaunchOutcome outcome;
   // Number of processes that called NCCL, each of which is a section of the trace.
@@ -22,7 +22,7 @@ struct RecordedLaunch {
   uint64_t lost = 0;
   // Size of the merged file.
   uint64_t bytes = 0;
-  // Which of the first process's calls a policy can choose for (tools/report/coverage_ledger.h).
+  // The calls of the first process that a policy can choose for (tools/report/coverage_ledger.h).
   CoverageLedger coverage;
   // One line when a part could not be read or the ranks' records contradict each other; else empty.
   std::string warning;

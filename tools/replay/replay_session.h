@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// How a plan is issued.
+// Options that say how a plan is issued.
 struct ReplayOptions {
   // True: issue at the recorded times, counted from the first call. False: as fast as possible.
   bool paced = false;

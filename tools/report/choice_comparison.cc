@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Which half of the repeats is used.
+// Selects the half of the repeats that is used.
 enum class Half { kPicking, kTiming };
 
 // Summary of one half: even repeats pick, odd repeats time. A single repeat serves both.

@@ -89,7 +89,8 @@ struct WholeRunRow {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WholeRunRow, fabric, arm, steps, mean_ms, end_ms, curve_ms)
 
-// How the calls of one stage were recognised: recognised[s] calls as stage s, recognised[4] as unknown.
+// Counts how the calls of one stage were recognised: recognised[s] calls as stage s, recognised[4] as
+// unknown.
 struct RecognitionRow {
   int true_stage = 0;
   std::vector<int64_t> recognised;
@@ -106,7 +107,7 @@ struct FingerprintRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FingerprintRow, stage, collective, calls_per_step,
                                                 bytes_per_step)
 
-// How many calls of the evaluated run had this config from this decider.
+// Number of calls of the evaluated run that had this config from this decider.
 struct DecisionCount {
   int stage = 0;
   std::string decided_by;

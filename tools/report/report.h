@@ -61,9 +61,9 @@ Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
 
 // Renders the report as one HTML file.
 std::string RenderReport(const ReportInputs& inputs);
-// The same numbers as JSON (docs/formats/report.md).
+// Returns the numbers of the report as JSON (docs/formats/report.md).
 Json ReportJson(const ReportInputs& inputs);
-// The same numbers as CSV (RFC 4180), by file name.
+// Returns the numbers of the report as CSV (RFC 4180), by file name.
 std::map<std::string, std::string> ReportTables(const ReportInputs& inputs);
 
 // The parts about a demo, in the order of the page.

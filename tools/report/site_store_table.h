@@ -12,7 +12,7 @@ namespace dynamiccl {
 // A table for people. `now_s` is in seconds since 1970; it gives the age of entries and whether a job would
 // use them now.
 std::string SiteStoreAsText(const SiteStore& store, int64_t now_s);
-// The same as JSON.
+// Returns the same table as JSON.
 Json SiteStoreAsJson(const SiteStore& store, int64_t now_s);
 
 }  // namespace dynamiccl

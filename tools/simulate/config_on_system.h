@@ -19,7 +19,7 @@ struct CallOnSystem {
   uint64_t bytes = 0;
   int n_ranks = 1;
   int n_nodes = 1;
-  // As the trace labels the call, for rules that name them.
+  // The role, as the trace labels the call. Rules may name roles.
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;

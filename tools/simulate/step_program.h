@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// How far the gradients are at a time of the backward pass.
+// The gradients that exist at one time of the backward pass.
 struct GradientArrival {
   double elements = 0;
   // Nanoseconds of computing since the backward pass began.
@@ -28,11 +28,12 @@ struct StepCompute {
   double optimizer_ns = 0;
   // When gradients are there, in rising order up to backward_ns. Empty: they come evenly by their elements.
   std::vector<GradientArrival> arrivals = {};
-  // Where the host waits: what it does with each number that was gathered before it goes on.
+  // Nanoseconds that the host spends on each gathered number before it continues, in a step in which the host
+  // waits.
   double unpack_ns = 0;
 };
 
-// Where the ranks are, and which config their calls use.
+// The places of the ranks, and the config that their calls use.
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;

@@ -149,7 +149,7 @@ std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
       forecast.not_tried = fmt::format("it is predicted to lose {:.0f} %, and predictions err by {:.0f} %",
                                        100 * (*ratio - 1), 100 * kPredictionError);
   }
-  // What is not predicted may win or lose: it stands where no change would.
+  // A change without a prediction may win or lose, so it is sorted as if it changed nothing.
   std::ranges::stable_sort(forecasts, {}, [](const Forecast& one) { return one.ratio == 0 ? 1 : one.ratio; });
   return forecasts;
 }

@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// Where they were measured, predictions of buckets and of resharding were off by at most this share of a step
+// In all measured cases predictions of buckets and of resharding were off by at most this share of a step
 // (docs/results/tune.md).
 inline constexpr double kPredictionError = 0.10;
 

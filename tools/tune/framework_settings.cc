@@ -57,7 +57,7 @@ const char* Describe(Kind kind) {
   return "";
 }
 
-// Where the digits of the checksum stand in the text; nothing where it has no checksum.
+// Returns the place of the checksum's digits in the text; nothing if it has no checksum.
 std::optional<size_t> ChecksumPlace(std::string_view text) {
   const size_t key = text.find(kChecksumKey);
   if (key == std::string_view::npos) return std::nullopt;

@@ -18,7 +18,7 @@ struct FrameworkSettings {
   FrameworkValues values;
   // Path of override rules; empty: NCCL's choice. In the file it is relative to the file's folder.
   std::string rules;
-  // Where the settings come from: command, version of dynamiccl, ratio. Only people read it.
+  // The origin of the settings: command, version of dynamiccl, ratio. Only people read it.
   Json origin;
 };
 

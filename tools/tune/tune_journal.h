@@ -32,8 +32,8 @@ struct JobStart {
   double seconds = 0;
 };
 
-// How a search was ordered and cut to its budget. A tune that goes on keeps the shape that it began with,
-// because the same starts must come in the same order.
+// The order of a search, and how it was cut to its budget. A tune that goes on keeps the shape that it began
+// with, because the same starts must come in the same order.
 struct SearchShape {
   // Number of candidates of the list.
   size_t most = 0;

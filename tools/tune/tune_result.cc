@@ -33,7 +33,7 @@ std::string IntervalText(const TunedRatio& ratio) {
   return fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high);
 }
 
-// Which sums come out the same. With two ranks a sum has one order.
+// Says which sums come out the same. With two ranks a sum has only one order.
 std::string NumericsText(const TuneResult& result) {
   const Candidate& best = Best(result);
   const bool moves_sums =
@@ -55,8 +55,8 @@ std::string PredictedText(const Candidate& candidate) {
   return candidate.predicted ? fmt::format("{:.3f}", *candidate.predicted) : "";
 }
 
-// How far the predictions of settings were off. A config's worth is not predicted, and that of a combination
-// comes from what was measured.
+// Says how far the predictions of settings were off. The gain of a config is not predicted, and that of a
+// combination is computed from measured gains.
 std::string PredictionText(const TuneResult& result) {
   std::vector<double> errors;
   for (size_t i = 1; i < result.tried.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// How many settings are combined with how many configs.
+// Combinations are made of this many settings and this many configs.
 constexpr size_t kCombinedOfEach = 2;
 // A single that is slower than this is not combined: no effect of another setting makes up for it.
 constexpr double kNotCombined = 1.05;

@@ -272,7 +272,7 @@ std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
     return {};
   }
   std::vector<Forecast> forecasts = ForecastsOf(*prediction, list.framework);
-  // Whoever names candidates wants them tried.
+  // A user who names candidates wants all of them tried, so no prediction leaves one out.
   if (!given_.only.empty())
     for (Forecast& forecast : forecasts) forecast.not_tried.clear();
   return forecasts;

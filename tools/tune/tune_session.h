@@ -40,7 +40,7 @@ struct TuneResult {
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
-  // How often the job was started, also by earlier tunes that wrote the same journal.
+  // Number of times that the job was started, also by earlier tunes that wrote the same journal.
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;

@@ -17,7 +17,7 @@ namespace dynamiccl {
 // Fewer steps than this say nothing about the time of a step: two of them warm up.
 inline constexpr size_t kFewestSteps = 6;
 
-// Where configs take turns within one start, a turn has so many steps. The first of them does not count.
+// If configs take turns within one start, a turn has this many steps. The first of them does not count.
 inline constexpr uint32_t kStepsOfTurn = 2;
 
 struct WatchedRun {

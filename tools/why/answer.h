@@ -27,9 +27,9 @@ std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy);
 
 // One screen of text, at most 100 columns wide but for names and commands.
 std::string WhyText(const std::vector<WhyPart>& parts);
-// The same as a page for a browser.
+// Returns the answer as a page for a browser.
 std::string WhyHtml(const std::vector<WhyPart>& parts);
-// The same as JSON (docs/formats/command_json.md).
+// Returns the answer as JSON (docs/formats/command_json.md).
 Json WhyJson(const WhyInput& input, const std::vector<WhyPart>& parts);
 
 }  // namespace dynamiccl

@@ -31,6 +31,11 @@ constexpr double kOftenLast = 1.5;
 constexpr double kLeastWait = 0.02;
 // A call with fewer bytes mostly shows latency, so its bandwidth means nothing.
 constexpr uint64_t kLeastBandwidthBytes = 64 << 10;
+// The bandwidth of fewer calls is not shown: a profiler that reads a kernel's events late makes a single call
+// look much shorter than it was.
+constexpr size_t kLeastBandwidthCalls = 3;
+// The longest call of a kind is shown if the mean is above this many medians.
+constexpr double kFewLongCalls = 3;
 
 std::string Count(size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -40,14 +45,16 @@ std::string Count(size_t count, std::string_view what) {
 std::string CallsText(const TraceSummary& summary) {
   std::vector<std::string> texts;
   for (const auto& [name, count] : summary.collectives)
-    texts.push_back(fmt::format("{} {} ({})", count.calls, name, FormatBytes(count.bytes)));
+    texts.push_back(fmt::format("{} {} ({})", count.calls, name,
+                                count.bytes > 0 ? FormatBytes(count.bytes) : "unknown size"));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::string RanksText(const WhyInput& input, int ranks) {
   const size_t files = input.trace->sections.size();
   const std::string& library = input.trace->sections.front().library;
-  std::string text = Count(static_cast<size_t>(ranks), "rank");
+  std::string text = ranks == 1 && HidesRanks(input) ? "The file does not say how many ranks the job has"
+                                                     : Count(static_cast<size_t>(ranks), "rank");
   if (static_cast<int>(files) < ranks)
     text += files == 1 && input.trace->sections.front().rank >= 0
                 ? fmt::format(", of which rank {} is here", input.trace->sections.front().rank)
@@ -90,9 +97,15 @@ std::string KindText(const CallKind& kind, double all_ms) {
                   Name(kind.collective), kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size",
                   Count(static_cast<size_t>(kind.n_ranks), "rank"), Count(kind.calls, "call"), kind.median_us,
                   100 * kind.total_ms / all_ms);
-  if (kind.bytes >= kLeastBandwidthBytes)
+  if (kind.total_ms * 1e3 > kFewLongCalls * kind.median_us * static_cast<double>(kind.calls))
+    text += fmt::format(", the longest {:.0f} us", kind.longest_us);
+  if (kind.bytes >= kLeastBandwidthBytes && kind.calls >= kLeastBandwidthCalls)
     text += fmt::format(", {:.1f} GB/s bus bandwidth", kind.BusBandwidth());
   return text;
+}
+
+std::string SpanText(double ms) {
+  return ms < 10 ? fmt::format("{:.0f} us", ms * 1e3) : fmt::format("{:.0f} ms", ms);
 }
 
 void AddWaits(const RankWaits& waits, size_t ranks, std::vector<std::string>& lines) {
@@ -183,7 +196,7 @@ WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
   WhyFacts facts;
   if (!input.trace) return facts;
   facts.ranks = RanksOf(*input.trace);
-  if (policy != nullptr && !input.trace->sections.empty())
+  if (policy != nullptr && !input.trace->sections.empty() && !Lacks(input, "bytes"))
     Recognise(*policy, input.trace->sections.front(), facts);
   facts.times = TimesOf(*input.trace);
   Result<RecordedStep> step = StepOf(*input.trace);
@@ -199,8 +212,11 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
                                 sweep.library.empty() ? "a library that is not named" : sweep.library,
                                 sweep.machine.empty() ? "a machine that is not named" : sweep.machine));
   if (IsProfileAlone(input))
-    lines.emplace_back(
-        "A profile in which no collective was called: of a job of one process, or of a time without a step.");
+    lines.emplace_back(Lacks(input, "calls")
+                           ? "A profile with kernels of NCCL, but without the program's calls that launched "
+                             "them: of the device's activities alone."
+                           : "A profile in which no collective was called: of a job of one process, or of a "
+                             "time without a step.");
   if (!input.trace || input.trace->sections.empty()) return lines;
   lines.push_back(RanksText(input, facts.ranks) + ".");
   if (const std::string backend = OtherBackend(input); !backend.empty())
@@ -243,8 +259,8 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
   for (const DeviceTime& device : input.devices) AddDevice(device, lines);
   const TimeAccount& times = facts.times;
   if (input.devices.empty() && times.busy_share)
-    lines.push_back(fmt::format("A collective runs in {:.0f} % of the {:.0f} ms between first and last.",
-                                100 * *times.busy_share, times.span_ms));
+    lines.push_back(fmt::format("A collective runs in {:.0f} % of the {} between first and last.",
+                                100 * *times.busy_share, SpanText(times.span_ms)));
   for (const MeasurementFile& sweep : input.measurements) AddBandwidths(sweep, lines);
   double all_ms = 0;
   for (const CallKind& kind : times.kinds) all_ms += kind.total_ms;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
 
-// Counts the calls for which the files do not say which algorithm NCCL used.
+// Counts the calls for which the files do not say which algorithm NCCL used. Some importers count calls here
+// that have none, such as Sends.
 uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
   uint64_t calls = 0;
   for (const WhyFile& file : input.files)
@@ -20,10 +21,27 @@ uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
   return calls;
 }
 
-size_t CountCalls(const Trace& trace) {
-  size_t calls = 0;
-  for (const TraceSection& section : trace.sections) calls += CallsOf(section).calls.size();
-  return calls;
+// The calls for which NCCL chooses an algorithm: collectives of at least two ranks.
+struct ChosenCalls {
+  uint64_t all = 0;
+  uint64_t without_algorithm = 0;  // the files do not say which one NCCL chose
+};
+
+ChosenCalls CountChosen(const WhyInput& input) {
+  ChosenCalls counted;
+  for (const TraceSection& section : input.trace->sections) {
+    const SectionCalls calls = CallsOf(section);
+    for (const TraceCall& call : calls.calls) {
+      const bool alone = calls.communicators.at(call.communicator).n_ranks < 2 && !HidesRanks(input);
+      if (alone || static_cast<int>(call.issued.call.collective) >= kTunableCollectives) continue;
+      ++counted.all;
+      const bool told = call.decision && call.decision->config.algorithm != Algorithm::kUndefined;
+      counted.without_algorithm += told ? 0 : 1;
+    }
+  }
+  // One answer of a log may be for several calls, and stands at the first of them.
+  counted.without_algorithm = std::min(counted.without_algorithm, CallsWithoutAlgorithm(input));
+  return counted;
 }
 
 std::string Paths(const WhyInput& input) {
@@ -36,6 +54,10 @@ std::string Paths(const WhyInput& input) {
 
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
+  if (IsProfileAlone(input) && Lacks(input, "calls"))
+    return {
+        "Which collectives these are, of what size and among how many ranks: a profile with the host's "
+        "activities too (torch.profiler with activities of the CPU and of CUDA)."};
   if (IsProfileAlone(input))
     return {
         "What ranks say to each other: a profile of several steps, taken in a process that calls "
@@ -60,11 +82,11 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  else if (const uint64_t unknown = CallsWithoutAlgorithm(input); unknown > 0)
+  else if (const ChosenCalls chosen = CountChosen(input); chosen.without_algorithm > 0)
     lines.push_back(
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",
-                    unknown, CountCalls(*input.trace), kRecord));
+                    chosen.without_algorithm, chosen.all, kRecord));
   if (static_cast<int>(input.trace->sections.size()) < facts.ranks)
     lines.emplace_back("For whom ranks wait: the same files of the other ranks, given together.");
   if (input.devices.empty() && OtherBackend(input).empty())
@@ -80,18 +102,17 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
 
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes) {
   const std::string paths = Paths(input);
+  if (IsProfileAlone(input) && Lacks(input, "calls"))
+    return {"dynamiccl why, with a profile of the CPU's and CUDA's activities"};
   if (IsProfileAlone(input))
-    return {
-        "the profile itself, in https://ui.perfetto.dev: no collective is in it that could be chosen better"};
+    return {"the profile, in https://ui.perfetto.dev: it has no collective that could be chosen better"};
   if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};
   const auto idles = [](const DeviceTime& device) { return device.idle_ns > device.total_ns() / 2; };
   if (std::ranges::any_of(input.devices, idles))
-    return {
-        "the profile itself, in https://ui.perfetto.dev: what the host does while the device has nothing to "
-        "do"};
+    return {"the profile, in https://ui.perfetto.dev: what the host does while the device has nothing to do"};
   if (changes && input.imported)
     return {fmt::format("dynamiccl trace import {} -o job.ctrace && dynamiccl advise job.ctrace", paths)};
   if (changes) return {fmt::format("dynamiccl advise {}", paths)};

@@ -131,6 +131,21 @@ bool IsProfileAlone(const WhyInput& input) {
   return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);
 }
 
+bool Lacks(const WhyInput& input, std::string_view field) {
+  const auto lacks = [&](const WhyFile& file) {
+    return std::ranges::any_of(file.unfilled, [&](const UnfilledField& each) { return each.field == field; });
+  };
+  return std::ranges::any_of(input.files, lacks);
+}
+
+bool HidesRanks(const WhyInput& input) {
+  const auto hides = [](const UnfilledField& each) {
+    return each.field == "group size" && each.instead == "1";
+  };
+  return std::ranges::any_of(input.files,
+                             [&](const WhyFile& file) { return std::ranges::any_of(file.unfilled, hides); });
+}
+
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
   WhyInput input;
   std::vector<Trace> traces;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/status.h"
@@ -43,18 +44,22 @@ struct WhyInput {
 
 // The backend of torch.distributed whose calls a profile shows where it is not nccl: "gloo". Empty otherwise.
 std::string OtherBackend(const WhyInput& input);
-// True where the files are profiles in which no collective was called, so that they show a device's time at
-// most.
+// True where the files are profiles that show no call of a collective, so that they show a device's time at
+// most. Kernels of NCCL may be in them: then they lack the field "calls".
 bool IsProfileAlone(const WhyInput& input);
+// True if some file does not contain the field, a name that importers use: "algorithm", "bytes".
+bool Lacks(const WhyInput& input, std::string_view field);
+// True if the files do not say how many ranks the job has: an importer then takes one rank.
+bool HidesRanks(const WhyInput& input);
 
 // Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
 // an importer recognises. The kind of a file follows from its content. An error names the file. It is also an
 // error when the traces are of two jobs. A log without calls is no error: it adds to `files` alone.
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
 
-// The same, and works out what NCCL's logs show beside calls: known faults, and a receipt for each setting.
-// Logs are read a second time for it. A log without calls is an error if nothing else says anything of the
-// job.
+// Reads the files as above, and also works out what NCCL's logs show beside calls: known faults, and a
+// receipt for each setting. Logs are read a second time for it. A log without calls is an error if nothing
+// else says anything of the job.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

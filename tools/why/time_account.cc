@@ -29,7 +29,8 @@ std::vector<CallKind> KindsOf(const SectionCalls& section) {
   for (const auto& [key, all] : times) {
     const auto& [collective, bytes, n_ranks] = key;
     kinds.push_back({collective, bytes, n_ranks, all.size(),
-                     Mean(all) * static_cast<double>(all.size()) * kMsOfNs, Median(all) * kUsOfNs});
+                     Mean(all) * static_cast<double>(all.size()) * kMsOfNs, Median(all) * kUsOfNs,
+                     *std::ranges::max_element(all) * kUsOfNs});
   }
   std::ranges::stable_sort(kinds, std::ranges::greater{}, &CallKind::total_ms);
   return kinds;
@@ -121,7 +122,8 @@ TimeAccount TimesOf(const Trace& trace) {
   account.span_ms = static_cast<double>(span_ns) * kMsOfNs;
   const auto timed =
       std::ranges::count_if(first.calls, [](const TraceCall& call) { return call.issued.duration_ns > 0; });
-  if (static_cast<double>(timed) >= kLeastTimed * static_cast<double>(first.calls.size()) && span_ns > 0)
+  const auto calls = static_cast<double>(first.calls.size());
+  if (calls > 1 && static_cast<double>(timed) >= kLeastTimed * calls && span_ns > 0)
     account.busy_share = static_cast<double>(Covered(intervals)) / static_cast<double>(span_ns);
   if (sections.size() < 2) return account;
   WaitSums waits(sections);

@@ -19,12 +19,13 @@ struct CallKind {
   size_t calls = 0;
   double total_ms = 0;
   double median_us = 0;
+  double longest_us = 0;
 
   // Bus bandwidth of the median call in GB/s, as nccl-tests defines it.
   double BusBandwidth() const;
 };
 
-// How ranks waited inside collectives for the rank that came last.
+// The times that ranks waited inside collectives for the rank that came last.
 struct RankWaits {
   // The rank for which the others waited most often (its number in the job), and the share of the calls in
   // which they did.
@@ -37,8 +38,8 @@ struct RankWaits {
 
 // Times of one trace. Shares are of the time from the first rank's first call to the end of its last one.
 struct TimeAccount {
-  // Share of the time in which a collective ran. Not set where fewer than 9 of 10 calls were timed, or where
-  // the times of issue only give an order.
+  // Share of the time in which a collective ran. Not set if there is one call only, if fewer than 9 of 10
+  // calls were timed, or if the times of issue only give an order.
   std::optional<double> busy_share;
   double span_ms = 0;
   // Kinds with times, by total_ms, longest first.

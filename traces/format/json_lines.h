@@ -33,7 +33,7 @@ Status AppendJsonLine(std::string& text, const Json& json);
 // Appends {"kind":"end","<counted>":count,"xxh3":hash of `text` so far}.
 Status AppendEndLine(std::string& text, const char* counted, size_t count);
 
-// What a format passes to ReadJsonLines: functions for the first line and for every further line up to the
+// A format passes these to ReadJsonLines: functions for the first line and for every further line up to the
 // end line, and how records are counted.
 struct JsonLineCallbacks {
   // Throws LineError if the first line is not the format's.

@@ -17,7 +17,7 @@ namespace {
 // Archives are written once and read often. Higher levels gain less than a percent on recorded traces.
 constexpr int kZstdLevel = 9;
 
-// How a field of the record is stored.
+// Says how a field of the record is stored.
 struct Column {
   size_t offset;
   size_t width;

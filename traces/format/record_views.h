@@ -28,7 +28,7 @@ struct DecisionView {
   CollectiveConfig config;  // the tuner's answer
   DecidedBy decided_by = DecidedBy::kNccl;
   uint8_t table_version = 0;
-  // What the policy's LSTM recognised before the call; unknown without a policy.
+  // The role that the policy's LSTM recognised before the call; unknown without a policy.
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
@@ -191,7 +191,7 @@ inline TraceRecord CallRecord(uint32_t communicator, const IssuedCall& issued, u
       .record();
 }
 
-// How the call was covered; kUnknown for values of later versions.
+// Returns how the call was covered; kUnknown for values of later versions.
 inline Coverage CoverageOf(const TraceRecord& record) {
   return record.coverage < kCoverages ? static_cast<Coverage>(record.coverage) : Coverage::kUnknown;
 }

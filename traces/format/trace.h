@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// How a process ended, as the launcher that waited for it saw. kNotKnown: no launcher noted it.
+// The end of a process, as the launcher that waited for it saw it. kNotKnown: no launcher noted it.
 struct ProcessEnd {
   enum class How : uint8_t { kNotKnown = 0, kExited = 1, kKilled = 2 };
   How how = How::kNotKnown;

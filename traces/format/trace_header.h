@@ -77,8 +77,8 @@ struct TraceHeader {
   uint64_t content_hash;
 };
 
-// What a thread was doing inside the library when its mark was read. After a hang the mark is still in the
-// file.
+// Says what a thread was doing inside the library when its mark was read. After a hang the mark is still in
+// the file.
 enum class InsideOf : uint8_t { kNothing = 0, kCall = 1, kBirth = 2 };
 
 // The mark of one thread.

@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// How a reader treats damage.
+// Selects how a reader treats damage.
 enum class TraceReading {
   // A file that is cut short, or whose content hash is wrong, is an error.
   kStrict,
@@ -28,7 +28,7 @@ Result<Trace> ReadTrace(const std::string& path, TraceReading reading = TraceRea
 // TraceReading::kSalvage. Older records count as lost and are not read from disk. Finished files are read
 // completely.
 Result<Trace> ReadTraceTail(const std::string& path, uint64_t newest);
-// The same as ReadTrace for bytes in memory; `name` stands in errors.
+// Reads a trace as ReadTrace does, from bytes in memory. Errors contain `name`.
 Result<Trace> ParseTrace(std::span<const std::byte> bytes, const std::string& name, TraceReading reading);
 
 }  // namespace dynamiccl

@@ -34,7 +34,7 @@ enum class RecordKind : uint16_t {
 #undef DYNAMICCL_RECORD_KIND
 };
 
-// How duration_ns was measured.
+// Says how duration_ns was measured.
 enum class DurationSource : uint8_t {
   kNone = 0,
   kImported = 1,

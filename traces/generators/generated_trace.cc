@@ -99,7 +99,7 @@ void SectionWriter::AddCall(const WireOperation& operation) {
   issued.call.group_size = operation.group_size;
   issued.root_or_peer = operation.root;
   issued.issued_ns = now_ns_ += kCallSpacingNs;
-  // The same coverage that a recorder without a tuner would write.
+  // This is the coverage that a recorder without a tuner would write.
   const bool tunable = static_cast<int>(operation.collective) < kTunableCollectives;
   issued.coverage = tunable ? Coverage::kTunable : Coverage::kPointToPoint;
   issued.labelled_role = operation.role;

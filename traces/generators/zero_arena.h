@@ -17,7 +17,7 @@ struct ZeroArenaSettings {
   bool bucket_per_unit = false;    // a bucket is one unit, whatever its size
 };
 
-// How one unit's gradients fill a bucket.
+// The part of a bucket that one unit's gradients fill.
 struct BucketPart {
   bool opens = false;  // they are the first in the bucket
   // A rank's elements of the bucket, if these gradients are the last in it; else 0.

@@ -61,7 +61,7 @@ class JsonValue {
   std::optional<int64_t> Integer() const;
   // A number without sign, decimals and exponent; nothing for other values or beyond 64 bits.
   std::optional<uint64_t> Unsigned() const;
-  // Nothing where the value is no number, or its absolute value is above `limit`.
+  // Returns nothing if the value is no number, or if its absolute value is above `limit`.
   std::optional<double> Number(double limit) const;
   // The value as the file has it; of a string what is inside its quotes.
   std::string_view raw() const {

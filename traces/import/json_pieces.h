@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// How to treat a member of the outermost object: skip it, pass it on as one piece, or pass on the elements of
-// its array one by one.
+// Says how to treat a member of the outermost object: skip it, pass it on as one piece, or pass on the
+// elements of its array one by one.
 enum class JsonMemberUse { kSkip, kWhole, kElements };
 
 // Reads one document on one thread. Every error names the byte in the decompressed file. An error of the file

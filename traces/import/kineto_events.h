@@ -46,7 +46,7 @@ struct KinetoProcessGroup {
   std::vector<int64_t> ranks;  // may be empty
 };
 
-// Where a kernel was launched: thread and time of the host's call.
+// The launch of a kernel: thread and time of the host's call.
 struct KinetoLaunch {
   int64_t correlation = 0;
   int64_t begin_ns = 0;

@@ -347,13 +347,17 @@ class Kineto final : public TraceImporter {
     DYNAMICCL_TRY(const KinetoFile file, ReadKinetoFile(path));
     if (!file.comms.empty() || !file.annotations.empty() || !file.others.empty())
       return Conversion(file).Run();
+    // A profile of the device's activities alone has NCCL's kernels, but not the calls that launched them.
+    const bool kernels_alone = !file.kernels.empty();
     if (options.needs_calls)
-      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace",
-                                path, file.bytes),
-                      "record with torch.profiler in a process that uses the nccl backend");
+      return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: byte {}: no collectives in this trace{}",
+                                path, file.bytes, kernels_alone ? ", only NCCL's kernels" : ""),
+                      kernels_alone ? "record with torch.profiler and activities of the CPU and of CUDA"
+                                    : "record with torch.profiler in a process that uses the nccl backend");
     Imported alone;
     alone.device = DeviceTimeOf(file);
     alone.notes.push_back("no collectives in this profile");
+    if (kernels_alone) alone.unfilled.push_back({"calls", file.kernels.size(), "none"});
     return alone;
   }
 };

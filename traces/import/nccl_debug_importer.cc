@@ -146,10 +146,11 @@ class LoggedRank {
   }
 
  private:
-  // Number of calls without a choice.
+  // Number of calls without a choice, of those for which NCCL chooses: collectives of at least two ranks.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
-      return call.call.chosen == kLeaveNcclAlone;
+      return call.n_ranks > 1 && call.call.issued.call.collective < Collective::kSendRecv &&
+             call.call.chosen == kLeaveNcclAlone;
     }));
   }
 

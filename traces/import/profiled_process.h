@@ -24,7 +24,7 @@ struct ProfiledCall {
   uint64_t group = 0;
 };
 
-// What the file states about a communicator; 0: missing.
+// Holds what the file states about a communicator. 0 means that it is missing.
 struct ProfiledCommunicator {
   int32_t n_ranks = 0;
   int32_t n_nodes = 0;

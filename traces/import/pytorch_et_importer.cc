@@ -74,7 +74,7 @@ class Attributes {
     list.EachElement(
         [this](JsonValue attribute) { values_.emplace_back(attribute["name"].Text(), attribute["value"]); });
   }
-  // Nothing without an attribute of that name.
+  // Returns nothing if there is no attribute of that name.
   std::optional<JsonValue> Find(std::string_view name) const {
     for (auto row = values_.rbegin(); row != values_.rend(); ++row) {
       if (row->first == name) return row->second;

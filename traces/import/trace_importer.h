@@ -30,8 +30,8 @@ struct UnfilledField {
 // 230 KB for 1,024 ranks (srun -l --cpu-bind=verbose): this is enough for 16,000.
 inline constexpr size_t kHeadBytes = 4 << 20;
 
-// What one device did between its first and its last event, in nanoseconds. Computation includes copies and
-// fills. A collective counts as communication even while it waits for other ranks.
+// The activity of one device between its first and its last event, in nanoseconds. Computation includes
+// copies and fills. A collective counts as communication even while it waits for other ranks.
 struct DeviceTime {
   int64_t computing_ns = 0;
   int64_t hidden_ns = 0;   // part of the communication that ran while the device computed

@@ -29,7 +29,7 @@
 namespace dynamiccl {
 namespace {
 
-// How many records ahead of the current one the cache line is fetched for writing.
+// The cache line of the record this many places ahead is fetched for writing.
 constexpr uint64_t kPrefetchedRecords = 4;
 
 std::atomic<uint64_t> g_next_key{1};

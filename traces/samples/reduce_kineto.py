@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps of a Kineto trace what concerns NCCL: communication events, their kernels and launches, and profiler steps.
 
-usage: reduce_kineto.py TRACE.json[.gz] > REDUCED.json
+usage: reduce_kineto.py [--device] TRACE.json[.gz] > REDUCED.json
+
+With --device all other kernels, copies and fills of the device stay too, as "other kernel", "other copy" and "other fill" with
+their times alone: what the device did is then in the file.
 """
 import gzip
 import json
@@ -17,12 +20,24 @@ def keep(event, correlations):
     return event.get("args", {}).get("correlation") in correlations
 
 
-path = sys.argv[1]
+OTHERS = {"kernel": "other kernel", "gpu_memcpy": "other copy", "gpu_memset": "other fill"}
+
+
+def shortened(event):
+    """The event of the device that is no collective, without its name and all arguments but its stream."""
+    args = {key: event.get("args", {})[key] for key in ("device", "stream") if key in event.get("args", {})}
+    return {"ph": "X", "cat": event["cat"], "name": OTHERS[event["cat"]], "pid": event["pid"], "tid": event["tid"],
+            "ts": event["ts"], "dur": event["dur"], "args": args}
+
+
+path = sys.argv[-1]
+with_device = sys.argv[1] == "--device"
 with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
     trace = json.load(file)
 events = trace["traceEvents"]
 correlations = {e["args"]["correlation"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("nccl")}
-kept = [e for e in events if keep(e, correlations)]
+kept = [e if keep(e, correlations) else shortened(e) for e in events
+        if keep(e, correlations) or (with_device and e.get("cat") in OTHERS)]
 for event in kept:
     for noise in ("External id", "Ev Idx", "Record function id", "registers per thread", "shared memory", "blocks per SM",
                   "warps per SM", "est. achieved occupancy %", "queued", "context"):

@@ -20,7 +20,7 @@ namespace dynamiccl::zero {
 // return.
 class BackgroundSave {
  public:
-  // How long rank 0 keeps looking for a part that its rank has reported as written. On a network file system
+  // Rank 0 keeps looking this long for a part that its rank has reported as written. On a network file system
   // a new file may stay invisible for some seconds.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::seconds(10);
 

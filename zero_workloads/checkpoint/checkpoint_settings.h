@@ -9,7 +9,7 @@
 
 namespace dynamiccl::zero {
 
-// As parsed from the command line or the settings file; equal on all ranks.
+// Holds the settings as parsed from the command line or the settings file. They are equal on all ranks.
 struct CheckpointSettings {
   // --checkpoint-dir; empty: no checkpoints.
   std::string directory;

@@ -36,7 +36,7 @@ struct PartContent {
   // Values that exist once, such as the step; equal on all ranks.
   std::map<std::string, std::string> values;
   std::vector<OwnedRange> ranges;
-  // The same names in the same order on all ranks.
+  // All ranks have the same names in the same order.
   std::vector<OwnedState> states;
 };
 

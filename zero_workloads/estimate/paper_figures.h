@@ -24,7 +24,7 @@ struct PaperFigure {
   double last_digit = 1;
   // "GB" is 10^9 bytes, "B" 10^9 parameters.
   std::string unit;
-  // Why the figure does not follow from the formula; empty if it does.
+  // The reason why the figure does not follow from the formula; empty if it does.
   std::string remark;
 
   // The estimate and the printed figure differ by at most one unit of the last digit.

@@ -22,7 +22,7 @@ struct TransformerShape {
 // head.
 double ParametersOf(const TransformerShape& shape);
 
-// What is kept of the activations between the forward and the backward pass.
+// Selects what is kept of the activations between the forward and the backward pass.
 enum class Checkpoints : uint8_t {
   // All activations are kept.
   kNone,

@@ -14,7 +14,7 @@ namespace dynamiccl::zero {
 // without an arena.
 inline constexpr int64_t kArenaAlignment = 64;
 
-// How an arena is filled, in bytes.
+// Bytes of an arena, by use.
 struct ArenaUse {
   int64_t total = 0;
   // Bytes outside of all blocks. They need not be contiguous.

@@ -12,7 +12,7 @@
 
 namespace dynamiccl::zero {
 
-// How the capped memory is divided into blocks (--memory-allocator).
+// Selects how the capped memory is divided into blocks (--memory-allocator).
 enum class MemoryAllocator : uint8_t {
   // One piece; a block goes to the lowest place that fits (first_fit_arena.h).
   kFirstFit,

@@ -29,7 +29,7 @@ struct CallLabel {
   dynamicclRole_t role = DYNAMICCL_ROLE_OTHER;
 };
 
-// How a sum reaches the owner of each part, and how each part reaches all other ranks.
+// Selects how a sum reaches the owner of each part, and how each part reaches all other ranks.
 enum class Exchange {
   // One ReduceScatter and one AllGather.
   kCollective,
@@ -77,8 +77,8 @@ class ProcessGroup {
   int64_t sent_bytes() const { return sent_bytes_; }
   // Sets the step in the labels of all later calls.
   void SetStep(int64_t step) { step_ = step; }
-  // What the group's ranks agree on for their next call (src/annotate/agreed_value.h); `own` as long as they
-  // agreed on nothing. All ranks call it at the same place.
+  // Returns the value that the group's ranks have agreed on for their next call
+  // (src/annotate/agreed_value.h), or `own` if they have agreed on none. All ranks call it at the same place.
   int64_t AgreedValue(const char* name, int64_t own) const;
   // Sets how later calls of ReduceScatter and AllGather work; must be the same on all ranks.
   void SetExchange(Exchange exchange) { exchange_ = exchange; }

@@ -13,7 +13,7 @@ namespace dynamiccl::zero {
 
 // The settings of the rendezvous; equal on all ranks.
 struct JoinSettings {
-  // How long rank 0 waits for the others, and the others for rank 0 (--join-timeout).
+  // Rank 0 waits this long for the others, and the others for rank 0 (--join-timeout).
   std::chrono::milliseconds timeout{30000};
   // Hash of what must be equal on all ranks: options and data.
   uint64_t run_fingerprint = 0;

@@ -11,7 +11,7 @@
 
 namespace dynamiccl::zero {
 
-// How a model's layers are divided among ranks. The group must outlive the model.
+// The division of a model's layers among ranks. The group must outlive the model.
 struct TensorSplit {
   // Null: one rank computes whole layers.
   ProcessGroup* group = nullptr;

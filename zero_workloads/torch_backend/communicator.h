@@ -24,7 +24,7 @@ class Communicator {
     std::string key;
     int rank = 0;
     int size = 1;
-    // How long a rank waits for the others to arrive.
+    // A rank waits this long for the others to arrive.
     std::chrono::milliseconds timeout{0};
   };
   // Collective over the ranks. Returns when all have joined; the error of a time-out names those that did not
@@ -50,7 +50,7 @@ class Communicator {
 
   // Ends calls in flight, on this rank and for peers that wait for it. The first reason is kept.
   void Abort(const std::string& reason);
-  // Why calls fail: the reason of an abort, or NCCL's own error. Empty as long as no call has failed.
+  // The reason why calls fail: that of an abort, or NCCL's own error. Empty as long as no call has failed.
   std::string Failure();
   // NCCL's text for a call that it refused.
   std::string Refusal(ncclResult_t result);

@@ -53,7 +53,7 @@ class ReduceOperator {
 void CheckDense(const char* operation, const at::Tensor& tensor);
 // Throws ValueError unless the tensor is also row-major: for calls that split or join tensors.
 void CheckContiguous(const char* operation, const at::Tensor& tensor);
-// The same for each tensor. Throws TypeError unless all have the type of `like`.
+// Checks each tensor as above. Throws TypeError unless all have the type of `like`.
 void CheckContiguous(const char* operation, const std::vector<at::Tensor>& tensors, const at::Tensor& like);
 // The list forms of torch.distributed take one tensor for each process; another number throws ValueError.
 const at::Tensor& OnlyTensor(const char* operation, const std::vector<at::Tensor>& tensors);

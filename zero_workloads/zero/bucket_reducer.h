@@ -20,7 +20,7 @@
 
 namespace dynamiccl::zero {
 
-// Which ranks receive which sums.
+// Selects which ranks receive which sums.
 enum class ReduceKind {
   // Stage 0: every rank receives the sums of all arenas.
   kAllReduce,

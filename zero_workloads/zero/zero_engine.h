@@ -63,7 +63,7 @@ struct EngineSettings {
   // The type in which gradients are added up locally.
   at::ScalarType accumulation_type = at::kFloat;
   LossScaleSettings loss_scale;
-  // How the model is divided apart from ZeRO; the tensor group is orthogonal to the engine's group.
+  // The division of the model besides ZeRO. The tensor group is orthogonal to the engine's group.
   TensorSplit tensor;
   // All ranks, which compute loss and norm together. Needed with a tensor group or with replicas.
   ProcessGroup* world = nullptr;
@@ -157,7 +157,8 @@ class ZeroEngine : public UnitHooks {
   // Called in the backward pass when autograd has computed all gradients of the unit: the stage then sums
   // them over ranks.
   virtual void GradientsReady(int unit) = 0;
-  // The same in a pass whose gradients stay on this rank and are added to the unit's sums.
+  // Called in place of the function above in a pass whose gradients stay on this rank and are added to the
+  // unit's sums.
   virtual void GradientsKept(int) {}
   // Called after each backward pass, except those whose gradients stay on this rank.
   virtual void AfterBackward() {}

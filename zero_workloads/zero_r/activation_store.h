@@ -16,7 +16,7 @@
 
 namespace dynamiccl::zero {
 
-// How inputs are kept; equal on all ranks of the group.
+// Says how inputs are kept. It is equal on all ranks of the group.
 struct ActivationStoreSettings {
   // P_a: the ranks that hold the same inputs, each of which keeps a part. Null: each rank keeps the whole.
   ProcessGroup* divide_over = nullptr;

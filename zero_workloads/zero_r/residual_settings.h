@@ -17,7 +17,7 @@ namespace dynamiccl::zero {
 // measuring C_B. The number exceeds any model but does not overflow in the arithmetic of buckets.
 inline constexpr int64_t kOneBucketForAll = int64_t{1} << 59;
 
-// As parsed from the command line or the settings file; Validate checks it.
+// Holds the settings as parsed from the command line or the settings file. Validate checks them.
 struct ResidualSettings {
   // none, full, partitioned, partitioned_cpu or auto.
   std::string activation_checkpoints = "none";
@@ -28,7 +28,7 @@ struct ResidualSettings {
   // Bytes that the tensors of a rank may take; 0: as many as the machine has.
   int64_t memory_cap = 0;
 
-  // How the capped memory is divided: first_fit or caching.
+  // The division of the capped memory: first_fit or caching.
   std::string memory_allocator = "first_fit";
 
   // Empty if `activation_checkpoints` is auto.

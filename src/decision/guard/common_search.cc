@@ -16,7 +16,7 @@ constexpr double kLeastShare = 1.0 / 3;
 // it looks slower, and after four unless it looks like a gain by its standard error: a large gain shows soon.
 // An arm also goes if its first use makes a step longer by half or more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
-// Where steps vary by more than kUsualNoise, small gains do not show so soon. The second round tries all arms
+// If steps vary by more than kUsualNoise, small gains take longer to show. The second round tries all arms
 // again and drops none before its effect is known to 4 %. Arms that went because of their first use are tried
 // once more there, but not those that made a step three times as long: a second use of them may cost too
 // much.
@@ -43,7 +43,7 @@ Pair PairOf(const CollectiveConfig& config) {
   return {config.algorithm, config.protocol};
 }
 
-// What is known about a pair of algorithm and protocol over the candidate lists of all keys.
+// Sums up the candidate lists of all keys for one pair of algorithm and protocol.
 struct PairFacts {
   double share = 0;        // share of the bytes, of the keys that have the pair
   double best = 0;         // least predicted time for the heaviest key that has the pair

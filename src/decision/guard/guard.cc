@@ -224,7 +224,7 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // Where steps can prove a choice again, it stays. Any other choice goes back to NCCL's.
+  // A choice stays if steps can prove it again. Every other choice is replaced by NCCL's own.
   if (regime_changed() && !key.drawn() && !StepsCanProve(key)) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));

@@ -61,7 +61,7 @@ namespace dynamiccl {
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
 // Nanoseconds until a version that can wait is proposed again after the ranks did not agree to it.
 inline constexpr int64_t kGuardRetryNs = 1'000'000'000;
-// What experiments may cost in all, as time that steps take longer than with NCCL's choice:
+// Bounds the total cost of experiments, that is the time that steps take longer than with NCCL's choice:
 // kProbingCreditSteps steps once in a job and again when steps have changed for good (step_watch.h), plus
 // kProbingBudget of the time of all steps, plus kProbingOfSavings of what adopted choices save. In a job of
 // 400 steps in which nothing can be gained and nothing changes, that is 1 %; docs/guard.md says by how much
@@ -90,8 +90,8 @@ struct KeyKnowledge {
 // Must answer the same for equal arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
 
-// Why a version was proposed. Logs print Name(reason); the order of the values is the order of the names in
-// guard.cc.
+// The reason for which a version was proposed. Logs print Name(reason); the order of the values is the order
+// of the names in guard.cc.
 enum class GuardReason : uint8_t {
   // A key's choice lost more than its account allows, or is slower by the paired samples or by steps.
   kSlowerThanNccl,
@@ -128,7 +128,7 @@ struct Proposal {
   std::set<uint32_t> carried{};
 };
 
-// How a guard differs from job to job.
+// Holds the options of a guard, which differ from job to job.
 struct GuardOptions {
   // Keys with a smaller share of a step's bytes are not searched.
   double least_share = 0.005;
@@ -247,7 +247,7 @@ class Guard {
   std::vector<JoiningKey> KeysThatJoin() const;
   // Sets proposed_common_ and the common arms of the plan.
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
-  // The same as WhyAdopt, while keys use configs together.
+  // Does what WhyAdopt does, for the time in which all keys try the same configs together.
   std::optional<GuardReason> WhyAdoptCommon() const;
   // True if these common arms should be used much more often than in the version in use.
   bool MayHurry(const std::vector<CollectiveConfig>& next) const;
@@ -286,7 +286,8 @@ class Guard {
   KeySearch SearchNext(const GuardedKey& key, const CollectiveConfig& choice, GuardReason reason,
                        bool adopt) const;
   KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt);
-  // True if NCCL's own choice is to be an arm beside the entry's.
+  // True if the experiment must also try NCCL's own choice for this key, beside the configs that `entry`
+  // lists.
   bool NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const;
   // True if the version changes nothing about a key whose level is known, so the key needs no new dense
   // samples.

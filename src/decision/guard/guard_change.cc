@@ -130,7 +130,8 @@ std::vector<SettledKey> Guard::SettledNow() const {
 
 std::vector<SettledKey> Guard::AllSettled() const {
   auto latest = settled_before_;
-  // If the kind of a change is not known yet, neither is the state to which the present choices belong.
+  // Until the guard knows what kind of change happened, it cannot tell to which state of the fabric the
+  // present choices belong, so it leaves them out.
   const std::vector<SettledKey> now =
       changed_by_steps_ && HasJustChanged() ? std::vector<SettledKey>{} : SettledNow();
   for (const SettledKey& settled : now)
@@ -140,7 +141,8 @@ std::vector<SettledKey> Guard::AllSettled() const {
   return all;
 }
 
-// What an earlier run confirmed stays settled: steps compare it with NCCL's own all the time.
+// Choices that an earlier run confirmed stay settled, because steps compare them with NCCL's own choice all
+// the time.
 void Guard::Reopen(uint64_t calls_of_step) {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);

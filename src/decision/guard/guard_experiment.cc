@@ -20,14 +20,15 @@ constexpr uint64_t kMisfitSteps = 6;
 // The least nanoseconds of a step of the experiment. Shorter program steps are combined, because a host that
 // runs ahead of its device issues single calls at irregular times.
 constexpr int64_t kLeastStepNs = 4'000'000;
-// What an untried config is assumed to cost, as the log of a step's time, on a key with a third of the bytes
-// or more.
+// Assumed cost of an untried config on a key with a third of the bytes or more, as the log of the step's time
+// ratio.
 constexpr double kUnknownLoss = 0.05;
 constexpr double kSharesOfWhole = 3;
-// The same for a config that all keys use together. At the fast pace one step of eight then uses one. With
-// one of five, 20 steps of a simulated job took 14 % longer (guard_test allows 10 %).
+// Assumed cost of an untried config that all keys use together (a common arm). At the fast pace one step of
+// eight then uses one. With one of five, 20 steps of a simulated job took 14 % longer (guard_test allows 10
+// %).
 constexpr double kUnknownLossTogether = 0.24;
-// A single use shows a common arm to be fast if its step was faster by this many standard errors.
+// One use is enough to call a common arm fast if its step was faster by this many standard errors.
 constexpr double kFastFirstUse = 3;
 // Share of the steps' time that the experiment may cost: kFastPace while there is credit and nothing is
 // gained yet, else kUsualPace.
@@ -38,8 +39,8 @@ constexpr double kLeastSpacing = 2;
 constexpr double kMaxSpacing = 60;
 // Common arms begin a new version when they may be used this many times as often as in the present one.
 constexpr int kHurryTimes = 2;
-// After this many blocks of steps common arms are no longer used at the fast pace: the likely ones have been
-// tried.
+// After this many blocks of steps the experiment leaves kFastPace for kUsualPace, because it tries the most
+// promising common arms first and has tried them by then.
 constexpr uint32_t kHurriedBlocks = 14;
 // For such a version one of the common arms must look faster by this many standard errors.
 constexpr double kHurriedErrors = 1;

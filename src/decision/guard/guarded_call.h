@@ -29,8 +29,8 @@ struct GuardedCall {
   // often than others, so their times must not judge a choice.
   bool on_suspicion = false;
   uint64_t number = 0;  // number of the call on its communicator
-  // What the structure LSTM recognised before the call: its signs of change so far on this communicator
-  // (RecognisedStructure::changed), and the ZeRO stage.
+  // The structure LSTM's output before the call: the number of changes that it has recognised on this
+  // communicator (RecognisedStructure::changed), and the ZeRO stage.
   uint32_t structure_changes = 0;
   ZeroStage stage = ZeroStage::kUnknown;
 

@@ -27,9 +27,9 @@ inline constexpr double kWinsorisedRatio = 0.2;
 // The test asks whether NCCL's choice is faster by more than this, in logs: 0.5 % is not worth a change.
 inline constexpr double kLeastLoss = 0.005;
 
-// What the guard knows about one key. The Guard owns it, on the leader's control thread, and passes in the
-// key's calls in their order. The class proposes nothing; it only answers what the samples show. It cannot
-// fail.
+// Keeps what the guard knows about one key. The Guard owns it, on the leader's control thread, and passes in
+// the key's calls in their order. The class proposes nothing; it only answers what the samples show. It
+// cannot fail.
 class GuardedKey {
  public:
   explicit GuardedKey(const TableKey& key) : key_(key) {}

@@ -27,7 +27,7 @@ bool IsSurelyFaster(const SeenConfig& arm);
 // True if the config looks much faster: by 2 % and by three standard errors. It is not sure yet.
 bool LooksMuchFaster(const SeenConfig& arm);
 
-// How long an arm that does not look like a gain is tried.
+// Sets how long the search tries an arm that does not look like a gain.
 struct ArmPatience {
   // The arm goes when it is shown not to gain this much, in logs, or half a per cent if that is more.
   double worthwhile = 0;

@@ -73,7 +73,7 @@ class StepExperiment {
   uint32_t clock_changes() const { return clock_.changes; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return averages_.step_ns; }
-  // The same average over more steps, so it follows a change of the fabric slowly.
+  // Returns the same average over more steps, which follows a change of the fabric slowly.
   double usual_ns() const { return averages_.usual_ns; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
@@ -108,8 +108,9 @@ class StepExperiment {
 
   // Returns the number of the key's config in the regression; -1: NCCL's own choice.
   int NumberOf(uint32_t key, const CollectiveConfig& config) const;
-  // The same, but gives a new config a number. When all numbers are taken, it takes the number of the config
-  // that was used least recently, which no config of this step has.
+  // Returns the number of a config, as the function above does, but gives a new config a number. When all
+  // numbers are taken, it takes the number of the config that was used least recently, which no config of
+  // this step has.
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
   // Returns the nanoseconds from the step under way to `next`, the first call of the next step; 0 if nothing
   // says how long it took.
@@ -134,7 +135,7 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
-  // What gross steps of the block under way took beyond the usual time, in nanoseconds.
+  // Nanoseconds by which the gross steps of the present block took longer than usual.
   double gross_ns_ = 0;
   // Sums over the steps of all blocks, after subtracting each block's mean uses and median time: squares of
   // uses, and uses times the share by which the step took longer.

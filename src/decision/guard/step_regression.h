@@ -102,7 +102,7 @@ class StepRegression {
   std::vector<double> effects_;
   Matrix covariance_;
   double noise_ = 0;
-  // The same, or the assumed noise before the first estimate.
+  // Noise of a usual step; before the first estimate it is an assumed value.
   double usual_noise_;
 };
 

@@ -34,7 +34,7 @@ class StructureWatch {
  private:
   uint32_t changes_ = 0;
   ZeroStage stage_ = ZeroStage::kUnknown;
-  // The same when the last experiment began.
+  // The two values above as they were when the last experiment began.
   uint32_t changes_before_ = 0;
   ZeroStage stage_before_ = ZeroStage::kUnknown;
   std::set<uint64_t> searched_;  // digests of steps and stages on which experiments began

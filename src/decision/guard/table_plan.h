@@ -97,7 +97,7 @@ struct PlaceInVersion {
 // Returns a number below 2^19 for the key. Equal keys have equal codes on all ranks.
 uint32_t KeyCode(const TableKey& key);
 
-// What a call uses.
+// The config that a call uses.
 struct PlannedUse {
   CallUse use = CallUse::kChoice;
   int arm = -1;  // index in KeyPlan::arms; -1: none of them. NCCL's own as an arm is a default sample

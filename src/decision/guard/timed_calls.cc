@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kOutOfOrder = 8;
 // Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
 constexpr int64_t kPatienceNs = 5'000'000'000;
-// The same for stamps. The leader's rank reports a stamp when it issues a later call, which may be a step
-// later.
+// Nanoseconds after which missing stamps count as lost. The leader's rank reports a stamp when it issues a
+// later call, which may be a step later.
 constexpr int64_t kPatienceForStampsNs = 60'000'000'000;
 // The most reports that are kept. They wait for calls that the leader's own rank has not issued yet, or whose
 // decision on that rank was lost.

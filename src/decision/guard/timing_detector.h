@@ -82,7 +82,7 @@ class TimingDetector {
 
  private:
   enum class Alarm : uint8_t { kNone, kTransfer, kSkew };
-  // What is known about one stream.
+  // Holds the detector's state for one stream.
   struct Stream {
     TimeReference transfer;
     TimeReference skew;
@@ -108,7 +108,7 @@ class TimingDetector {
   // The effect, in logs, that every quarter of the verified calls shows; 0 if they disagree on its sign.
   double LastingEffect();
   std::optional<RegimeChange> Verify();
-  // How much the verified calls vary, in spreads of their streams.
+  // Returns how much the verified calls vary, in units of their streams' spread.
   double SpreadOfVerified() const;
   BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }
   // These end a verification: with a change, without one, and in either case.

@@ -24,7 +24,8 @@ inline constexpr int64_t kAdoptionSpacingNs = 250'000'000;
 // An adoption is given up after this many failures. Operators' requests and revocations are never given up.
 inline constexpr int kMaxAdoptionAttempts = 8;
 
-// Why tables are switched, in rising urgency. A request replaces a waiting one that is not more urgent.
+// The reason for which tables are switched, in rising urgency. A request replaces a waiting one that is not
+// more urgent.
 enum class SwitchReason : uint8_t { kAdoption, kOperator, kRevocation };
 
 // A requested switch.
@@ -33,7 +34,7 @@ struct SwitchRequest {
   uint32_t version = 0;  // higher than in all earlier requests
 };
 
-// How an attempt ended.
+// Result of one attempt to switch.
 struct SwitchOutcome {
   // kCommitted: all ranks pledged. kRankPassed: a rank was already at the boundary. kRankCannot: a rank does
   // not have the table. kRankSilent: a rank did not answer in time. kRankLost: a rank is gone. kSuperseded: a

@@ -23,7 +23,7 @@ enum class SwitchKind : uint8_t {
 #undef DYNAMICCL_SWITCH_KIND
 };
 
-// Why a rank does not pledge an attempt.
+// The reason for which a rank does not pledge an attempt.
 enum class Refusal : uint8_t {
   kPassed,         // the rank's calls were at the boundary already
   kUnusableTable,  // the rank does not have the table, or has another one

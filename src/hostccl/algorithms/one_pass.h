@@ -75,7 +75,7 @@ class NodeSum {
   std::vector<const ElementValue*> multipliers_;  // empty: the operator has none
 };
 
-// What a channel does in a call whose data travel with the announcement: AllReduce, ReduceScatter or
+// The part of one channel in a call whose data travel with the announcement: AllReduce, ReduceScatter or
 // AllGather of elements [begin, begin + count) of each block of `block_count` elements.
 struct CarriedPart {
   Collective collective = Collective::kAllReduce;

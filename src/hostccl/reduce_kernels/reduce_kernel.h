@@ -45,7 +45,7 @@ using CombineKernel = void (*)(const Combination& combination, int divisor);
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
-// What a lane needs to combine elements of one call. A plain value.
+// Holds what a lane needs to combine elements of one call. It is a plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;
@@ -66,7 +66,7 @@ struct Reduction {
 // the last pass.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
-// How HOSTCCL_SUM=rank_order accumulates: in `wide` elements, which are rounded once at the end.
+// Accumulates for HOSTCCL_SUM=rank_order: in `wide` elements, which are rounded once at the end.
 struct WideAccumulation {
   Reduction reduction;  // over wide elements
   WidenKernel widen = nullptr;

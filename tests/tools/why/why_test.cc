@@ -210,6 +210,30 @@ TEST(WhyFiles, AProfileShowsWhatHides) {
   EXPECT_TRUE(two->devices.empty()) << "two devices in one file are not divided";
 }
 
+// A profile of the device's activities alone: NCCL's kernels ran, and nothing says what was called.
+TEST(WhyFiles, KernelsWithoutCallsAreNotCalledAJobOfOneProcess) {
+  const Folder folder;
+  const std::string text = TextOfFiles({folder.Write(
+      "kernels.json",
+      R"({"schemaVersion":1,"traceEvents":[)"
+      R"({"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":10,"args":{"stream":7}},)"
+      R"({"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,"ts":5,"dur":15,"args":{"stream":8}}]})")});
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("kernels of NCCL, but without the program's calls"),
+                    HasSubstr("50.0 % communicating with nothing computed"),
+                    HasSubstr("a profile with the host's activities too"), Not(HasSubstr("no collective"))));
+}
+
+// The next step is not wrapped, because most are commands, so it must be short by itself.
+TEST(WhyFiles, NoLineIsWiderThanTheScreen) {
+  const Result<WhyInput> input = ReadWhyFiles({SAMPLES "/ddp_resnet_device.pt.trace.json.gz"});
+  ASSERT_TRUE(input) << input.error().message;
+  const std::string text = WhyText(AnswerWhy(*input, nullptr));
+  EXPECT_THAT(text, HasSubstr("76.2 % idle"));
+  for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    EXPECT_LE(end - begin, 100u) << text.substr(begin, end - begin);
+}
+
 TEST(WhyFiles, TheSampleIsDataParallel) {
   const std::string text = TextOfFiles({SAMPLES "/ddp_resnet_2_ranks.pt.trace.json"});
   EXPECT_THAT(text,
@@ -218,6 +242,38 @@ TEST(WhyFiles, TheSampleIsDataParallel) {
                     HasSubstr("used for 21 of 21 calls"), HasSubstr("the same files of the other ranks")));
   EXPECT_THAT(text, Not(HasSubstr("hides behind computation.")))
       << "the sample's other kernels were left out";
+}
+
+// SimAI's micro-benchmarks name no number of ranks, and the importer then takes one.
+TEST(WhyFiles, RanksThatTheFileDoesNotNameAreNotCounted) {
+  const Folder folder;
+  const std::string text = TextOfFiles({folder.Write(
+      "micro.txt", "MICRO\n1\nmicro_test\t-1\t1\tNONE\t0\t1\tNONE\t0\t1\tALLREDUCE\t4096\t1\n")});
+  EXPECT_THAT(text, AllOf(HasSubstr("The file does not say how many ranks the job has."),
+                          HasSubstr("used for 1 of 1 calls"), Not(HasSubstr("1 rank."))));
+}
+
+// Sends, receives and calls of a single rank have no algorithm, so none is asked for.
+TEST(WhyFiles, OnlyCallsWithAChoiceMissOne) {
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_profiler.json"}), Not(HasSubstr("Which algorithm")));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_debug/2.28.9_communicators.log"}),
+              HasSubstr("used for 6 of 60 calls"));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/execution_trace.json"}), HasSubstr("used for 2 of 2 calls"));
+  EXPECT_THAT(TextOfFiles({SAMPLES "/nccl_inspector.log"}), HasSubstr("used for 3 of 4 calls"));
+}
+
+// The times of kernels that a profiler reads late are too short, so one or two calls give no bandwidth.
+TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
+  const auto text_of = [](const std::vector<TimedCallOfRank>& calls) {
+    return TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  };
+  EXPECT_THAT(text_of({{0, kMs}}), AllOf(HasSubstr("1 call, median 1000 us"), Not(HasSubstr("GB/s")),
+                                         Not(HasSubstr("A collective runs"))));
+  EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, kMs}}),
+              AllOf(HasSubstr("1.0 GB/s bus bandwidth"),
+                    HasSubstr("A collective runs in 60 % of the 5000 us between first and last.")));
+  EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, 20 * kMs}}),
+              HasSubstr("3 calls, median 1000 us, 100 % of the time in collectives, the longest 20000 us"));
 }
 
 // Dumps of a job that stands still: rank 1 has not issued its calls 19 and 20.
@@ -248,9 +304,9 @@ TEST(WhyFiles, DumpsOfAHangNameTheRank) {
 
 TEST(WhyFiles, WhatALogTellsIsNotAskedFor) {
   const std::string text = TextOfFiles({SAMPLES "/nccl_debug/2.32.3_groups.log"});
-  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("used for 8 of"), HasSubstr("Used: Ring LL x8"),
-                          HasSubstr("How long collectives take"), Not(HasSubstr("A step takes")),
-                          Not(HasSubstr("of the other ranks"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("NCCL 2.32.3"), HasSubstr("used for 8 of 76"),
+                          HasSubstr("Used: Ring LL x8"), HasSubstr("How long collectives take"),
+                          Not(HasSubstr("A step takes")), Not(HasSubstr("of the other ranks"))));
 }
 
 MeasurementFile Sweep() {

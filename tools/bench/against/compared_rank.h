@@ -8,7 +8,7 @@
 
 namespace dynamiccl {
 
-// How a rank connects to the comparison, and to which core it is bound.
+// Says how a rank connects to the comparison and to which core it is bound.
 struct ComparedRankOptions {
   // Path of the socket on which the comparison listens.
   std::string socket;

@@ -135,7 +135,7 @@ Result<CellResult> Cell::Measure() {
   return std::move(result_);
 }
 
-// Nothing when either time is missing.
+// Returns nothing if one of the times is missing.
 std::optional<double> Ratio(double theirs, double ours) {
   if (theirs <= 0 || ours <= 0) return std::nullopt;
   return theirs / ours;

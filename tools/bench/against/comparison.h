@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// How long each cell is measured.
+// Sets how long each cell is measured.
 struct ComparisonOptions {
   int rounds = 5;
   // Milliseconds of back-to-back calls of one side in one round. Single calls take half as long again.
@@ -22,7 +22,7 @@ struct ComparisonOptions {
 // Times of one side in one cell, one value a round, in microseconds.
 struct SideResult {
   std::string name;
-  // Why the side has no times; empty when it has.
+  // The reason why the side has no times; empty if it has some.
   std::string missing;
   // The config that our side picked; empty where it picked none.
   std::string config;
@@ -50,7 +50,7 @@ struct CellResult {
   double algorithm_gbps(const SideResult& side) const;
   // Time of `side` over ours, back to back: above 1 ours is faster. Nothing when either has no times.
   std::optional<double> TimeRatio(const SideResult& side) const;
-  // The same ratio for the median of single calls.
+  // Returns the ratio of the medians of single calls.
   std::optional<double> SingleRatio(const SideResult& side) const;
 };
 

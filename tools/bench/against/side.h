@@ -19,8 +19,8 @@
 
 namespace dynamiccl {
 
-// How a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the number
-// of ranks.
+// Says how a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the
+// number of ranks.
 struct SideProgram {
   // Name of the library, for example "openmpi".
   std::string name;
@@ -90,7 +90,8 @@ class Side {
   std::string name_;
   std::string log_;
   std::vector<pid_t> processes_;
-  // Where rank 0 listens. It stays reserved for as long as the ranks run, so that no other program gets it.
+  // The port on which rank 0 listens. It stays reserved as long as the ranks run, so that no other program
+  // gets it.
   std::optional<ReservedPort> port_;
   // Control lines by rank.
   std::vector<ControlLine> ranks_;

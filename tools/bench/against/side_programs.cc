@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the peers' programs are built or installed; see CacheFolder.
+// Returns the folder in which the peers' programs are built or installed; see CacheFolder.
 fs::path PeerFolder() {
   return CacheFolder() / "peers";
 }

@@ -46,7 +46,7 @@ __device__ float MultiplyAdd(float value) {
   return value;
 }
 
-// What thread 0 reads of the clock and of the host's flag, all threads of the block act upon.
+// Thread 0 reads the clock and the host's flag, and all threads of the block act on what it read.
 __device__ uint64_t ElapsedOfBlock(uint64_t begin, const DutyCycle& duty, const volatile unsigned* stop) {
   __shared__ uint64_t elapsed;
   __syncthreads();

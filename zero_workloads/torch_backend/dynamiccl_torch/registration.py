@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers the backend "dynamiccl" with torch.distributed. It imports nothing of torch before register() is called."""
+import pathlib
 from datetime import timedelta
 
 NAME = "dynamiccl"
@@ -24,12 +25,17 @@ def _create(options, _backend_options):
                           global_ranks=options.global_ranks_in_group)
 
 
+def _hint():
+    if any(pathlib.Path(__file__).parent.glob("_backend*")):
+        return ("it is built for one release of Python and PyTorch, and needs hostccl's libnccl.so.2; build it again with "
+                "the Python that runs this")
+    return "it was not built yet: tools/setup/build.sh programs dynamiccl_torch"
+
+
 def _load():
     try:
         from dynamiccl_torch import _backend
     except ImportError as error:
         raise RuntimeError(
-            f'the backend "{NAME}" could not be loaded: {error}\n'
-            "  hint: it is built for one release of Python and PyTorch, and needs hostccl's libnccl.so.2; "
-            "build it again with the Python that runs this") from error
+            f'the backend "{NAME}" could not be loaded: {error}\n  hint: {_hint()}') from error
     return _backend

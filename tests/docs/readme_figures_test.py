@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the README that no machine without a GPU can print again are those of the page that has the record."""
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+GPU = (ROOT / "docs/results/gpu.md").read_text()
+ROW = re.compile(r"^ +([\d.]+)(?: +([\d.]+) +([\d.]+) to ([\d.]+))? +(default|ring/simple/(\d+): faster|ring/ll128/(\d+): faster)", re.M)
+
+
+def cell(row_begin):
+    """The cell of the page's column about the wide job, in the row that begins so."""
+    rows = [[text.strip(" *") for text in line.split("|")[1:-1]] for line in GPU.splitlines() if line.startswith("|")]
+    header = next(row for row in rows if row[0] == "setting")
+    return next(row for row in rows if row[0].startswith(row_begin))[header.index("wide DDP over memory, H200")]
+
+
+class AbOnTheReadme(unittest.TestCase):
+    def test_rows_are_those_of_the_page(self):
+        shown = list(ROW.finditer(README))
+        self.assertEqual(len(shown), 3, "the default and two settings")
+        for step, ratio, low, high, setting, channels, ll128 in (row.groups() for row in shown):
+            if setting == "default":
+                self.assertEqual(cell("NCCL's own"), f"{step} ms")
+            else:
+                begin = f"{channels} channels" if channels else f"Ring LL128, {ll128} channels"
+                self.assertEqual(cell(begin), f"{ratio} ({low} to {high})")
+
+    def test_step_times_of_the_limits_are_on_the_page(self):
+        limits = re.search(r"took a DDP step from (\d+) to (\d+) ms, and to (\d+) ms", README)
+        before, after, again = (float(number) for number in limits.groups())
+        told = re.search(r"([\d.]+)\s+ms\s+a\s+step\s+instead\s+of\s+(\d+\.\d).*?next\s+job\s+takes\s+([\d.]+)\s+from\s+its", GPU, re.S)
+        self.assertEqual((after, before, again), tuple(round(float(number)) for number in told.groups()))
+
+
+if __name__ == "__main__":
+    unittest.main()

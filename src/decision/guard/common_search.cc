@@ -32,6 +32,11 @@ constexpr double kMaxBlocksOfCommon = 14;
 // up to StepRegression::kMaxBlocks.
 constexpr double kWaitedErrors = 2;
 
+// A challenger is used this often before the leader may be adopted.
+constexpr uint32_t kUsesOfChallenger = 2;
+// Steps with several challengers at a time would be missing to the leader.
+constexpr size_t kMaxChallengers = 1;
+
 double MaxBlocks(double noise) {
   const double times = std::max(1.0, noise / kUsualNoise);
   return std::min(kMaxBlocksOfCommon * times * times, static_cast<double>(StepRegression::kMaxBlocks));
@@ -181,6 +186,15 @@ bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
 
 void CommonSearch::Refill(const StepExperiment& experiment) {
   const KeySearch::SeenOf seen = SeenIn(experiment);
+  if (const auto leader = Leader(experiment)) {
+    size_t challengers = Next(experiment, true).size() - 1;
+    for (const ProbeCandidate& candidate : search_.candidates()) {
+      if (challengers == kMaxChallengers) break;
+      if (MayChallenge(candidate.config, *leader, experiment) && search_.Open(candidate.config))
+        ++challengers;
+    }
+    return;
+  }
   size_t opened = 0;
   do {
     search_.Refill(kLeaveNcclAlone, seen, kMaxCommonArms);
@@ -190,10 +204,42 @@ void CommonSearch::Refill(const StepExperiment& experiment) {
   } while (open().size() < opened);
 }
 
-bool CommonSearch::AllLookMuchFaster(const StepExperiment& experiment,
-                                     const std::vector<CollectiveConfig>& arms) const {
+std::optional<CollectiveConfig> CommonSearch::Leader(const StepExperiment& experiment) const {
   const KeySearch::SeenOf seen = SeenIn(experiment);
-  return std::all_of(arms.begin(), arms.end(), [&](const auto& arm) { return LooksMuchFaster(seen(arm)); });
+  std::optional<CollectiveConfig> leader;
+  for (const CollectiveConfig& config : open()) {
+    if (!LooksMuchFaster(seen(config))) continue;
+    if (!leader || seen(config).effect.mean < seen(*leader).effect.mean) leader = config;
+  }
+  return leader;
+}
+
+bool CommonSearch::MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,
+                                const StepExperiment& experiment) const {
+  if (config == leader || config.channels != leader.channels || search_.GaveUp(config)) return false;
+  const SeenConfig seen = SeenIn(experiment)(config);
+  return seen.steps < kUsesOfChallenger || seen.effect.mean < SeenIn(experiment)(leader).effect.mean;
+}
+
+std::optional<CollectiveConfig> CommonSearch::Winner(const StepExperiment& experiment) const {
+  const auto winner = search_.Winner(SeenIn(experiment));
+  if (!winner || experiment.blocks_since_arms() >= kMaxBlocksOfCommon) return winner;
+  const auto leader = Leader(experiment);
+  const auto& candidates = search_.candidates();
+  const bool waits = std::any_of(candidates.begin(), candidates.end(), [&](const ProbeCandidate& candidate) {
+    return leader && MayChallenge(candidate.config, *leader, experiment);
+  });
+  return winner != leader || waits ? std::nullopt : winner;
+}
+
+std::vector<CollectiveConfig> CommonSearch::Next(const StepExperiment& experiment, bool all_may_cost) const {
+  const auto leader = Leader(experiment);
+  if (!leader || !all_may_cost) return search_.Next(SeenIn(experiment), all_may_cost);
+  std::vector<CollectiveConfig> next{*leader};
+  for (const CollectiveConfig& config : open()) {
+    if (MayChallenge(config, *leader, experiment)) next.push_back(config);
+  }
+  return next;
 }
 
 bool CommonSearch::LooksFaster(const StepExperiment& experiment, double errors) const {

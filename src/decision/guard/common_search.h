@@ -57,18 +57,17 @@ class CommonSearch {
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment);
-  // Returns the fastest arm if it is surely faster than the keys' choices.
-  std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const {
-    return search_.Winner(SeenIn(experiment));
-  }
-  // Returns the arms of the next version (KeySearch::Next).
-  std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const {
-    return search_.Next(SeenIn(experiment), all_may_cost);
-  }
+  // Returns the open arm whose steps look fastest, if they look much faster than those of the keys' choices.
+  // It is used in most steps, and its challengers in a few others: configs of other pairs of algorithm and
+  // protocol with as many channels.
+  std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
+  // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
+  // better still. Challengers are waited for only so long.
+  std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const;
+  // Returns the arms of the next version: the leader and its challengers, or what KeySearch::Next returns.
+  std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const;
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
 
-  // True if all of these arms look much faster than the keys' choices.
-  bool AllLookMuchFaster(const StepExperiment& experiment, const std::vector<CollectiveConfig>& arms) const;
   // True if the steps of an open arm are faster than those of the keys' choices by this many standard errors.
   bool LooksFaster(const StepExperiment& experiment, double errors) const;
 
@@ -76,6 +75,9 @@ class CommonSearch {
   static KeySearch::SeenOf SeenIn(const StepExperiment& experiment);
   // True if an arm is open that no step has judged yet.
   bool HasUnjudgedArm(const StepExperiment& experiment) const;
+  // True if the config is a challenger of the leader that may yet turn out to be better.
+  bool MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,
+                    const StepExperiment& experiment) const;
   // Notes which arms look faster, for SetCandidates.
   void Remember(const StepExperiment& experiment);
 

@@ -44,9 +44,11 @@ constexpr int kHurryTimes = 2;
 constexpr uint32_t kHurriedBlocks = 14;
 // For such a version one of the common arms must look faster by this many standard errors.
 constexpr double kHurriedErrors = 1;
-// Common arms that look much faster rest in one of so many steps, until it is sure. With as many pauses as
+// When there is a leader (CommonSearch), common arms rest in one of so many steps. With as many pauses as
 // uses it would be sure after less than half as many steps, but half of those would be without the gain.
 constexpr uint16_t kPauseOfGood = 8;
+// The leader is used so many times as often as a challenger.
+constexpr size_t kWeightOfLeader = 8;
 // Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
 // after a change of the fabric, until the error of its effect is below kKnownError; kWatchSpacing holds
 // otherwise.
@@ -131,21 +133,25 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
   if ((may_begin || resting_) && CreditNs() > StepNs()) return GuardReason::kSearch;
   if (resting_) return std::nullopt;
   const auto next = common_.Next(experiment_, true);
-  const auto stays = [&](const CollectiveConfig& arm) {
-    return std::find(next.begin(), next.end(), arm) != next.end();
-  };
-  const auto still = static_cast<size_t>(std::count_if(plan_.common.begin(), plan_.common.end(), stays));
-  const bool other_pace = plan_.common_pause > 0 ? !common_.LooksFaster(experiment_, kHurriedErrors)
-                                                 : !next.empty() && MayHurry(next);
-  return other_pace || NeedsOtherArms(plan_.common.size(), still) ? std::optional(GuardReason::kNextArms)
-                                                                  : std::nullopt;
+  size_t in_use = 0, still = 0;
+  for (size_t i = 0; i < plan_.common.size(); ++i) {
+    // The leader stands in the plan several times, one after the other.
+    if (i > 0 && plan_.common[i] == plan_.common[i - 1]) continue;
+    ++in_use;
+    still += std::find(next.begin(), next.end(), plan_.common[i]) != next.end() ? 1 : 0;
+  }
+  return NeedsOtherPace(next) || NeedsOtherArms(in_use, still) ? std::optional(GuardReason::kNextArms)
+                                                               : std::nullopt;
 }
 
-// If an arm looks like a gain and the arms turned out to cost little, they are used much more often.
-bool Guard::MayHurry(const std::vector<CollectiveConfig>& next) const {
-  if (common_.AllLookMuchFaster(experiment_, next)) return true;
-  return common_.LooksFaster(experiment_, kHurriedErrors) &&
-         kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
+// A new leader is used in most steps. If another arm looks like a gain and the arms turned out to cost
+// little, they are used much more often.
+bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
+  const bool looks_faster = common_.LooksFaster(experiment_, kHurriedErrors);
+  if (const auto leader = common_.Leader(experiment_))
+    return plan_.common_pause == 0 || plan_.common.front() != *leader;
+  if (plan_.common_pause > 0) return !looks_faster;
+  return looks_faster && !next.empty() && kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
 }
 
 void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
@@ -163,10 +169,13 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
     plan.common = proposed_common_.Next(experiment_, !rests);
   if (plan.common.empty()) {
     for (KeyPlan& entry : plan.keys) entry.joins = false;
-  } else {
-    plan.common_spacing = CommonSpacing(plan.common);
-    plan.common_pause = proposed_common_.AllLookMuchFaster(experiment_, plan.common) ? kPauseOfGood : 0;
+    return;
   }
+  plan.common_spacing = CommonSpacing(plan.common);
+  const auto leader = proposed_common_.Leader(experiment_);
+  if (!leader || plan.common.front() != *leader) return;
+  plan.common_pause = kPauseOfGood;
+  if (plan.common.size() > 1) plan.common.insert(plan.common.begin(), kWeightOfLeader - 1, *leader);
 }
 
 KeySearch::SeenOf Guard::SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const {

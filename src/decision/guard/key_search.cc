@@ -73,6 +73,12 @@ bool KeySearch::IsClosed(const CollectiveConfig& config) const {
   return Contains(closed_, config);
 }
 
+bool KeySearch::Open(const CollectiveConfig& config) {
+  if (IsOpen(config) || IsClosed(config)) return false;
+  open_.push_back(config);
+  return true;
+}
+
 std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPatience& patience) {
   std::vector<CollectiveConfig> urgent;
   std::vector<CollectiveConfig> stay;

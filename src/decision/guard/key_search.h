@@ -78,6 +78,9 @@ class KeySearch {
   bool began() const { return began_; }
   bool has_candidates() const { return !candidates_.empty(); }
   const std::vector<ProbeCandidate>& candidates() const { return candidates_; }
+  // Opens a config, whatever others like it have shown. Returns false if it is open already or was given up.
+  bool Open(const CollectiveConfig& config);
+  bool GaveUp(const CollectiveConfig& config) const { return IsClosed(config); }
   // True if the config is one that may be tried.
   bool MayUse(const CollectiveConfig& config) const;
 

@@ -204,6 +204,59 @@ TEST(CommonSearch, AnArmThatOnlyItsFirstUseSpokeAgainstIsUsedOnceMore) {
   EXPECT_FALSE(program.search.TryAgain(program.experiment)) << "only once";
 }
 
+// A leader with a challenger: one channel of another pair, which the search has not used yet.
+class Challenge : public testing::Test {
+ protected:
+  static constexpr CollectiveConfig kChallenger{Algorithm::kTree, Protocol::kSimple, 1};
+  Challenge() {
+    program.search.SetCandidates({{kRing1, 1}, {kLl128, 1}, {kChallenger, 1}});
+    for (int blocks = 0; blocks < 10 && !program.search.Leader(program.experiment); ++blocks) {
+      program.BlockOf(kRing1, std::log(0.8), 0.03);
+      EXPECT_TRUE(program.search.Judge(program.experiment).empty());
+    }
+    program.search.Refill(program.experiment);
+  }
+  // Runs blocks with the leader and the challenger in turns, until one of them wins or ten are over.
+  void Run(double challenger) {
+    for (int blocks = 0; blocks < 10 && !program.search.Winner(program.experiment); ++blocks) {
+      program.BlockOf(kRing1, std::log(0.8), 0.03);
+      program.BlockOf(kChallenger, std::log(challenger), 0.03);
+      (void)program.search.Judge(program.experiment);
+    }
+  }
+  Program program;
+};
+
+TEST_F(Challenge, IsOpenedBesideTheLeader) {
+  EXPECT_EQ(program.search.Leader(program.experiment), kRing1);
+  EXPECT_EQ(program.search.Next(program.experiment, true), (std::vector{kRing1, kChallenger}));
+  EXPECT_EQ(program.search.Next(program.experiment, false), std::vector{kRing1}) << "the budget is spent";
+}
+
+TEST_F(Challenge, TheLeaderIsNotAdoptedBeforeItsChallengerWasUsed) {
+  for (int blocks = 0; blocks < 4; ++blocks) program.BlockOf(kRing1, std::log(0.8), 0.03);
+  const CommonSearch alone = [&] {
+    CommonSearch search = program.search;
+    search.SetCandidates({{kRing1, 1}, {kLl128, 1}});
+    return search;
+  }();
+  EXPECT_EQ(alone.Winner(program.experiment), kRing1);
+  EXPECT_FALSE(program.search.Winner(program.experiment));
+  Run(1.1);
+  EXPECT_EQ(program.search.Winner(program.experiment), kRing1) << "the challenger is slower";
+}
+
+TEST_F(Challenge, ABetterChallengerTakesOver) {
+  Run(0.6);
+  EXPECT_EQ(program.search.Leader(program.experiment), kChallenger);
+  EXPECT_EQ(program.search.Winner(program.experiment), kChallenger);
+}
+
+TEST_F(Challenge, EndsAfterSoManyBlocks) {
+  for (int blocks = 0; blocks < 14; ++blocks) program.BlockOf(kRing1, std::log(0.8), 0.03);
+  EXPECT_EQ(program.search.Winner(program.experiment), kRing1) << "whatever was not used";
+}
+
 TEST(CommonSearch, AnArmWhoseFirstUseTookThreeTimesAsLongIsNotUsedAgain) {
   Program program;
   GiveUpBoth(program, 3.2);

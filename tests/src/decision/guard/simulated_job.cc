@@ -100,10 +100,11 @@ void SimulatedJob::DrawRatios(TrueKey& key) {
     if (options_.nothing_to_win) config.ratio = std::max(config.ratio, 1.0);
   }
   if (options_.policy_ratio > 0) key.configs[11].ratio = options_.policy_ratio;
-  if (options_.one_channel_ratio == 0) return;
+  if (options_.one_channel_ratio == 0 && options_.one_tree_ratio == 0) return;
   // A cost model errs about all keys alike.
   if (!truth_.empty()) key.configs = truth_[0].configs;
-  key.configs[options_.one_channel_of == Algorithm::kRing ? 4 : 5].ratio = options_.one_channel_ratio;
+  if (options_.one_channel_ratio > 0) key.configs[4].ratio = options_.one_channel_ratio;
+  if (options_.one_tree_ratio > 0) key.configs[5].ratio = options_.one_tree_ratio;
 }
 
 KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {

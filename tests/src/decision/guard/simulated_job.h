@@ -73,8 +73,8 @@ struct JobOptions {
   double spread = 0.3;                             // how far true ratios lie off the predicted, in logs
   int class_step = 1;                              // size classes from one key to the next
   bool nothing_to_win = false;                     // no config is faster than NCCL's choice
-  double one_channel_ratio = 0;                    // > 0: of one channel of Simple on every key
-  Algorithm one_channel_of = Algorithm::kRing;     // or Tree: which algorithm has that ratio
+  double one_channel_ratio = 0;                    // > 0: of one channel of Ring/Simple on every key
+  double one_tree_ratio = 0;                       // > 0: of one channel of Tree/Simple on every key
   double step_noise = 0;                           // of what the program computes in a step, in logs
   double pace_memory = 0;                          // correlation of that noise from one step to the next
   double wave_noise = 0;                           // the same, correlated by kWaveMemory

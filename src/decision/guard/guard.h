@@ -249,6 +249,8 @@ class Guard {
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
   // Does what WhyAdopt does, for the time in which all keys try the same configs together.
   std::optional<GuardReason> WhyAdoptCommon() const;
+  // Returns TablePlan::common_pause for a leader of the common search.
+  uint16_t PauseOf(const CollectiveConfig& leader) const;
   // True if these common arms should be used much more often, or less often, than in the version in use.
   bool NeedsOtherPace(const std::vector<CollectiveConfig>& next) const;
   // True if the version in use has arms that do not look like a gain.

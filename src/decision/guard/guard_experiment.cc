@@ -44,9 +44,11 @@ constexpr int kHurryTimes = 2;
 constexpr uint32_t kHurriedBlocks = 14;
 // For such a version one of the common arms must look faster by this many standard errors.
 constexpr double kHurriedErrors = 1;
-// When there is a leader (CommonSearch), common arms rest in one of so many steps. With as many pauses as
-// uses it would be sure after less than half as many steps, but half of those would be without the gain.
-constexpr uint16_t kPauseOfGood = 8;
+// A leader (CommonSearch) rests in one of 8, 4 or 2 steps: the rarer, the more of its gain is had before it
+// is sure, and the more steps that takes. It is to take at most kStepsToProve, half of what the regression
+// remembers.
+constexpr uint16_t kPauses[] = {8, 4, 2};
+constexpr double kStepsToProve = 360;
 // The leader is used so many times as often as a challenger.
 constexpr size_t kWeightOfLeader = 8;
 // Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
@@ -149,9 +151,21 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
 bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
   const bool looks_faster = common_.LooksFaster(experiment_, kHurriedErrors);
   if (const auto leader = common_.Leader(experiment_))
-    return plan_.common_pause == 0 || plan_.common.front() != *leader;
+    return plan_.common_pause == 0 || plan_.common.front() != *leader ||
+           PauseOf(*leader) < plan_.common_pause;
   if (plan_.common_pause > 0) return !looks_faster;
   return looks_faster && !next.empty() && kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
+}
+
+// If arms are used in all but one of p steps, the variance of an effect after n steps is that of a step times
+// p * p / (p - 1) / n.
+uint16_t Guard::PauseOf(const CollectiveConfig& leader) const {
+  const double effect = experiment_.Seen(kAllKeys, leader, kLeaveNcclAlone).effect.mean;
+  const double errors = kAdoptedErrors * experiment_.noise() / effect;
+  for (const uint16_t pause : kPauses) {
+    if (errors * errors * pause * pause / (pause - 1) <= kStepsToProve) return pause;
+  }
+  return kPauses[std::size(kPauses) - 1];
 }
 
 void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
@@ -174,7 +188,7 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   plan.common_spacing = CommonSpacing(plan.common);
   const auto leader = proposed_common_.Leader(experiment_);
   if (!leader || plan.common.front() != *leader) return;
-  plan.common_pause = kPauseOfGood;
+  plan.common_pause = PauseOf(*leader);
   if (plan.common.size() > 1) plan.common.insert(plan.common.begin(), kWeightOfLeader - 1, *leader);
 }
 

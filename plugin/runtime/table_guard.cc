@@ -163,26 +163,33 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
+// Returns the common arms, each once. A leader stands in the plan several times, one after the other.
+std::vector<CollectiveConfig> CommonArmsOf(const TablePlan& plan) {
+  std::vector<CollectiveConfig> arms = plan.common;
+  arms.erase(std::unique(arms.begin(), arms.end()), arms.end());
+  return arms;
+}
+
 // Logs the effect of each arm that all keys use together, and of those of the version before that are gone.
 void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
-  std::vector<CollectiveConfig> gone = before.common;
+  const std::vector<CollectiveConfig> arms = CommonArmsOf(plan);
+  std::vector<CollectiveConfig> gone = CommonArmsOf(before);
   std::erase_if(gone, [&](const CollectiveConfig& arm) {
-    return std::find(plan.common.begin(), plan.common.end(), arm) != plan.common.end();
+    return std::find(arms.begin(), arms.end(), arm) != arms.end();
   });
-  if (plan.common.empty() && gone.empty()) return;
-  const auto effects = [&](const std::vector<CollectiveConfig>& arms) {
-    return EffectsText(guard.experiment(), kAllKeys, arms, kLeaveNcclAlone);
-  };
+  if (arms.empty() && gone.empty()) return;
   const std::string pace = plan.common_pause > 0 ? fmt::format("all steps but one of {}", plan.common_pause)
                                                  : fmt::format("one step of {}", plan.common_spacing);
-  Log(LogLevel::kTrace, "table v{}: all keys together, in {}{}{}{}", version, pace, effects(plan.common),
-      gone.empty() ? "" : "; no more", effects(gone));
+  const StepExperiment& experiment = guard.experiment();
+  Log(LogLevel::kTrace, "table v{}: all keys together, in {}{}{}{}", version, pace,
+      EffectsText(experiment, kAllKeys, arms, kLeaveNcclAlone), gone.empty() ? "" : "; no more",
+      EffectsText(experiment, kAllKeys, gone, kLeaveNcclAlone));
 }
 
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
-  size_t arms = proposal.plan.common.size();
+  size_t arms = CommonArmsOf(proposal.plan).size();
   LogCommonArms(guard_, proposal.plan, before, version);
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;

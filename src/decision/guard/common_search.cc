@@ -225,9 +225,10 @@ std::optional<CollectiveConfig> CommonSearch::Winner(const StepExperiment& exper
   const auto winner = search_.Winner(SeenIn(experiment));
   if (!winner || experiment.blocks_since_arms() >= kMaxBlocksOfCommon) return winner;
   const auto leader = Leader(experiment);
+  if (!leader) return winner;
   const auto& candidates = search_.candidates();
   const bool waits = std::any_of(candidates.begin(), candidates.end(), [&](const ProbeCandidate& candidate) {
-    return leader && MayChallenge(candidate.config, *leader, experiment);
+    return MayChallenge(candidate.config, *leader, experiment);
   });
   return winner != leader || waits ? std::nullopt : winner;
 }

@@ -97,7 +97,7 @@ bool GetCommon(ByteReader& in, TablePlan& plan) {
   plan.common.resize(in.Get<uint8_t>());
   plan.common_spacing = in.Get<uint16_t>();
   plan.common_pause = in.Get<uint16_t>();
-  if (plan.common.size() > kMaxArmsOfPlan || plan.common_spacing == 0) return false;
+  if (plan.common.size() > kMaxArmsOfPlan || plan.common_spacing == 0 || plan.common_pause == 1) return false;
   return std::all_of(plan.common.begin(), plan.common.end(), [&](CollectiveConfig& config) {
     config = GetConfig(in);
     bool exists = false;

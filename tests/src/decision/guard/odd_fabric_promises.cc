@@ -33,9 +33,9 @@ constexpr Kind kManyCalls{"24 calls a step", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 
 // One channel is good, and with another algorithm better still, as for DDP on a slow rail
 // (docs/results/step-map.md).
 constexpr Kind kTwoGood{"two that are good", 4, 6, 12'000'000, 0.05, 0, 1, 0.5, 9, 0.75, 0.5};
-// What is good is set up at its first use, which doubles that step, as NCCL does unless NCCL_RUNTIME_CONNECT
-// is 0. In 400 steps a third of such jobs gain nothing (docs/results/guard.md), so only the median is held to
-// a gain.
+// The good config's connections are set up at its first use, which doubles that step, as NCCL does unless
+// NCCL_RUNTIME_CONNECT is 0. In 400 steps a third of such jobs gain nothing (docs/results/guard.md), so only
+// the median is held to a gain.
 constexpr Kind kConnects{
     "trees, connected at first use", 4, 6, 12'000'000, 0.05, 0, 1, 0, 9, 0, 0.5, 20'000'000};
 // PyTorch's FSDP2 and DDP with a small model, as measured on two shared cores (docs/results/guard.md).

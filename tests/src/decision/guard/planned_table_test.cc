@@ -23,7 +23,7 @@ TablePlan RandomPlan(std::mt19937_64& random, size_t keys) {
   plan.step_origin = random() % 1000;
   if (random() % 2 == 0) plan.common = {kTree, kRing};
   plan.common_spacing = static_cast<uint16_t>(1 + random() % 60);
-  plan.common_pause = static_cast<uint16_t>(random() % 9);
+  plan.common_pause = static_cast<uint16_t>(random() % 2 * (2 + random() % 7));
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan key;
     key.key = {static_cast<Collective>(random() % kTunableCollectives),
@@ -83,6 +83,9 @@ TEST(PlanBytes, WhatMakesNoSenseIsRefused) {
   plan.common_spacing = 0;
   EXPECT_FALSE(DecodePlan(EncodePlan(plan)));
   plan.common_spacing = 4;
+  plan.common_pause = 1;
+  EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "an arm in no step";
+  plan.common_pause = 0;
   plan.common = {{Algorithm::kPat, Protocol::kLL, 2}};
   EXPECT_FALSE(DecodePlan(EncodePlan(plan))) << "no collective has it";
   plan.common = {kLeaveNcclAlone};

@@ -87,6 +87,27 @@ TEST_F(LauncherTest, FirstFailingRankIsNamedAndTheOthersAreEnded) {
   EXPECT_TRUE(outcome->ranks[0].ended_by_us);
 }
 
+// Rank 2 stops this process until the other two have ended, so that it learns of both at once.
+TEST_F(LauncherTest, RanksThatFailedBeforeTheJobWasEndedFailedByThemselves) {
+  const std::string script = "cd " + folder_.string() +
+                             R"(
+    if [ $RANK != 2 ]; then echo $$ > pid_$RANK.new; mv pid_$RANK.new pid_$RANK; fi
+    until [ -e pid_0 ] && [ -e pid_1 ]; do :; done
+    if [ $RANK != 2 ]; then until [ -e stopped ]; do :; done; exit $((4 + RANK)); fi
+    kill -STOP $PPID
+    touch stopped
+    for rank in 0 1; do until grep -q '^State:.Z' /proc/$(cat pid_$rank)/status; do :; done; done
+    kill -CONT $PPID
+    exec sleep 600)";
+  const auto outcome = Launch(Shell(3, script));
+  ASSERT_TRUE(outcome.has_value() && outcome->first_failed);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(outcome->ranks[static_cast<size_t>(rank)].exit_code, 4 + rank);
+    EXPECT_FALSE(outcome->ranks[static_cast<size_t>(rank)].ended_by_us) << rank;
+  }
+  EXPECT_TRUE(outcome->ranks[2].ended_by_us);
+}
+
 TEST_F(LauncherTest, ASingleProgramIsNoRank) {
   const auto outcome = Launch(Shell(1, "exit 3"));
   ASSERT_TRUE(outcome.has_value());

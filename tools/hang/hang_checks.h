@@ -36,6 +36,10 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 // least one rank has not returned.
 std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
+// Finds ranks that failed by themselves, as their launcher saw it, in a job whose ranks issued the same: a
+// finding of kind Failed for each communicator that has such ranks.
+std::vector<HangFinding> RanksThatFailed(const JobCalls& job);
+
 // Compares the order in which ranks issued their newest calls on two communicators. Returns the first two
 // communicators on which two processes issued the same two calls, one on each, in opposite orders. This is
 // legal where the calls can run side by side. On one stream, or where the device has no room for both, the

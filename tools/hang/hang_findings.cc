@@ -10,7 +10,7 @@
 namespace dynamiccl {
 
 std::string_view Name(HangKind kind) {
-  constexpr std::array<std::string_view, 14> kNames{
+  constexpr std::array<std::string_view, 15> kNames{
 #define DYNAMICCL_HANG_KIND(kind, name) name,
       DYNAMICCL_HANG_KINDS(DYNAMICCL_HANG_KIND)
 #undef DYNAMICCL_HANG_KIND
@@ -33,6 +33,7 @@ HangDiagnosis DiagnoseHang(const JobCalls& job) {
   for (HangFinding& finding : RanksThatDidNotCome(job)) findings.push_back(std::move(finding));
   if (findings.empty()) take(UnlikeOrder(job));
   if (findings.empty()) findings = CommonCalls(job);
+  if (findings.empty()) findings = RanksThatFailed(job);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const HangFinding& a, const HangFinding& b) { return a.kind < b.kind; });
   return diagnosis;

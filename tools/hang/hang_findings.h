@@ -27,7 +27,8 @@ namespace dynamiccl {
   X(TransferAlone, "transfer-alone")      /* a send without its receive, or the reverse */     \
   X(Absent, "absent")                     /* a rank of a communicator has no trace here */     \
   X(OrderDiffers, "order-differs")        /* calls on two communicators in different order */  \
-  X(InsideLibrary, "inside-library")      /* all ranks are in the same call */
+  X(InsideLibrary, "inside-library")      /* all ranks are in the same call */                 \
+  X(Failed, "failed")                     /* a rank failed by itself, between calls */
 
 enum class HangKind {
 #define DYNAMICCL_HANG_KIND(kind, name) k##kind,

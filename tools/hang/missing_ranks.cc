@@ -236,17 +236,25 @@ std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& commu
   return finding;
 }
 
-// Says which ranks ended by themselves, as their launcher saw it: the others wait for them, though all issued
-// the same. Without such a rank it says where else to look.
-void AddEndedRanks(const JobCalls& job, const JobCommunicator& communicator, HangFinding& finding) {
-  const size_t before = finding.text.size();
+// Returns the ranks that failed by themselves, as their launcher saw it, each with a line about its end.
+std::vector<std::pair<int32_t, std::string>> FailedRanks(const JobCalls& job,
+                                                         const JobCommunicator& communicator) {
+  std::vector<std::pair<int32_t, std::string>> failed;
   for (const auto& [rank, member] : communicator.members) {
     const JobProcess& process = job.processes[member.process];
     const bool fails = process.end.how == ProcessEnd::How::kKilled || process.end.number != 0;
     if (process.end.how == ProcessEnd::How::kNotKnown || process.end.by_launcher || !fails) continue;
-    finding.text.push_back(fmt::format("rank {}{}{}", rank, ProcessText(process), EndText(process)));
+    failed.emplace_back(rank, fmt::format("rank {}{}{}", rank, ProcessText(process), EndText(process)));
   }
-  if (finding.text.size() == before)
+  return failed;
+}
+
+// Says which ranks failed by themselves: the others wait for them, though all issued the same. Without such a
+// rank it says where else to look.
+void AddFailedRanks(const JobCalls& job, const JobCommunicator& communicator, HangFinding& finding) {
+  const auto failed = FailedRanks(job, communicator);
+  for (const auto& [rank, line] : failed) finding.text.push_back(line);
+  if (failed.empty())
     finding.text.emplace_back(
         "nothing that they issued differs: the wait is in the library, its network or a device");
 }
@@ -287,6 +295,21 @@ std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job) {
   return findings;
 }
 
+std::vector<HangFinding> RanksThatFailed(const JobCalls& job) {
+  std::vector<HangFinding> findings;
+  for (const auto& [id, communicator] : job.communicators) {
+    HangFinding finding{HangKind::kFailed, id, 0, {}, {}};
+    for (const auto& [rank, line] : FailedRanks(job, communicator)) {
+      finding.ranks.push_back(rank);
+      finding.text.push_back(line);
+    }
+    if (finding.ranks.empty()) continue;
+    finding.text.insert(finding.text.begin(), "all ranks issued the same calls and returned from them");
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 std::vector<HangFinding> CommonCalls(const JobCalls& job) {
   std::vector<HangFinding> findings;
   for (const auto& [id, communicator] : job.communicators) {
@@ -303,7 +326,7 @@ std::vector<HangFinding> CommonCalls(const JobCalls& job) {
     finding.text.push_back(fmt::format("all {} ranks issued call {}, {}; {} did not return from it",
                                        communicator.members.size(), finding.call_number, Describe(*last),
                                        RankList(finding.ranks)));
-    AddEndedRanks(job, communicator, finding);
+    AddFailedRanks(job, communicator, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -106,15 +106,18 @@ void Job::OnSignal(int signal_number) {
   EndAll(signal_number);
 }
 
-// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked.
+// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked. The
+// first failure that was not caused by the launcher ends the job, after all have been asked: a rank that
+// ended before that was not ended by us.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;
     if (child.running && ::waitpid(child.pid, &wait_status, WNOHANG) == child.pid) Ended(child, wait_status);
   }
+  if (outcome_.first_failed && !ending_) EndAll(SIGTERM);
 }
 
-// Records how a child ended. The first failure that was not caused by the launcher ends the job.
+// Records how a child ended.
 void Job::Ended(Child& child, int wait_status) {
   child.running = false;
   child.outcome.ended_by_us = ending_;
@@ -122,9 +125,7 @@ void Job::Ended(Child& child, int wait_status) {
     child.outcome.signal = WTERMSIG(wait_status);
   else
     child.outcome.exit_code = WEXITSTATUS(wait_status);
-  if (!child.outcome.failed() || ending_) return;
-  outcome_.first_failed = child.outcome;
-  EndAll(SIGTERM);
+  if (child.outcome.failed() && !ending_ && !outcome_.first_failed) outcome_.first_failed = child.outcome;
 }
 
 // Sends the signal to all running ranks. The grace period runs from the first call: a second signal from the

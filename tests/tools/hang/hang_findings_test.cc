@@ -444,6 +444,12 @@ TEST(Hang, SaysHowARankEndedAsFarAsTheLauncherSawIt) {
               AllOf(HasSubstr("killed, left by _exit, stopped"),
                     HasSubstr("a trace does not tell a kill from _exit: `dynamiccl record -n`")));
   EXPECT_THAT(text_with({How::kKilled, false, 9}), Not(HasSubstr("does not tell")));
+  // Between two calls nothing differs, and yet the job has failed.
+  program = RandomProgram(random, 60);
+  EXPECT_THAT(text_with({How::kExited, false, 7}), AllOf(HasSubstr("all ranks issued the same calls"),
+                                                         HasSubstr("rank 2"), HasSubstr("exit code 7")));
+  EXPECT_EQ(text_with({How::kExited, false, 0}), "");
+  EXPECT_EQ(text_with({How::kKilled, true, 15}), "");
 }
 
 TEST(Hang, IsNotSeenInAJobThatOnlyEnded) {

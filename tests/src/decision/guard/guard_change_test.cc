@@ -99,7 +99,7 @@ TEST(Guard, TimesThatConfirmWhatStepsShowedBeginNoOtherSearch) {
 // Steps that are a tenth shorter with kGood, and 9 % longer where calls take twice as long.
 auto StepsFeelCalls(const OneKey& job) {
   return [&job](const CollectiveConfig& config) {
-    return (config == kGood ? 18'000'000 : 20'000'000) * (job.slower > 1 ? 109 : 100) / 100;
+    return int64_t{config == kGood ? 18'000'000 : 20'000'000} * (job.slower > 1 ? 109 : 100) / 100;
   };
 }
 

@@ -1,70 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small functions, small files: 9 of 10 functions at most 25 lines, none over 60, no file over 500.
+"""Small functions, small files, small classes.
 
-Functions of C++ are found by their braces: a '{' whose statement has a parameter list and is no initialiser. Code
-formatted by clang-format, with which the tree is checked, leaves no doubt in practice.
+9 of 10 functions have at most 25 lines, none has over 60, no file has over 500. A class of the product that has over 20 members
+or 30 functions says why in the comment above it ("because ..." or "one for each ...").
+
+  check_size_budget.py             the check
+  check_size_budget.py --figures   what there is of the product, as rows of the table in docs/results/building.md
 """
 import ast
 import re
+import sys
 
+from cpp_code import classes, functions as cpp_functions
 from source_files import CPP, read, report, tracked
 
 MAX_P90, MAX_FUNCTION, MAX_FILE = 25, 60, 500
-SCOPE = re.compile(r"(template\s*<.*>\s*)?(inline\s+)?(namespace|class|struct|union|extern\s+\"\")\b(?!.*\)\s*$)", re.S)
-
-
-def blanked(code):
-    """The code with comments, preprocessor lines and the insides of literals made blank; line breaks stay."""
-    token = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
-                       r"|^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n(?:[^\n\\]|\\.)*)*", re.S | re.M)
-
-    def blank(match):
-        text = match[0]
-        literal = '""' if text[0] in "\"R" else "0" if text[0] == "'" else ""
-        return literal + "\n" * text.count("\n")
-
-    code = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", code)  # digit separators
-    return re.sub(r"\b(public|private|protected)\s*:", ";", token.sub(blank, code))
-
-
-def closing(code, start):
-    """Index of the brace that closes the one at `start`."""
-    depth = 0
-    for brace in re.finditer(r"[{}]", code[start:]):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return start + brace.start()
-    return len(code) - 1
-
-
-def is_function(statement):
-    before_parameters = statement.split("(")[0]
-    return "(" in statement and ("=" not in before_parameters or "operator" in before_parameters)
-
-
-def cpp_functions(code):
-    """(first line, number of lines) of each function, those in classes included."""
-    code = blanked(code)
-    statement_start = position = 0
-    while position < len(code):
-        letter = code[position]
-        if letter in ";}":
-            statement_start = position + 1
-        elif letter == "{":
-            statement = code[statement_start:position]
-            initialiser = position > 0 and not code[position - 1].isspace()
-            if initialiser:
-                position = closing(code, position)
-            elif SCOPE.match(statement.lstrip()):
-                statement_start = position + 1
-            else:
-                end = closing(code, position)
-                if is_function(statement):
-                    begin = statement_start + len(statement) - len(statement.lstrip())
-                    yield code.count("\n", 0, begin) + 1, code.count("\n", begin, end) + 1
-                position, statement_start = end, end + 1
-        position += 1
+MAX_MEMBERS, MAX_METHODS = 20, 30
+PRODUCT = ("src", "plugin", "traces", "agents", "zero_workloads", "tools")
+REASON = re.compile(r"\b(because|for each|each field is)\b")
 
 
 def python_functions(code):
@@ -73,7 +27,50 @@ def python_functions(code):
             yield node.lineno, node.end_lineno - node.lineno + 1
 
 
+def comment_above(code, line):
+    """The text of the comment lines that end above the class whose brace is in this line."""
+    lines = code.split("\n")[:line - 1]
+    while lines and lines[-1].strip() and not lines[-1].lstrip().startswith("//"):
+        lines.pop()  # a head of several lines
+    text = []
+    while lines and lines[-1].lstrip().startswith("//"):
+        text.append(lines.pop().strip("/ "))
+    return " ".join(reversed(text))
+
+
+def large_classes(path, code):
+    for name, line, members, methods in classes(code):
+        if members > MAX_MEMBERS or methods > MAX_METHODS:
+            yield name, line, members, methods, bool(REASON.search(comment_above(code, line)))
+
+
+def figures():
+    """Rows of a table: what, how much. A line of comment has nothing else; licence lines count as neither."""
+    code_lines, comments, small, headers, large = {True: 0, False: 0}, 0, 0, 0, 0
+    files = {True: 0, False: 0}
+    for path in tracked(*CPP):
+        if path.parts[0] not in (*PRODUCT, "studies", "benchmarks"):
+            continue
+        product, text = path.parts[0] in PRODUCT, read(path)
+        lines = [line.strip() for line in text.split("\n") if line.strip() and "SPDX-License-Identifier" not in line]
+        own = sum(1 for line in lines if not line.startswith("//"))
+        code_lines[product] += own
+        files[product] += 1
+        if product:
+            comments += len(lines) - own
+            headers += path.suffix == ".h"
+            small += path.suffix == ".h" and own <= 8
+            large += sum(1 for _ in large_classes(path, text))
+    print(f"| code lines of {', '.join(PRODUCT)}, C++ | {code_lines[True]:,} in {files[True]:,} files |")
+    print(f"| of studies and benchmarks | {code_lines[False]:,} in {files[False]:,} files |")
+    print(f"| headers of at most 8 code lines in the product | {small} of {headers} |")
+    print(f"| comment lines in it | {100 * comments / (comments + code_lines[True]):.1f} % |")
+    print(f"| classes over {MAX_MEMBERS} members or {MAX_METHODS} functions, each with its reason | {large} |")
+
+
 def main():
+    if "--figures" in sys.argv:
+        figures()
     violations, lengths, files = [], [], tracked(*CPP, ".py", ".sh")
     for path in files:
         code = read(path)
@@ -84,11 +81,14 @@ def main():
             lengths.append((length, path, line))
             if length > MAX_FUNCTION:
                 violations.append(f"{path}:{line}: a function of {length} lines, at most {MAX_FUNCTION} are allowed")
+        if path.suffix in CPP and path.parts[0] in PRODUCT:
+            violations += [f"{path}:{line}: {name} has {members} members and {methods} functions, and the comment above it does not say why"
+                           for name, line, members, methods, reasoned in large_classes(path, code) if not reasoned]
     lengths.sort(key=lambda row: row[0])
     p90 = lengths[len(lengths) * 9 // 10][0] if lengths else 0
     if p90 > MAX_P90:
         violations.append(f"9 of 10 functions have at most {p90} lines, {MAX_P90} are allowed")
-    report("size budget", f"{len(lengths)} functions (9 of 10 at most {p90} lines) in {len(files)} files", violations)
+    report("size budget", f"{len(lengths)} functions (9 of 10 at most {p90} lines, the longest {lengths[-1][0] if lengths else 0}) in {len(files)} files", violations)
 
 
 main()

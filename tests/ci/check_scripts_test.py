@@ -89,6 +89,16 @@ class CheckTest(unittest.TestCase):
         code = "".join(function_of(30, f"F{index}") for index in range(10))
         self.expect_fault("check_size_budget.py", {"src/base/bad.cc": code}, "9 of 10 functions")
 
+    def test_large_class_says_why(self):
+        members = "".join(f"  std::map<int, int> member_{index}_ = {{}};\n" for index in range(21))
+        large = "class Large {\n public:\n  int Size() const { return 0; }\n\n private:\n" + members + "};\n"
+        wide = "class Wide {\n" + "".join(f"  int F{index}(int x, int y) const;\n" for index in range(31)) + "};\n"
+        for code, words in ((large, "Large has 21 members and 1 functions"), (wide, "Wide has 0 members and 31 functions")):
+            self.expect_fault("check_size_budget.py", {"src/base/bad.h": "// It is large.\n" + code}, "src/base/bad.h:2", words)
+            self.expect_ok("check_size_budget.py", {"src/base/good.h": "// It is large because it has to be.\n" + code})
+        enough = large.replace("  std::map<int, int> member_0_ = {};\n", "  struct Own { int a, b, c; };\n  static constexpr int kMany = 3;\n")
+        self.expect_ok("check_size_budget.py", {"src/base/good.h": enough})
+
     def test_undocumented_setting_and_unknown_variable(self):
         self.expect_fault("check_settings_documented.py", {"docs/settings.md": "nothing\n"}, "settings.def:1")
         self.expect_fault("check_settings_documented.py", {"docs/more.md": "Set `DYNAMICCL_COLOUR`.\n"}, "docs/more.md:1")

@@ -35,6 +35,8 @@ struct TrainerAction {
 //   for immediately.
 // - The end of a backward pass waits for all buckets. Then the scalars are summed, then the optimizer runs.
 // - Stages 1 and 2 wait for an updated unit when the next step's forward pass needs it.
+// It has more than 20 members because these rules refer to each other: one operation's place in the step
+// depends on which operations of all the other kinds are still open.
 class TrainerSchedule {
  public:
   // The operations go to `list`. `input` and `list` must outlive the schedule.

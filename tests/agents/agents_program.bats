@@ -7,6 +7,9 @@ setup_file() {
   bats_require_minimum_version 1.5.0
   export SWEEP="$BATS_FILE_TMPDIR/c.measurements"
   "$WRITE_SYNTHETIC_SWEEP" "$SWEEP"
+  # Of tests that need any policy.
+  export POLICY="$BATS_FILE_TMPDIR/trained.dcpolicy"
+  train -o "$POLICY" > "$BATS_FILE_TMPDIR/talk"
 }
 
 setup() { cd "$BATS_TEST_TMPDIR"; }
@@ -46,7 +49,7 @@ PYTHON
 }
 
 @test "train --from says what it keeps and what it trains, and keeps that" {
-  train -o first.dcpolicy
+  cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
   grep -q "^from first.dcpolicy: kept are the structure agent .*; trained on the sweeps given are the config agent's networks" said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
@@ -87,7 +90,7 @@ PYTHON
 }
 
 @test "eval --json has a schema too" {
-  train -o p.dcpolicy > talk
+  cp "$POLICY" p.dcpolicy
   "$DYNAMICCL_BIN" eval p.dcpolicy "$SWEEP" --json - > eval.json
   python3 -c 'import json; said = json.load(open("eval.json")); assert next(iter(said)) == "schema" and said["schema"] == 1 and said["config"]'
 }
@@ -96,7 +99,7 @@ PYTHON
   run "$DYNAMICCL_BIN" eval --measurements "$SWEEP"
   [ "$status" -eq 2 ]
   [[ "$output" == *"give --policy"* ]]
-  train -o p.dcpolicy > talk
+  cp "$POLICY" p.dcpolicy
   run "$DYNAMICCL_BIN" eval --policy p.dcpolicy
   [ "$status" -eq 2 ]
   [[ "$output" == *"give --trace, --measurements or both"* ]]

@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Completions and manual pages, which are made of what the commands register. DYNAMICCL_BIN is the program.
 
+# The script asks every program of the build for its options, LibTorch's among them, so it is made once.
+setup_file() {
+  "$DYNAMICCL_BIN" completion bash > "$BATS_FILE_TMPDIR/completion.bash"
+}
+
 setup() {
   bats_require_minimum_version 1.5.0
   cd "$BATS_TEST_TMPDIR"
@@ -12,7 +17,7 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
 
 # What bash offers for the words of a line, the last of which is being typed.
 offered() {
-  source <(dynamiccl completion bash)
+  source "$BATS_FILE_TMPDIR/completion.bash"
   COMP_WORDS=("$@")
   COMP_CWORD=$(($# - 1))
   COMPREPLY=()

@@ -107,11 +107,13 @@ endfunction()
 # dynamiccl_test(<name> SOURCES ... DEPS ... LABELS ... [TIMEOUT s] [ENVIRONMENT NAME=value] [LIBRARIES folder] [ALONE] [SERIAL] [THREADS]):
 # one gtest program; each case is a ctest test, or with LibTorch the program. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
 # LIBRARIES: where the loader looks first, before what the user's LD_LIBRARY_PATH names.
-# Labels used: fast (default), integration, torch, real_nccl, cuda, slow; stressed: integration tests that AddressSanitizer is to
-# see as well; and threads: what ThreadSanitizer has something to see in (THREADS). The target tests_LABEL builds the
-# programs of a label.
+# LONG, with LibTorch only: a filter of gtest. These cases are a ctest test of their own, NAME_long, with the label long.
+# Labels used: fast (default), integration, torch, real_nccl, cuda; slow, which no script runs; long, which
+# tools/setup/test.sh runs with --all only: what takes more than some 20 s for a breadth that a first look does not need;
+# stressed: integration tests that AddressSanitizer is to see as well; and threads: what ThreadSanitizer has something to
+# see in (THREADS). The target tests_LABEL builds the programs of a label.
 function(dynamiccl_test name)
-  cmake_parse_arguments(ARG "ALONE;SERIAL;THREADS" "TIMEOUT;ENVIRONMENT;LIBRARIES" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;SERIAL;THREADS" "TIMEOUT;ENVIRONMENT;LIBRARIES;LONG" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -151,33 +153,51 @@ function(dynamiccl_test name)
     # LibTorch takes longer to load and unload than most cases take, so one process runs them all. The time-out is for a
     # hang.
     dynamiccl_patience(1200 patience)
-    add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/support/gtest_program.sh $<TARGET_FILE:${name}>)
+    set(run ${PROJECT_SOURCE_DIR}/tests/support/gtest_program.sh $<TARGET_FILE:${name}>)
+    if(ARG_LONG)
+      add_test(NAME ${name}_long COMMAND ${run} --gtest_filter=${ARG_LONG})
+      set_tests_properties(${name}_long PROPERTIES LABELS ${labels}_long TIMEOUT ${patience} ${lock} SKIP_RETURN_CODE 77)
+      list(APPEND run --gtest_filter=-${ARG_LONG})
+    endif()
+    add_test(NAME ${name} COMMAND ${run})
     set_tests_properties(${name} PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock} SKIP_RETURN_CODE 77)
   else()
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${labels} TIMEOUT ${patience} ${lock})
   endif()
 endfunction()
 
-# dynamiccl_bats_test(<name> LABELS ... TIMEOUT s [ENVIRONMENT NAME=value ...] [LOCK name]): <name>.bats of this folder, told
-# DYNAMICCL_BIN and DYNAMICCL_SOURCE. Without bats it is skipped, visibly.
+# dynamiccl_bats_test(<name> LABELS ... TIMEOUT s [ENVIRONMENT NAME=value ...] [LOCK name] [LONG]): <name>.bats of this
+# folder, told DYNAMICCL_BIN and DYNAMICCL_SOURCE. Without bats it is skipped, visibly. With LONG what the file marks by
+# "# bats test_tags=long" is a ctest test of its own, NAME_long, with the label long.
 function(dynamiccl_bats_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "LONG" "TIMEOUT;LOCK" "LABELS;ENVIRONMENT" ${ARGN})
   find_program(BATS_PROGRAM bats)
-  if(BATS_PROGRAM)
-    add_test(NAME ${name} COMMAND ${BATS_PROGRAM} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.bats)
-  else()
-    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: there is no bats")
-    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: there is no bats")
+  set(parts ${name})
+  if(ARG_LONG)
+    list(APPEND parts ${name}_long)
   endif()
-  string(REPLACE ";" "_" labels "${ARG_LABELS}")
-  set_tests_properties(${name} PROPERTIES LABELS ${labels} ENVIRONMENT
-    "DYNAMICCL_BIN=$<TARGET_FILE:dynamiccl>;DYNAMICCL_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}")
   dynamiccl_cost("${ARG_LABELS}" cost)
   if(ARG_LOCK)
     list(APPEND cost RESOURCE_LOCK ${ARG_LOCK})
   endif()
-  if(cost)
-    set_tests_properties(${name} PROPERTIES ${cost})
-  endif()
-  dynamiccl_time_out(${ARG_TIMEOUT} ${name})
+  string(REPLACE ";" "_" labels "${ARG_LABELS}")
+  foreach(part IN LISTS parts)
+    set(filter)
+    set(label ${labels})
+    if(part STREQUAL ${name}_long)
+      set(filter --filter-tags long)
+      string(APPEND label _long)
+    elseif(ARG_LONG)
+      set(filter --filter-tags !long)
+    endif()
+    if(BATS_PROGRAM)
+      add_test(NAME ${part} COMMAND ${BATS_PROGRAM} ${filter} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.bats)
+    else()
+      add_test(NAME ${part} COMMAND ${CMAKE_COMMAND} -E echo "skipped: there is no bats")
+      set_tests_properties(${part} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: there is no bats")
+    endif()
+    set_tests_properties(${part} PROPERTIES LABELS ${label} ENVIRONMENT
+      "DYNAMICCL_BIN=$<TARGET_FILE:dynamiccl>;DYNAMICCL_SOURCE=${PROJECT_SOURCE_DIR};${ARG_ENVIRONMENT}" ${cost})
+    dynamiccl_time_out(${ARG_TIMEOUT} ${part})
+  endforeach()
 endfunction()

@@ -15,6 +15,7 @@ outcomes_of() { # EXPERIMENT
   sed -nE "s/^\{\"experiment\":\"$1\".*\"outcome\":\"([^\"]*)\".*/\1/p" out/results.jsonl | sort | uniq -c | tr -s ' ' | paste -sd,
 }
 
+# bats test_tags=long
 @test "first_hour asks its questions, and the answers follow from what is seen" {
   [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
   run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/benchmarks/gpu/first_hour.sh" -o out --versions 2.28.9 --limit 60 \
@@ -31,6 +32,7 @@ outcomes_of() { # EXPERIMENT
   grep -A3 '^(forced)' out/answers.txt | grep -q 'answer: 8 of 8 as asked'
 }
 
+# bats test_tags=long
 @test "measure observes and replays, and says what came of it" {
   mkdir out
   echo 'left by a run with more turns' >out/small_none_7.json

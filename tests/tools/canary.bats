@@ -5,6 +5,7 @@
 
 load canary/canary
 
+# bats test_tags=long
 @test "an ordinary upgrade raises nothing grave, is kept, and a damaged kept cell is run again" {
   needs 2.24.3 2.28.9
   run canary 2.24.3 2.28.9 --machine dgx_a100 --world 1x8 --sizes 1M --json
@@ -21,6 +22,7 @@ load canary/canary
   [ "$status" -eq 0 ]
 }
 
+# bats test_tags=long
 @test "a library by its path, and rules that restore the old choices" {
   needs 2.24.3 2.28.9
   run canary 2.24.3 "$WHEELS/nccl-2.28.9/nvidia/nccl/lib/libnccl.so.2" --machine pcie_l40s --world 2x8 --connect first-call --rules old.csv
@@ -41,6 +43,7 @@ load canary/canary
   [[ "$output" == *"is of NCCL 2.24.3, the first release named is 2.28.9"* ]]
 }
 
+# bats test_tags=long
 @test "the user's own traffic: its world, its sizes, and what other choices do to its time" {
   needs 2.24.3 2.28.9
   "$DYNAMICCL_BIN" trace generate --framework fsdp2 --model gpt:layers=4 --data-parallel 16 -o job.ctrace
@@ -101,6 +104,7 @@ END
   [[ "$output" == *"not an NCCL library"* ]]
 }
 
+# bats test_tags=long
 @test "a node that collect_machine.sh described is the machine that NCCL describes" {
   needs 2.24.3 2.25.1
   mesh="$DYNAMICCL_SOURCE/tests/tools/canary/four_a100_mesh.xml"
@@ -150,6 +154,7 @@ for one in [answer["in_use"], *answer["judged"]]:
 PYTHON
 }
 
+# bats test_tags=long
 @test "only the collectives of the job are judged" {
   needs 2.28.9 2.32.3
   tree=(--env NCCL_ALGO=allreduce:tree --env NCCL_PROTO=Simple)
@@ -171,6 +176,7 @@ PYTHON
   [[ "$output" == *"'AllToAll' is none that NCCL chooses for"*"AllReduce, AllGather"* ]]
 }
 
+# bats test_tags=long
 @test "two trays of a GB200 NVL72 are one NVLink domain" {
   needs 2.24.3 2.28.9 2.32.3
   canary 2.24.3 2.28.9 2.32.3 --machine gb200_nvl72 --world 2x4 --sizes 256M --connect first-call --no-remedies --json >answer.json || true
@@ -186,6 +192,7 @@ PYTHON
   [ "$(cell_of without.json 2.32.3 adapters)" != "{}" ]
 }
 
+# bats test_tags=long
 @test "nodes that are unlike are run as they are, and too many machines are named" {
   needs 2.24.3 2.28.9
   one_nic="$(topology h100_one_nic)"
@@ -214,6 +221,7 @@ PYTHON
   [[ "$output" == *"--gpus 0,8: expected numbers from 0 to 7, each once"* ]]
 }
 
+# bats test_tags=long
 @test "NVIDIA/nccl#2186: init needs more stack in a large NVLink domain than a thread has" {
   needs 2.28.9 2.32.3
   # Twelve ranks need 0.8 MiB in 2.28.9, as 40 need the 2 MiB of the report.
@@ -225,6 +233,7 @@ PYTHON
   done
 }
 
+# bats test_tags=long
 @test "meta-pytorch/torchcomms#2252: fused adapters are used beside the ports that they are made of" {
   needs 2.28.9 2.32.3
   run answer 2.32.3 2.28.9 "$(topology dual_port)" 4x2 --sizes 1K --collectives AllReduce

@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is needed, builds and runs the tests, as many at a time as there are cores (DYNAMICCL_JOBS); what must
-# run alone says so itself. Arguments go to ctest, for instance -L fast or -R LegalConfigs.
+# run alone says so itself. Long tests (label long: whole grids, every release, every line of the tour) are left out and
+# counted at the end; with --all, as CI runs it, they are run too.
+#
+#   tools/setup/test.sh [--all] [ctest's arguments]     for instance -L fast or -R LegalConfigs
+#
 # What the tests need from the network (NCCL's wheels, nvcc, the text) is fetched once into the user's cache; tests whose
 # data cannot be had are skipped visibly.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+left_out='slow|long'
+if [[ "${1:-}" == --all ]]; then
+  left_out=slow
+  shift
+fi
 "$root/tools/setup/install.sh"
 # One release of each version of the tuner interface. Before the build: a test compiles against NVIDIA's header of 2.32.3.
 "$root/tools/setup/fetch_nccl.sh" 2.32.3 2.28.9 2.24.3 2.22.3 2.21.5 ||
@@ -16,4 +25,11 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 "$root/tools/setup/build.sh"
 "$root/tools/setup/fetch_shakespeare.sh" || printf '==> no text: tests on real text will be skipped\n'
 printf '==> testing\n'
-exec ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error -j "${DYNAMICCL_JOBS:-$(nproc)}" -LE slow "$@"
+run=(ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error -j "${DYNAMICCL_JOBS:-$(nproc)}")
+[[ "$left_out" != slow ]] || exec "${run[@]}" -LE slow "$@"
+
+# The number of long tests among those that the arguments choose, told before ctest's closing lines.
+long="$(ctest --test-dir "$root/build/release" -N -L long -LE slow "$@" | sed -n 's/^Total Tests: //p')"
+"${run[@]}" -LE "$left_out" "$@" |
+  awk -v note="==> $long long tests are left out; all of them: tools/setup/test.sh --all" -v long="$long" \
+    '/^[0-9]+% tests passed/ && long > 0 { print note } { print; fflush() }'

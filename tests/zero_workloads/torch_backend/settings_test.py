@@ -75,6 +75,17 @@ class Job(unittest.TestCase):
 
 
 class Settings(Job):
+    def test_parameters_that_are_kept_are_gathered_once(self):
+        plain, _ = self.train("fsdp2")
+        asked = {"reshard_after_forward": False, "forward_prefetch": 1}
+        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked))
+        self.assertEqual(losses, plain)
+        standing = {r["setting"]: (r["standing"], r["how"]) for r in receipts}
+        self.assertEqual(standing["fsdp2.reshard_after_forward"], ("in effect", "3 AllGathers and 3 ReduceScatters a step"))
+        self.assertEqual(standing["fsdp2.forward_prefetch"][0], "not provable")
+
+
+class SettingsOfDdp(Job):
     def test_buckets_are_as_asked_and_losses_as_without(self):
         plain, receipts = self.train("ddp")
         self.assertEqual(receipts, [])
@@ -85,15 +96,6 @@ class Settings(Job):
                 self.assertEqual(losses, plain)
                 self.assertEqual([(r["setting"], r["standing"]) for r in receipts][:1], [("ddp.bucket_cap_mb", "in effect")])
                 self.assertEqual(receipts[0]["how"], "3 AllReduces a step, 3 buckets")
-
-    def test_parameters_that_are_kept_are_gathered_once(self):
-        plain, _ = self.train("fsdp2")
-        asked = {"reshard_after_forward": False, "forward_prefetch": 1}
-        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked))
-        self.assertEqual(losses, plain)
-        standing = {r["setting"]: (r["standing"], r["how"]) for r in receipts}
-        self.assertEqual(standing["fsdp2.reshard_after_forward"], ("in effect", "3 AllGathers and 3 ReduceScatters a step"))
-        self.assertEqual(standing["fsdp2.forward_prefetch"][0], "not provable")
 
     def test_what_does_not_take_effect_is_said(self):
         cases = [("ddp", ("-I", "-c", ISOLATED, SCRIPT), "Python ran with -S, -I or -E"),

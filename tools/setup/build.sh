@@ -21,8 +21,8 @@ if [[ -f "$build/CMakeCache.txt" ]]; then
   was="$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' "$build/CMakeCache.txt")"
   is="$(command -v "${CXX:-c++}" || true)"
   if [[ -n "${CXX:-}" && -n "$is" && "$(readlink -f "$was")" != "$(readlink -f "$is")" ]] || [[ ! -x "$was" ]]; then
-    printf 'error: %s was built with %s, which is not the compiler now (%s)\n  hint: rm -r %s, or unset CXX\n' \
-      "$build" "$was" "${is:-none}" "$build" >&2
+    printf 'error: %s was built with %s, which is not the compiler now (%s)\n  hint: rm -r %s%s\n' \
+      "$build" "$was" "${is:-none}" "$build" "${CXX:+, or unset CXX}" >&2
     exit 3
   fi
 fi

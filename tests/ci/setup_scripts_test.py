@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of tools/setup say what to do where they cannot go on, and run the tests that they say they run.
+
+Each runs in a folder of its own, in which the scripts that it calls and ctest are replaced by ones that do nothing.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SETUP = pathlib.Path(__file__).resolve().parents[2] / "tools/setup"
+# Says with which arguments it was called; of a run of tests, not of a list (-N), it has a failure to tell.
+CTEST = """#!/bin/sh
+case " $* " in
+  *" -N "*) echo "Total Tests: 12"; exit 0 ;;
+esac
+echo "ctest $*"
+echo "50% tests passed, 1 tests failed out of 2"
+echo "Total Test time (real) = 1 sec"
+exit 8
+"""
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dynamiccl_setup_")
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        (self.root / "tools/setup").mkdir(parents=True)
+
+    def script(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+        (self.root / path).chmod(0o755)
+
+    def run_script(self, name, *arguments, **environment):
+        shutil.copy(SETUP / name, self.root / "tools/setup" / name)
+        own = {name: value for name, value in os.environ.items() if name not in ("CXX", "DYNAMICCL_JOBS")}
+        own["PATH"] = f"{self.root}/bin:{own['PATH']}"
+        return subprocess.run([str(self.root / "tools/setup" / name), *arguments], capture_output=True, text=True,
+                              check=False, env=own | environment)
+
+    def files(self):
+        return {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+
+    def refused(self, compiler, **environment):
+        """What build.sh says of a folder that this compiler built; it must change nothing."""
+        self.script("tools/setup/build.sh", (SETUP / "build.sh").read_text())
+        self.script("build/release/CMakeCache.txt", f"CMAKE_CXX_COMPILER:FILEPATH={compiler}\n")
+        before = self.files()
+        done = self.run_script("build.sh", **environment)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(self.files(), before)
+        self.assertIn(f"hint: rm -r {self.root}/build/release", done.stderr)
+        return done.stderr
+
+    def test_build_folder_of_another_compiler(self):
+        self.script("bin/first++", "#!/bin/sh\n")
+        self.script("bin/second++", "#!/bin/sh\n")
+        said = self.refused(self.root / "bin/first++", CXX="second++")
+        self.assertIn(f"was built with {self.root}/bin/first++, which is not the compiler now ({self.root}/bin/second++)", said)
+        self.assertIn("or unset CXX", said)
+
+    def test_build_folder_of_a_compiler_that_is_gone(self):
+        said = self.refused(self.root / "bin/gone++")
+        self.assertIn("bin/gone++, which is not the compiler now", said)
+        self.assertNotIn("CXX", said)
+
+    def run_tests(self, *arguments):
+        for name in ("install", "build", "fetch_nccl", "fetch_nvcc", "fetch_shakespeare"):
+            self.script(f"tools/setup/{name}.sh", "#!/bin/sh\n")
+        self.script("bin/ctest", CTEST)
+        done = self.run_script("test.sh", *arguments, DYNAMICCL_JOBS="2")
+        self.assertEqual(done.returncode, 8, "ctest's own exit code")
+        return done.stdout.splitlines()[-4:]
+
+    def test_long_tests_are_left_out_and_counted_before_the_closing_lines(self):
+        began, note, *closing = self.run_tests("-R", "Guard")
+        self.assertTrue(began.endswith("-j 2 -LE slow|long -R Guard"), began)
+        self.assertEqual(note, "==> 12 long tests are left out; all of them: tools/setup/test.sh --all")
+        self.assertEqual([line[:5] for line in closing], ["50% t", "Total"])
+
+    def test_all_leaves_out_only_the_slow_ones(self):
+        *_, began, verdict, time = self.run_tests("--all", "-R", "Guard")
+        self.assertTrue(began.endswith("-j 2 -LE slow -R Guard"), began)
+        self.assertEqual([verdict[:5], time[:5]], ["50% t", "Total"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -2,6 +2,7 @@
 #include "tests/zero_workloads/rank_threads.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "src/base/reserved_port.h"
 #include "tests/support/spawn_threads.h"
@@ -25,6 +26,10 @@ void RunRank(const RankEnvironment& environment, const GridThreads& threads,
 }  // namespace
 
 void RunGridThreads(const GridThreads& threads, const std::function<void(Grid&)>& rank) {
+  // The ranks' threads free and allocate tensors all the time. Without this, glibc gives the memory of such a
+  // thread back to the system and gets it anew, which takes a third of a test's processor time.
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  ::mallopt(M_TOP_PAD, 16 << 20);
   RankEnvironment environment;
   environment.world = threads.ranks;
   environment.address = "127.0.0.1";

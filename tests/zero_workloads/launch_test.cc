@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of the trainer that need no LibTorch: rank, rendezvous, text, partition, life cycle, schedule.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <future>
 #include <numeric>
 
+#include "src/base/reserved_port.h"
 #include "tests/zero_workloads/rank_processes.h"
 #include "zero_workloads/data/text_dataset.h"
 #include "zero_workloads/optimizer/learning_rate_schedule.h"
@@ -88,15 +91,15 @@ struct Member {
   uint64_t fingerprint = 1;
 };
 
-// Lets every member join at the same time; a port of its own for each call.
+// Lets every member join at the same time; each call has a port of its own.
 std::vector<Result<ncclUniqueId>> Join(const std::vector<Member>& members,
                                        std::chrono::milliseconds timeout) {
-  static int port = 23000 + getpid() % 5000;
-  ++port;
+  const ReservedPort port = ReservedPort::Reserve().value();
   std::vector<std::future<Result<ncclUniqueId>>> joining;
   for (const Member& member : members) {
-    joining.push_back(std::async(std::launch::async, [=] {
-      const RankEnvironment environment{member.rank, member.world, member.rank, "test", "127.0.0.1", port};
+    joining.push_back(std::async(std::launch::async, [member, timeout, &port] {
+      const RankEnvironment environment{member.rank, member.world, member.rank,
+                                        "test",      "127.0.0.1",  port.number()};
       return ExchangeUniqueId(environment, IdOf(member.rank), {timeout, member.fingerprint});
     }));
   }
@@ -133,6 +136,24 @@ TEST(Rendezvous, RefusesRanksOfAnotherRun) {
   ExpectAllFail(Join({{0, 2}, {1, 2, 77}}, timeout), ErrorKind::kInvalidArgument,
                 "other options or another text");
   ExpectAllFail(Join({{0, 3}, {1, 3}, {1, 3}}, timeout), ErrorKind::kInvalidArgument, "two processes");
+}
+
+TEST(Rendezvous, SaysThatThePortIsTaken) {
+  const UniqueFd taker(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(taker.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(taker.get(), 1), 0);
+  ASSERT_EQ(::getsockname(taker.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const RankEnvironment rank{0, 2, 0, "test", "127.0.0.1", ntohs(address.sin_port)};
+  const auto id = ExchangeUniqueId(rank, IdOf(0), {std::chrono::seconds(20), 1});
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().kind, ErrorKind::kUnavailable);
+  EXPECT_THAT(id.error().message, HasSubstr("rank 0 cannot listen at 127.0.0.1:" + std::to_string(rank.port) +
+                                            ": Address already in use"));
+  EXPECT_THAT(id.error().hint, HasSubstr("set MASTER_PORT to a free port"));
 }
 
 TEST(Rendezvous, SaysWhenRankZeroIsNotThere) {

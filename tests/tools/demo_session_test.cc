@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,7 +30,10 @@ class DemoSessionTest : public ::testing::Test {
       std::ofstream(folder_ / part) << "x";
     }
   }
-  ~DemoSessionTest() override { fs::remove_all(folder_); }
+  ~DemoSessionTest() override {
+    ::umount2((folder_ / "demo").c_str(), MNT_DETACH);  // of the test of a full disk
+    fs::remove_all(folder_);
+  }
 
   Result<DemoSession> Open() const {
     return DemoSession::Open({.quick = true,
@@ -129,6 +133,32 @@ TEST_F(DemoSessionTest, ASecondDemoInTheSameFolderIsRefused) {
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().message, HasSubstr("another demo is running"));
   EXPECT_THAT(second.error().hint, HasSubstr("-o"));
+}
+
+TEST_F(DemoSessionTest, ADiskThatFillsInTheMiddleEndsTheDemoWhichGoesOnOnceThereIsRoom) {
+  const fs::path disk = folder_ / "demo", filler = disk / "filler";
+  fs::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=520m") != 0)
+    GTEST_SKIP() << "no file system can be mounted here";
+  {
+    DemoSession session = Open().value();
+    session.BeginStep("record", "a step", 1);
+    EXPECT_TRUE(session.Run(RunOf("a")).has_value());
+    const Status full = session.Run(RunOf("b", "head -c 600M /dev/zero > " + filler.string()));
+    ASSERT_FALSE(full.has_value());
+    EXPECT_THAT(full.error().message, HasSubstr("has 0 MB left"));
+    EXPECT_THAT(full.error().hint, HasSubstr("make room there and start it again"));
+    EXPECT_THAT(Order(), ElementsAre("a", "b")) << "started once more in vain";
+    EXPECT_FALSE(session.GoOnWithout("b", full.error()).has_value());
+  }
+  EXPECT_THAT(Open().error().message, HasSubstr("has 0 MB left"));
+  fs::remove(filler);
+  {
+    DemoSession session = Open().value();
+    session.BeginStep("record", "a step", 1);
+    for (const char* label : {"a", "b"}) EXPECT_TRUE(session.Run(RunOf(label)).has_value());
+  }
+  EXPECT_THAT(Order(), ElementsAre("a", "b", "b"));
 }
 
 TEST_F(DemoSessionTest, AFolderThatCannotBeMadeIsNamed) {

@@ -27,6 +27,8 @@ constexpr std::chrono::milliseconds kStepLimit = std::chrono::minutes(5);
 // Bytes that must be free in the folder. A whole demo leaves some 150 MB, most of it traces; with less room
 // than this the disk may fill in the middle.
 constexpr uintmax_t kNeededBytes = 500'000'000;
+// Bytes that one run may need: four ranks record into 17 MB each before their files are merged.
+constexpr uintmax_t kNeededByARun = 100'000'000;
 
 // The demo needs the whole build, including LibTorch's programs.
 Status CheckParts(const Installation& installation) {
@@ -43,6 +45,16 @@ Status CheckParts(const Installation& installation) {
         HowToGetTorchPrograms());
   }
   return {};
+}
+
+// Fails when less than `needed` bytes are free in the folder.
+Status CheckRoom(const std::string& folder, uintmax_t needed, const std::string& hint) {
+  std::error_code failed;
+  const fs::space_info space = fs::space(folder, failed);
+  if (failed || space.available >= needed) return {};
+  return WithHint(MakeError(ErrorKind::kUnavailable, "'{}' has {} MB left; a demo needs {} MB", folder,
+                            space.available / 1'000'000, needed / 1'000'000),
+                  hint);
 }
 
 }  // namespace
@@ -74,12 +86,8 @@ Status DemoSession::OpenFolder() {
                     "wait until it ends, or name another folder with -o");
   }
   lock_ = std::move(*lock);
-  const fs::space_info space = fs::space(output_dir(), failed);
-  if (!failed && space.available < kNeededBytes) {
-    return WithHint(MakeError(ErrorKind::kUnavailable, "'{}' has {} MB left; a demo needs {} MB",
-                              output_dir(), space.available / 1'000'000, kNeededBytes / 1'000'000),
-                    "make room there, or name a folder on another disk with -o");
-  }
+  DYNAMICCL_CHECK_OK(
+      CheckRoom(output_dir(), kNeededBytes, "make room there, or name a folder on another disk with -o"));
   const std::string plan = fmt::format("{} demo on {}", plan_.quick ? "quick" : "whole", text_);
   DYNAMICCL_TRY(journal_, DemoJournal::Open(Output("demo.journal"), plan));
   if (journal_->found() > 0)
@@ -122,8 +130,12 @@ Status DemoSession::Start(const DemoRun& run) {
   if (run.trace.empty()) {
     DYNAMICCL_TRY(outcome, Launch(run.plan));
   } else {
-    DYNAMICCL_TRY(const RecordedLaunch launch, LaunchRecorded(run.plan, run.trace));
-    outcome = launch.outcome;
+    const Result<RecordedLaunch> launch = LaunchRecorded(run.plan, run.trace);
+    if (!launch) {
+      RemoveParts(run.trace);
+      return tl::unexpected<Error>(launch.error());
+    }
+    outcome = launch->outcome;
   }
   interrupted_by_ = outcome.interrupted_by;
   if (outcome.ok()) return {};
@@ -140,6 +152,7 @@ Status DemoSession::Run(DemoRun run) {
     run.plan.output_path = Output("logs/" + step_ + ".log");
     run.plan.time_limit = kStepLimit;
     Status done = Start(run);
+    if (!done) DYNAMICCL_CHECK_OK(CheckDisk());
     if (!done && interrupted_by_ == 0) {
       Say(fmt::format("{} failed and is started once more: {}", run.label, done.error().message));
       result_.repeated.push_back(run.label);
@@ -152,8 +165,16 @@ Status DemoSession::Run(DemoRun run) {
   return {};
 }
 
+Status DemoSession::CheckDisk() {
+  const Status room =
+      CheckRoom(output_dir(), kNeededByARun,
+                "make room there and start it again: it goes on after the runs that are finished");
+  disk_is_full_ = !room;
+  return room;
+}
+
 Status DemoSession::GoOnWithout(const std::string& label, const Error& error) {
-  if (interrupted_by_ != 0) return tl::unexpected(error);
+  if (interrupted_by_ != 0 || disk_is_full_) return tl::unexpected(error);
   spdlog::warn("{}; going on without {}", error.message, label);
   result_.missing.push_back({label, error.message});
   return {};

@@ -69,7 +69,7 @@ class DemoSession {
   // interrupt is kept for interrupted_by().
   Status Run(DemoRun run);
   // Continues without a run that is not essential and notes in the result that it is missing. After an
-  // interrupt it returns `error`, which ends the demo.
+  // interrupt, and where the disk is full, it returns `error`, which ends the demo.
   Status GoOnWithout(const std::string& label, const Error& error);
   // Returns whether the run has finished, in this process or an earlier one.
   bool Finished(const std::string& label) const { return finished_.contains(label); }
@@ -86,8 +86,11 @@ class DemoSession {
   // Hashes what the run depends on. The key of the run before is part of it, so a changed run changes all
   // keys after it.
   std::string KeyOf(const DemoRun& run);
-  // Runs once, without the journal.
+  // Runs once, without the journal. A recording that fails leaves no file.
   Status Start(const DemoRun& run);
+  // After a failed run: an error where the disk has no room for another one, because all later runs would
+  // fail too.
+  Status CheckDisk();
 
   DemoOptions options_;
   DemoPlan plan_;
@@ -106,6 +109,7 @@ class DemoSession {
   std::string step_;
   int step_number_ = 0;
   int interrupted_by_ = 0;
+  bool disk_is_full_ = false;
 };
 
 // Number of steps, for "[2/7]".

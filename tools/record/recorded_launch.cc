@@ -35,11 +35,6 @@ std::vector<fs::path> FindParts(const std::string& output) {
   return parts;
 }
 
-void RemoveParts(const std::string& output) {
-  std::error_code ignored;
-  for (const fs::path& part : FindParts(output)) fs::remove(part, ignored);
-}
-
 // Merges all readable parts. A process that was killed while it created its file leaves a file without a
 // header: the merge leaves it out and sets `warning`.
 Result<Trace> MergeParts(const std::string& output, std::string& warning) {
@@ -83,6 +78,11 @@ void CountRecords(const Trace& trace, RecordedLaunch& launch) {
 
 std::string PartPattern(const std::string& output) {
   return fs::absolute(output).string() + ".%h.%p" + kPartEnd;
+}
+
+void RemoveParts(const std::string& output) {
+  std::error_code ignored;
+  for (const fs::path& part : FindParts(output)) fs::remove(part, ignored);
 }
 
 Result<RecordedLaunch> LaunchRecorded(const LaunchPlan& plan, const std::string& output,

@@ -32,6 +32,10 @@ struct RecordedLaunch {
 // replaces %h by the host and %p by the process id.
 std::string PartPattern(const std::string& output);
 
+// Removes the files of processes that belong to `output`. LaunchRecorded leaves them where the merged trace
+// could not be written, so that the recording is not lost.
+void RemoveParts(const std::string& output);
+
 // Launches `plan`, whose environment must record to PartPattern(output), and merges the parts into `output`,
 // also when the job failed or was interrupted. Parts of an earlier run that was killed are removed first, and
 // those of this run at the end. It is an error when no process called NCCL, unless the job itself failed.

@@ -6,8 +6,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -145,11 +149,18 @@ Result<std::string> ReadWholeFile(const std::string& path) {
 
 Status WriteWholeFile(const std::string& path, std::string_view content) {
   DYNAMICCL_TRY(const UniqueFd reader, HoldReader(path));
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  std::error_code ignored;
+  const bool is_renamed = CheckReplaceable(path) && !std::filesystem::is_symlink(path, ignored);
+  const std::string written = is_renamed ? fmt::format("{}.{}.tmp", path, ::getpid()) : path;
+  std::ofstream stream(written, std::ios::binary | std::ios::trunc);
   stream.write(content.data(), static_cast<std::streamsize>(content.size()));
   stream.close();
-  if (!stream) return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(errno));
-  return {};
+  if (stream && (!is_renamed || std::rename(written.c_str(), path.c_str()) == 0)) return {};
+  const int reason = errno;
+  if (is_renamed) ::unlink(written.c_str());
+  const auto error = MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path, ErrnoText(reason));
+  if (reason != ENOSPC) return error;
+  return WithHint(error, "make room on that disk, or name a file on another one");
 }
 
 }  // namespace dynamiccl

@@ -56,7 +56,8 @@ void CheckMagic(const Json& json, const std::string& magic, int version, const c
 
 // Reads a regular file into memory. kNotFound if it cannot be opened, kUnavailable if reading fails.
 Result<std::string> ReadWholeFile(const std::string& path);
-// Overwrites a file. On error the file may be incomplete, which its end line shows.
+// Writes a file beside `path` and renames it. On error the old file stays, without a trace of the new one.
+// What cannot be renamed, such as a pipe, a device or a link, is written directly.
 Status WriteWholeFile(const std::string& path, std::string_view content);
 
 }  // namespace dynamiccl

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <random>
@@ -90,6 +92,28 @@ TEST(MeasurementFile, IsWrittenToAndReadFromDisk) {
   std::filesystem::remove(path);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, AnyFile(1));
+}
+
+TEST(MeasurementFile, OneThatCannotBeWrittenWholeLeavesTheOldOneAndNoOther) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / fmt::format("measurements_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / "sweep.measurements";
+  ASSERT_TRUE(WriteMeasurementFile(path, AnyFile(1)));
+  // The process may write no file longer than this, as on a disk that has no more room.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little{.rlim_cur = 100, .rlim_max = before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  const Status written = WriteMeasurementFile(path, AnyFile(2));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr("cannot write '" + path + "'"));
+  EXPECT_EQ(*ReadMeasurementFile(path), AnyFile(1));
+  const std::filesystem::directory_iterator files(folder);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(MeasurementFile, EveryTruncationIsAnError) {

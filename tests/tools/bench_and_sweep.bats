@@ -92,6 +92,7 @@ assert all(r["algorithm"] and r["channels"] >= 1 for r in cells)
 END
 }
 
+# bats test_tags=long
 @test "a sweep keeps its budget, and says how far it is and what is left" {
   bats_require_minimum_version 1.5.0
   SECONDS=0

@@ -55,6 +55,9 @@ struct RecordedStep {
 // the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
 // (RecogniseSections); an operation then has the role and phase that most steps have there.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
+// Does the same with the calls of the trace (CallsOf), for callers that have them already.
+Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
+                            const std::string& recognised_by = "");
 
 // Median time of each (collective, ranks, nodes, bytes) over all calls of these ranks.
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);

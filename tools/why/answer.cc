@@ -49,7 +49,7 @@ std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
       {"faults", "Known faults of this release of NCCL", input.known_faults},
       {"settings", "Settings that are not in effect", input.refuted_settings},
       {"time", "Where its time goes", TimeLines(input, facts)},
-      {"choices", "What the library chose", ChoiceLines(input)},
+      {"choices", "What the library chose", ChoiceLines(input, facts)},
       {"changes", "What to try", changes},
       {"missing", "What these files do not show, and what would", MissingLines(input, facts)},
       {"next", "Next", NextLines(input, !trouble.empty(), changes.size() > 1)},

@@ -192,6 +192,7 @@ void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
   for (auto& times : issued) result_.issued_ns.push_back(std::llround(Median(times)));
   if (lengths.empty() || !timed_) return;
   result_.step_ns = std::llround(Median(lengths));
+  result_.timed_steps = lengths.size();
   if (result_.step_ns > 0)
     result_.spread = (Quantile(lengths, 0.9) - Quantile(lengths, 0.1)) / static_cast<double>(result_.step_ns);
 }

@@ -30,6 +30,9 @@ struct RecordedStep {
   std::vector<int64_t> issued_ns;
   // Median time from one step's first call to the next step's; 0: not known.
   int64_t step_ns = 0;
+  // Number of times of which step_ns is the median: the first steps of a long trace and the last one have
+  // none.
+  size_t timed_steps = 0;
   // (90th - 10th percentile) / median of the step times.
   double spread = 0;
   // Number of steps with exactly these operations.

@@ -251,8 +251,10 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
   if (facts.step && facts.step->step_ns > 0 && facts.step->steps < kFewSteps)
-    lines.push_back(fmt::format("A step takes {:.2f} ms (median of {}).",
-                                static_cast<double>(facts.step->step_ns) * 1e-6, facts.step->steps));
+    lines.push_back(
+        fmt::format("A step takes {:.2f} ms ({}).", static_cast<double>(facts.step->step_ns) * 1e-6,
+                    facts.step->timed_steps == 1 ? "from one step to the next"
+                                                 : fmt::format("median of {}", facts.step->timed_steps)));
   if (facts.step && facts.step->step_ns > 0 && facts.step->steps >= kFewSteps)
     lines.push_back(fmt::format("A step takes {:.2f} ms (8 of 10 within {:.0f} % of each other).",
                                 static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));

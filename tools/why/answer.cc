@@ -29,14 +29,6 @@ std::string Wrapped(const std::string& line) {
   return text + row + "\n";
 }
 
-// Puts words between backquotes, which are commands, into <code> elements.
-std::string WithCode(std::string html) {
-  bool opens = true;
-  for (size_t at; (at = html.find('`')) != std::string::npos; opens = !opens)
-    html.replace(at, 1, opens ? "<code>" : "</code>");
-  return html;
-}
-
 }  // namespace
 
 std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
@@ -69,7 +61,7 @@ std::string WhyText(const std::vector<WhyPart>& parts) {
 
 std::string WhyHtml(const std::vector<WhyPart>& parts) {
   std::vector<HtmlSection> sections;
-  for (const WhyPart& part : parts) sections.push_back({part.id, part.title, WithCode(HtmlList(part.lines))});
+  for (const WhyPart& part : parts) sections.push_back({part.id, part.title, HtmlList(part.lines)});
   return HtmlPage("Why this job takes its time", sections);
 }
 

@@ -396,8 +396,9 @@ TEST(WhyAnswer, TextIsWrappedAndWhole) {
       {"job", "The job", {std::string(300, 'x') + " " + std::string(60, 'y') + " " + std::string(60, 'z')}}};
   EXPECT_EQ(WhyText(parts), "The job\n  " + std::string(300, 'x') + "\n    " + std::string(60, 'y') +
                                 "\n    " + std::string(60, 'z') + "\n");
-  EXPECT_THAT(WhyHtml({{"job", "The <job>", {"a & `b`"}}}),
-              AllOf(HasSubstr("The &lt;job&gt;"), HasSubstr("a &amp; <code>b</code>")));
+  EXPECT_THAT(
+      WhyHtml({{"job", "The <job>", {"a & `b <c>`, one ` alone"}}}),
+      AllOf(HasSubstr("The &lt;job&gt;"), HasSubstr("a &amp; <code>b &lt;c&gt;</code>, one ` alone</li>")));
 }
 
 }  // namespace

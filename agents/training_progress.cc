@@ -16,7 +16,8 @@ void TrainingPhases::Begin(const std::string& name, const std::string& what, con
 }
 
 TrainingObserver TrainingPhases::Observer() {
-  // The first call ends what comes before the iterations, such as making sequences: it tells nothing of them.
+  // The time left is reckoned from the first call on. What came before it, such as making sequences, takes
+  // its own time, which says nothing about that of the iterations.
   return [this, first = 0, first_ns = int64_t{0}](const TrainingPosition& position) mutable {
     if (first == 0) {
       first = position.done;

@@ -10,7 +10,7 @@
 Each part is a command. What it found is kept with date, commit and machine in docs/results/reliability/PART.json, so
 that parts that take hours need not be run with the others; the page shows each with its own. A part that is not built
 or finds no tool is said and keeps what it had. What was learned by hand stands in
-docs/results/reliability/by_hand.md, which the page ends with and this program never writes. Any program may be a
+docs/results/reliability/by_hand.txt, which the page ends with and this program never writes. Any program may be a
 part: {"schema": 1, "title", "command", "date", "commit", "machine", "ok": bool, "columns": [...], "rows": [[...], ...]}
 in that folder is shown. Exit code 0: all that was run is as promised; 1: something is not (the page says what).
 """
@@ -269,11 +269,11 @@ def write_page():
     parts = [json.loads((PARTS / f"{name}.json").read_text()) for name in names if (PARTS / f"{name}.json").exists()]
     missing = [ALL_PARTS[name][0] for name in ALL_PARTS if not (PARTS / f"{name}.json").exists()]
     text = (f"# Reliability: what was done to it, and what came of it\n\n{finding(parts, missing)}\n\nWritten by `studies/reliability.py`, except for the "
-            "part learned by hand at the end, which is kept in [by_hand.md](reliability/by_hand.md). Each part says when, on which commit and by which command it was run.\n\n")
+            "part learned by hand at the end, which is kept in `docs/results/reliability/by_hand.txt`. Each part says when, on which commit and by which command it was run.\n\n")
     text += "\n".join(section(part) for part in parts)
     if missing:
         text += "\n## Not run yet\n\n" + "".join(f"* {title}\n" for title in missing)
-    PAGE.write_text(text + "\n" + (PARTS / "by_hand.md").read_text())
+    PAGE.write_text(text + "\n" + (PARTS / "by_hand.txt").read_text())
     return all(part["ok"] for part in parts)
 
 

@@ -55,9 +55,9 @@ class SwitchableTables {
   // leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Switch thread, like the next two: to be called right before SwitchMember::Prepare, since a version takes
-  // over what it does not bring itself from the version that is committed then. Makes a table of this
-  // version, unless it exists. Returns false if this rank cannot make it.
+  // Makes the table of this version, unless it exists. Returns false if this rank cannot make it. The switch
+  // thread calls this, or one of the next two, right before SwitchMember::Prepare: a version that brings no
+  // values keeps those of the version that is committed at that time, and likewise for the table.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // Offers a version that leaves every call to NCCL. It always returns true.
   bool OfferNcclsChoice(uint32_t version);

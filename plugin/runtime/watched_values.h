@@ -17,8 +17,8 @@ class WatchedValues {
   // Empty path: nothing is watched.
   explicit WatchedValues(std::string path) : path_(std::move(path)) {}
 
-  // Returns what the file says otherwise than before; nothing if it is as it was. It is read only if its
-  // inode, size or time has changed. A file with a wrong line is logged once and changes nothing.
+  // Returns the values that have changed in the file since the last call. Reads the file only if its inode,
+  // size or time has changed. A file with a wrong line is logged once and changes nothing.
   AgreedValues Changes();
   // Returns the values as the file states them. A value that was removed from the file keeps its last number.
   const AgreedValues& values() const { return values_; }

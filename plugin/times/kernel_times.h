@@ -30,9 +30,9 @@ struct ProfilerVersion {
   int version;
   const char* first_release;
   KernelClock clock;
-  // NVIDIA's library reports the stamps of other kernels unless all calls of a communicator are profiled.
-  // Seen with 2.32.3 on an H200 (docs/results/gpu.md); up to 2.30.7 the library also counts calls that are
-  // not.
+  // True: with this version NVIDIA's library reports wrong stamps, those of other kernels, unless every call
+  // of a communicator is profiled. This was seen with 2.32.3 on an H200 (docs/results/gpu.md). Releases up to
+  // 2.30.7 also count calls that are not profiled, so their stamps are right.
   bool needs_every_call;
 };
 std::span<const ProfilerVersion> ProfilerVersions();

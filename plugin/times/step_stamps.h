@@ -34,7 +34,7 @@ class StepStamps {
   // waits for a stamp, so this is also called between two steps.
   void ReportReached(TimesReport& report);
   bool has_pending() const { return !pending_.empty(); }
-  // Uses these events from now on, unless it has some. Null: it still has none.
+  // Sets the events, if none were set before. Null changes nothing.
   void UseEvents(const StreamEvents* events) {
     if (events_ == nullptr) events_ = events;
   }

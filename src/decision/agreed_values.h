@@ -37,7 +37,7 @@ bool IsValueName(std::string_view name);
 
 // Reads "NAME=VALUE"; blanks around the two are allowed. The error says which part is wrong.
 Result<ProposedValue> ParseValue(std::string_view text);
-// Reads a file of lines NAME=VALUE; empty lines and those that begin with # say nothing. An error names
+// Reads a file of lines NAME=VALUE; empty lines and lines that begin with # are skipped. An error names
 // `path` and the line.
 Result<AgreedValues> ParseValues(std::string_view text, const std::string& path);
 // The text of such a file.

@@ -27,7 +27,8 @@ bool IsCollnet(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
-// Cells of one vector; the table is padded to whole vectors with cells that are not possible.
+// The cost table is judged four cells at a time, in vectors of the processor. It is padded to whole vectors
+// with cells that are not possible.
 constexpr int kLanes = 4;
 constexpr int kCells = kAlgorithms * kProtocols;
 constexpr int kVectors = (kCells + kLanes - 1) / kLanes;
@@ -35,7 +36,7 @@ typedef float Costs __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t Cells __attribute__((vector_size(kLanes * sizeof(int32_t))));
 static_assert(kCells < 31);
 
-// The mask bits of a vector's cells.
+// Returns the bit of each of the vector's cells in a ConfigMask. Vector 0 has the first four cells.
 Cells BitsOf(int vector) {
   return Cells{1, 2, 4, 8} << (vector * kLanes);
 }

@@ -69,7 +69,8 @@ class DecisionEngine {
   Decision Decide(const DecisionKey& key, const ConfigMask& allowed);
 
  private:
-  // Returns all members but Decision::config, from rules, plan and policy.
+  // Returns what rules, plan or policy ask for. Decide then checks that NCCL offers it, and sets
+  // Decision::config.
   Decision Propose(const DecisionKey& key, const ConfigMask& allowed);
   // Returns the rules for the call. The engine must have rules or turns.
   const OverrideRules& RulesFor(const RuleSubject& subject, const DecisionKey& key);

@@ -216,8 +216,8 @@ ncclResult_t Call(const Arguments& arguments) {
   return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));
 }
 
-// Returns what the call has in common with its repetitions, planned as Check does; nothing for a type or an
-// operator that is not NCCL's own.
+// Returns the part of the call that its repetitions share. A call that only moves data counts as a call of
+// bytes. Returns nothing for a type or an operator that is not NCCL's own.
 std::optional<RepeatedCall> Repeated(const CollectiveArguments& arguments) {
   const bool known_type = arguments.data_type >= 0 && arguments.data_type < ncclNumTypes;
   if (!known_type || arguments.op < 0 || arguments.op >= ncclNumOps) return {};

@@ -52,8 +52,8 @@ typedef enum {
   ncclNumFuncs = 8
 } ncclFunc_t;
 
-// Dimensions of the cost table and the few indices of it that adapters need. src/collective/algorithm.h has
-// all.
+// The dimensions of NCCL's cost table, and those of its indices that adapters need. All indices are in
+// src/collective/algorithm.h.
 #define NCCL_NUM_ALGORITHMS 7
 #define NCCL_NUM_PROTOCOLS 3
 #define NCCL_ALGO_COLLNET_CHAIN 3

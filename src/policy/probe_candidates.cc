@@ -21,7 +21,8 @@ struct Priced {
   bool worth_trying = false;
 };
 
-// Outside of the range seen in training the policy is not used.
+// Returns the config's predicted time: by NCCL's cost model, corrected by the policy. The correction is left
+// out if an input lies outside of the range that the policy saw in training.
 Priced PriceOf(const Policy* policy, const ConfigContext& context, const ConfigAction& action) {
   const double prior = action.prior / 65536.0;
   const Priced uncorrected{action.config, prior, prior};
@@ -104,8 +105,9 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
 
 // Octaves over NCCL's choice above which UnlikeFirst leaves a pair out.
 constexpr double kPlausible = 1;
-// Places in the order of UnlikeFirst: the extremes of a pair come below this, then the middles, then the
-// rest.
+// Places in the order of UnlikeFirst. The cheapest config of each pair, and the one with a single channel,
+// stand before this place. The configs with half of the channels stand from it on, and all others at twice
+// it.
 constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
 
 using Pair = std::pair<Algorithm, Protocol>;

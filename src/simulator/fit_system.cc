@@ -21,7 +21,8 @@ namespace {
 // 10 % of a time, within which machines repeat themselves. Larger misses count linearly, so that outliers do
 // not decide.
 constexpr double kHuberWidth = 0.1;
-// Weights by which the logarithms of factors are pulled to 0, beside the misses' logarithms.
+// Each path, and each kind of constant, may differ from NCCL's own relations by a factor. These are the
+// weights of the factors' logarithms in the sum that the fit minimises, beside the logarithms of the misses.
 constexpr double kPullOfKinds = 0.02;
 constexpr double kPullOfPaths = 0.3;
 // Spread of the random starts, as a logarithm.

@@ -93,6 +93,21 @@ class Pictures(unittest.TestCase):
         self.assertEqual(heading, "preset, stage")
         self.assertEqual([name for name, _ in marks], ["slow-rail, 3", "nvlink, 3"])
 
+    def test_rows_may_be_sentences(self):
+        picture = Picture("found", "page", [Series("first"), Series("second")], "calls", sentences=r"(?m)^## (\S+)\n\nOf 9 (\d+), (\d+)")
+        page = "# Title\n\n## 1.2\n\nOf 9 3, 4 more.\n\n## 1.3\n\nOf 9 5, 0.\n"
+        _, marks = draw_tables.marks_of(picture, page)
+        self.assertEqual([(name, [each.value for each in row]) for name, row in marks], [("1.2", [3, 4]), ("1.3", [5, 0])])
+        with self.assertRaisesRegex(PictureError, "no sentence matches"):
+            draw_tables.marks_of(picture, PAGE)
+
+    def test_page_without_a_picture_is_named_unless_it_is_a_list(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("page", "list", "bare"):
+                (pathlib.Path(folder) / f"{name}.md").write_text(PAGE)
+            found = draw_tables.without_picture([self.picture], ["list"], pathlib.Path(folder))
+            self.assertEqual([each.split(":")[0] for each in found], ["docs/results/bare.md"])
+
     def test_picture_is_xml_with_the_links_text_as_title(self):
         svg = xml.dom.minidom.parseString(draw_tables.draw(self.picture, PAGE))
         self.assertEqual(svg.getElementsByTagName("title")[0].firstChild.data, "What was found")

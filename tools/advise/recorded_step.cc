@@ -192,6 +192,7 @@ void Writer::Times(const std::vector<Calls>& steps, const Calls& like) {
   for (auto& times : issued) result_.issued_ns.push_back(std::llround(Median(times)));
   if (lengths.empty() || !timed_) return;
   result_.step_ns = std::llround(Median(lengths));
+  result_.timed_steps = lengths.size();
   if (result_.step_ns > 0)
     result_.spread = (Quantile(lengths, 0.9) - Quantile(lengths, 0.1)) / static_cast<double>(result_.step_ns);
 }
@@ -253,9 +254,17 @@ int64_t TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sect
   return most < 0 ? -1 : std::clamp(end - start, least, most);
 }
 
+bool AnyIsTimed(const std::vector<SectionCalls>& sections) {
+  return std::ranges::any_of(sections, [](const SectionCalls& section) {
+    return std::ranges::any_of(section.calls,
+                               [](const TraceCall& call) { return call.issued.duration_ns > 0; });
+  });
+}
+
 }  // namespace
 
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
+  if (!AnyIsTimed(sections)) return {};  // matching the calls of a large trace takes longer than reading it
   using Key = std::tuple<Collective, int, int, uint64_t>;
   std::vector<std::vector<CallInterval>> intervals;
   for (const SectionCalls& section : sections) intervals.push_back(IntervalsOf(section));
@@ -284,8 +293,11 @@ std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
 }
 
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by) {
-  std::vector<SectionCalls> sections;
-  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  return StepOf(trace, CallsOf(trace), recognised_by);
+}
+
+Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
+                            const std::string& recognised_by) {
   Calls calls;
   if (!sections.empty())
     for (const TraceCall& call : sections.front().calls)

@@ -43,10 +43,11 @@ struct Difference {
 enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 
-// Differences, grave ones first. A mended failure is a notice. A cell that did not run compares with nothing.
-// `traffic`: choices are compared for its calls alone, those first that the model expects to become slower;
-// what the calls take together may be grave, and adapters that the calls do not miss are not. Null: choices
-// are compared for all calls of the cells.
+// Returns the differences between two runs, grave ones first. A failure that the newer release does not have
+// any more is a notice. If either run did not take place, there are none. With `traffic`, the calls of a job,
+// only choices for these calls are compared, and those that the model expects to become slower come first.
+// It is grave then if the calls take longer together; a loss of adapters is not, if no call takes longer by
+// it. Null: choices are compared for all calls of the cells.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl zero`: the ZeRO trainer (dynamiccl-zero) as n ranks under the launcher, or as one rank where
-// another launcher started this process as one; `zero checkpoint`, which has no ranks, in its place; `zero
-// estimate`, which needs no trainer.
+// `dynamiccl zero` starts the ZeRO trainer (dynamiccl-zero) as n ranks. If another launcher has started this
+// process as one of its ranks, the trainer takes its place. So it does for `zero checkpoint`, which has no
+// ranks. `zero estimate` is computed here and needs no trainer.
 #include <fmt/format.h>
 
 #include <cstdlib>

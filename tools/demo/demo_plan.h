@@ -51,8 +51,8 @@ struct DemoPlan {
   int recorded_steps = 0;
   // Steps of the runs whose losses and choices are compared.
   int compared_steps = 0;
-  // Steps of a start in which default, ours and best of sweep take turns, and the most such starts of a
-  // stage.
+  // Three settings take turns within one start of the job: NCCL's default, the policy's choice, and the best
+  // of the sweep. These are the number of steps of such a start, and the most starts for each stage.
   int steps_in_turns = 0;
   int largest_starts = 0;
   int sweep_repeats = 0;

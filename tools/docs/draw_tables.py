@@ -6,7 +6,8 @@
     tools/docs/draw_tables.py --check    names each picture that is not what its page gives; exit code 1 if there is one
 
 Every mark of a picture is read from the page's table, and its title is the text of the page's own link to it, so a
-picture cannot disagree with its page. PICTURES at the end of this file says which table a picture shows, and how.
+picture cannot disagree with its page. PICTURES at the end of this file says which table a picture shows, and how. A
+page whose table is a list of verdicts has no picture and stands in LISTS; --check names each page that is in neither.
 """
 import argparse
 import dataclasses
@@ -43,6 +44,7 @@ class Picture:
     under: str = ""            # the heading that the table stands below, or its beginning; without it the page's first table
     labels: tuple = (0,)       # the columns that name a row
     rows: str = ""             # a regular expression that a row's name must match
+    sentences: str = ""        # in place of a table: a regular expression whose groups are a row's name and its numbers
     bars: bool = False         # bars from zero; without it dots
     reference: float = None    # where the dashed line is
     reference_label: str = ""
@@ -126,6 +128,14 @@ def mark_of(cell, index=0, interval_cell=None):
     return mark
 
 
+def read_sentences(text, pattern, series):
+    """(names of columns, rows of cells) of a page that states each row as a sentence."""
+    rows = [list(found.groups()) for found in re.finditer(pattern, text)]
+    if not rows:
+        raise PictureError(f"no sentence matches '{pattern}'")
+    return ["", *(each.column for each in series)], rows
+
+
 def column_of(names, wanted):
     for number, name in enumerate(names):
         if name == wanted:
@@ -138,7 +148,7 @@ def column_of(names, wanted):
 
 def marks_of(picture, text):
     """What names the rows, and [(name of the row, [mark of each series or None])] of the rows that the picture shows."""
-    names, rows = read_table(text, picture.under)
+    names, rows = read_sentences(text, picture.sentences, picture.series) if picture.sentences else read_table(text, picture.under)
     columns = [(column_of(names, each.column), column_of(names, each.interval) if each.interval else None, each.index)
                for each in picture.series]
     shown = []
@@ -346,13 +356,20 @@ def check(drawn, folder):
             + [f"docs/results/pictures/{path.name}: no table is drawn into it: remove it" for path in sorted(unknown)])
 
 
+def without_picture(pictures, lists, results):
+    """The pages of results that have no picture and are no list."""
+    missing = {path.stem for path in results.glob("*.md")} - {picture.page for picture in pictures} - set(lists)
+    return [f"docs/results/{name}.md: has no picture: add one to PICTURES, or the page to LISTS if its table is a list of verdicts"
+            for name in sorted(missing)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where a picture is not as its page")
     options = parser.parse_args()
     drawn, faults = drawn_pictures(PICTURES, RESULTS)
     if options.check:
-        faults += check(drawn, RESULTS / "pictures")
+        faults += check(drawn, RESULTS / "pictures") + without_picture(PICTURES, LISTS, RESULTS)
     else:
         for path, svg in drawn.items():
             path.parent.mkdir(exist_ok=True)
@@ -433,8 +450,33 @@ PICTURES = [
     Picture("scale", "scale", [Series("healthy", "healthy fabric", 1), Series("slow node", "one slow node", 1)],
             "gained by the guard in 1,000 steps, % of the job at NCCL's picks, median of five seeds; simulated", under="Gain and loss",
             reference=0, reference_label="NCCL's picks; left of it the guard costs"),
+    Picture("agreement", "agreement", [Series("p50", "median"), Series("p99", "99 of 100 below"), Series("p99.9", "999 of 1,000 below")],
+            "ns on the thread that issues the call, reading the clock included", under="What it costs on the path", bars=True),
+    Picture("canary", "canary", [Series("changed", "another choice"), Series("worse", "something grave")],
+            "upgrades of 21 from one release to the next, 2.21.5 to 2.32.3, that bring it", under="Once more, after the false alarm", rows="^(?!all)", bars=True),
+    Picture("faults", "faults", [Series("grew by", "grew")], "growth of the leader's private memory, KiB a minute, in a job of four ranks",
+            labels=(0, 1), bars=True, reference=1536, reference_label="the bound, 1,536"),
+    Picture("hostccl-links", "hostccl-links", [Series("a core a rank"), Series("two ranks a core")],
+            "seen over set, %: median, least and most of five bandwidths or six latencies", under="In short",
+            reference=0, reference_label="as set; right of it latency is too long and bandwidth too high"),
+    Picture("nccl-releases", "nccl-releases", [Series("another algorithm or protocol"), Series("other channels alone")],
+            "calls of 1,380 that choose otherwise, on described machines", bars=True,
+            sentences=r"(?m)^## (\S+ to \S+)\n\nOf 1380 calls in \d+ worlds (\d+) \(.*?\) choose another algorithm or protocol, (\d+) \("),
+    Picture("real-nccl", "real-nccl", [Series("preload", "equal while observing", 1), Series("preload", "asked and taken, preload", 2),
+                                       Series("tuner", "asked and taken, tuner variable", 2)],
+            "calls of 75 (observing), decisions that named a choice (asked); a row is an NCCL release, some are left out", under="Every release",
+            rows=r"^2\.(18\.3|19|20|21|22|23|24|25|26\.5|27\.3|27\.7|28\.9|29\.7|30\.7|31|32)"),
+    Picture("receipts", "receipts", [Series("refuted"), Series("of them false", "false")],
+            "settings that receipts of clean runs on ten releases and five machines call not in effect", under="Releases and machines", bars=True),
+    Picture("replay", "replay", [Series("default us", "default"), Series("best us", "best of what was forced")],
+            "time of a call, us, logarithmic; 4 ranks on two emulated nodes", under="A data-parallel ResNet", labels=(0, 1), rows="^(?!whole)",
+            logarithmic=True),
+    Picture("torch-distributed-tests", "torch-distributed-tests", [Series("dynamiccl"), Series("gloo")],
+            "tests of PyTorch's distributed_test.py", rows="^(passed|failed|skipped by PyTorch|not run)$", bars=True),
     Picture("shakespeare", "shakespeare", [Series("bits per byte")], "bits per byte of Hamlet; less is better", bars=True),
 ]
+
+LISTS = ("building", "first-minute", "hypotheses", "long-checks", "mutations", "reliability")
 
 if __name__ == "__main__":
     sys.exit(main())

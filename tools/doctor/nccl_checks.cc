@@ -40,7 +40,8 @@ std::vector<fs::path> Folders() {
   return folders;
 }
 
-// site-packages/nvidia/nccl/lib of ./.venv, of the active virtual environment and of the user.
+// Adds the folders in which pip puts NCCL's wheel: site-packages/nvidia/nccl/lib of ./.venv, of the active
+// virtual environment and of the user.
 void AddWheelFolders(std::vector<fs::path>& folders) {
   std::vector<fs::path> roots{".venv"};
   if (const char* active = std::getenv("VIRTUAL_ENV")) roots.emplace_back(active);

@@ -64,7 +64,7 @@ def has_fuzzer():
 
 
 def run_until(command, end):
-    """The output of what is done at `end`, else None; exits where it fails."""
+    """The command's output; None where it is not done by `end`, and was stopped then. Exits where the command fails."""
     # ccache: the shared headers' macros are the same in all files.
     environment = dict(os.environ, CCACHE_SLOPPINESS="pch_defines,time_macros")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that a program gave one communicator (ncclConfig_t) or one call (ncclCollConfig_t), as NCCL logs
-// them: "Comm config Max CTAs set to 4", "Comm config maxCTAs reset to NCCL_MAX_CTAS=8" where a variable
-// wins, and of calls what a selection came to.
+// Judges settings that a program gave one communicator (ncclConfig_t) or one call (ncclCollConfig_t). NCCL
+// logs those of a communicator: "Comm config Max CTAs set to 4", or "Comm config maxCTAs reset to
+// NCCL_MAX_CTAS=8" where a variable wins. Of those of a call it logs whether it could follow the selection.
 #include <fmt/format.h>
 
 #include <algorithm>

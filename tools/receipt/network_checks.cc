@@ -80,7 +80,9 @@ const LogLine* WhyNoInfiniBand(const NcclLog& log) {
   return none != nullptr ? none : log.Find("Failed to open libibverbs");
 }
 
-// NCCL_IB_* are read by NCCL's own InfiniBand network and by plugins that are made from it ("IBext").
+// Judges an NCCL_IB_* setting in a job that uses sockets alone: it has no effect there, because only NCCL's
+// InfiniBand network and plugins made from it ("IBext") read it. Returns nothing if another network is in
+// use.
 std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
   const auto networks = Networks(judged.log());
   if (networks.empty()) return std::nullopt;

@@ -53,7 +53,7 @@ const LogLine& DecisionsAt(const Evidence& evidence) {
   return evidence.trace ? *evidence.trace : *evidence.decision_log;
 }
 
-// Lines that say that nothing of ours chooses, whatever was asked.
+// Returns a refutation if DynamICCL's own log says that it left every choice to NCCL, whatever was asked.
 std::optional<Receipt> JudgeKeptChoice(const Judged& judged) {
   for (const std::string_view words : {"keeps NCCL's choice: ", "NCCL's choice stays"}) {
     if (const LogLine* const line = OwnLine(judged.log(), words))

@@ -43,6 +43,19 @@ table{font-size:7.5pt}th,td{padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 // Forbids everything except inlined styles, so that text which escaped its quotes still could not run.
 constexpr const char* kContentPolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
+// Escapes a sentence, and shows words between two backquotes, which are commands, as code.
+std::string EscapedSentence(std::string_view text) {
+  std::string html;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t open = text.find('`', begin), close = open == text.npos ? open : text.find('`', open + 1);
+    if (close == text.npos) return html + EscapeHtml(text.substr(begin));
+    html += EscapeHtml(text.substr(begin, open - begin));
+    html += fmt::format("<code>{}</code>", EscapeHtml(text.substr(open + 1, close - open - 1)));
+    begin = close + 1;
+  }
+  return html;
+}
+
 }  // namespace
 
 std::string EscapeHtml(std::string_view text) {
@@ -92,12 +105,12 @@ std::string HtmlTable::Html() const {
 }
 
 std::string HtmlParagraph(std::string_view text) {
-  return fmt::format("<p>{}</p>\n", EscapeHtml(text));
+  return fmt::format("<p>{}</p>\n", EscapedSentence(text));
 }
 
 std::string HtmlList(const std::vector<std::string>& items) {
   std::string html = "<ul>\n";
-  for (const std::string& item : items) html += fmt::format("<li>{}</li>\n", EscapeHtml(item));
+  for (const std::string& item : items) html += fmt::format("<li>{}</li>\n", EscapedSentence(item));
   return html + "</ul>\n";
 }
 

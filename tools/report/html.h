@@ -35,9 +35,9 @@ class HtmlTable {
   std::string body_;
 };
 
-// `text` as a paragraph, escaped.
+// `text` as a paragraph, escaped. Words between two backquotes are shown as code.
 std::string HtmlParagraph(std::string_view text);
-// `items` as a bulleted list, escaped.
+// `items` as a bulleted list, escaped in the same way.
 std::string HtmlList(const std::vector<std::string>& items);
 
 // One part of the page. `html` is finished HTML; `title` and `id` are plain text.

@@ -37,7 +37,7 @@ void Label(const RecognisedStructure& recognised, const CollectiveCall& call, Tr
 
 bool LabelByPolicy(const Policy& policy, TraceSection& section) {
   if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
-  const std::map<uint32_t, CommunicatorInfo> communicators = CallsOf(section).communicators;
+  const std::map<uint32_t, CommunicatorInfo> communicators = CommunicatorsOf(section);
   std::map<uint32_t, StructureAgent> agents;
   for (TraceRecord& record : section.records) {
     const auto known = communicators.find(record.communicator);

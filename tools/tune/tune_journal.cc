@@ -38,8 +38,8 @@ std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& p
   return shape;
 }
 
-// The starts after the header; none where one is damaged. Starts that run again cost minutes, a wrong time
-// would mislead.
+// Returns the starts after the header, or none if one of them is damaged: running starts again costs minutes,
+// but a wrong time would mislead the search.
 std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
   std::vector<JobStart> starts;
   for (size_t i = 1; i < lines.size(); ++i) {

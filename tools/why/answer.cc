@@ -29,14 +29,6 @@ std::string Wrapped(const std::string& line) {
   return text + row + "\n";
 }
 
-// Puts words between backquotes, which are commands, into <code> elements.
-std::string WithCode(std::string html) {
-  bool opens = true;
-  for (size_t at; (at = html.find('`')) != std::string::npos; opens = !opens)
-    html.replace(at, 1, opens ? "<code>" : "</code>");
-  return html;
-}
-
 }  // namespace
 
 std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
@@ -49,7 +41,7 @@ std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
       {"faults", "Known faults of this release of NCCL", input.known_faults},
       {"settings", "Settings that are not in effect", input.refuted_settings},
       {"time", "Where its time goes", TimeLines(input, facts)},
-      {"choices", "What the library chose", ChoiceLines(input)},
+      {"choices", "What the library chose", ChoiceLines(input, facts)},
       {"changes", "What to try", changes},
       {"missing", "What these files do not show, and what would", MissingLines(input, facts)},
       {"next", "Next", NextLines(input, !trouble.empty(), changes.size() > 1)},
@@ -69,7 +61,7 @@ std::string WhyText(const std::vector<WhyPart>& parts) {
 
 std::string WhyHtml(const std::vector<WhyPart>& parts) {
   std::vector<HtmlSection> sections;
-  for (const WhyPart& part : parts) sections.push_back({part.id, part.title, WithCode(HtmlList(part.lines))});
+  for (const WhyPart& part : parts) sections.push_back({part.id, part.title, HtmlList(part.lines)});
   return HtmlPage("Why this job takes its time", sections);
 }
 

@@ -159,10 +159,10 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
 }
 
 // Whether the repeated sequence is a training step, and not merely a loop of equal calls.
-bool IsStep(const RecordedStep& step, const Trace& trace) {
+bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   if (step.paced) return false;
   if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
-  const size_t calls = CallsOf(trace.sections.front()).calls.size() - step.between_two;
+  const size_t calls = first.calls.size() - step.between_two;
   const auto repeated = static_cast<double>(step.steps * step.operations.size());
   return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
 }
@@ -181,12 +181,11 @@ void Recognise(const Policy& policy, TraceSection section, WhyFacts& facts) {
   }
 }
 
-int RanksOf(const Trace& trace) {
+int RanksOf(const Trace& trace, const std::vector<SectionCalls>& sections) {
   int ranks = static_cast<int>(trace.sections.size());
-  for (const TraceSection& section : trace.sections) {
-    ranks = std::max(ranks, section.world);
-    for (const auto& [number, info] : CallsOf(section).communicators) ranks = std::max(ranks, info.n_ranks);
-  }
+  for (const TraceSection& section : trace.sections) ranks = std::max(ranks, section.world);
+  for (const SectionCalls& section : sections)
+    for (const auto& [number, info] : section.communicators) ranks = std::max(ranks, info.n_ranks);
   return ranks;
 }
 
@@ -195,13 +194,15 @@ int RanksOf(const Trace& trace) {
 WhyFacts FactsOf(const WhyInput& input, const Policy* policy) {
   WhyFacts facts;
   if (!input.trace) return facts;
-  facts.ranks = RanksOf(*input.trace);
+  facts.sections = CallsOf(*input.trace);
+  if (!facts.sections.empty()) facts.summary = SummarizeTrace(*input.trace, facts.sections.front());
+  facts.ranks = RanksOf(*input.trace, facts.sections);
   if (policy != nullptr && !input.trace->sections.empty() && !Lacks(input, "bytes"))
     Recognise(*policy, input.trace->sections.front(), facts);
-  facts.times = TimesOf(*input.trace);
-  Result<RecordedStep> step = StepOf(*input.trace);
+  facts.times = TimesOf(*input.trace, facts.sections);
+  Result<RecordedStep> step = StepOf(*input.trace, facts.sections);
   if (step && step->paced) facts.paced = step->steps;
-  if (step && IsStep(*step, *input.trace)) facts.step = std::move(*step);
+  if (step && IsStep(*step, facts.sections.front())) facts.step = std::move(*step);
   return facts;
 }
 
@@ -225,8 +226,7 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
                     "a call to its end.",
                     backend));
   if (!facts.step) {
-    lines.push_back("No step was seen to repeat: " + CallsText(SummarizeTrace(*input.trace)) +
-                    " on the first rank.");
+    lines.push_back("No step was seen to repeat: " + CallsText(facts.summary) + " on the first rank.");
     if (facts.paced > 0)
       lines.push_back(
           fmt::format("Its last {} calls are equal and come at one pace: steps of one bucket of gradients "
@@ -239,8 +239,8 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
     lines.push_back(
         fmt::format("{} {}.", facts.step->labelled ? "It is" : "By its calls it is like", job->what));
   else
-    lines.push_back("Its calls do not tell which kind of training it is: " +
-                    CallsText(SummarizeTrace(*input.trace)) + " on the first rank.");
+    lines.push_back("Its calls do not tell which kind of training it is: " + CallsText(facts.summary) +
+                    " on the first rank.");
   lines.push_back(StepText(*facts.step));
   if (facts.recognised != ZeroStage::kUnknown)
     lines.push_back(fmt::format("The shipped policy's LSTM takes {:.0f} % of its calls for ZeRO stage {}.",
@@ -251,8 +251,10 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
   if (facts.step && facts.step->step_ns > 0 && facts.step->steps < kFewSteps)
-    lines.push_back(fmt::format("A step takes {:.2f} ms (median of {}).",
-                                static_cast<double>(facts.step->step_ns) * 1e-6, facts.step->steps));
+    lines.push_back(
+        fmt::format("A step takes {:.2f} ms ({}).", static_cast<double>(facts.step->step_ns) * 1e-6,
+                    facts.step->timed_steps == 1 ? "from one step to the next"
+                                                 : fmt::format("median of {}", facts.step->timed_steps)));
   if (facts.step && facts.step->step_ns > 0 && facts.step->steps >= kFewSteps)
     lines.push_back(fmt::format("A step takes {:.2f} ms (8 of 10 within {:.0f} % of each other).",
                                 static_cast<double>(facts.step->step_ns) * 1e-6, 100 * facts.step->spread));

@@ -27,10 +27,9 @@ struct ChosenCalls {
   uint64_t without_algorithm = 0;  // the files do not say which one NCCL chose
 };
 
-ChosenCalls CountChosen(const WhyInput& input) {
+ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& sections) {
   ChosenCalls counted;
-  for (const TraceSection& section : input.trace->sections) {
-    const SectionCalls calls = CallsOf(section);
+  for (const SectionCalls& calls : sections) {
     for (const TraceCall& call : calls.calls) {
       const bool alone = calls.communicators.at(call.communicator).n_ranks < 2 && !HidesRanks(input);
       if (alone || static_cast<int>(call.issued.call.collective) >= kTunableCollectives) continue;
@@ -82,7 +81,7 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
                     "`dynamiccl`, which makes "
                     "calls of NCCL (docs/torch_backend.md).",
                     backend));
-  else if (const ChosenCalls chosen = CountChosen(input); chosen.without_algorithm > 0)
+  else if (const ChosenCalls chosen = CountChosen(input, facts.sections); chosen.without_algorithm > 0)
     lines.push_back(
         fmt::format("Which algorithm and protocol NCCL used for {} of {} calls: a log with NCCL_DEBUG=INFO "
                     "NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING of every rank, or `{}`.",

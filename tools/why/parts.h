@@ -8,13 +8,18 @@
 
 #include "src/policy/policy.h"
 #include "tools/advise/recorded_step.h"
+#include "tools/report/trace_summary.h"
 #include "tools/why/read_files.h"
 #include "tools/why/time_account.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
 // Results that several parts read, so that they are computed once.
 struct WhyFacts {
+  // The calls of the trace's sections, in their order; empty without a trace.
+  std::vector<SectionCalls> sections;
+  TraceSummary summary;
   // Ranks of the job, as far as the trace names them.
   int ranks = 0;
   // The step that the trace repeats; nothing where no step is known to repeat.
@@ -35,7 +40,7 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
 // These say how long a step takes and what the time is spent on.
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts);
 // These say what NCCL chose, and whether a sweep has measured something faster.
-std::vector<std::string> ChoiceLines(const WhyInput& input);
+std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
 // These name calls that differ between ranks, and the rank for which a job that stood still was waiting.
 std::vector<std::string> TroubleLines(const WhyInput& input);
 // These name at most three changes of the job that are predicted to shorten a step.

@@ -151,7 +151,8 @@ Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
   std::vector<Trace> traces;
   const std::vector<std::string> files = FilesOf(paths);
   if (files.empty())
-    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it", fmt::join(paths, ", "));
+    return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it; folders in it are not searched",
+                     fmt::join(paths, ", "));
   for (const std::string& path : files) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
   if (traces.empty()) return input;
   if (traces.size() == 1) {

@@ -109,11 +109,9 @@ double CallKind::BusBandwidth() const {
              : static_cast<double>(bytes) * BusBandwidthFactor(collective, n_ranks) / (median_us * 1e3);
 }
 
-TimeAccount TimesOf(const Trace& trace) {
+TimeAccount TimesOf(const Trace& trace, const std::vector<SectionCalls>& sections) {
   TimeAccount account;
-  if (trace.sections.empty()) return account;
-  std::vector<SectionCalls> sections;
-  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  if (sections.empty()) return account;
   const SectionCalls& first = sections.front();
   account.kinds = KindsOf(first);
   if (trace.order_only() || first.calls.empty()) return account;

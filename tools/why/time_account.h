@@ -8,6 +8,7 @@
 
 #include "src/collective/collective.h"
 #include "traces/format/trace.h"
+#include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
 
@@ -48,6 +49,7 @@ struct TimeAccount {
   std::optional<RankWaits> waits;
 };
 
-TimeAccount TimesOf(const Trace& trace);
+// `sections` are the calls of the trace (CallsOf).
+TimeAccount TimesOf(const Trace& trace, const std::vector<SectionCalls>& sections);
 
 }  // namespace dynamiccl

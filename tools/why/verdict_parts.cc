@@ -104,11 +104,11 @@ std::string Percent(double ratio) {
 
 }  // namespace
 
-std::vector<std::string> ChoiceLines(const WhyInput& input) {
+std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts) {
   std::vector<std::string> lines;
   for (const MeasurementFile& sweep : input.measurements) AddSweep(sweep, lines);
   if (!input.trace || input.trace->sections.empty()) return lines;
-  const TraceSummary summary = SummarizeTrace(*input.trace);
+  const TraceSummary& summary = facts.summary;
   AddDecisions(summary, lines);
   const auto& unknown = summary.coverage.of[static_cast<size_t>(Coverage::kUnknown)];
   if (unknown.calls < summary.coverage.total.calls) lines.push_back(Describe(summary.coverage) + ".");

@@ -88,14 +88,25 @@ void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first
 
 }  // namespace
 
+std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section) {
+  std::map<uint32_t, CommunicatorInfo> communicators;
+  for (const TraceRecord& record : section.records)
+    if (IsKind(record, RecordKind::kCommunicator))
+      communicators[record.communicator] = CommunicatorOf(record);
+  return communicators;
+}
+
 SectionCalls CallsOf(const TraceSection& section) {
   Builder builder;
   // A process never uses a communicator's number twice, so all communicators may be read first.
+  builder.result.communicators = CommunicatorsOf(section);
+  size_t calls = 0;
   for (const TraceRecord& record : section.records) {
-    if (IsKind(record, RecordKind::kCommunicator))
-      builder.result.communicators[record.communicator] = CommunicatorOf(record);
     builder.has_decisions |= IsKind(record, RecordKind::kDecision);
+    calls += IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint) ? 1 : 0;
   }
+  // Traces have millions of calls: a vector that grew would copy them and touch twice the memory.
+  builder.result.calls.reserve(calls);
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint))
       builder.TakeCall(record);
@@ -116,6 +127,12 @@ SectionCalls CallsOf(const TraceSection& section) {
     if (IsKind(record, RecordKind::kDecision)) builder.TakeDecision(record);
   }
   return std::move(builder.result);
+}
+
+std::vector<SectionCalls> CallsOf(const Trace& trace) {
+  std::vector<SectionCalls> sections;
+  for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
+  return sections;
 }
 
 std::vector<CallInterval> IntervalsOf(const SectionCalls& section) {

@@ -40,8 +40,13 @@ struct SectionCalls {
   uint64_t unknown_kinds = 0;
 };
 
+// Returns the communicators that a section describes, by its own numbers of them.
+std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section);
+
 // Never fails: records that make no sense are counted.
 SectionCalls CallsOf(const TraceSection& section);
+// Does the same for each section of a trace, in its order.
+std::vector<SectionCalls> CallsOf(const Trace& trace);
 
 // When a call ran, on its section's clock in nanoseconds.
 struct CallInterval {

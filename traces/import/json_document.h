@@ -116,9 +116,9 @@ inline int64_t IntegerOf(JsonValue json, std::string_view key, int64_t otherwise
   return json[key].Integer().value_or(otherwise);
 }
 
-// The product of dimensions, the sum over tensors: [[3,4],[5]] -> 17, [[]] -> 1 (a scalar). Nested lists of
-// tensors count too, and only the first `tensors` values. Nothing for no tensors, for values that are no
-// shape, in more than 64 nested lists, and beyond 2^62.
+// Returns the number of elements of all tensors together: [[3,4],[5]] -> 17, [[]] -> 1 (a scalar). Tensors in
+// nested lists count too. Only the first `tensors` values are read. Returns nothing if there is no tensor, if
+// a value is no shape, if more than 64 lists are nested, and beyond 2^62.
 std::optional<int64_t> ElementsOfShapes(JsonValue shapes, size_t tensors = SIZE_MAX);
 
 }  // namespace dynamiccl

@@ -21,6 +21,9 @@ constexpr size_t kColumns = 12;
 // Largest plausible nanoseconds or bytes of a column (104 days); larger numbers mean a damaged file.
 constexpr uint64_t kMaxNs = uint64_t{1} << 53;
 
+// Layers for which memory is taken before they are read: a damaged file may promise any number.
+constexpr uint64_t kMostReserved = uint64_t{1} << 21;
+
 // Policies for which ASTRA-sim runs the weight gradient of a layer before its input gradient.
 constexpr std::string_view kWeightGradientFirst[] = {"DATA"};
 // The parallelisms that a file may begin with.
@@ -106,6 +109,7 @@ class WorkloadParser {
     const auto layers = NumberIn<uint64_t>(words[0]);
     if (!layers || words.size() != 1) return Fail(fmt::format("'{}' is not a number of layers", words[0]));
     expected_layers_ = *layers;
+    workload_.layers.reserve(std::min(*layers, kMostReserved));
     return {};
   }
 
@@ -182,6 +186,7 @@ class Conversion {
     section_.section().rank = 0;
     section_.section().world =
         static_cast<int32_t>(std::min<uint64_t>(workload_.size("all_gpus"), INT32_MAX));
+    section_.section().records.reserve(kParts * workload_.layers.size());
     section_.AppendStep({.marked_ns = now_ns_, .step = 0});
     for (const Layer& layer : workload_.layers) Append(layer.parts[kForwardPart], Phase::kForward);
     const bool weight_first = std::find(std::begin(kWeightGradientFirst), std::end(kWeightGradientFirst),

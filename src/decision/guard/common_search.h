@@ -51,9 +51,9 @@ class CommonSearch {
   std::vector<CollectiveConfig> Judge(const StepExperiment& experiment);
   // True if nothing is open or left to open, or if too many steps have passed without a find.
   bool over(const StepExperiment& experiment) const;
-  // Begins the search a second time, with more patience: with all arms, if steps vary too much for what the
-  // first round saw, else with those that went because of their first use alone. Effects seen so far still
-  // count. Returns false if there is no reason for it.
+  // Begins a second round with more patience; effects seen so far still count. If steps vary so much that the
+  // first round could not judge, it tries all arms again. Otherwise it tries those again that were given up
+  // after a single use. Returns false, and begins nothing, if there is no reason for a second round.
   bool TryAgain(const StepExperiment& experiment);
   // Opens further arms.
   void Refill(const StepExperiment& experiment);

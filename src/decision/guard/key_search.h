@@ -64,8 +64,9 @@ class KeySearch {
   void Adopt(const CollectiveConfig& choice);
   // Allows everything to be tried again, because the fabric or the steps changed. Open configs come first.
   void Restart();
-  // Allows the configs to be tried once more of which only the first use was seen and which went because of
-  // it, unless it made a step longer by `most` or more, in logs. Returns false if there are none.
+  // Lets those configs be tried once more that were given up after a single use. The use may only have set up
+  // connections. Leaves out configs whose use made a step longer by `most` or more, in logs. Returns false if
+  // there are none.
   bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }

@@ -19,7 +19,8 @@ constexpr double kPriorDeviation = 0.2;
 constexpr double kLeastNoise = 0.002;
 // A step that is off by more than this many deviations counts less, the further off the less.
 constexpr double kStallDeviations = 2;
-// Below this number of steps, the fit mostly follows the single steps of a config.
+// A config that was used in fewer steps than this is not well known (IsWellKnown): its estimate mostly shows
+// the noise of these steps.
 constexpr uint32_t kKnownSteps = 3;
 // The noise is estimated from at least this many steps in all, the noise of a block from at least this many
 // of its steps, and at least this share of the degrees of freedom must be left.

@@ -97,7 +97,7 @@ TEST(WhyTimes, TheLateRankIsNamed) {
     late.push_back({i * 10 * kMs + 3 * kMs, 1 * kMs});
   }
   const Trace trace{{SectionOf(0, 2, early), SectionOf(1, 2, late)}};
-  const TimeAccount times = TimesOf(trace);
+  const TimeAccount times = TimesOf(trace, CallsOf(trace));
   ASSERT_TRUE(times.waits);
   EXPECT_EQ(times.waits->late_rank, 1);
   EXPECT_EQ(times.waits->late_share, 1);
@@ -117,7 +117,7 @@ TEST(WhyTimes, CallsAtTheSameTimeCountOnce) {
   beside.issued_ns = 5 * kMs;
   Seal(beside);
   trace.sections[0].records.push_back(beside);
-  const TimeAccount times = TimesOf(trace);
+  const TimeAccount times = TimesOf(trace, CallsOf(trace));
   ASSERT_TRUE(times.busy_share);
   EXPECT_NEAR(*times.busy_share, 25.0 / 30, 1e-9);
 }
@@ -157,8 +157,8 @@ TEST(WhyTimes, BandwidthIsThatOfNcclTests) {
 TEST(WhyTimes, OrderWithoutTimesIsNoTime) {
   Trace trace{{SectionOf(0, 2, {{0, 10 * kMs}, {20 * kMs, 10 * kMs}})}};
   trace.sections[0].flags |= kTraceOrderOnly;
-  EXPECT_FALSE(TimesOf(trace).busy_share);
-  EXPECT_FALSE(TimesOf({}).busy_share);
+  EXPECT_FALSE(TimesOf(trace, CallsOf(trace)).busy_share);
+  EXPECT_FALSE(TimesOf({}, {}).busy_share);
 }
 
 TEST(WhyTrouble, TheRankThatStoppedIsNamed) {
@@ -396,8 +396,9 @@ TEST(WhyAnswer, TextIsWrappedAndWhole) {
       {"job", "The job", {std::string(300, 'x') + " " + std::string(60, 'y') + " " + std::string(60, 'z')}}};
   EXPECT_EQ(WhyText(parts), "The job\n  " + std::string(300, 'x') + "\n    " + std::string(60, 'y') +
                                 "\n    " + std::string(60, 'z') + "\n");
-  EXPECT_THAT(WhyHtml({{"job", "The <job>", {"a & `b`"}}}),
-              AllOf(HasSubstr("The &lt;job&gt;"), HasSubstr("a &amp; <code>b</code>")));
+  EXPECT_THAT(
+      WhyHtml({{"job", "The <job>", {"a & `b <c>`, one ` alone"}}}),
+      AllOf(HasSubstr("The &lt;job&gt;"), HasSubstr("a &amp; <code>b &lt;c&gt;</code>, one ` alone</li>")));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ _HEAD = """# PyTorch's own distributed tests over the backend `dynamiccl`
 {passed} of {total} tests of PyTorch's `distributed_test.py` pass over `dynamiccl`, {skipped} are skipped. {failed} fail here and
 pass over gloo, the control, which passes {gloo_passed}; {not_applicable} do not apply, and {both} fail over both.
 
+![How PyTorch's own tests end over dynamiccl, and over gloo, the control](pictures/torch-distributed-tests.svg)
+
 {date}, {cores} cores ({machine}), PyTorch {torch}, {ranks} ranks, commit {commit}:
 
 ```
@@ -20,7 +22,7 @@ PYTHONPATH=build/release/lib/python .venv/bin/python tests/zero_workloads/torch_
   --results results.json --page docs/results/torch-distributed-tests.md
 ```
 
-The file comes with PyTorch. Which tests exist it decides by the backend's name, so it is loaded as for gloo, for NCCL and for MPI, and a test is
+The file comes with PyTorch. It decides by the backend's name which tests exist, so it is loaded as for gloo, for NCCL and for MPI, and a test is
 taken from the first of them that does not skip it. Tests for GPUs run with CPU tensors. Nothing else is changed (`shim.py`).
 
 | | dynamiccl | gloo |

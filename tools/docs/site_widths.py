@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at each page of build/site in a browser, at the widths of a phone and of a desktop.
+
+    tools/docs/build_site.sh && tools/docs/site_widths.py                 names each page that scrolls sideways; exit code 1
+    tools/docs/site_widths.py --pictures FOLDER --only results/faults     also keeps a picture of each page at both widths
+
+It needs Chromium (apt install chromium) and no network. What may scroll by itself (a table, a block of code) does not count.
+"""
+import argparse
+import html
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SITE = ROOT / "build" / "site"
+WIDTHS = (390, 1280)
+BROWSERS = ("chromium", "chromium-headless-shell", "chrome-headless-shell", "google-chrome")
+MILLISECONDS = 600_000  # of the browser's virtual time, for all pages
+FRAMES = """<!doctype html><body><script>
+const looks = [LOOKS];
+const frame = document.createElement('iframe');
+let text = '';
+function next() {
+  if (looks.length === 0) { document.body.innerHTML = '<pre id="widths">' + text + '</pre>'; return; }
+  const [width, name, address] = looks.shift();
+  frame.style.cssText = 'border:0;height:900px;width:' + width + 'px';
+  frame.onload = () => {
+    const page = frame.contentDocument.documentElement;
+    text += [width, name, page.scrollWidth, page.clientWidth].join(' ') + '\\n';
+    next();
+  };
+  frame.src = address;
+}
+document.body.append(frame);
+next();
+</script></body>
+"""
+
+
+def browser():
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+
+
+def browse(folder, *arguments):
+    """What the browser writes on standard output; its profile lies in the folder."""
+    command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking",
+               f"--user-data-dir={folder}/profile", "--allow-file-access-from-files", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def too_wide(pages, folder):
+    """The pages that are wider than a frame, as lines for a reader."""
+    looks = ",".join(f"[{width}, '{page.relative_to(SITE).as_posix()}', '{page.as_uri()}']" for page in pages for width in WIDTHS)
+    frames = folder / "frames.html"
+    frames.write_text(FRAMES.replace("LOOKS", looks), encoding="utf-8")
+    shown = browse(folder, f"--virtual-time-budget={MILLISECONDS}", "--dump-dom", frames.as_uri())
+    found = re.search(r'<pre id="widths">(.*?)</pre>', shown, re.DOTALL)
+    rows = [line.split() for line in html.unescape(found[1]).splitlines() if line] if found else []
+    if len(rows) != len(pages) * len(WIDTHS):
+        return [f"site widths: the browser showed {len(rows)} of {len(pages) * len(WIDTHS)} pages"]
+    return [f"build/site/{name}: {taken} pixels wide where there are {there}" for _, name, taken, there in rows if int(taken) > int(there)]
+
+
+def keep_pictures(pages, folder, pictures):
+    pictures.mkdir(parents=True, exist_ok=True)
+    for page in pages:
+        for width in WIDTHS:
+            name = page.relative_to(SITE).with_suffix("").as_posix().replace("/", "-")
+            frame = folder / "frame.html"
+            frame.write_text(f'<!doctype html><body style="margin:0"><iframe style="border:0;width:{width}px;height:2400px" '
+                             f'src="{page.as_uri()}"></iframe></body>', encoding="utf-8")
+            browse(folder, f"--window-size={max(width, 500)},2400", "--virtual-time-budget=5000",
+                   f"--screenshot={pictures}/{name}-{width}.png", frame.as_uri())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pictures", type=pathlib.Path, help="keep a picture of each page at both widths in this folder")
+    parser.add_argument("--only", default="", help="pages whose path begins with this")
+    options = parser.parse_args()
+    if not browser():
+        print("site widths: not looked at, there is no Chromium (apt install chromium)")
+        return 0
+    pages = [page for page in sorted(SITE.rglob("*.html")) if page.relative_to(SITE).as_posix().startswith(options.only)]
+    with tempfile.TemporaryDirectory() as folder:
+        faults = too_wide(pages, pathlib.Path(folder))
+        if options.pictures:
+            keep_pictures(pages, pathlib.Path(folder), options.pictures.resolve())
+    for fault in faults:
+        print(fault)
+    print(f"site widths: {len(pages)} pages at {' and '.join(map(str, WIDTHS))} pixels: {f'{len(faults)} violations' if faults else 'ok'}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

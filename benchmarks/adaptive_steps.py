@@ -3,22 +3,25 @@
 """Step time over a whole job: NCCL's choice, mode adaptive from nothing, and one config for all calls, in turns.
 
 For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive with an empty site
-store, with --again in mode adaptive with what that job left in the store, under each of --configs as an override rule for
-every call of at least 1 KiB, and as NCCL chooses once more. Stated are, over seeds, medians of ratios to the mean of the
-two default runs of the same seed: of the whole job but its first --skip steps, and of its last fifth; and how far the two
-defaults lie apart.
+store, with --again in mode adaptive with what that job left in the store, with --elsewhere in mode adaptive with a store that
+jobs in other topologies left, under each of --configs as an override rule for every call of at least 1 KiB, and as NCCL
+chooses once more. Stated are, over seeds, medians of ratios to the mean of the two default runs of the same seed: of the
+whole job but its first --skip steps, of its first 50 steps, and of its last fifth; and how far the two defaults lie apart.
 
     benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
         --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
 """
 import argparse
 import pathlib
+import shutil
 import statistics
 import sys
 import tempfile
 
 import trained_steps
 
+FIRST_STEPS = 50
+TOLD = "adaptive, told"
 COLLECTIVES = ("reducescatter", "allgather", "allreduce")
 CELLS = [f"{preset}/{stage}" for preset in ("two-nodes-slow-rail", "two-nodes-ethernet", "two-nodes-nvlink") for stage in (0, 2, 3)]
 
@@ -32,6 +35,8 @@ def arguments():
     parser.add_argument("--configs", nargs="+", default=["ring/simple/1", "ring/simple/2", "ring/simple/4"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--again", action="store_true", help="a second job in mode adaptive, with the store that the first left")
+    parser.add_argument("--elsewhere", nargs="+", default=[], metavar="TOPOLOGY",
+                        help="jobs of 200 steps in stages 3 and 0 in each of these write a store, which a job of each turn begins with")
     parser.add_argument("--trainer-options", default="--batch 2 --sequence 32", help="more options of dynamiccl-zero train")
     given = parser.parse_args()
     trained_steps.check(parser, given)
@@ -49,13 +54,27 @@ def rules(folder, config):
     return ["--rules", path]
 
 
+def adaptive(given, store):
+    return ["--mode", "adaptive", "--policy", given.policy], [f"DYNAMICCL_SITE_STORE={store}"]
+
+
+def find_elsewhere(given, store):
+    """Lets jobs in the topologies of --elsewhere write what they find into `store`, one job after the other."""
+    for topology in given.elsewhere:
+        for stage in (3, 0):
+            options, environment = adaptive(given, store)
+            trained_steps.step_times(given, topology, options, ["--stage", stage, *given.trainer_options.split()], steps=200,
+                                     environment=environment)
+
+
 def run(given, cell, arm, seed, store):
-    """Mean of the whole job's steps and median of the last fifth, in ms. `store`: path of this turn's site store."""
+    """Means of the whole job's steps and of the first ones, and median of the last fifth, in ms. `store`: path of this turn's
+    site store."""
     preset, stage = cell.split("/")
     with tempfile.TemporaryDirectory() as folder:
         options, environment = [], []
         if arm.startswith("adaptive"):
-            options, environment = ["--mode", "adaptive", "--policy", given.policy], [f"DYNAMICCL_SITE_STORE={store}"]
+            options, environment = adaptive(given, store)
         elif not arm.startswith("default"):
             options = rules(folder, arm)
         if stage in trained_steps.PYTORCH:
@@ -63,30 +82,42 @@ def run(given, cell, arm, seed, store):
         else:
             times = trained_steps.step_times(given, preset, options, ["--stage", stage, "--seed", seed, *given.trainer_options.split()],
                                              environment=environment)
-    return statistics.fmean(times), statistics.median(times[-len(times) // 5:])
+    first = times[:max(1, FIRST_STEPS - given.skip)]
+    return statistics.fmean(times), statistics.fmean(first), statistics.median(times[-len(times) // 5:])
 
 
-def turn_of(given, cell, arms, seed):
-    """(whole, end) by arm, one job after the other."""
+def turn_of(given, cell, arms, seed, found):
+    """(whole, first, end) by arm, one job after the other. `found`: the store that jobs elsewhere left."""
     with tempfile.TemporaryDirectory() as folder:
-        return {arm: run(given, cell, arm, seed, f"{folder}/site.dcsite") for arm in arms}
+        stores = {arm: f"{folder}/site.dcsite" for arm in arms}
+        if given.elsewhere:
+            stores[TOLD] = shutil.copy(found, f"{folder}/found.dcsite")
+        return {arm: run(given, cell, arm, seed, stores[arm]) for arm in arms}
+
+
+def measure(given, found):
+    arms = ["default", "adaptive", *(["adaptive again"] if given.again else []), *([TOLD] if given.elsewhere else []),
+            *given.configs, "default again"]
+    rows = []
+    print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole, first, end':40}" for arm in arms[1:-1]), flush=True)
+    for cell in given.cells:
+        turns = [turn_of(given, cell, arms, seed, found) for seed in range(1, given.seeds + 1)]
+        bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in range(3)] for turn in turns]
+        apart = statistics.median(abs(turn["default again"][2] / turn["default"][2] - 1) for turn in turns)
+        ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in range(3)] for arm in arms[1:-1]}
+        rows.append({"cell": cell, "turns": turns, "apart": apart})
+        text = "".join((", ".join(f"{statistics.median(one):.3f}" for one in of_arm) +
+                        f" ({min(of_arm[2]):.2f} to {max(of_arm[2]):.2f})").ljust(40) for of_arm in ratios.values())
+        print(f"{cell:24} {statistics.median(base[2] for base in bases):10.2f} {100 * apart:5.1f} %  {text}", flush=True)
+        trained_steps.write_result(given, {"cells": rows})
 
 
 def main():
     given = arguments()
-    arms = ["default", "adaptive", *(["adaptive again"] if given.again else []), *given.configs, "default again"]
-    rows = []
-    print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole and end':30}" for arm in arms[1:-1]), flush=True)
-    for cell in given.cells:
-        turns = [turn_of(given, cell, arms, seed) for seed in range(1, given.seeds + 1)]
-        bases = [[(turn["default"][i] + turn["default again"][i]) / 2 for i in (0, 1)] for turn in turns]
-        apart = statistics.median(abs(turn["default again"][1] / turn["default"][1] - 1) for turn in turns)
-        ratios = {arm: [[turn[arm][i] / base[i] for turn, base in zip(turns, bases)] for i in (0, 1)] for arm in arms[1:-1]}
-        rows.append({"cell": cell, "turns": turns, "apart": apart})
-        text = "".join(f"{statistics.median(whole):.3f}, {statistics.median(end):.3f} ({min(end):.2f} to {max(end):.2f})".ljust(30)
-                       for whole, end in ratios.values())
-        print(f"{cell:24} {statistics.median(base[1] for base in bases):10.2f} {100 * apart:5.1f} %  {text}", flush=True)
-        trained_steps.write_result(given, {"cells": rows})
+    with tempfile.TemporaryDirectory() as folder:
+        found = f"{folder}/found.dcsite"
+        find_elsewhere(given, found)
+        measure(given, found)
 
 
 if __name__ == "__main__":

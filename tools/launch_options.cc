@@ -82,7 +82,7 @@ void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options) {
   RegisterRankOptions(app, options);
   app.add_option("--decision-log", options.runtime.decision_log,
                  "Write every decision here; %r stands for the rank");
-  app.add_flag("-q,--quiet", options.quiet, "No summary");
+  app.add_flag("-q,--quiet", options.quiet, "No summary of a job that ends well");
 }
 
 Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> command) {

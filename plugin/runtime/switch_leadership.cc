@@ -176,7 +176,7 @@ void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
   if (site_store_path_.empty()) return;
   const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
   const SiteStore learnt = guard.Learnt(now_s);
-  if (learnt.entries().empty()) return;
+  if (learnt.empty()) return;
   const Status saved = AddToSiteStore(site_store_path_, learnt, now_s, patience_ns);
   if (saved) {
     guard.LearntIsKept(learnt);

@@ -45,6 +45,14 @@ CollectiveConfig ChoiceIn(const TablePlan& plan, const TableKey& key, const Coll
   return plan.others_use_policy ? otherwise : kLeaveNcclAlone;
 }
 
+// Microseconds that NCCL's cost model expects of NCCL's own choice; below 0 if it has none.
+double PredictedUs(const CostModelInput& input, const TableKey& key, const CollectiveConfig& nccls,
+                   const ConfigMask& allowed) {
+  const CostTable costs = EstimateCosts(input, key.collective, LowerBound(key.size_class), 1, allowed);
+  const CollectiveConfig own = nccls.leaves_nccl_alone() ? CheapestConfig(costs) : nccls;
+  return own.leaves_nccl_alone() ? -1 : costs.at(own.algorithm, own.protocol);
+}
+
 }  // namespace
 
 TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> policy, GuardTotals& totals)
@@ -59,6 +67,8 @@ TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> polic
 Guard TableGuard::NewGuard() {
   GuardOptions options;
   options.timing_cost = subject_.all_timed ? 0 : kTimingCost;
+  if (subject_.store)
+    options.expected = [this](const EffectQuestion& question) { return Expected(question); };
   return Guard(options, [this](const TableKey& key, Regime regime) { return Knowledge(key, regime); });
 }
 
@@ -69,12 +79,26 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
     known.candidates = UnlikeFirst(policy_.get(), subject_.input,
                                    {key.collective, LowerBound(key.size_class), seen->second.allowed},
                                    {seen->second.nccls, subject_.channels_are_known});
+    known.nccls_ns = 1000 * PredictedUs(subject_.input, key, seen->second.nccls, seen->second.allowed);
   }
   if (subject_.store) {
     known.confirmed =
         ConfirmedAtSite(*subject_.store, subject_.place, key, regime, RealtimeNanoseconds() / 1'000'000'000);
   }
   return known;
+}
+
+std::optional<StepEffect> TableGuard::Expected(EffectQuestion question) const {
+  question.subject.place = subject_.place;
+  const auto expected = ExpectedEffect(*subject_.store, question, RealtimeNanoseconds() / 1'000'000'000);
+  if (expected)
+    Log(LogLevel::kTrace,
+        "{}/{}: jobs elsewhere let expect {:+.1f} +- {:.1f} %, with calls at {:.2f} times their model and "
+        "{:.0f} % of a step",
+        Name(question.subject.algorithm), Name(question.subject.protocol), 100 * expected->mean,
+        100 * expected->error, std::exp2(question.circumstances.slowness),
+        100 * question.circumstances.share);
+  return expected;
 }
 
 void TableGuard::ExpectWhatIsKnown() {
@@ -178,6 +202,12 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
     return std::find(arms.begin(), arms.end(), arm) != arms.end();
   });
   if (arms.empty() && gone.empty()) return;
+  const auto& belief = guard.belief();
+  if (belief && arms.front() == belief->config)
+    Log(LogLevel::kInfo,
+        "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs "
+        "in other places",
+        version, ChoiceName(belief->config), 100 * belief->expected.mean, 100 * belief->expected.error);
   const std::string pace = plan.common_pause > 0 ? fmt::format("all steps but one of {}", plan.common_pause)
                                                  : fmt::format("one step of {}", plan.common_spacing);
   const StepExperiment& experiment = guard.experiment();
@@ -259,12 +289,17 @@ SiteStore TableGuard::Learnt(int64_t now_s) const {
     const auto kept = kept_.find({KeyCode(key.key), key.regime});
     if (kept == kept_.end() || kept->second != confirmed.config) fresh.Learn(key, confirmed);
   }
+  for (const auto& [key, finding] : learnt.findings()) {
+    const auto kept = kept_findings_.find(key);
+    if (kept == kept_findings_.end() || kept->second != finding.steps) fresh.Learn(key, finding);
+  }
   return fresh;
 }
 
 void TableGuard::LearntIsKept(const SiteStore& learnt) {
   for (const auto& [key, confirmed] : learnt.entries())
     kept_.insert_or_assign({KeyCode(key.key), key.regime}, confirmed.config);
+  for (const auto& [key, finding] : learnt.findings()) kept_findings_.insert_or_assign(key, finding.steps);
 }
 
 }  // namespace dynamiccl

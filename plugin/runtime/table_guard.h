@@ -74,6 +74,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   Guard NewGuard();
   // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
+  // Asks the site store what other places have found about a config.
+  std::optional<StepEffect> Expected(EffectQuestion question) const;
   // Lets the guard use what earlier runs confirmed, before the first calls of these keys.
   void ExpectWhatIsKnown();
   void ReadCalls(int64_t now_ns);
@@ -106,6 +108,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   int64_t shares_from_ns_ = 0;  // when the shares are checked next
   uint64_t added_lost_ = 0;
   std::map<std::pair<uint32_t, Regime>, CollectiveConfig> kept_;  // results that the site store has
+  std::map<FindingKey, uint32_t> kept_findings_;                  // their steps
 };
 
 }  // namespace dynamiccl

@@ -27,12 +27,14 @@ constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kUnknown};
 // Two ranks whose versions come about at once; the first is the leader's.
 class GuardedJob {
  public:
-  explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr) {
+  explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr,
+                      uint32_t nccl_version = 0) {
     GuardSubject subject{{1}, kRanks, feed_};
     subject.input.fabric = {kRanks, 1, 8, {1, 20}, {5, 20}};
     subject.input.constants = NcclHopperConstants(1);
     subject.store = std::move(store);
     subject.place.n_ranks = kRanks;
+    subject.place.nccl_version = nccl_version;
     subject.recorder = recorder;
     subject.number_in_trace = [] { return 5; };
     guard_ = std::make_shared<TableGuard>(std::move(subject), nullptr, totals_);
@@ -42,8 +44,8 @@ class GuardedJob {
   void Calls(int n, double ratio) {
     for (; n > 0; --n) {
       const bool timed = table_.TimesNext(kKey, call_);
-      const PlannedCall planned = table_.At(kKey, kPolicyChoice, call_);
-      DecidedCall decided{call_, kKey, planned.use, planned.config, kPolicyChoice};
+      const PlannedCall planned = table_.At(kKey, policy_choice_, call_);
+      DecidedCall decided{call_, kKey, planned.use, planned.config, policy_choice_};
       decided.allowed = NcclConfigs(Collective::kAllReduce);
       decided.version = version_;
       decided.timed = timed;
@@ -51,6 +53,7 @@ class GuardedJob {
       feed_->Push(decided);
       const bool is_trial = planned.use == CallUse::kTrial;
       if (is_trial && first_trial_ns < 0) first_trial_ns = now_ns_;
+      trials += is_trial ? 1 : 0;
       const double of_choice = planned.config.leaves_nccl_alone() ? 1 : ratio;
       const double factor = is_trial ? ratio_of_trials_ : of_choice;
       const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
@@ -64,6 +67,8 @@ class GuardedJob {
     }
   }
   void Refuse() { refuse_ = true; }
+  // The policy leaves the key to NCCL.
+  void LeaveNcclAlone() { policy_choice_ = kLeaveNcclAlone; }
   // From now on a call that uses an arm takes `ratio` times NCCL's time.
   void TrialsTake(double ratio) { ratio_of_trials_ = ratio; }
 
@@ -72,7 +77,8 @@ class GuardedJob {
   std::vector<SwitchReason> offers;
   std::vector<int64_t> offers_at_ns;
   int64_t first_trial_ns = -1;
-  CollectiveConfig choice() const { return table_.ChoiceOf(kKey, kPolicyChoice); }
+  int trials = 0;  // calls that used an arm
+  CollectiveConfig choice() const { return table_.ChoiceOf(kKey, policy_choice_); }
   uint64_t call() const { return call_; }
 
  private:
@@ -93,6 +99,7 @@ class GuardedJob {
   uint64_t call_ = 0;
   int64_t now_ns_ = 0;
   bool refuse_ = false;
+  CollectiveConfig policy_choice_ = kPolicyChoice;
   double ratio_of_trials_ = 1;
 };
 
@@ -202,7 +209,33 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
   ASSERT_EQ(learnt.entries().size(), 1u) << "trials have ended";
   EXPECT_EQ(learnt.entries().begin()->second.config, job.choice());
   job.guard().LearntIsKept(learnt);
-  EXPECT_TRUE(job.guard().Learnt(1001).entries().empty());
+  EXPECT_TRUE(job.guard().Learnt(1001).empty());
+}
+
+// With another NCCL nothing is confirmed, but a job with the same circumstances begins with what was good.
+TEST(TableGuard, TriesFirstWhatWasGoodInAnotherPlace) {
+  auto store = std::make_shared<SiteStore>();
+  const int64_t now_s = RealtimeNanoseconds() / 1'000'000'000;
+  for (const uint32_t version : {1, 2, 3}) {
+    GuardedJob job(nullptr, nullptr, version);
+    job.LeaveNcclAlone();
+    job.TrialsTake(0.2);
+    job.Calls(400, 1);
+    const SiteStore learnt = job.guard().Learnt(now_s);
+    EXPECT_FALSE(learnt.findings().empty());
+    store->Learn(learnt);
+    job.guard().LearntIsKept(learnt);
+    EXPECT_TRUE(job.guard().Learnt(now_s + 1).empty());
+  }
+  constexpr int kCalls = 70;
+  GuardedJob told(store, nullptr, 9), untold(nullptr, nullptr, 9);
+  for (GuardedJob* job : {&told, &untold}) {
+    job->LeaveNcclAlone();
+    job->TrialsTake(0.2);
+    job->Calls(kCalls, 1);
+  }
+  EXPECT_GE(told.trials, 2 * untold.trials);
+  EXPECT_GT(told.trials, kCalls / 5);
 }
 
 TEST(TableGuard, RecordsWhatTheProgramWaitsFor) {

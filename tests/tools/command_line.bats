@@ -59,6 +59,15 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
   [ "$status" -eq 2 ]
 }
 
+@test "run -q says nothing of a job that ends well, and how one ended that did not" {
+  run "$program" run -q -n 2 -- true
+  [ "$status" -eq 0 ]
+  [ "$output" = "" ]
+  run "$program" run -q -n 2 -- sh -c 'kill -9 $$'
+  [ "$status" -eq 4 ]
+  [[ "$output" == *"was killed by signal 9 (SIGKILL)"* ]]
+}
+
 @test "unknown home is a usage error that names it" {
   run dynamiccl path --home "$BATS_TEST_TMPDIR"
   [ "$status" -eq 2 ]

@@ -182,6 +182,25 @@ TEST(SiteStoreTable, SaysWhatIsBestAndWhetherAJobUsesIt) {
   EXPECT_EQ(json["entries"][1]["best"], "Ring LL x4");
   EXPECT_EQ(json["entries"][1]["nccl_version"], "2.30.7");
   EXPECT_DOUBLE_EQ(json["entries"][1]["time_ratio"], 0.5);
+  EXPECT_THAT(text, Not(HasSubstr("Findings")));
+}
+
+TEST(SiteStoreTable, SaysWhatConfigsDidToSteps) {
+  constexpr int64_t kNow = 1'800'000'000;
+  SiteStore store;
+  const SitePlace place{{0xab, 0xcd}, 23007, 8, 2};
+  store.Learn({place, 0b1100, Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne},
+              {{2, 0.75}, -0.25, 0.03, 40, kNow - 3 * 24 * 3600});
+  const std::string text = SiteStoreAsText(store, kNow);
+  EXPECT_THAT(text, HasSubstr("against NCCL's choice: 1\n"));
+  EXPECT_THAT(text, HasSubstr("AllGather ReduceScatter"));
+  EXPECT_THAT(text, HasSubstr("4.0x    75 %  Ring/Simple one channel"));
+  EXPECT_THAT(text, HasSubstr("-25.0 +-  3.0 %    40  3 d"));
+  const Json json = SiteStoreAsJson(store, kNow);
+  ASSERT_EQ(json["findings"].size(), 1u);
+  EXPECT_EQ(json["findings"][0]["collectives"], (Json{"AllGather", "ReduceScatter"}));
+  EXPECT_EQ(json["findings"][0]["channels"], "one channel");
+  EXPECT_DOUBLE_EQ(json["findings"][0]["slowness"], 4);
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ Result<int> RunCommand(CommandLine& line) {
   }
   const auto of_file = used ? ReceiptsAfter(*used) : std::vector<SettingReceipt>();
   if (used && used->records) options.runtime.trace.clear();
-  if (!options.quiet) PrintSummary(launch.outcome, options.runtime);
+  if (!options.quiet || !launch.outcome.ok()) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", Describe(launch));
   const std::string choices = found ? found->Describe() : "";
   if (!options.quiet && !choices.empty()) spdlog::info("{}", choices);

@@ -2,6 +2,7 @@
 #include "src/decision/guard/common_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -31,6 +32,10 @@ constexpr double kMaxBlocksOfCommon = 14;
 // While untried arms are left, or an arm's steps are faster by this many standard errors, the search may last
 // up to StepRegression::kMaxBlocks.
 constexpr double kWaitedErrors = 2;
+
+// A believed config leads as long as it looks faster by this much, in logs, by its belief and its steps
+// together.
+constexpr double kStillBelieved = 0.02;
 
 // A challenger is used this often before the leader may be adopted.
 constexpr uint32_t kUsesOfChallenger = 2;
@@ -134,6 +139,7 @@ KeySearch::SeenOf CommonSearch::SeenIn(const StepExperiment& experiment) {
 void CommonSearch::Restart() {
   search_.Restart();
   done_ = tries_again_ = false;
+  belief_.reset();
 }
 
 bool CommonSearch::TryAgain(const StepExperiment& experiment) {
@@ -186,6 +192,10 @@ bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
 
 void CommonSearch::Refill(const StepExperiment& experiment) {
   const KeySearch::SeenOf seen = SeenIn(experiment);
+  // While no step has shown what the believed config does, challengers would cost more than they tell.
+  if (belief_ && seen(belief_->config).steps == 0 &&
+      (search_.Open(belief_->config) || IsBelieved(belief_->config, experiment)))
+    return search_.Refill(kLeaveNcclAlone, seen, open().size());
   if (const auto leader = Leader(experiment)) {
     size_t challengers = Next(experiment, true).size() - 1;
     for (const ProbeCandidate& candidate : search_.candidates()) {
@@ -208,10 +218,25 @@ std::optional<CollectiveConfig> CommonSearch::Leader(const StepExperiment& exper
   const KeySearch::SeenOf seen = SeenIn(experiment);
   std::optional<CollectiveConfig> leader;
   for (const CollectiveConfig& config : open()) {
-    if (!LooksMuchFaster(seen(config))) continue;
-    if (!leader || seen(config).effect.mean < seen(*leader).effect.mean) leader = config;
+    if (!LooksMuchFaster(seen(config)) && !IsBelieved(config, experiment)) continue;
+    if (!leader || Known(config, experiment).mean < Known(*leader, experiment).mean) leader = config;
   }
   return leader;
+}
+
+StepEffect CommonSearch::Known(const CollectiveConfig& config, const StepExperiment& experiment) const {
+  const SeenConfig seen = SeenIn(experiment)(config);
+  if (!belief_ || config != belief_->config) return seen.effect;
+  const StepEffect& expected = belief_->expected;
+  if (seen.steps == 0) return expected;
+  const double of_belief = 1 / (expected.error * expected.error);
+  const double of_steps = 1 / (seen.effect.error * seen.effect.error);
+  return {(of_belief * expected.mean + of_steps * seen.effect.mean) / (of_belief + of_steps),
+          1 / std::sqrt(of_belief + of_steps)};
+}
+
+bool CommonSearch::IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const {
+  return belief_ && config == belief_->config && Known(config, experiment).mean < -kStillBelieved;
 }
 
 bool CommonSearch::MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,

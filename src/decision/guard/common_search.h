@@ -32,6 +32,12 @@ struct JoiningKey {
 // less than a third of the bytes can use are left out.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
+// A config, and the effect on a step that is expected of it before any step of this job has used it.
+struct Belief {
+  CollectiveConfig config;
+  StepEffect expected;
+};
+
 // The common search of one communicator, owned by its Guard on the leader's control thread. Effects are those
 // of StepExperiment on kAllKeys.
 class CommonSearch {
@@ -44,6 +50,10 @@ class CommonSearch {
   // Replaces the configs that the search will open. Those that looked faster before the last Restart come
   // first: most changes are slow waves of a busy machine, after which the same configs are good.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
+  // Declares the effect on a step that other places' findings promise for one of the candidates. It leads
+  // from the search's first step on, until steps contradict.
+  void Believe(const CollectiveConfig& config, const StepEffect& expected) { belief_ = {config, expected}; }
+  const std::optional<Belief>& belief() const { return belief_; }
   bool began() const { return search_.began(); }
 
   // Gives up arms that are shown to be no gain; called after each block of steps. Returns those that are so
@@ -61,12 +71,16 @@ class CommonSearch {
   // It is used in most steps, and its challengers in a few others: configs of other pairs of algorithm and
   // protocol with as many channels.
   std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
+  // Returns what is known of an open arm's effect: what steps show, and for a believed one also what other
+  // places' findings promise.
+  StepEffect Known(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
   // better still. Challengers are waited for only so long.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const;
   // Returns the arms of the next version: the leader and its challengers, or what KeySearch::Next returns.
   std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const;
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
+  const std::vector<ProbeCandidate>& candidates() const { return search_.candidates(); }
 
   // True if the steps of an open arm are faster than those of the keys' choices by this many standard errors.
   bool LooksFaster(const StepExperiment& experiment, double errors) const;
@@ -78,11 +92,14 @@ class CommonSearch {
   // True if the config is a challenger of the leader that may yet turn out to be better.
   bool MayChallenge(const CollectiveConfig& config, const CollectiveConfig& leader,
                     const StepExperiment& experiment) const;
+  // True if the config is the believed one and steps have not contradicted yet.
+  bool IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Notes which arms look faster, for SetCandidates.
   void Remember(const StepExperiment& experiment);
 
   KeySearch search_;
   std::vector<CollectiveConfig> liked_;  // at most kMaxCommonArms, the fastest first
+  std::optional<Belief> belief_;
   bool done_ = false;
   bool tries_again_ = false;
 };

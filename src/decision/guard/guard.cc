@@ -76,6 +76,7 @@ GuardedKey& Guard::KeyOf(const TableKey& key) {
   GuardedKey& made = keys_.emplace(code, GuardedKey(key)).first->second;
   KeyKnowledge known = knowledge_(key, fabric());
   made.search().SetCandidates(std::move(known.candidates));
+  made.Predict(known.nccls_ns);
   const auto carried = carried_.find(code);
   if (carried != carried_.end()) {
     made.Use(carried->second, false);

@@ -44,6 +44,7 @@
 
 #include "src/collective/role.h"
 #include "src/decision/guard/common_search.h"
+#include "src/decision/guard/expected_effect.h"
 #include "src/decision/guard/guarded_key.h"
 #include "src/decision/guard/pace_watch.h"
 #include "src/decision/guard/step_effects.h"
@@ -86,9 +87,14 @@ struct KeyKnowledge {
   std::vector<ProbeCandidate> candidates;  // the configs that may be tried, in this order
   // The config on which an earlier run settled. It is used at once and the key is not searched.
   std::optional<CollectiveConfig> confirmed;
+  // What NCCL's cost model expects of NCCL's own choice, in nanoseconds; 0: not known.
+  double nccls_ns = 0;
 };
 // Must answer the same for equal arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
+
+// Answers what other places' findings say about a config (expected_effect.h), whose place is to be filled in.
+using ExpectedOf = std::function<std::optional<StepEffect>(const EffectQuestion& question)>;
 
 // The reason for which a version was proposed. Logs print Name(reason); the order of the values is the order
 // of the names in guard.cc.
@@ -136,6 +142,7 @@ struct GuardOptions {
   double timing_cost = 0;
   // True if the plan also gets choices for sizes that were never called, from settled sizes near them.
   bool carries = true;
+  ExpectedOf expected{};  // null: nothing is known of other places
 };
 
 // A key whose search ended, with the state of the fabric in which it ended.
@@ -187,6 +194,8 @@ class Guard {
   const StepExperiment& experiment() const { return experiment_; }
   // True while keys use other configs together.
   bool searches_together() const { return has_steps() && !common_.done(); }
+  // What the common search believes because of other places' findings; nothing if they promise nothing.
+  const std::optional<Belief>& belief() const { return common_.belief(); }
   // Whether the program waits for the key's calls, judged by how samples and arms change the time of its
   // steps.
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
@@ -205,6 +214,9 @@ class Guard {
   // Every settled key, once for each state of the fabric in this run. Keys captured into CUDA graphs are left
   // out.
   std::vector<SettledKey> AllSettled() const;
+  // Returns what the last search with all keys together has found about configs so far, for other jobs.
+  // Places and times are to be filled in. Nothing if calls have no times.
+  std::vector<std::pair<FindingKey, StepFinding>> Findings() const;
 
  private:
   // Returns the key's entry; makes it from prior knowledge if the key is new.
@@ -243,6 +255,15 @@ class Guard {
   void JudgeCommon();
   // Ends the common search. `winner`: the config that all keys adopted, if one was found.
   void EndCommon(const std::optional<CollectiveConfig>& winner);
+  // Returns how the communication of a step looks under NCCL's choice. Nothing without times of calls, or if
+  // other choices are in use: findings compare configs with NCCL's choice.
+  std::optional<Circumstances> CircumstancesNow() const;
+  // Returns the question about a config of the common search, as it stands in its candidates.
+  EffectQuestion QuestionOf(const CollectiveConfig& config,
+                            const std::vector<ProbeCandidate>& candidates) const;
+  // Notes the circumstances in which the common search begins. Lets it believe in the config of which other
+  // places' findings promise the most.
+  void UseFindings();
   // Returns the keys whose candidates take part in the common search.
   std::vector<JoiningKey> KeysThatJoin() const;
   // Sets proposed_common_ and the common arms of the plan.
@@ -341,6 +362,10 @@ class Guard {
   // adopt.
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
+  // Circumstances in which the common search began.
+  std::optional<Circumstances> circumstances_;
+  // Findings of the common search that ended last.
+  std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
   // True after a change of the fabric if the experiment has to prove choices again that steps had found.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a

@@ -49,6 +49,8 @@ constexpr double kHurriedErrors = 1;
 // remembers.
 constexpr uint16_t kPauses[] = {8, 4, 2};
 constexpr double kStepsToProve = 360;
+// It rests in one of these steps while only other places' findings speak for it.
+constexpr uint16_t kPauseOfBelieved = 4;
 // The leader is used so many times as often as a challenger.
 constexpr size_t kWeightOfLeader = 8;
 // Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
@@ -122,6 +124,7 @@ void Guard::JudgeCommon() {
 
 void Guard::EndCommon(const std::optional<CollectiveConfig>& winner) {
   const SeenConfig seen = winner ? experiment_.Seen(kAllKeys, *winner, kLeaveNcclAlone) : SeenConfig{};
+  kept_findings_ = Findings();
   common_.End();
   BeginExperiment(experiment_.grid(), newest_ns_);
   common_choice_ = winner;
@@ -160,7 +163,8 @@ bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
 // If arms are used in all but one of p steps, the variance of an effect after n steps is that of a step times
 // p * p / (p - 1) / n.
 uint16_t Guard::PauseOf(const CollectiveConfig& leader) const {
-  const double effect = experiment_.Seen(kAllKeys, leader, kLeaveNcclAlone).effect.mean;
+  if (experiment_.Seen(kAllKeys, leader, kLeaveNcclAlone).steps == 0) return kPauseOfBelieved;
+  const double effect = common_.Known(leader, experiment_).mean;
   const double errors = kAdoptedErrors * experiment_.noise() / effect;
   for (const uint16_t pause : kPauses) {
     if (errors * errors * pause * pause / (pause - 1) <= kStepsToProve) return pause;
@@ -173,7 +177,10 @@ void Guard::PlanCommon(GuardReason reason, bool adopt, TablePlan& plan) {
   plan.common_pause = 0;
   proposed_common_ = common_;
   if (!searches_together()) return;
-  if (!common_.began()) proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
+  if (!common_.began()) {
+    proposed_common_.SetCandidates(CommonCandidates(KeysThatJoin()));
+    UseFindings();
+  }
   const bool begins = reason == GuardReason::kSearch;
   // An arm that was much too slow is replaced at once.
   const bool opens = (adopt && (begins || common_.began())) || reason == GuardReason::kArmTooSlow;

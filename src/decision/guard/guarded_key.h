@@ -46,6 +46,9 @@ class GuardedKey {
   const KeyAccount& account() const { return account_; }
   KeySearch& search() { return search_; }
   const KeySearch& search() const { return search_; }
+  // Sets what NCCL's cost model expects of NCCL's own choice, in nanoseconds.
+  void Predict(double nccls_ns) { nccls_ns_ = nccls_ns; }
+  double predicted_ns() const { return nccls_ns_; }  // 0: not known
   // Calls so far.
   uint32_t calls() const { return calls_; }
   // Calls of the key since its choice last changed.
@@ -89,6 +92,7 @@ class GuardedKey {
   PairedTimes pairs_;  // samples of NCCL's choice beside calls of the choice
   // Tests log(NCCL's time / the choice's): a mean below -kLeastLoss says that NCCL's choice is faster.
   BettingTest slower_{-kLeastLoss, kWinsorisedRatio};
+  double nccls_ns_ = 0;
   int doubts_ = 0;  // number of versions that began while this choice was in doubt
   uint32_t calls_ = 0;
   uint32_t calls_of_version_ = 0;

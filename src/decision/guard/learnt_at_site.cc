@@ -25,6 +25,11 @@ SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s
     learnt.Learn({place, settled.key, settled.fabric},
                  {settled.choice, Log2Ratio(settled), settled.pairs, 1, now_s});
   }
+  for (auto [key, finding] : guard.Findings()) {
+    key.place = place;
+    finding.found_s = now_s;
+    learnt.Learn(key, finding);
+  }
   return learnt;
 }
 

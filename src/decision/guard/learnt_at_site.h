@@ -8,9 +8,10 @@
 
 namespace dynamiccl {
 
-// Returns what this run adds to the store, each with its state of the fabric: keys whose search ended, and
-// keys whose choice came from an earlier run and was confirmed by new samples. Captured keys are left out.
-// `now_s` is the wall clock in seconds. The store adds up pairs and runs, so call this once for each save.
+// Returns what this run adds to the store: keys whose search ended, and keys whose choice came from an
+// earlier run and was confirmed by new samples, each with its state of the fabric; and what steps have shown
+// about configs (Guard::Findings). Captured keys are left out. `now_s` is the wall clock in seconds. The
+// store adds up pairs and runs, so call this once for each save.
 SiteStore LearntAtSite(const Guard& guard, const SitePlace& place, int64_t now_s);
 
 // Returns KeyKnowledge::confirmed for a key; nothing if the store has no entry, or one that is too old.

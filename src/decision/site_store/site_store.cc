@@ -4,6 +4,7 @@
 #include "src/decision/site_store/site_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace dynamiccl {
@@ -23,12 +24,42 @@ int32_t MeanRatio(const Confirmed& a, const Confirmed& b) {
   return static_cast<int32_t>((a.log2_ratio * a_pairs + b.log2_ratio * b_pairs) / (a_pairs + b_pairs));
 }
 
-// Returns the seconds since an entry was confirmed; below 0 if the confirming clock was ahead.
-int64_t AgeAt(int64_t now_s, const Confirmed& confirmed) {
+int64_t LearntAt(const Confirmed& confirmed) {
+  return confirmed.confirmed_s;
+}
+int64_t LearntAt(const StepFinding& finding) {
+  return finding.found_s;
+}
+
+// Returns the seconds since something was learnt; below 0 if the clock was ahead then.
+int64_t AgeAt(int64_t now_s, int64_t learnt_s) {
   int64_t age_s = 0;
-  if (!__builtin_sub_overflow(now_s, confirmed.confirmed_s, &age_s)) return age_s;
-  return confirmed.confirmed_s > now_s ? std::numeric_limits<int64_t>::min()
-                                       : std::numeric_limits<int64_t>::max();
+  if (!__builtin_sub_overflow(now_s, learnt_s, &age_s)) return age_s;
+  return learnt_s > now_s ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+// Drops what is too old, then the oldest above `most`. Entries from the future are dropped too: they would
+// never be trusted and never be forgotten.
+template <class Entries>
+void DropOld(Entries& entries, int64_t now_s, size_t most) {
+  std::erase_if(entries, [=](const auto& entry) {
+    const int64_t age_s = AgeAt(now_s, LearntAt(entry.second));
+    return age_s > kForgottenSeconds || age_s < -kDay;
+  });
+  if (entries.size() <= most) return;
+  std::vector<int64_t> times;
+  for (const auto& [key, learnt] : entries) times.push_back(LearntAt(learnt));
+  const auto oldest_kept = times.begin() + static_cast<std::ptrdiff_t>(most - 1);
+  std::nth_element(times.begin(), oldest_kept, times.end(), std::greater<>());
+  const int64_t border = *oldest_kept;
+  size_t left_out = 0;
+  const size_t too_many = entries.size() - most;
+  std::erase_if(entries,
+                [&](const auto& entry) { return LearntAt(entry.second) < border && ++left_out > 0; });
+  // If too many remain, drops any of those of the same second as the oldest kept one.
+  std::erase_if(entries, [&](const auto& entry) {
+    return left_out < too_many && LearntAt(entry.second) == border && ++left_out > 0;
+  });
 }
 
 }  // namespace
@@ -47,34 +78,36 @@ void SiteStore::Learn(const SiteKey& key, const Confirmed& confirmed) {
   known.confirmed_s = std::max(known.confirmed_s, confirmed.confirmed_s);
 }
 
+void SiteStore::Learn(FindingKey key, const StepFinding& finding) {
+  key.octave = static_cast<int8_t>(std::lround(std::clamp(finding.circumstances.slowness, -99.0, 99.0)));
+  const auto [known, is_new] = findings_.try_emplace(key, finding);
+  if (!is_new && finding.found_s >= known->second.found_s) known->second = finding;
+}
+
+void SiteStore::Learn(const SiteStore& other) {
+  for (const auto& [key, confirmed] : other.entries_) Learn(key, confirmed);
+  for (const auto& [key, finding] : other.findings_) Learn(key, finding);
+}
+
 std::optional<Confirmed> SiteStore::Known(const SiteKey& key, int64_t now_s) const {
   const auto found = entries_.find(key);
-  if (found == entries_.end()) return std::nullopt;
-  const int64_t age_s = AgeAt(now_s, found->second);
-  if (age_s > kTrustedSeconds || age_s < -kDay) return std::nullopt;
+  if (found == entries_.end() || !IsTrusted(found->second.confirmed_s, now_s)) return std::nullopt;
   return found->second;
 }
 
 void SiteStore::Age(int64_t now_s) {
-  // Entries from the future are dropped too: they would never be trusted and never be forgotten.
-  std::erase_if(entries_, [=](const auto& entry) {
-    const int64_t age_s = AgeAt(now_s, entry.second);
-    return age_s > kForgottenSeconds || age_s < -kDay;
-  });
-  if (entries_.size() <= kMaxSiteEntries) return;
-  std::vector<int64_t> times;
-  for (const auto& [key, confirmed] : entries_) times.push_back(confirmed.confirmed_s);
-  const auto oldest_kept = times.begin() + static_cast<std::ptrdiff_t>(kMaxSiteEntries - 1);
-  std::nth_element(times.begin(), oldest_kept, times.end(), std::greater<>());
-  const int64_t border = *oldest_kept;
-  size_t left_out = 0;
-  const size_t too_many = entries_.size() - kMaxSiteEntries;
-  std::erase_if(entries_,
-                [&](const auto& entry) { return entry.second.confirmed_s < border && ++left_out > 0; });
-  // If too many entries remain, drops any of those confirmed in the same second as the oldest kept one.
-  std::erase_if(entries_, [&](const auto& entry) {
-    return left_out < too_many && entry.second.confirmed_s == border && ++left_out > 0;
-  });
+  DropOld(entries_, now_s, kMaxSiteEntries);
+  DropOld(findings_, now_s, kMaxFindings);
+}
+
+bool IsTrusted(int64_t learnt_s, int64_t now_s) {
+  const int64_t age_s = AgeAt(now_s, learnt_s);
+  return age_s <= kTrustedSeconds && age_s >= -kDay;
+}
+
+ChannelCount ChannelCountOf(int channels, int most) {
+  if (channels == 1) return ChannelCount::kOne;
+  return 2 * channels <= most ? ChannelCount::kFew : ChannelCount::kMany;
 }
 
 }  // namespace dynamiccl

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs on this site have learnt and confirmed, by fabric, NCCL version, shape of the communicator and
-// key. A later job begins with these results and does not try them again. Values only: site_store_file.h
+// What jobs on this site have learnt, in two kinds of entries. Confirmed choices, by fabric, NCCL version,
+// shape of the communicator and key: a later job in the same place begins with them and does not try them
+// again. Findings of steps, by place and kind of job: a later job in another place, but in like
+// circumstances, tries first what was good there (guard/expected_effect.h). Values only: site_store_file.h
 // reads and writes them.
 #pragma once
 
@@ -53,12 +55,57 @@ struct Confirmed {
   friend bool operator==(const Confirmed&, const Confirmed&) = default;
 };
 
+// What a job's communication looked like under NCCL's choice when an experiment began. Two jobs in like
+// circumstances are expected to gain from like configs, whatever their fabrics are called.
+struct Circumstances {
+  // log2 of the measured time of calls over the time that NCCL's cost model predicts, averaged by bytes.
+  double slowness = 0;
+  // Time of a step's calls over the time of the step. Calls that overlap may make it larger than 1.
+  double share = 0;
+
+  friend bool operator==(const Circumstances&, const Circumstances&) = default;
+};
+
+// The number of channels that a config used, compared with what the communicator may use.
+enum class ChannelCount : uint8_t { kOne = 0, kFew = 1, kMany = 2 };
+inline constexpr int kChannelCounts = 3;
+// Returns kFew up to half of `most`.
+ChannelCount ChannelCountOf(int channels, int most);
+
+// The subject of a finding: a kind of job at a place, and a config that all its large calls used in the same
+// steps.
+struct FindingKey {
+  SitePlace place;
+  uint8_t collectives = 0;  // bit c is set: the job calls the collective with NCCL's number c
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
+  ChannelCount channels = ChannelCount::kOne;
+  // Slowness in whole octaves, so that a place keeps what it found while a link was slow. SiteStore::Learn
+  // sets it.
+  int8_t octave = 0;
+
+  auto operator<=>(const FindingKey&) const = default;
+};
+
+// By how much the config changed the time of a step, against NCCL's choice.
+struct StepFinding {
+  Circumstances circumstances;
+  double effect = 0;    // log of the ratio of the times: -0.05 means that a step takes 5 % less time
+  double error = 0;     // standard error of `effect`
+  uint32_t steps = 0;   // that used the config
+  int64_t found_s = 0;  // seconds since 1970
+
+  friend bool operator==(const StepFinding&, const StepFinding&) = default;
+};
+
 // An entry is used for 30 days (in seconds); then the key is searched again, because drivers, firmware and
 // neighbouring jobs change. After 180 days it is dropped.
 inline constexpr int64_t kTrustedSeconds = 30LL * 24 * 3600;
 inline constexpr int64_t kForgottenSeconds = 180LL * 24 * 3600;
 // The most entries: far more than the keys of a site's jobs. A file of this many entries has 1 MiB.
 inline constexpr size_t kMaxSiteEntries = 16384;
+// The most findings: a few for each place and kind of job.
+inline constexpr size_t kMaxFindings = 2048;
 
 // The entries in memory. A value; one thread at a time. Pairs and runs of equal configs add up, so jobs that
 // end at the same time may add their results in any order.
@@ -70,13 +117,24 @@ class SiteStore {
   // Returns what a run at time `now_s` (seconds since 1970) may begin with. Nothing if the entry is too old,
   // or from more than a day in the future, which means that a clock was set back.
   std::optional<Confirmed> Known(const SiteKey& key, int64_t now_s) const;
-  // Drops entries that are too old, then the oldest ones above kMaxSiteEntries.
+  // Adds what a run found about a config. It replaces an earlier finding unless that one is newer.
+  void Learn(FindingKey key, const StepFinding& finding);
+  // Adds all that another store has.
+  void Learn(const SiteStore& other);
+  // Drops entries and findings that are too old, then the oldest ones above kMaxSiteEntries and kMaxFindings.
   void Age(int64_t now_s);
 
   const std::map<SiteKey, Confirmed>& entries() const { return entries_; }
+  const std::map<FindingKey, StepFinding>& findings() const { return findings_; }
+  bool empty() const { return entries_.empty() && findings_.empty(); }
+  friend bool operator==(const SiteStore&, const SiteStore&) = default;
 
  private:
   std::map<SiteKey, Confirmed> entries_;
+  std::map<FindingKey, StepFinding> findings_;
 };
+
+// True if a run at time `now_s` may use what was learnt at `learnt_s`, both in seconds since 1970.
+bool IsTrusted(int64_t learnt_s, int64_t now_s);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file is a header of 64 bytes, entries of 64 bytes, and the SHA-256 of all these. The checks come in the
-// order size, header, trailer, entries, and each relies only on the ones before it.
+// The file is a header of 64 bytes, entries of 64 bytes, findings of 64 bytes, and the SHA-256 of all these.
+// The checks come in the order size, header, trailer, entries, and each relies only on the ones before it.
 #include "src/decision/site_store/site_store_file.h"
 
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -23,11 +24,14 @@
 namespace dynamiccl {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+// Version 1 had no findings.
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHeaderBytes = 64;
 constexpr uint32_t kEntryBytes = 64;
 constexpr size_t kTrailerBytes = 32;
-constexpr size_t kMaxBytes = kHeaderBytes + kMaxSiteEntries * kEntryBytes + kTrailerBytes;
+constexpr size_t kMaxBytes = kHeaderBytes + (kMaxSiteEntries + kMaxFindings) * kEntryBytes + kTrailerBytes;
+// Bits of FindingKey::collectives that may be set.
+constexpr uint8_t kCollectiveBits = (1 << kTunableCollectives) - 1;
 constexpr char kDamaged[] = "the file is damaged or cut short: delete it, jobs will learn again";
 
 // An error that names the byte and the check that failed.
@@ -35,11 +39,24 @@ tl::unexpected<Error> Damaged(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kCorrupt, "byte {}: {}", byte, check), kDamaged);
 }
 
+void PutPlace(ByteWriter& out, const SitePlace& place) {
+  out.Put(place.fabric);
+  out.Put(place.nccl_version);
+  out.Put(place.n_ranks);
+  out.Put(place.n_nodes);
+}
+
+SitePlace GetPlace(ByteReader& in) {
+  SitePlace place;
+  place.fabric = in.Get<std::array<uint8_t, 16>>();
+  place.nccl_version = in.Get<uint32_t>();
+  place.n_ranks = in.Get<int32_t>();
+  place.n_nodes = in.Get<int32_t>();
+  return place;
+}
+
 void PutEntry(ByteWriter& out, const SiteKey& key, const Confirmed& confirmed) {
-  out.Put(key.place.fabric);
-  out.Put(key.place.nccl_version);
-  out.Put(key.place.n_ranks);
-  out.Put(key.place.n_nodes);
+  PutPlace(out, key.place);
   out.Put(key.key.collective);
   out.Put(key.key.size_class.index);
   out.Put(key.key.role);
@@ -58,10 +75,7 @@ void PutEntry(ByteWriter& out, const SiteKey& key, const Confirmed& confirmed) {
 std::pair<SiteKey, Confirmed> GetEntry(ByteReader& in) {
   std::pair<SiteKey, Confirmed> entry;
   auto& [key, confirmed] = entry;
-  key.place.fabric = in.Get<std::array<uint8_t, 16>>();
-  key.place.nccl_version = in.Get<uint32_t>();
-  key.place.n_ranks = in.Get<int32_t>();
-  key.place.n_nodes = in.Get<int32_t>();
+  key.place = GetPlace(in);
   key.key.collective = in.Get<Collective>();
   key.key.size_class.index = in.Get<uint8_t>();
   key.key.role = in.Get<Role>();
@@ -77,6 +91,40 @@ std::pair<SiteKey, Confirmed> GetEntry(ByteReader& in) {
   return entry;
 }
 
+void PutFinding(ByteWriter& out, const FindingKey& key, const StepFinding& finding) {
+  PutPlace(out, key.place);
+  out.Put(key.collectives);
+  out.Put(key.algorithm);
+  out.Put(key.protocol);
+  out.Put(key.channels);
+  out.Put(static_cast<float>(finding.circumstances.slowness));
+  out.Put(static_cast<float>(finding.circumstances.share));
+  out.Put(static_cast<float>(finding.effect));
+  out.Put(static_cast<float>(finding.error));
+  out.Put(finding.steps);
+  out.AlignTo(8);
+  out.Put(finding.found_s);
+  out.AlignTo(kEntryBytes);
+}
+
+std::pair<FindingKey, StepFinding> GetFinding(ByteReader& in) {
+  std::pair<FindingKey, StepFinding> entry;
+  auto& [key, finding] = entry;
+  key.place = GetPlace(in);
+  key.collectives = in.Get<uint8_t>();
+  key.algorithm = in.Get<Algorithm>();
+  key.protocol = in.Get<Protocol>();
+  key.channels = in.Get<ChannelCount>();
+  finding.circumstances.slowness = in.Get<float>();
+  finding.circumstances.share = in.Get<float>();
+  finding.effect = in.Get<float>();
+  finding.error = in.Get<float>();
+  finding.steps = in.Get<uint32_t>();
+  in.Get<uint32_t>();
+  finding.found_s = in.Get<int64_t>();
+  return entry;
+}
+
 bool IsKnownConfig(Collective collective, const CollectiveConfig& config) {
   if (config.leaves_nccl_alone()) return config == kLeaveNcclAlone;
   const auto algorithm = static_cast<int>(config.algorithm);
@@ -85,20 +133,45 @@ bool IsKnownConfig(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective)[ConfigIndex(config.algorithm, config.protocol)] && config.channels <= 64;
 }
 
+bool IsPossible(const SitePlace& place) {
+  return place.n_ranks >= 1 && place.n_nodes >= 1 && place.n_nodes <= place.n_ranks;
+}
+
 // Returns what is wrong with an entry; an empty text if the entry may be used.
 const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
   if (static_cast<int>(key.key.collective) >= kTunableCollectives) return "not a collective that is tuned";
   if (static_cast<int>(key.key.role) >= kRoles || static_cast<int>(key.regime) >= kRegimes) {
     return "a role or regime that does not exist";
   }
-  if (key.place.n_ranks < 1 || key.place.n_nodes < 1 || key.place.n_nodes > key.place.n_ranks) {
-    return "a communicator of a shape that does not exist";
-  }
+  if (!IsPossible(key.place)) return "a communicator of a shape that does not exist";
   return IsKnownConfig(key.key.collective, confirmed.config) ? "" : "a config that NCCL does not have";
 }
 
-// Returns the number of entries, which fills the file exactly.
-Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
+// Does the same for a finding. Numbers that are not finite would spoil every average.
+const char* FaultOf(const FindingKey& key, const StepFinding& finding) {
+  if (!IsPossible(key.place)) return "a communicator of a shape that does not exist";
+  if (key.collectives == 0 || (key.collectives & ~kCollectiveBits) != 0)
+    return "a collective that does not exist";
+  const auto algorithm = static_cast<int>(key.algorithm), protocol = static_cast<int>(key.protocol);
+  if (algorithm < 0 || algorithm >= kAlgorithms || protocol < 0 || protocol >= kProtocols ||
+      static_cast<int>(key.channels) >= kChannelCounts) {
+    return "a config that NCCL does not have";
+  }
+  const auto& [slowness, share] = finding.circumstances;
+  for (const double number : {slowness, share, finding.effect, finding.error}) {
+    if (!std::isfinite(number)) return "a number that is not finite";
+  }
+  return finding.error > 0 && finding.steps > 0 ? "" : "a finding without steps or error";
+}
+
+// The numbers of entries and of findings in a file.
+struct Counts {
+  uint32_t entries = 0;
+  uint32_t findings = 0;
+};
+
+// Returns the counts, which fill the file exactly.
+Result<Counts> CheckHeader(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes + kTrailerBytes) return Damaged(bytes.size(), "cut short");
   if (bytes.size() > kMaxBytes) return Damaged(kMaxBytes, "longer than any site store");
   if (std::memcmp(bytes.data(), kSiteStoreMagic, sizeof(kSiteStoreMagic)) != 0) {
@@ -106,20 +179,23 @@ Result<uint32_t> CheckHeader(std::span<const std::byte> bytes) {
   }
   ByteReader header(bytes.subspan(sizeof(kSiteStoreMagic), kHeaderBytes - sizeof(kSiteStoreMagic)));
   const auto version = header.Get<uint32_t>();
-  if (version != kVersion) {
-    return WithHint(MakeError(ErrorKind::kUnsupported, "byte 8: format version {}, this build reads {}",
+  if (version < 1 || version > kVersion) {
+    return WithHint(MakeError(ErrorKind::kUnsupported, "byte 8: format version {}, this build reads 1 to {}",
                               version, kVersion),
                     "use the build that wrote it, or another path");
   }
   if (header.Get<uint32_t>() != kHeaderBytes || header.Get<uint32_t>() != kEntryBytes) {
     return Damaged(12, "another size of header or entries");
   }
-  const auto entries = header.Get<uint32_t>();
-  if (entries > kMaxSiteEntries ||
-      bytes.size() != kHeaderBytes + entries * size_t{kEntryBytes} + kTrailerBytes) {
-    return Damaged(20, fmt::format("{} entries do not fill the file", entries));
+  Counts counts{header.Get<uint32_t>()};
+  if (version > 1) counts.findings = header.Get<uint32_t>();
+  const size_t both = size_t{counts.entries} + counts.findings;
+  if (counts.entries > kMaxSiteEntries || counts.findings > kMaxFindings ||
+      bytes.size() != kHeaderBytes + both * kEntryBytes + kTrailerBytes) {
+    return Damaged(
+        20, fmt::format("{} entries and {} findings do not fill the file", counts.entries, counts.findings));
   }
-  return entries;
+  return counts;
 }
 
 Status CheckTrailer(std::span<const std::byte> bytes) {
@@ -132,17 +208,21 @@ Status CheckTrailer(std::span<const std::byte> bytes) {
 }
 
 Result<SiteStore> Parse(std::span<const std::byte> bytes) {
-  DYNAMICCL_TRY(const uint32_t entries, CheckHeader(bytes));
+  DYNAMICCL_TRY(const Counts counts, CheckHeader(bytes));
   DYNAMICCL_CHECK_OK(CheckTrailer(bytes));
   SiteStore store;
-  for (uint32_t i = 0; i < entries; ++i) {
-    const size_t at = kHeaderBytes + i * size_t{kEntryBytes};
+  const auto add = [&](size_t at, const auto& read, const auto& known) -> Status {
     ByteReader reader(bytes.subspan(at, kEntryBytes));
-    const auto [key, confirmed] = GetEntry(reader);
-    if (const char* fault = FaultOf(key, confirmed); *fault != 0) return Damaged(at, fault);
-    if (store.entries().contains(key)) return Damaged(at, "an entry twice");
-    store.Learn(key, confirmed);
-  }
+    const auto [key, learnt] = read(reader);
+    if (const char* fault = FaultOf(key, learnt); *fault != 0) return Damaged(at, fault);
+    const size_t before = known.size();
+    store.Learn(key, learnt);
+    return known.size() == before ? Status(Damaged(at, "an entry twice")) : Status();
+  };
+  const auto place_of = [](size_t number) { return kHeaderBytes + number * kEntryBytes; };
+  for (size_t i = 0; i < counts.entries; ++i) DYNAMICCL_CHECK_OK(add(place_of(i), GetEntry, store.entries()));
+  for (size_t i = 0; i < counts.findings; ++i)
+    DYNAMICCL_CHECK_OK(add(place_of(counts.entries + i), GetFinding, store.findings()));
   return store;
 }
 
@@ -175,8 +255,10 @@ std::vector<std::byte> FormatSiteStore(const SiteStore& store) {
   out.Put(kHeaderBytes);
   out.Put(kEntryBytes);
   out.Put(static_cast<uint32_t>(store.entries().size()));
+  out.Put(static_cast<uint32_t>(store.findings().size()));
   out.AlignTo(kHeaderBytes);
   for (const auto& [key, confirmed] : store.entries()) PutEntry(out, key, confirmed);
+  for (const auto& [key, finding] : store.findings()) PutFinding(out, key, finding);
   const Sha256Digest digest = Sha256Of(out.buffer());
   out.PutBytes(std::as_bytes(std::span(digest)));
   return std::move(out.buffer());
@@ -208,7 +290,7 @@ Status AddToSiteStore(const std::string& path, const SiteStore& learnt, int64_t 
   }
   // A file of another format version is left as it is, for the build that wrote it.
   if (!store) return tl::unexpected<Error>(store.error());
-  for (const auto& [key, confirmed] : learnt.entries()) store->Learn(key, confirmed);
+  store->Learn(learnt);
   store->Age(now_s);
   DYNAMICCL_CHECK_OK(WriteWholeFile(path, FormatSiteStore(*store)));
   PassJobFailPoint(JobFailPoint::kStoreRenamed);

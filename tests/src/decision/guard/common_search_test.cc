@@ -257,6 +257,50 @@ TEST_F(Challenge, EndsAfterSoManyBlocks) {
   EXPECT_EQ(program.search.Winner(program.experiment), kRing1) << "whatever was not used";
 }
 
+// Other places' findings promise that kLl128 saves a quarter of a step.
+class Believed : public testing::Test {
+ protected:
+  Believed() {
+    program.search.Restart();
+    program.search.Believe(kLl128, {std::log(0.75), 0.06});
+    program.search.Refill(program.experiment);
+  }
+  Program program;
+};
+
+TEST_F(Believed, LeadsAloneBeforeAnyStepHasUsedIt) {
+  EXPECT_EQ(program.search.open(), std::vector{kLl128});
+  EXPECT_EQ(program.search.Leader(program.experiment), kLl128);
+  EXPECT_EQ(program.search.Next(program.experiment, true), std::vector{kLl128});
+  EXPECT_FALSE(program.search.Winner(program.experiment)) << "only this job's steps make it a choice";
+  EXPECT_EQ(program.search.Known(kLl128, program.experiment).mean, std::log(0.75));
+}
+
+TEST_F(Believed, IsAdoptedWhenStepsAgree) {
+  for (int blocks = 0; blocks < 10 && !program.search.Winner(program.experiment); ++blocks) {
+    EXPECT_EQ(program.search.Leader(program.experiment), kLl128);
+    program.BlockOf(kLl128, std::log(0.8), 0.03);
+    (void)program.search.Judge(program.experiment);
+    program.search.Refill(program.experiment);
+  }
+  EXPECT_EQ(program.search.Winner(program.experiment), kLl128);
+}
+
+TEST_F(Believed, LeadsNoLongerWhenStepsContradict) {
+  for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kLl128, std::log(1.1), 0.03);
+  (void)program.search.Judge(program.experiment);
+  EXPECT_FALSE(program.search.Leader(program.experiment));
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.open().front(), kRing1) << "the search goes on as without the belief";
+}
+
+TEST_F(Believed, IsForgottenWhenTheFabricChanges) {
+  program.search.Restart();
+  program.search.Refill(program.experiment);
+  EXPECT_FALSE(program.search.Leader(program.experiment));
+  EXPECT_EQ(program.search.open().size(), kMaxCommonArms);
+}
+
 TEST(CommonSearch, AnArmWhoseFirstUseTookThreeTimesAsLongIsNotUsedAgain) {
   Program program;
   GiveUpBoth(program, 3.2);

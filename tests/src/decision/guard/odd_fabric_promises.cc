@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "src/decision/guard/learnt_at_site.h"
 #include "tests/src/decision/guard/promise_jobs.h"
 
 namespace dynamiccl::testing {
@@ -74,17 +75,26 @@ void Lose(const JobOptions& job_options, const Kind& kind, Gained& result) {
                                 [](const auto& each) { return each.reason == GuardReason::kAdopt; });
 }
 
+// Share of what there is to gain that the job has gained so far.
+double GainedBy(const SimulatedJob& job) {
+  double nccl = 0, best = 0;
+  for (const TrueKey& key : job.truth()) {
+    nccl += key.nccl_ns;
+    best += key.BestRatio() * key.nccl_ns;
+  }
+  return -job.LossShare() / (1 - best / nccl);
+}
+
 void Gain(const JobOptions& job_options, const Kind& kind, Gained& result) {
   SimulatedJob job(Of(job_options, kind, true));
   job.RunSteps(kSteps);
-  double nccl = 0, best = 0, chosen = 0;
+  double best = 0, chosen = 0;
   for (size_t key = 0; key < job.truth().size(); ++key) {
     const TrueKey& truth = job.truth()[key];
-    nccl += truth.nccl_ns;
     best += truth.BestRatio() * truth.nccl_ns;
     chosen += job.RatioOf(key, job.ChoiceOf(key)) * truth.nccl_ns;
   }
-  const double share = -job.LossShare() / (1 - best / nccl);
+  const double share = GainedBy(job);
   result.share.Add(share);
   result.still += share < kNothing ? 1 : 0;
   result.over_best.Add(chosen / best);
@@ -103,7 +113,71 @@ std::string Describe(const Kind& kind, Gained& gained) {
       gained.adopted);
 }
 
+constexpr int kFirstSteps = 50;
+constexpr int kPlacesBefore = 3;
+constexpr double kSlowness = 4;
+constexpr int64_t kNow = 1'800'000'000;
+
+// What jobs in other places leave in the site store.
+SiteStore FoundElsewhere(const PromiseOptions& options, Timing timing, Noise noise) {
+  SiteStore store;
+  for (int place = 0; place < kPlacesBefore; ++place) {
+    JobOptions job_options = Of(JobOf(options, timing, noise, 1000 + place), kManyCalls, true);
+    job_options.slowness = kSlowness;
+    SimulatedJob job(job_options);
+    job.RunSteps(kSteps);
+    store.Learn(LearntAtSite(job.guard(), {.nccl_version = 1u + static_cast<uint32_t>(place)}, kNow));
+  }
+  return store;
+}
+
+struct Told {
+  Spread first, whole;  // share of what there is, in the first steps and in all
+  Spread loss;          // share of the job's time, where no config is faster
+  int adopted = 0;      // jobs in which a config was adopted there
+};
+
+void RunTold(JobOptions job_options, ExpectedOf expected, Told& told) {
+  job_options.expected = std::move(expected);
+  job_options.slowness = kSlowness;
+  SimulatedJob job(Of(job_options, kManyCalls, true));
+  job.RunSteps(kFirstSteps);
+  told.first.Add(GainedBy(job));
+  job.RunSteps(kSteps - kFirstSteps);
+  told.whole.Add(GainedBy(job));
+  SimulatedJob other(Of(job_options, kManyCalls, false));
+  other.RunSteps(kSteps);
+  told.loss.Add(other.LossNs() / static_cast<double>(other.now_ns()));
+  told.adopted += std::any_of(other.switches().begin(), other.switches().end(),
+                              [](const auto& each) { return each.reason == GuardReason::kAdopt; });
+}
+
+std::string Describe(const char* name, Told& told) {
+  return fmt::format(
+      "{}: gained {:.0f} % of what there is in {} steps (median), {:.0f} % in {}; where nothing can be won "
+      "{:.2f} % lost (median), {:.2f} % at most, adopted in {} jobs",
+      name, 100 * told.first.At(0.5), kFirstSteps, 100 * told.whole.At(0.5), kSteps, 100 * told.loss.At(0.5),
+      100 * told.loss.most(), told.adopted);
+}
+
 }  // namespace
+
+std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("elsewhere", timing, options, [&](Noise noise, Promise& promise) {
+    const SiteStore store = FoundElsewhere(options, timing, noise);
+    Told told, untold;
+    for (int i = 0; i < std::max(options.seeds, 3); ++i) {
+      const auto expected = [&](const EffectQuestion& question) {
+        return ExpectedEffect(store, question, kNow);
+      };
+      RunTold(JobOf(options, timing, noise, i), expected, told);
+      RunTold(JobOf(options, timing, noise, i), {}, untold);
+    }
+    promise.figures = Describe("told", told) + "; " + Describe("not told", untold);
+    promise.kept = told.first.At(0.5) >= 0.4 && told.whole.At(0.5) >= untold.whole.At(0.5) &&
+                   1000 * told.adopted <= options.seeds;
+  });
+}
 
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("odd-fabric", timing, options, [&](Noise noise, Promise& promise) {

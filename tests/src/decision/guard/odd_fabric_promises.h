@@ -8,6 +8,10 @@
 
 namespace dynamiccl::testing {
 
+// What jobs on some odd fabrics have found, used by jobs on others that look alike: what these gain in their
+// first steps, and what it costs where the same circumstances have another reason.
+std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing);
+
 // One config takes half of NCCL's time on every key, wherever the model ranks it, and no other one is faster.
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing);
 

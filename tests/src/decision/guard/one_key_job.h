@@ -13,7 +13,7 @@
 namespace dynamiccl {
 
 // Its keys weigh too little to take part in experiments, so times of calls alone judge them.
-inline constexpr GuardOptions kNoExperiments{.least_share = 2};
+inline const GuardOptions kNoExperiments{.least_share = 2};
 
 inline constexpr CollectiveConfig kPolicyChoice{Algorithm::kTree, Protocol::kLL, 2};
 inline constexpr CollectiveConfig kGood{Algorithm::kRing, Protocol::kLL, 4};

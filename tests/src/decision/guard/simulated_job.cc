@@ -49,7 +49,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
     : options_(options),
       random_(options.seed),
       pace_random_(options.seed + 1'000'000),
-      guard_({0.005, options.timing_cost, options.carries},
+      guard_({0.005, options.timing_cost, options.carries, options.expected},
              [this](const TableKey& key, Regime) { return Knowledge(key); }) {
   MakeKeys();
   plan_ = guard_.plan();
@@ -112,6 +112,7 @@ KeyKnowledge SimulatedJob::Knowledge(const TableKey& asked) const {
   const size_t index = IndexOf(asked);
   if (index == truth_.size()) return known;  // never called
   const TrueKey& key = truth_[index];
+  known.nccls_ns = key.nccl_ns / options_.slowness;
   if (options_.policy_ratio > 0) known.policy_choice = key.configs[11].config;
   const auto best = std::min_element(key.configs.begin(), key.configs.end(),
                                      [](const auto& a, const auto& b) { return a.ratio < b.ratio; });

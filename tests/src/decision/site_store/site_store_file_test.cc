@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "src/base/sha256.h"
@@ -37,11 +38,17 @@ class SiteStoreFile : public ::testing::Test {
   std::string path_;
 };
 
+// Puts the right digest at the end of a changed file.
+void Seal(std::vector<std::byte>& bytes) {
+  const Sha256Digest digest = Sha256Of(std::span<const std::byte>(bytes).first(bytes.size() - 32));
+  std::memcpy(bytes.data() + bytes.size() - 32, digest.data(), digest.size());
+}
+
+// The error about a file of five entries and two findings in which one byte has another value.
 std::string MessageWith(size_t offset, uint8_t value) {
   std::vector<std::byte> bytes = FormatSiteStore(RandomStore(2, 5));
   bytes[offset] = std::byte{value};
-  const Sha256Digest digest = Sha256Of(std::span<const std::byte>(bytes).first(bytes.size() - 32));
-  std::memcpy(bytes.data() + bytes.size() - 32, digest.data(), digest.size());
+  Seal(bytes);
   const auto store = ParseSiteStore(bytes, "x.dcsite");
   return store ? "accepted" : store.error().message;
 }
@@ -50,11 +57,24 @@ TEST(SiteStoreFormat, StoresSurviveWritingAndReading) {
   for (const int entries : {0, 1, 2, 200}) {
     const SiteStore store = RandomStore(1, entries);
     const std::vector<std::byte> bytes = FormatSiteStore(store);
-    EXPECT_EQ(bytes.size(), 96 + 64 * store.entries().size());
+    EXPECT_EQ(bytes.size(), 96 + 64 * (store.entries().size() + store.findings().size()));
     const auto read = ParseSiteStore(bytes, "a");
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(read->entries(), store.entries());
+    EXPECT_TRUE(*read == store);
   }
+}
+
+// Files of the first version end after the entries, and have zeros where the number of findings stands now.
+TEST(SiteStoreFormat, AFileOfTheFirstVersionIsReadWithoutFindings) {
+  SiteStore store;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 5; ++i) store.Learn(testing::RandomKey(random), testing::RandomConfirmed(random));
+  std::vector<std::byte> bytes = FormatSiteStore(store);
+  bytes[8] = std::byte{1};
+  Seal(bytes);
+  const auto read = ParseSiteStore(bytes, "old");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(*read == store);
 }
 
 TEST(SiteStoreFormat, TruncatedAnywhereIsRefused) {
@@ -84,14 +104,38 @@ TEST(SiteStoreFormat, LongerThanItSaysIsRefused) {
 TEST(SiteStoreFormat, FaultsNameTheirByteAndCheck) {
   constexpr size_t kEntry = 64;
   EXPECT_THAT(MessageWith(0, 'X'), HasSubstr("x.dcsite: byte 0: not a site store"));
-  EXPECT_THAT(MessageWith(8, 2), HasSubstr("byte 8: format version 2, this build reads 1"));
+  EXPECT_THAT(MessageWith(8, 3), HasSubstr("byte 8: format version 3, this build reads 1 to 2"));
+  EXPECT_THAT(MessageWith(8, 1), HasSubstr("byte 20: 5 entries and 0 findings do not fill the file"));
   EXPECT_THAT(MessageWith(12, 65), HasSubstr("byte 12: another size"));
-  EXPECT_THAT(MessageWith(20, 99), HasSubstr("byte 20: 99 entries do not fill the file"));
+  EXPECT_THAT(MessageWith(20, 99), HasSubstr("byte 20: 99 entries and 2 findings do not fill the file"));
+  EXPECT_THAT(MessageWith(24, 1), HasSubstr("byte 20: 5 entries and 1 findings do not fill the file"));
   EXPECT_THAT(MessageWith(kEntry + 20, 0), HasSubstr("byte 64: a communicator of a shape"));
   EXPECT_THAT(MessageWith(kEntry + 28, 5), HasSubstr("byte 64: not a collective that is tuned"));
   EXPECT_THAT(MessageWith(kEntry + 30, 8), HasSubstr("byte 64: a role or regime"));
   EXPECT_THAT(MessageWith(kEntry + 31, 4), HasSubstr("byte 64: a role or regime"));
   EXPECT_THAT(MessageWith(kEntry + 32, 9), HasSubstr("byte 64: a config that NCCL does not have"));
+  constexpr size_t kFinding = kEntry + 5 * 64;
+  EXPECT_THAT(MessageWith(kFinding + 24, 0), HasSubstr("byte 384: a communicator of a shape"));
+  EXPECT_THAT(MessageWith(kFinding + 28, 32), HasSubstr("byte 384: a collective that does not exist"));
+  EXPECT_THAT(MessageWith(kFinding + 29, 9), HasSubstr("byte 384: a config that NCCL does not have"));
+  EXPECT_THAT(MessageWith(kFinding + 30, 3), HasSubstr("byte 384: a config that NCCL does not have"));
+  EXPECT_THAT(MessageWith(kFinding + 31, 3), HasSubstr("byte 384: a config that NCCL does not have"));
+  EXPECT_THAT(MessageWith(kFinding + 47, 0xbf), HasSubstr("byte 384: a finding without steps or error"));
+}
+
+TEST(SiteStoreFormat, NumbersThatAreNotFiniteAreRefused) {
+  SiteStore store;
+  std::mt19937_64 random(1);
+  store.Learn(testing::RandomFindingKey(random), testing::RandomFinding(random));
+  for (const size_t field : {32, 36, 40, 44}) {
+    std::vector<std::byte> bytes = FormatSiteStore(store);
+    const float infinite = std::numeric_limits<float>::infinity();
+    std::memcpy(bytes.data() + 64 + field, &infinite, sizeof(infinite));
+    Seal(bytes);
+    const auto read = ParseSiteStore(bytes, "x");
+    ASSERT_FALSE(read) << "field " << field;
+    EXPECT_THAT(read.error().message, HasSubstr("byte 64: a number that is not finite"));
+  }
 }
 
 TEST_F(SiteStoreFile, AFileThatDoesNotExistIsAnEmptyStore) {
@@ -106,8 +150,9 @@ TEST_F(SiteStoreFile, WhatRunsLearnIsMerged) {
   ASSERT_TRUE(AddToSiteStore(path_, first, kNow));
   ASSERT_TRUE(AddToSiteStore(path_, second, kNow));
   SiteStore both = first;
-  for (const auto& [key, confirmed] : second.entries()) both.Learn(key, confirmed);
-  EXPECT_EQ(ReadSiteStore(path_)->entries(), both.entries());
+  both.Learn(second);
+  EXPECT_GT(both.findings().size(), first.findings().size());
+  EXPECT_TRUE(*ReadSiteStore(path_) == both);
 }
 
 // Eight jobs that end at once: none of what they learnt is lost.
@@ -138,7 +183,7 @@ TEST_F(SiteStoreFile, ADamagedFileIsKeptAsideAndBegunAnew) {
 
 TEST_F(SiteStoreFile, AnotherVersionIsLeftAlone) {
   std::vector<std::byte> bytes = FormatSiteStore(RandomStore(1, 3));
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{3};
   std::ofstream(path_, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   const auto status = AddToSiteStore(path_, RandomStore(3, 4), kNow);

@@ -109,5 +109,47 @@ TEST(SiteStore, AboveItsMostTheOldestGo) {
   for (const auto& [key, confirmed] : store.entries()) EXPECT_GE(confirmed.confirmed_s, kNow + 1);
 }
 
+TEST(SiteStore, ANewerFindingReplacesAnEarlierOne) {
+  const FindingKey key{{}, 1, Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne};
+  FindingKey kept = key;
+  kept.octave = 2;
+  SiteStore store;
+  store.Learn(key, {{2, 0.5}, -0.25, 0.03, 40, kNow});
+  store.Learn(key, {{2, 0.5}, 0.5, 0.03, 4, kNow - kDay});
+  EXPECT_EQ(store.findings().at(kept).effect, -0.25);
+  store.Learn(key, {{1.6, 0.5}, -0.1, 0.02, 60, kNow + kDay});
+  ASSERT_EQ(store.findings().size(), 1u);
+  EXPECT_EQ(store.findings().at(kept).effect, -0.1);
+  store.Learn(key, {{0.2, 0.5}, 0.1, 0.02, 60, kNow + kDay});
+  EXPECT_EQ(store.findings().size(), 2u) << "the place when its links were well";
+  FindingKey other = key;
+  other.channels = ChannelCount::kMany;
+  store.Learn(other, {{2, 0.5}, 0.1, 0.02, 60, kNow});
+  EXPECT_EQ(store.findings().size(), 3u);
+}
+
+TEST(SiteStore, FindingsAgeAsEntriesDo) {
+  SiteStore store;
+  for (size_t i = 0; i < kMaxFindings + 100; ++i) {
+    FindingKey key;
+    key.place.nccl_version = static_cast<uint32_t>(i);
+    store.Learn(key, {{}, 0, 1, 1, kNow + static_cast<int64_t>(i / 64)});
+  }
+  EXPECT_FALSE(store.empty());
+  store.Age(kNow);
+  EXPECT_EQ(store.findings().size(), kMaxFindings);
+  for (const auto& [key, finding] : store.findings()) EXPECT_GE(finding.found_s, kNow + 1);
+  store.Age(kNow + kForgottenSeconds + kDay);
+  EXPECT_TRUE(store.empty());
+}
+
+TEST(SiteStore, ChannelsAreCountedAgainstTheMost) {
+  EXPECT_EQ(ChannelCountOf(1, 1), ChannelCount::kOne);
+  EXPECT_EQ(ChannelCountOf(1, 32), ChannelCount::kOne);
+  EXPECT_EQ(ChannelCountOf(4, 8), ChannelCount::kFew);
+  EXPECT_EQ(ChannelCountOf(5, 8), ChannelCount::kMany);
+  EXPECT_EQ(ChannelCountOf(2, 2), ChannelCount::kMany);
+}
+
 }  // namespace
 }  // namespace dynamiccl

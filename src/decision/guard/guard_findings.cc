@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard's exchange with other places: what it tells them about configs, and what it believes of them.
+#include <algorithm>
+#include <cmath>
+
+#include "src/decision/guard/guard.h"
+
+namespace dynamiccl {
+namespace {
+
+// Circumstances count only if keys with this share of the bytes that are searched have been timed so often.
+constexpr double kLeastShareTimed = 0.5;
+constexpr uint32_t kLeastTimes = 2;
+// A finding is told to others from this many steps on, and if its error is at most this, in logs.
+constexpr uint32_t kStepsOfFinding = 3;
+constexpr double kMaxErrorOfFinding = 0.1;
+
+// Returns the largest number of channels among the candidates of a config's algorithm and protocol.
+int MostChannels(const CollectiveConfig& config, const std::vector<ProbeCandidate>& candidates) {
+  int most = config.channels;
+  for (const ProbeCandidate& candidate : candidates) {
+    const CollectiveConfig& other = candidate.config;
+    if (other.algorithm == config.algorithm && other.protocol == config.protocol)
+      most = std::max<int>(most, other.channels);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::optional<Circumstances> Guard::CircumstancesNow() const {
+  double bytes = 0, timed_bytes = 0, slowness = 0, calls = 0, total_ns = 0;
+  for (const auto& [code, key] : keys_) {
+    const TimeLevel& level = key.account().default_level();
+    const double share = ShareOf(key);
+    calls += key.calls();
+    total_ns += key.calls() * level.mean();
+    if (share < options_.least_share) continue;
+    if (!key.choice().leaves_nccl_alone()) return std::nullopt;
+    bytes += share;
+    if (level.count() < kLeastTimes || key.predicted_ns() <= 0) continue;
+    timed_bytes += share;
+    slowness += share * std::log2(level.mean() / key.predicted_ns());
+  }
+  if (timed_bytes == 0 || timed_bytes < kLeastShareTimed * bytes || steps_.step_ns() <= 0)
+    return std::nullopt;
+  const double of_step_ns = total_ns / calls * static_cast<double>(steps_.calls());
+  return Circumstances{slowness / timed_bytes, of_step_ns / static_cast<double>(steps_.step_ns())};
+}
+
+EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
+                                 const std::vector<ProbeCandidate>& candidates) const {
+  EffectQuestion question;
+  question.circumstances = circumstances_.value_or(Circumstances{});
+  question.subject.algorithm = config.algorithm;
+  question.subject.protocol = config.protocol;
+  question.subject.channels = ChannelCountOf(config.channels, MostChannels(config, candidates));
+  for (const auto& [code, key] : keys_) {
+    if (ShareOf(key) >= options_.least_share)
+      question.subject.collectives |= static_cast<uint8_t>(1u << static_cast<unsigned>(key.key().collective));
+  }
+  return question;
+}
+
+void Guard::UseFindings() {
+  circumstances_ = CircumstancesNow();
+  if (!options_.expected || !circumstances_) return;
+  std::optional<StepEffect> best;
+  CollectiveConfig best_config;
+  const std::vector<ProbeCandidate> candidates = proposed_common_.candidates();
+  for (const ProbeCandidate& candidate : candidates) {
+    const auto expected = options_.expected(QuestionOf(candidate.config, candidates));
+    if (!expected || !IsPromising(*expected) || (best && best->mean <= expected->mean)) continue;
+    best = expected;
+    best_config = candidate.config;
+  }
+  if (best) proposed_common_.Believe(best_config, *best);
+}
+
+std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
+  if (!searches_together() || !common_.began()) return kept_findings_;
+  std::vector<std::pair<FindingKey, StepFinding>> findings;
+  if (!circumstances_) return findings;
+  for (const ProbeCandidate& candidate : common_.candidates()) {
+    const SeenConfig seen = experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone);
+    if (seen.steps < kStepsOfFinding || seen.effect.error > kMaxErrorOfFinding) continue;
+    const EffectQuestion question = QuestionOf(candidate.config, common_.candidates());
+    findings.emplace_back(question.subject, StepFinding{question.circumstances, seen.effect.mean,
+                                                        seen.effect.error, seen.steps, 0});
+  }
+  return findings;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions from findings of other places.
+#include "src/decision/guard/expected_effect.h"
+
+#include <gtest/gtest.h>
+
+namespace dynamiccl {
+namespace {
+
+constexpr int64_t kNow = 1'800'000'000;
+constexpr Circumstances kSlowRail{2.5, 0.8};
+
+FindingKey OneChannel(uint32_t place) {
+  FindingKey key{{}, 0b1100, Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne};
+  key.place.n_ranks = 8;
+  key.place.n_nodes = 2;
+  key.place.nccl_version = place;
+  return key;
+}
+
+// Jobs in three places, where one channel saved a quarter of a step.
+SiteStore ThreePlaces() {
+  SiteStore store;
+  for (uint32_t place = 0; place < 3; ++place)
+    store.Learn(OneChannel(place), {{2.3 + 0.2 * place, 0.8}, -0.25, 0.03, 40, kNow});
+  return store;
+}
+
+TEST(ExpectedEffect, LikeCircumstancesPromiseALikeGain) {
+  const auto expected = ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow);
+  ASSERT_TRUE(expected);
+  EXPECT_NEAR(expected->mean, -0.21, 0.02) << "drawn to 0 by the prior";
+  EXPECT_LT(expected->error, 0.08);
+  EXPECT_TRUE(IsPromising(*expected));
+}
+
+TEST(ExpectedEffect, OtherCircumstancesPromiseNothing) {
+  for (const Circumstances other : {Circumstances{0.2, 0.8}, Circumstances{2.5, 0.1}, Circumstances{6, 0.8}})
+    EXPECT_FALSE(ExpectedEffect(ThreePlaces(), {OneChannel(9), other}, kNow)) << other.slowness;
+}
+
+TEST(ExpectedEffect, AnotherConfigOrAnotherKindOfLinksPromisesNothing) {
+  for (const auto change :
+       std::vector<void (*)(FindingKey&)>{[](FindingKey& key) { key.protocol = Protocol::kLL; },
+                                          [](FindingKey& key) { key.channels = ChannelCount::kMany; },
+                                          [](FindingKey& key) { key.place.n_nodes = 1; }}) {
+    EffectQuestion question{OneChannel(9), kSlowRail};
+    change(question.subject);
+    EXPECT_FALSE(ExpectedEffect(ThreePlaces(), question, kNow));
+  }
+}
+
+// A relative promises less than the config itself, and less surely.
+TEST(ExpectedEffect, RelativesCountLess) {
+  EffectQuestion tree{OneChannel(9), kSlowRail}, others{OneChannel(9), kSlowRail},
+      many{OneChannel(9), kSlowRail};
+  tree.subject.algorithm = Algorithm::kTree;
+  others.subject.collectives = 0b10000;
+  many.subject.place.n_ranks = 128;
+  const double same = ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow)->mean;
+  for (const EffectQuestion& question : {tree, others, many}) {
+    const auto expected = ExpectedEffect(ThreePlaces(), question, kNow);
+    ASSERT_TRUE(expected);
+    EXPECT_LT(expected->mean, -0.05);
+    EXPECT_GT(expected->mean, same + 0.01);
+  }
+}
+
+TEST(ExpectedEffect, FindingsThatDisagreePromiseNothingSurely) {
+  SiteStore store = ThreePlaces();
+  for (uint32_t place = 3; place < 5; ++place)
+    store.Learn(OneChannel(place), {kSlowRail, 0.1, 0.03, 40, kNow});
+  const auto expected = ExpectedEffect(store, {OneChannel(9), kSlowRail}, kNow);
+  ASSERT_TRUE(expected);
+  EXPECT_GT(expected->error, 0.12);
+  EXPECT_FALSE(IsPromising(*expected));
+}
+
+TEST(ExpectedEffect, SmallGainsAndOldFindingsPromiseNothing) {
+  SiteStore store;
+  for (uint32_t place = 0; place < 9; ++place)
+    store.Learn(OneChannel(place), {kSlowRail, -0.03, 0.003, 90, kNow});
+  EXPECT_FALSE(IsPromising(*ExpectedEffect(store, {OneChannel(9), kSlowRail}, kNow)));
+  EXPECT_FALSE(ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow + kTrustedSeconds + 1));
+  EXPECT_FALSE(ExpectedEffect({}, {OneChannel(9), kSlowRail}, kNow));
+}
+
+}  // namespace
+}  // namespace dynamiccl

@@ -202,12 +202,6 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
     return std::find(arms.begin(), arms.end(), arm) != arms.end();
   });
   if (arms.empty() && gone.empty()) return;
-  const auto& belief = guard.belief();
-  if (belief && arms.front() == belief->config)
-    Log(LogLevel::kInfo,
-        "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs "
-        "in other places",
-        version, ChoiceName(belief->config), 100 * belief->expected.mean, 100 * belief->expected.error);
   const std::string pace = plan.common_pause > 0 ? fmt::format("all steps but one of {}", plan.common_pause)
                                                  : fmt::format("one step of {}", plan.common_spacing);
   const StepExperiment& experiment = guard.experiment();
@@ -216,10 +210,21 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
       EffectsText(experiment, kAllKeys, gone, kLeaveNcclAlone));
 }
 
+// Logs what the common search believes, in the version with which it begins.
+void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
+  const auto& belief = guard.belief();
+  if (!belief || plan.common.empty() || !before.common.empty()) return;
+  const auto& [config, expected] = *belief;
+  Log(LogLevel::kInfo,
+      "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs in other places",
+      version, ChoiceName(config), 100 * expected.mean, 100 * expected.error);
+}
+
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter
 // (VersionReasons in tools/report/guard_account.h).
 void TableGuard::LogVersion(const Proposal& proposal, const TablePlan& before, uint32_t version) const {
   size_t arms = CommonArmsOf(proposal.plan).size();
+  LogBelief(guard_, proposal.plan, before, version);
   LogCommonArms(guard_, proposal.plan, before, version);
   for (const KeyPlan& entry : proposal.plan.keys) {
     if (proposal.carried.contains(KeyCode(entry.key))) continue;

@@ -193,9 +193,10 @@ bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
 void CommonSearch::Refill(const StepExperiment& experiment) {
   const KeySearch::SeenOf seen = SeenIn(experiment);
   // While no step has shown what the believed config does, challengers would cost more than they tell.
-  if (belief_ && seen(belief_->config).steps == 0 &&
-      (search_.Open(belief_->config) || IsBelieved(belief_->config, experiment)))
+  if (belief_ && seen(belief_->config).steps == 0 && !search_.GaveUp(belief_->config)) {
+    (void)search_.Open(belief_->config);
     return search_.Refill(kLeaveNcclAlone, seen, open().size());
+  }
   if (const auto leader = Leader(experiment)) {
     size_t challengers = Next(experiment, true).size() - 1;
     for (const ProbeCandidate& candidate : search_.candidates()) {

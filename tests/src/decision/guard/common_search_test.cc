@@ -294,6 +294,16 @@ TEST_F(Believed, LeadsNoLongerWhenStepsContradict) {
   EXPECT_EQ(program.search.open().front(), kRing1) << "the search goes on as without the belief";
 }
 
+TEST_F(Believed, GoesWhenItsFirstUseMadeAStepLongByHalfAndTheSearchGoesOn) {
+  program.BlockOf(kLeaveNcclAlone, 0, 0.03);
+  program.Step(kLl128, std::log(2));
+  program.Step(kLeaveNcclAlone, 0);
+  EXPECT_EQ(program.search.Judge(program.experiment), std::vector{kLl128});
+  EXPECT_FALSE(program.search.Leader(program.experiment));
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.open(), std::vector{kRing1});
+}
+
 TEST_F(Believed, IsForgottenWhenTheFabricChanges) {
   program.search.Restart();
   program.search.Refill(program.experiment);

@@ -67,8 +67,12 @@ TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> polic
 Guard TableGuard::NewGuard() {
   GuardOptions options;
   options.timing_cost = subject_.all_timed ? 0 : kTimingCost;
-  if (subject_.store)
+  if (subject_.store) {
     options.expected = [this](const EffectQuestion& question) { return Expected(question); };
+    options.began_like = [this](const Circumstances& now) {
+      return BeganLike(*subject_.store, subject_.place, now, RealtimeNanoseconds() / 1'000'000'000);
+    };
+  }
   return Guard(options, [this](const TableKey& key, Regime regime) { return Knowledge(key, regime); });
 }
 
@@ -216,7 +220,8 @@ void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& befor
   if (!belief || plan.common.empty() || !before.common.empty()) return;
   const auto& [config, expected] = *belief;
   Log(LogLevel::kInfo,
-      "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs in other places",
+      "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs in other "
+      "places",
       version, ChoiceName(config), 100 * expected.mean, 100 * expected.error);
 }
 

@@ -94,6 +94,7 @@ GuardedRun GuardedJobs::Run(const Environment& more, int calls, bool preload) co
   job.n_ranks = options_.n_ranks;
   job.rounds = fmt::format("{}", calls);
   job.preload = preload;
+  if (!options_.model.empty()) job.also_preload = DYNAMICCL_TEST_MODELLED_TIMES;
   job.seconds = 900;
   job.environment = {{"HOSTCCL_TOPOLOGY", options_.topology},
                      {"JOB_BYTES", options_.bytes},

@@ -4,8 +4,10 @@
 // machine too. A kernel takes 200 us and a quarter of a nanosecond a byte, times the factors of
 //   MODEL_TIMES   "Tree/Simple/2 0.8,Ring/LL 4": of configurations that begin like that; 1 for all others
 //   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
-// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that the
-// steps of the job take what the model says.
+// Preloaded as well, it also tells the times of hostccl's events, by which the object times whole steps: at
+// an event as much time has passed as all collectives before it take, each give or take up to 5 %.
+// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that steps
+// take long enough for versions to come about.
 #include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>
@@ -15,9 +17,11 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <random>
 #include <sstream>
 #include <string>
 
+#include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/profiler_v7.h"
 
 namespace {
@@ -30,8 +34,11 @@ constexpr size_t kElementBytes = 4;  // of the job's float32
 const ncclProfiler_v7_t* g_object = nullptr;
 std::mutex g_mutex;  // guards what follows
 std::map<const void*, uint64_t>
-    g_duration_ns;                         // by a collective's handle, of which the object has some hundred
-std::map<const void*, uint64_t> g_end_ns;  // by a running channel's handle
+    g_duration_ns;                           // by a collective's handle, of which the object has some hundred
+std::map<const void*, uint64_t> g_end_ns;    // by a running channel's handle
+uint64_t g_clock_ns = kBeginNs;              // what all collectives so far take
+std::minstd_rand g_noise;                    // its seed is the same in each run
+std::map<const void*, uint64_t> g_event_ns;  // by hostccl's handle, when it was recorded last
 
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -87,6 +94,8 @@ ncclResult_t StartEvent(void* context, void** handle, ncclProfilerEventDescr_v7_
   {
     const std::lock_guard lock(g_mutex);
     g_duration_ns[*handle] = duration_ns;
+    const double noise = std::uniform_real_distribution<double>(0.95, 1.05)(g_noise);
+    g_clock_ns += static_cast<uint64_t>(static_cast<double>(duration_ns) * noise);
   }
   const int times = std::atoi(Variable("MODEL_SLEEP").c_str());
   ::usleep(static_cast<useconds_t>(duration_ns * static_cast<uint64_t>(times) / 1000));
@@ -114,7 +123,31 @@ ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
   return g_object->recordEventState(handle, state, &modelled);
 }
 
+template <class Function>
+Function Hostccls(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
+
+extern "C" __attribute__((visibility("default"))) ncclResult_t hostcclEventRecord(hostcclEvent_t event,
+                                                                                  cudaStream_t stream) {
+  static const auto own = Hostccls<decltype(&hostcclEventRecord)>("hostcclEventRecord");
+  {
+    const std::lock_guard lock(g_mutex);
+    g_event_ns[event] = g_clock_ns;
+  }
+  return own(event, stream);
+}
+
+extern "C" __attribute__((visibility("default"))) ncclResult_t hostcclEventTime(hostcclEvent_t event,
+                                                                                int64_t* nanoseconds) {
+  static const auto own = Hostccls<decltype(&hostcclEventTime)>("hostcclEventTime");
+  const ncclResult_t result = own(event, nanoseconds);
+  const std::lock_guard lock(g_mutex);
+  if (result == ncclSuccess) *nanoseconds = static_cast<int64_t>(g_event_ns[event]);
+  return result;
+}
 
 extern "C" __attribute__((visibility("default"))) ncclProfiler_v7_t ncclProfiler_v7;
 ncclProfiler_v7_t ncclProfiler_v7;

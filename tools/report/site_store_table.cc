@@ -48,6 +48,7 @@ std::vector<std::string_view> CollectivesOf(const FindingKey& key) {
 }
 
 std::string ConfigName(const FindingKey& key) {
+  if (key.algorithm == Algorithm::kUndefined) return "NCCL's choice";
   return fmt::format("{}/{} {}", Name(key.algorithm), Name(key.protocol), ChannelsName(key.channels));
 }
 

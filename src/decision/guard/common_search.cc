@@ -252,11 +252,20 @@ std::optional<CollectiveConfig> CommonSearch::Winner(const StepExperiment& exper
   if (!winner || experiment.blocks_since_arms() >= kMaxBlocksOfCommon) return winner;
   const auto leader = Leader(experiment);
   if (!leader) return winner;
+  return winner != leader || HasChallenger(*leader, experiment) ? std::nullopt : winner;
+}
+
+bool CommonSearch::HasChallenger(const CollectiveConfig& leader, const StepExperiment& experiment) const {
   const auto& candidates = search_.candidates();
-  const bool waits = std::any_of(candidates.begin(), candidates.end(), [&](const ProbeCandidate& candidate) {
-    return MayChallenge(candidate.config, *leader, experiment);
+  return std::any_of(candidates.begin(), candidates.end(), [&](const ProbeCandidate& candidate) {
+    return MayChallenge(candidate.config, leader, experiment);
   });
-  return winner != leader || waits ? std::nullopt : winner;
+}
+
+bool CommonSearch::LacksChallenger(const StepExperiment& experiment) const {
+  const auto leader = Leader(experiment);
+  if (!leader || SeenIn(experiment)(*leader).steps == 0) return false;
+  return Next(experiment, true).size() == 1 && HasChallenger(*leader, experiment);
 }
 
 std::vector<CollectiveConfig> CommonSearch::Next(const StepExperiment& experiment, bool all_may_cost) const {

@@ -77,6 +77,9 @@ class CommonSearch {
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
   // better still. Challengers are waited for only so long.
   std::optional<CollectiveConfig> Winner(const StepExperiment& experiment) const;
+  // True if the leader has been seen but no challenger is open, though there are some: it was believed at
+  // first and led alone.
+  bool LacksChallenger(const StepExperiment& experiment) const;
   // Returns the arms of the next version: the leader and its challengers, or what KeySearch::Next returns.
   std::vector<CollectiveConfig> Next(const StepExperiment& experiment, bool all_may_cost) const;
   const std::vector<CollectiveConfig>& open() const { return search_.open(); }
@@ -94,6 +97,7 @@ class CommonSearch {
                     const StepExperiment& experiment) const;
   // True if the config is the believed one and steps have not contradicted yet.
   bool IsBelieved(const CollectiveConfig& config, const StepExperiment& experiment) const;
+  bool HasChallenger(const CollectiveConfig& leader, const StepExperiment& experiment) const;
   // Notes which arms look faster, for SetCandidates.
   void Remember(const StepExperiment& experiment);
 

@@ -16,6 +16,9 @@ constexpr double kRanksApart = 2;
 // protocol and as many channels.
 constexpr double kOtherCollectives = 0.25;
 constexpr double kOtherAlgorithm = 0.3;
+// Effects in like circumstances differ by about this much from place to place, in logs. A finding with a
+// larger error counts less.
+constexpr double kUsualSpread = 0.05;
 // The assumption that a config changes nothing, give or take 10 %, counts as much as this many findings.
 constexpr double kPriorWeight = 0.7;
 constexpr double kPriorError = 0.1;
@@ -25,6 +28,10 @@ constexpr double kLeastWeight = 0.2;
 // sure: trying it costs two steps at most (CommonSearch), and what is promised are dozens.
 constexpr double kPromisedGain = 0.05;
 constexpr double kPromisedErrors = 1;
+
+// Circumstances of one place are like each other up to so many octaves of slowness: a busy host alone makes
+// calls half as slow again.
+constexpr double kLikeSlowness = 1;
 
 double Squared(double value) {
   return value * value;
@@ -41,6 +48,11 @@ double Likeness(const FindingKey& found, const FindingKey& asked) {
   return algorithm * collectives * std::exp(-Squared(octaves / kRanksApart) / 2);
 }
 
+// Returns how much a finding counts for its own error, from 0 to 1.
+double Sureness(const StepFinding& finding) {
+  return Squared(kUsualSpread) / (Squared(kUsualSpread) + Squared(finding.error));
+}
+
 double Likeness(const Circumstances& found, const Circumstances& asked) {
   return std::exp(-(Squared((found.slowness - asked.slowness) / kSlownessApart) +
                     Squared((found.share - asked.share) / kShareApart)) /
@@ -54,8 +66,8 @@ std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQue
   double weights = 0, sum = 0, squares = 0;
   for (const auto& [key, finding] : store.findings()) {
     if (!IsTrusted(finding.found_s, now_s)) continue;
-    const double weight =
-        Likeness(key, question.subject) * Likeness(finding.circumstances, question.circumstances);
+    const double weight = Likeness(key, question.subject) *
+                          Likeness(finding.circumstances, question.circumstances) * Sureness(finding);
     weights += weight;
     sum += weight * finding.effect;
     squares += weight * (Squared(finding.effect) + Squared(finding.error));
@@ -65,6 +77,17 @@ std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQue
   const double spread = squares - Squared(sum) / weights;  // of the findings around their own mean
   const double variance = (spread + kPriorWeight * Squared(kPriorError)) / all;
   return StepEffect{sum / all, std::sqrt(variance * (1 + 1 / all))};
+}
+
+bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstances& circumstances,
+               int64_t now_s) {
+  bool knows_place = false;
+  for (const auto& [key, finding] : store.findings()) {
+    if (key.place != place || !IsTrusted(finding.found_s, now_s)) continue;
+    knows_place = true;
+    if (std::abs(finding.circumstances.slowness - circumstances.slowness) <= kLikeSlowness) return true;
+  }
+  return !knows_place;
 }
 
 bool IsPromising(const StepEffect& expected) {

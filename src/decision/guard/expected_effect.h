@@ -29,6 +29,11 @@ struct EffectQuestion {
 std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQuestion& question,
                                          int64_t now_s);
 
+// True if an earlier run in this place began in like circumstances, or if none of its findings is trusted at
+// `now_s`. If not, a link has become slow since then, or is well again.
+bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstances& circumstances,
+               int64_t now_s);
+
 // True if a config with this expected effect is so likely to be good that steps should use it at once.
 bool IsPromising(const StepEffect& expected);
 

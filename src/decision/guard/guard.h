@@ -143,6 +143,9 @@ struct GuardOptions {
   // True if the plan also gets choices for sizes that were never called, from settled sizes near them.
   bool carries = true;
   ExpectedOf expected{};  // null: nothing is known of other places
+  // Answers whether earlier runs in this place began in like circumstances (BeganLike); null: nothing is
+  // known.
+  std::function<bool(const Circumstances& circumstances)> began_like{};
 };
 
 // A key whose search ended, with the state of the fabric in which it ended.
@@ -261,6 +264,8 @@ class Guard {
   // Returns the question about a config of the common search, as it stands in its candidates.
   EffectQuestion QuestionOf(const CollectiveConfig& config,
                             const std::vector<ProbeCandidate>& candidates) const;
+  // Lets keys be searched that earlier runs left to NCCL in other circumstances.
+  void ForgetOtherCircumstances();
   // Notes the circumstances in which the common search begins. Lets it believe in the config of which other
   // places' findings promise the most.
   void UseFindings();

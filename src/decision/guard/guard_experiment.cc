@@ -74,6 +74,7 @@ void Guard::FollowSteps(const GuardedCall& call) {
   }
   if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
   if (structure_.IsOther(steps_.digest())) Reopen(calls);
+  ForgetOtherCircumstances();
   const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
   const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
   period_of_grid_ = calls;
@@ -155,7 +156,7 @@ bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
   const bool looks_faster = common_.LooksFaster(experiment_, kHurriedErrors);
   if (const auto leader = common_.Leader(experiment_))
     return plan_.common_pause == 0 || plan_.common.front() != *leader ||
-           PauseOf(*leader) < plan_.common_pause;
+           PauseOf(*leader) < plan_.common_pause || common_.LacksChallenger(experiment_);
   if (plan_.common_pause > 0) return !looks_faster;
   return looks_faster && !next.empty() && kHurryTimes * CommonSpacing(next) <= plan_.common_spacing;
 }

@@ -11,9 +11,12 @@ namespace {
 // Circumstances count only if keys with this share of the bytes that are searched have been timed so often.
 constexpr double kLeastShareTimed = 0.5;
 constexpr uint32_t kLeastTimes = 2;
-// A finding is told to others from this many steps on, and if its error is at most this, in logs.
-constexpr uint32_t kStepsOfFinding = 3;
-constexpr double kMaxErrorOfFinding = 0.1;
+// A finding is told to others from this many steps on, and if its error is at most this, in logs: what is
+// surely no gain is used in two steps only.
+constexpr uint32_t kStepsOfFinding = 2;
+constexpr double kMaxErrorOfFinding = 0.2;
+// The error that stands in the finding of NCCL's own choice, whose effect is 0 by definition.
+constexpr double kErrorOfNccls = 0.001;
 
 // Returns the largest number of channels among the candidates of a config's algorithm and protocol.
 int MostChannels(const CollectiveConfig& config, const std::vector<ProbeCandidate>& candidates) {
@@ -46,6 +49,18 @@ std::optional<Circumstances> Guard::CircumstancesNow() const {
     return std::nullopt;
   const double of_step_ns = total_ns / calls * static_cast<double>(steps_.calls());
   return Circumstances{slowness / timed_bytes, of_step_ns / static_cast<double>(steps_.step_ns())};
+}
+
+// Only "nothing is better than NCCL's choice" is forgotten. Steps compare every other choice with NCCL's own
+// all the time.
+void Guard::ForgetOtherCircumstances() {
+  if (!options_.began_like) return;
+  const auto now = CircumstancesNow();
+  if (!now || options_.began_like(*now)) return;
+  std::erase_if(settled_, [this](const auto& each) {
+    const auto key = keys_.find(each.first);
+    return each.second && key != keys_.end() && key->second.choice().leaves_nccl_alone();
+  });
 }
 
 EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
@@ -81,6 +96,8 @@ std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
   if (!searches_together() || !common_.began()) return kept_findings_;
   std::vector<std::pair<FindingKey, StepFinding>> findings;
   if (!circumstances_) return findings;
+  EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, {});
+  findings.emplace_back(nccls.subject, StepFinding{nccls.circumstances, 0, kErrorOfNccls, 1, 0});
   for (const ProbeCandidate& candidate : common_.candidates()) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone);
     if (seen.steps < kStepsOfFinding || seen.effect.error > kMaxErrorOfFinding) continue;

@@ -73,7 +73,7 @@ inline constexpr int kChannelCounts = 3;
 ChannelCount ChannelCountOf(int channels, int most);
 
 // The subject of a finding: a kind of job at a place, and a config that all its large calls used in the same
-// steps.
+// steps. The finding of NCCL's own choice (kUndefined twice) has no effect and keeps its circumstances alone.
 struct FindingKey {
   SitePlace place;
   uint8_t collectives = 0;  // bit c is set: the job calls the collective with NCCL's number c

@@ -153,10 +153,10 @@ const char* FaultOf(const FindingKey& key, const StepFinding& finding) {
   if (key.collectives == 0 || (key.collectives & ~kCollectiveBits) != 0)
     return "a collective that does not exist";
   const auto algorithm = static_cast<int>(key.algorithm), protocol = static_cast<int>(key.protocol);
-  if (algorithm < 0 || algorithm >= kAlgorithms || protocol < 0 || protocol >= kProtocols ||
-      static_cast<int>(key.channels) >= kChannelCounts) {
+  const bool nccls = key.algorithm == Algorithm::kUndefined && key.protocol == Protocol::kUndefined;
+  const bool known = algorithm >= 0 && algorithm < kAlgorithms && protocol >= 0 && protocol < kProtocols;
+  if ((!nccls && !known) || static_cast<int>(key.channels) >= kChannelCounts)
     return "a config that NCCL does not have";
-  }
   const auto& [slowness, share] = finding.circumstances;
   for (const double number : {slowness, share, finding.effect, finding.error}) {
     if (!std::isfinite(number)) return "a number that is not finite";

@@ -67,9 +67,13 @@ TEST(JsonDocument, RefusesTheDamagedTextsThatNlohmannRefuses) {
     const bool accepted = Json::accept(text);
     const auto value = document.Parse(text);
     ASSERT_EQ(value.has_value(), accepted) << text;
-    if (value) ASSERT_TRUE(Same(*value, Json::parse(text))) << text;
+    if (value) {
+      ASSERT_TRUE(Same(*value, Json::parse(text))) << text;
+    }
     refused += !accepted;
-    if (!accepted) ASSERT_LE(document.position(), text.size() + 1);
+    if (!accepted) {
+      ASSERT_LE(document.position(), text.size() + 1);
+    }
   }
   EXPECT_GT(refused, 5000u);
 }

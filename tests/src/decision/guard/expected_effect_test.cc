@@ -29,7 +29,7 @@ SiteStore ThreePlaces() {
 TEST(ExpectedEffect, LikeCircumstancesPromiseALikeGain) {
   const auto expected = ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow);
   ASSERT_TRUE(expected);
-  EXPECT_NEAR(expected->mean, -0.21, 0.02) << "drawn to 0 by the prior";
+  EXPECT_NEAR(expected->mean, -0.19, 0.02) << "drawn to 0 by the prior";
   EXPECT_LT(expected->error, 0.08);
   EXPECT_TRUE(IsPromising(*expected));
 }
@@ -76,6 +76,17 @@ TEST(ExpectedEffect, FindingsThatDisagreePromiseNothingSurely) {
   EXPECT_FALSE(IsPromising(*expected));
 }
 
+// An unsure finding counts less than one that is known well.
+TEST(ExpectedEffect, UnsureFindingsCountLess) {
+  const auto with_error = [](double error) {
+    SiteStore store = ThreePlaces();
+    store.Learn(OneChannel(3), {kSlowRail, 0.1, error, 3, kNow});
+    return ExpectedEffect(store, {OneChannel(9), kSlowRail}, kNow)->mean;
+  };
+  EXPECT_LT(with_error(0.2), -0.15);
+  EXPECT_GT(with_error(0.02), -0.13);
+}
+
 TEST(ExpectedEffect, SmallGainsAndOldFindingsPromiseNothing) {
   SiteStore store;
   for (uint32_t place = 0; place < 9; ++place)
@@ -83,6 +94,17 @@ TEST(ExpectedEffect, SmallGainsAndOldFindingsPromiseNothing) {
   EXPECT_FALSE(IsPromising(*ExpectedEffect(store, {OneChannel(9), kSlowRail}, kNow)));
   EXPECT_FALSE(ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow + kTrustedSeconds + 1));
   EXPECT_FALSE(ExpectedEffect({}, {OneChannel(9), kSlowRail}, kNow));
+}
+
+TEST(BeganLike, OnlyAnotherSlownessOfTheSamePlaceSaysNo) {
+  const SiteStore store = ThreePlaces();
+  const SitePlace here = OneChannel(1).place;  // found at 2.5 octaves
+  EXPECT_TRUE(BeganLike(store, here, {2.5, 0.1}, kNow));
+  EXPECT_TRUE(BeganLike(store, here, {1.6, 0.8}, kNow));
+  EXPECT_FALSE(BeganLike(store, here, {0.5, 0.8}, kNow));
+  EXPECT_FALSE(BeganLike(store, here, {4.5, 0.8}, kNow));
+  EXPECT_TRUE(BeganLike(store, here, {0.5, 0.8}, kNow + kTrustedSeconds + 1)) << "no finding is trusted";
+  EXPECT_TRUE(BeganLike(store, OneChannel(9).place, {0.5, 0.8}, kNow)) << "nothing is known of that place";
 }
 
 }  // namespace

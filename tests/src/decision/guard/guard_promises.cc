@@ -359,13 +359,12 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   });
 }
 
-constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy}, {"slower", Slower},
-                                  {"spoilt", Spoilt},        {"degraded", Degraded},
-                                  {"quiet", Quiet},          {"store", Store},
-                                  {"straggler", Straggler},  {"hidden", Hidden},
-                                  {"growing", Growing},      {"odd-fabric", OddFabric},
-                                  {"elsewhere", Elsewhere},  {"crowded", Crowded},
-                                  {"short", ShortJobs},      {"short-slower", ShortJobsOfSlowerPolicy}};
+constexpr PromiseCase kCases[] = {
+    {"bad-policy", BadPolicy}, {"slower", Slower},       {"spoilt", Spoilt},
+    {"degraded", Degraded},    {"quiet", Quiet},         {"store", Store},
+    {"straggler", Straggler},  {"hidden", Hidden},       {"growing", Growing},
+    {"odd-fabric", OddFabric}, {"elsewhere", Elsewhere}, {"slow-since", SlowSince},
+    {"crowded", Crowded},      {"short", ShortJobs},     {"short-slower", ShortJobsOfSlowerPolicy}};
 
 }  // namespace
 

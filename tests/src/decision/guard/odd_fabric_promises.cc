@@ -179,6 +179,32 @@ std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing) {
   });
 }
 
+std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing) {
+  return ForEachNoise("slow-since", timing, options, [&](Noise noise, Promise& promise) {
+    Spread gained, kept;  // where circumstances count, and where they do not
+    for (int i = 0; i < std::max(options.seeds, 3); ++i) {
+      SimulatedJob well(Of(JobOf(options, timing, noise, i), kManyCalls, false));
+      well.RunSteps(kSteps);
+      const SiteStore store = LearntAtSite(well.guard(), {}, kNow);
+      JobOptions later = Of(JobOf(options, timing, noise, i), kManyCalls, true);
+      later.slowness = kSlowness;
+      for (const TrueKey& key : well.truth()) later.confirmed[KeyCode(key.key)] = kLeaveNcclAlone;
+      SimulatedJob trusting(later);
+      trusting.RunSteps(kSteps);
+      kept.Add(GainedBy(trusting));
+      later.began_like = [&](const Circumstances& now) { return BeganLike(store, {}, now, kNow); };
+      SimulatedJob job(later);
+      job.RunSteps(kSteps);
+      gained.Add(GainedBy(job));
+    }
+    promise.figures = fmt::format(
+        "gained {:.0f} % of what there is (median); where what was left to NCCL stays so "
+        "{:.0f} %",
+        100 * gained.At(0.5), 100 * kept.At(0.5));
+    promise.kept = gained.At(0.5) >= 0.5;
+  });
+}
+
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing) {
   return ForEachNoise("odd-fabric", timing, options, [&](Noise noise, Promise& promise) {
     for (const Kind& kind : {kManyCalls, kTwoGood, kConnects, kTenCalls, kOneCall}) {

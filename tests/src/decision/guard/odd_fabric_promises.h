@@ -12,6 +12,9 @@ namespace dynamiccl::testing {
 // first steps, and what it costs where the same circumstances have another reason.
 std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing);
 
+// A job in a place where an earlier one found nothing better than NCCL's choice, before a link became slow.
+std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing);
+
 // One config takes half of NCCL's time on every key, wherever the model ranks it, and no other one is faster.
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing);
 

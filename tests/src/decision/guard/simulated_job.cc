@@ -49,7 +49,7 @@ SimulatedJob::SimulatedJob(const JobOptions& options)
     : options_(options),
       random_(options.seed),
       pace_random_(options.seed + 1'000'000),
-      guard_({0.005, options.timing_cost, options.carries, options.expected},
+      guard_({0.005, options.timing_cost, options.carries, options.expected, options.began_like},
              [this](const TableKey& key, Regime) { return Knowledge(key); }) {
   MakeKeys();
   plan_ = guard_.plan();

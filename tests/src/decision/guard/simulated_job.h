@@ -89,7 +89,8 @@ struct JobOptions {
   int64_t step_ns = 100'000'000;  // without what the program waits for
   bool carries = true;            // GuardOptions::carries
   ExpectedOf expected{};          // GuardOptions::expected
-  double slowness = 1;            // NCCL's choice takes so many times what its cost model says
+  std::function<bool(const Circumstances&)> began_like{};  // GuardOptions::began_like
+  double slowness = 1;  // NCCL's choice takes so many times what its cost model says
   // The job's keys, instead of drawn ones, and the key of each place of a step. Their configs may be tried in
   // the order that they have here.
   std::vector<TrueKey> given;

@@ -383,6 +383,7 @@ def main():
 PICTURES = [
     Picture("adaptive-steps", "adaptive-steps",
             [Series("adaptive", "mode adaptive, whole job"), Series("adaptive", "its last fifth", 1),
+             Series("told", "told by jobs elsewhere, whole job"),
              Series("Ring/Simple/1", "one channel for all calls, last fifth", 1)],
             "step over the default's, median and (last fifths) least to most of the seeds",
             reference=1, reference_label="the default's step; left of it is faster"),

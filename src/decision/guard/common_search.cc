@@ -230,6 +230,7 @@ StepEffect CommonSearch::Known(const CollectiveConfig& config, const StepExperim
   if (!belief_ || config != belief_->config) return seen.effect;
   const StepEffect& expected = belief_->expected;
   if (seen.steps == 0) return expected;
+  if (seen.effect.error <= 0) return seen.effect;
   const double of_belief = 1 / (expected.error * expected.error);
   const double of_steps = 1 / (seen.effect.error * seen.effect.error);
   return {(of_belief * expected.mean + of_steps * seen.effect.mean) / (of_belief + of_steps),

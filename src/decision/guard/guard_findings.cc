@@ -15,8 +15,8 @@ constexpr uint32_t kLeastTimes = 2;
 // surely no gain is used in two steps only.
 constexpr uint32_t kStepsOfFinding = 2;
 constexpr double kMaxErrorOfFinding = 0.2;
-// The error that stands in the finding of NCCL's own choice, whose effect is 0 by definition.
-constexpr double kErrorOfNccls = 0.001;
+// The least error of a finding. NCCL's own choice has it, whose effect is 0 by definition.
+constexpr double kLeastErrorOfFinding = 0.001;
 
 // Returns the largest number of channels among the candidates of a config's algorithm and protocol.
 int MostChannels(const CollectiveConfig& config, const std::vector<ProbeCandidate>& candidates) {
@@ -97,13 +97,14 @@ std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {
   std::vector<std::pair<FindingKey, StepFinding>> findings;
   if (!circumstances_) return findings;
   EffectQuestion nccls = QuestionOf(kLeaveNcclAlone, {});
-  findings.emplace_back(nccls.subject, StepFinding{nccls.circumstances, 0, kErrorOfNccls, 1, 0});
+  findings.emplace_back(nccls.subject, StepFinding{nccls.circumstances, 0, kLeastErrorOfFinding, 1, 0});
   for (const ProbeCandidate& candidate : common_.candidates()) {
     const SeenConfig seen = experiment_.Seen(kAllKeys, candidate.config, kLeaveNcclAlone);
-    if (seen.steps < kStepsOfFinding || seen.effect.error > kMaxErrorOfFinding) continue;
+    if (seen.steps < kStepsOfFinding || !(seen.effect.error <= kMaxErrorOfFinding)) continue;
     const EffectQuestion question = QuestionOf(candidate.config, common_.candidates());
-    findings.emplace_back(question.subject, StepFinding{question.circumstances, seen.effect.mean,
-                                                        seen.effect.error, seen.steps, 0});
+    const double error = std::max(seen.effect.error, kLeastErrorOfFinding);
+    findings.emplace_back(question.subject,
+                          StepFinding{question.circumstances, seen.effect.mean, error, seen.steps, 0});
   }
   return findings;
 }

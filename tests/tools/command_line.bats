@@ -60,10 +60,10 @@ dynamiccl() { "$DYNAMICCL_BIN" "$@"; }
 }
 
 @test "run -q says nothing of a job that ends well, and how one ended that did not" {
-  run "$program" run -q -n 2 -- true
+  run dynamiccl run -q -n 2 -- true
   [ "$status" -eq 0 ]
   [ "$output" = "" ]
-  run "$program" run -q -n 2 -- sh -c 'kill -9 $$'
+  run dynamiccl run -q -n 2 -- sh -c 'kill -9 $$'
   [ "$status" -eq 4 ]
   [[ "$output" == *"was killed by signal 9 (SIGKILL)"* ]]
 }

@@ -34,3 +34,11 @@ def _with_blank_lines(text):
 
 def on_page_markdown(markdown, page, **_):
     return _with_blank_lines(_without_outside_links(markdown, page))
+
+
+# The theme's quiet text (comments of code, titles of the navigation) is just short of WCAG's 4.5 : 1 (site_widths.py).
+QUIET_TEXT = '<style>[data-md-color-scheme="default"] { --md-default-fg-color--light: rgba(0, 0, 0, 0.62); }</style>'
+
+
+def on_post_page(output, **_):
+    return output.replace("</head>", QUIET_TEXT + "</head>", 1)

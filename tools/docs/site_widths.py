@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at each page of build/site in a browser, at the widths of a phone and of a desktop.
 
-    tools/docs/build_site.sh && tools/docs/site_widths.py                 names each page that scrolls sideways; exit code 1
+    tools/docs/build_site.sh && tools/docs/site_widths.py                 names each page that scrolls sideways, or that has
+                                                                          text of too little contrast (WCAG 2.1, AA); exit code 1
     tools/docs/site_widths.py --pictures FOLDER --only results/faults     also keeps a picture of each page at both widths
 
 It needs Chromium (apt install chromium) and no network. What may scroll by itself (a table, a block of code) does not count.
@@ -23,6 +24,38 @@ BROWSERS = ("chromium", "chromium-headless-shell", "chrome-headless-shell", "goo
 MILLISECONDS = 600_000  # of the browser's virtual time, for all pages
 FRAMES = """<!doctype html><body><script>
 const looks = [LOOKS];
+const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+const over = (front, back) => {
+  const share = front.length > 3 ? front[3] : 1;
+  return [0, 1, 2].map(i => share * front[i] + (1 - share) * back[i]);
+};
+// Relative luminance and contrast as WCAG 2.1 defines them.
+const luminance = colour => {
+  const [r, g, b] = colour.map(c => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (a, b) => {
+  const [dark, light] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (light + 0.05) / (dark + 0.05);
+};
+function backgroundOf(element, view) {
+  if (element === null) return [255, 255, 255];
+  const own = channels(view.getComputedStyle(element).backgroundColor);
+  return over(own, own.length < 4 || own[3] === 1 ? own : backgroundOf(element.parentElement, view));
+}
+// Kinds of visible text whose contrast is below what is asked for their size.
+function faint(frame) {
+  const view = frame.contentWindow, kinds = new Set();
+  for (const element of frame.contentDocument.querySelectorAll('body *')) {
+    const hasText = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim() !== '');
+    const style = view.getComputedStyle(element);
+    if (!hasText || element.closest('svg') || !element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    const back = backgroundOf(element, view), ratio = contrast(over(channels(style.color), back), back);
+    if (ratio < (large ? 3 : 4.5)) kinds.add(element.tagName.toLowerCase() + '.' + [...element.classList].join('.') + ':' + ratio.toFixed(2));
+  }
+  return [...kinds].join(',') || '-';
+}
 const frame = document.createElement('iframe');
 let text = '';
 function next() {
@@ -31,7 +64,7 @@ function next() {
   frame.style.cssText = 'border:0;height:900px;width:' + width + 'px';
   frame.onload = () => {
     const page = frame.contentDocument.documentElement;
-    text += [width, name, page.scrollWidth, page.clientWidth].join(' ') + '\\n';
+    text += [width, name, page.scrollWidth, page.clientWidth, faint(frame)].join(' ') + '\\n';
     next();
   };
   frame.src = address;
@@ -53,8 +86,8 @@ def browse(folder, *arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def too_wide(pages, folder):
-    """The pages that are wider than a frame, as lines for a reader."""
+def faults_of(pages, folder):
+    """The pages that are wider than a frame, or have text of too little contrast, as lines for a reader."""
     looks = ",".join(f"[{width}, '{page.relative_to(SITE).as_posix()}', '{page.as_uri()}']" for page in pages for width in WIDTHS)
     frames = folder / "frames.html"
     frames.write_text(FRAMES.replace("LOOKS", looks), encoding="utf-8")
@@ -63,7 +96,8 @@ def too_wide(pages, folder):
     rows = [line.split() for line in html.unescape(found[1]).splitlines() if line] if found else []
     if len(rows) != len(pages) * len(WIDTHS):
         return [f"site widths: the browser showed {len(rows)} of {len(pages) * len(WIDTHS)} pages"]
-    return [f"build/site/{name}: {taken} pixels wide where there are {there}" for _, name, taken, there in rows if int(taken) > int(there)]
+    wide = [f"build/site/{name}: {taken} pixels wide where there are {there}" for _, name, taken, there, _ in rows if int(taken) > int(there)]
+    return wide + sorted({f"build/site/{name}: too little contrast: {kinds}" for _, name, _, _, kinds in rows if kinds != "-"})
 
 
 def keep_pictures(pages, folder, pictures):
@@ -88,7 +122,7 @@ def main():
         return 0
     pages = [page for page in sorted(SITE.rglob("*.html")) if page.relative_to(SITE).as_posix().startswith(options.only)]
     with tempfile.TemporaryDirectory() as folder:
-        faults = too_wide(pages, pathlib.Path(folder))
+        faults = faults_of(pages, pathlib.Path(folder))
         if options.pictures:
             keep_pictures(pages, pathlib.Path(folder), options.pictures.resolve())
     for fault in faults:

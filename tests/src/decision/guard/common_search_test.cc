@@ -304,6 +304,23 @@ TEST_F(Believed, GoesWhenItsFirstUseMadeAStepLongByHalfAndTheSearchGoesOn) {
   EXPECT_EQ(program.search.open(), std::vector{kRing1});
 }
 
+// It led alone at first, and would wait for challengers that nobody opens.
+TEST(CommonSearch, ABelievedLeaderGetsAChallengerOnceStepsHaveUsedIt) {
+  constexpr CollectiveConfig kTree1{Algorithm::kTree, Protocol::kSimple, 1};
+  Program program;
+  program.search.Restart();
+  program.search.SetCandidates({{kRing1, 1}, {kTree1, 1}});
+  program.search.Believe(kRing1, {std::log(0.75), 0.06});
+  program.search.Refill(program.experiment);
+  EXPECT_FALSE(program.search.LacksChallenger(program.experiment)) << "no step has used the leader";
+  for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kRing1, std::log(0.8), 0.03);
+  (void)program.search.Judge(program.experiment);
+  EXPECT_TRUE(program.search.LacksChallenger(program.experiment));
+  program.search.Refill(program.experiment);
+  EXPECT_EQ(program.search.Next(program.experiment, true), (std::vector{kRing1, kTree1}));
+  EXPECT_FALSE(program.search.LacksChallenger(program.experiment));
+}
+
 TEST_F(Believed, IsForgottenWhenTheFabricChanges) {
   program.search.Restart();
   program.search.Refill(program.experiment);

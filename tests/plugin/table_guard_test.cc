@@ -212,7 +212,8 @@ TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
   EXPECT_TRUE(job.guard().Learnt(1001).empty());
 }
 
-// What jobs in three places leave in which trials take a fifth of NCCL's time.
+// Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's
+// time.
 std::shared_ptr<const SiteStore> FoundElsewhere() {
   auto store = std::make_shared<SiteStore>();
   const int64_t now_s = RealtimeNanoseconds() / 1'000'000'000;

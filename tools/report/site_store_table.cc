@@ -52,7 +52,7 @@ std::string ConfigName(const FindingKey& key) {
   return fmt::format("{}/{} {}", Name(key.algorithm), Name(key.protocol), ChannelsName(key.channels));
 }
 
-// What one config did to steps, for each kind of job. Nothing if the store has no findings.
+// Lists by how much configs changed steps, a line for each finding. Empty if the store has none.
 std::string FindingsAsText(const SiteStore& store, int64_t now_s) {
   if (store.findings().empty()) return "";
   std::string text = fmt::format(

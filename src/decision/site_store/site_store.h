@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs on this site have learnt, in two kinds of entries. Confirmed choices, by fabric, NCCL version,
-// shape of the communicator and key: a later job in the same place begins with them and does not try them
-// again. Findings of steps, by place and kind of job: a later job in another place, but in like
-// circumstances, tries first what was good there (guard/expected_effect.h). Values only: site_store_file.h
-// reads and writes them.
+// A site store holds what jobs on this site have learnt, in two kinds of entries. A confirmed choice belongs
+// to a fabric, an NCCL version, a shape of the communicator and a key: a later job in the same place begins
+// with it and does not try it again. A finding says what a config did to the steps of one kind of job in one
+// place: a later job in another place, but in like circumstances, tries first what was good there
+// (guard/expected_effect.h). This file has values only; site_store_file.h reads and writes them.
 #pragma once
 
 #include <array>
@@ -55,8 +55,8 @@ struct Confirmed {
   friend bool operator==(const Confirmed&, const Confirmed&) = default;
 };
 
-// What a job's communication looked like under NCCL's choice when an experiment began. Two jobs in like
-// circumstances are expected to gain from like configs, whatever their fabrics are called.
+// Circumstances describe a job's communication under NCCL's choice at the time when an experiment began. Two
+// jobs in like circumstances are expected to gain from like configs, whatever their fabrics are called.
 struct Circumstances {
   // log2 of the measured time of calls over the time that NCCL's cost model predicts, averaged by bytes.
   double slowness = 0;

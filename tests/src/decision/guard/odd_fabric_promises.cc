@@ -118,7 +118,7 @@ constexpr int kPlacesBefore = 3;
 constexpr double kSlowness = 4;
 constexpr int64_t kNow = 1'800'000'000;
 
-// What jobs in other places leave in the site store.
+// Runs a job in each of three other places, and returns the site store that they leave.
 SiteStore FoundElsewhere(const PromiseOptions& options, Timing timing, Noise noise) {
   SiteStore store;
   for (int place = 0; place < kPlacesBefore; ++place) {

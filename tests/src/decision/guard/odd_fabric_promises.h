@@ -8,11 +8,12 @@
 
 namespace dynamiccl::testing {
 
-// What jobs on some odd fabrics have found, used by jobs on others that look alike: what these gain in their
-// first steps, and what it costs where the same circumstances have another reason.
+// Jobs on other odd fabrics begin with what some have found on theirs, where calls are as slow. The figures
+// say what they gain in their first steps, and what it costs where calls are slow for another reason.
 std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing);
 
-// A job in a place where an earlier one found nothing better than NCCL's choice, before a link became slow.
+// A link becomes slow in a place where an earlier job found nothing better than NCCL's choice. The figures
+// say what a later job gains there.
 std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing);
 
 // One config takes half of NCCL's time on every key, wherever the model ranks it, and no other one is faster.

@@ -24,8 +24,10 @@ StepSamples StepBatch::Begin(int64_t step) {
   const MemoryState state{settings_.memory_cap, taken_.At(step), held_};
   if (state.cap > 0) annotate::MarkMemory(state.Free(), state.cap);
   TakePeriodPeak();
-  if (settings_.rows > 0) return {step * settings_.rows * settings_.micro_steps, settings_.rows};
-  const StepSamples samples{next_sample_, AgreedRows(state) * settings_.data_ranks};
+  const int64_t rows = settings_.rows > 0 ? settings_.rows : AgreedRows(state) * settings_.data_ranks;
+  annotate::MarkSamples(rows * settings_.micro_steps / settings_.data_ranks);
+  if (settings_.rows > 0) return {step * rows * settings_.micro_steps, rows};
+  const StepSamples samples{next_sample_, rows};
   rows_of_rank_ = samples.rows / settings_.data_ranks;
   next_sample_ += samples.rows * settings_.micro_steps;
   return samples;

@@ -82,13 +82,8 @@ Status CheckPresetFits(const std::string& name, const TrainingSettings& settings
 }
 
 int64_t AvailableHostBytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  for (int64_t kib = 0; file >> name >> kib;) {
-    if (name == "MemAvailable:") return 1024 * kib;
-    std::getline(file, unit);
-  }
-  return -1;
+  const MemorySizes host = HostMemory();
+  return host.total_bytes == 0 ? -1 : static_cast<int64_t>(host.free_bytes);
 }
 
 int RanksOnThisMachine(int world) {

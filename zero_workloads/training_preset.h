@@ -22,8 +22,7 @@ Status TakeModelPreset(const std::string& name, const std::function<bool(const c
 Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
                        int64_t available_bytes);
 
-// The host's memory that can be allocated without swapping (MemAvailable of /proc/meminfo); -1 if it is
-// unknown.
+// The memory that this process may still take from the host (src/base/host_memory.h); -1 if it is unknown.
 int64_t AvailableHostBytes();
 // The number of ranks that the launcher started on this machine, if it set a variable with the number
 // (LOCAL_WORLD_SIZE, ...); else `world`.

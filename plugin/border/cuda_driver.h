@@ -12,4 +12,21 @@ inline constexpr int kMostLooksForDriver = 64;
 // does not have it. Any thread.
 void* InCudaDriver(const char* name) noexcept;
 
+// While any thread of the process captures a graph in CUDA's default mode, some questions to the driver would
+// spoil the capture, unless the asking thread is in relaxed mode. An object of this class is in that mode.
+class RelaxedCapture {
+ public:
+  // cuThreadExchangeStreamCaptureMode, as InCudaDriver found it.
+  using ExchangeMode = int (*)(int* mode);
+
+  explicit RelaxedCapture(ExchangeMode exchange) : exchange_(exchange) { (void)exchange_(&mode_); }
+  ~RelaxedCapture() { (void)exchange_(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const ExchangeMode exchange_;
+  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h: the mode that forbids nothing
+};
+
 }  // namespace dynamiccl

@@ -16,6 +16,9 @@
 namespace dynamiccl {
 namespace {
 
+// One of this many groups looks whether a sample of the memory is due, so that the others need no clock.
+constexpr uint32_t kGroupsBetweenLooks = 32;
+
 bool IsAccepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
@@ -211,10 +214,20 @@ void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
   if (recorder != nullptr && !thread.calls.empty()) MarkCallsInside(*recorder, thread);
 }
 
+// Samples the memory, at most once a second.
+void SampleMemory(ProcessRuntime& runtime, IssuingThread& thread) {
+  const int64_t now_ns = thread.clock.Now();
+  const auto sizes = runtime.memory().SampleIfDue(now_ns);
+  Recorder* const recorder = runtime.recorder();
+  if (sizes && recorder != nullptr)
+    recorder->Append(MemoryRecord({now_ns, sizes->free_bytes, sizes->total_bytes}));
+}
+
 // The library has returned from the outermost group.
 void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
   if (Recorder* const recorder = runtime.recorder()) recorder->Leave();
   if (accepted) CountGroup(runtime, thread);
+  if (++thread.ended % kGroupsBetweenLooks == 0 && runtime.samples_memory()) SampleMemory(runtime, thread);
   for (const IssuedGroup& group : thread.groups) group.communicator->calls_inside.Leave();
   thread.Clear();
 }

@@ -14,11 +14,10 @@
 namespace dynamiccl {
 namespace {
 
-// From cuda.h: the results, the flag of an event that has a time, and the capture mode that forbids nothing.
+// From cuda.h: the results, and the flag of an event that has a time.
 constexpr int kSuccess = 0;
 constexpr int kNotReady = 600;
 constexpr unsigned kTimedEvent = 0;
-constexpr int kRelaxed = 2;
 
 template <typename Function>
 bool Look(void* (*find)(const char*), const char* name, Function*& function) {
@@ -32,7 +31,7 @@ struct DriverFunctions {
   int (*record)(void* event, cudaStream_t stream) = nullptr;
   int (*query)(void* event) = nullptr;
   int (*elapsed)(float* milliseconds, void* earlier, void* later) = nullptr;
-  int (*exchange_mode)(int* mode) = nullptr;
+  RelaxedCapture::ExchangeMode exchange_mode = nullptr;
 
   bool FindAll() {
     return Look(InCudaDriver, "cuEventCreate", create) && Look(InCudaDriver, "cuEventDestroy_v2", destroy) &&
@@ -42,44 +41,30 @@ struct DriverFunctions {
   }
 };
 
-// While any thread of the process captures a graph in CUDA's default mode, asking an event would spoil the
-// capture, unless the asking thread is in relaxed mode.
-class Relaxed {
- public:
-  explicit Relaxed(const DriverFunctions& driver) : driver_(driver) { (void)driver_.exchange_mode(&mode_); }
-  ~Relaxed() { (void)driver_.exchange_mode(&mode_); }
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
-
- private:
-  const DriverFunctions& driver_;
-  int mode_ = kRelaxed;
-};
-
 class CudaEvents : public StreamEvents {
  public:
   explicit CudaEvents(const DriverFunctions& driver) : driver_(driver) {}
   StreamEvent Make() const override {
-    const Relaxed relaxed(driver_);
+    const RelaxedCapture relaxed(driver_.exchange_mode);
     void* event = nullptr;
     return driver_.create(&event, kTimedEvent) == kSuccess ? event : nullptr;
   }
   void Free(StreamEvent event) const override {
-    const Relaxed relaxed(driver_);
+    const RelaxedCapture relaxed(driver_.exchange_mode);
     (void)driver_.destroy(event);
   }
   bool Record(StreamEvent event, cudaStream_t stream) const override {
-    const Relaxed relaxed(driver_);
+    const RelaxedCapture relaxed(driver_.exchange_mode);
     return driver_.record(event, stream) == kSuccess;
   }
   std::optional<bool> Reached(StreamEvent event) const override {
-    const Relaxed relaxed(driver_);
+    const RelaxedCapture relaxed(driver_.exchange_mode);
     const int result = driver_.query(event);
     if (result != kSuccess && result != kNotReady) return std::nullopt;
     return result == kSuccess;
   }
   std::optional<int64_t> Between(StreamEvent earlier, StreamEvent later) const override {
-    const Relaxed relaxed(driver_);
+    const RelaxedCapture relaxed(driver_.exchange_mode);
     float milliseconds = 0;
     if (driver_.elapsed(&milliseconds, earlier, later) != kSuccess) return std::nullopt;
     return std::llround(1e6 * static_cast<double>(milliseconds));

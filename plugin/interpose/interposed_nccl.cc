@@ -217,6 +217,10 @@ DYNAMICCL_EXPORT void dynamicclMarkMemory(long long free_bytes, long long total_
   MarkMemoryOfThisProcess(free_bytes, total_bytes);
 }
 
+DYNAMICCL_EXPORT void dynamicclMarkSamples(long long samples) {
+  MarkSamplesOfThisProcess(samples);
+}
+
 DYNAMICCL_EXPORT void dynamicclMarkRole(dynamicclRole_t role) {
   MarkRoleOfThisThread(role);
 }

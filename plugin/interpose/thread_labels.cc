@@ -31,8 +31,15 @@ void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexce
   if (runtime == nullptr || free_bytes < 0 || total_bytes < free_bytes || total_bytes == 0) return;
   const MemoryView memory{IssuingThread::Current().clock.Now(), static_cast<uint64_t>(free_bytes),
                           static_cast<uint64_t>(total_bytes)};
-  runtime->memory().Update(memory.free_bytes, memory.total_bytes);
+  runtime->memory().Report({memory.free_bytes, memory.total_bytes});
   if (Recorder* recorder = runtime->recorder()) recorder->Append(MemoryRecord(memory));
+}
+
+void MarkSamplesOfThisProcess(long long samples) noexcept {
+  ProcessRuntime* runtime = ProcessLife::Watching();
+  if (runtime == nullptr || samples < 1) return;
+  if (Recorder* recorder = runtime->recorder())
+    recorder->Append(SamplesRecord({IssuingThread::Current().clock.Now(), static_cast<uint64_t>(samples)}));
 }
 
 }  // namespace dynamiccl

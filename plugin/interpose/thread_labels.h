@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program reports about itself through src/annotate/phase_marker.h: the phase and role of the calls
-// that a thread issues next, and the free device memory. Each function runs on the program's thread and never
-// fails. Phases and memory are ignored while nothing watches the process's calls.
+// that a thread issues next, the samples of a step, and the free device memory. Each function runs on the
+// program's thread and never fails. All but roles are ignored while nothing watches the process's calls.
 #pragma once
 
 namespace dynamiccl {
@@ -14,5 +14,7 @@ void MarkRoleOfThisThread(int role) noexcept;
 // dynamicclMarkMemory: records the sizes and the resulting level of memory pressure. Impossible sizes are
 // ignored.
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
+// dynamicclMarkSamples: records the number. Numbers below 1 are ignored.
+void MarkSamplesOfThisProcess(long long samples) noexcept;
 
 }  // namespace dynamiccl

@@ -19,7 +19,7 @@ std::unique_ptr<SwitchLeadership> AdaptiveTables::NewLeadership() {
       [this](const ControlToken& token) { return switch_thread().CallsOf(token); },
       [policies = std::make_shared<PolicyByDigest>(settings_.policy_path, policy_)](
           const Sha256Digest& digest) { return policies->Read(digest); },
-      settings_.site_store_path, settings_.values_path);
+      settings_.site_store_path, settings_.values_path, own_values_);
 }
 
 bool AdaptiveTables::Guard(ControlServer& server, GuardSubject subject) {

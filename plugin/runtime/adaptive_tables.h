@@ -3,6 +3,7 @@
 // process, the guards that propose new tables.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -20,8 +21,10 @@ namespace dynamiccl {
 class AdaptiveTables {
  public:
   // `settings` outlives this object; `policy` is the one at the start of the job, or null.
-  AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy)
-      : settings_(settings), policy_(std::move(policy)) {}
+  // The leader proposes what `own_values` returns; any thread may call it.
+  AdaptiveTables(const JobSettings& settings, std::shared_ptr<const Policy> policy,
+                 std::function<AgreedValues()> own_values)
+      : settings_(settings), policy_(std::move(policy)), own_values_(std::move(own_values)) {}
 
   // Returns the thread on which this process's ranks follow their leaders. The first call starts it.
   SwitchThread& switch_thread();
@@ -44,6 +47,7 @@ class AdaptiveTables {
  private:
   const JobSettings& settings_;
   const std::shared_ptr<const Policy> policy_;
+  const std::function<AgreedValues()> own_values_;
   GuardTotals totals_;
   mutable std::mutex mutex_;  // guards the members below
   std::unique_ptr<SwitchThread> switch_thread_;

@@ -14,11 +14,14 @@
 namespace dynamiccl {
 namespace {
 
-// "gradient_reduce/backward/3", or the role alone if nothing else is recognised.
+// "gradient_reduce/backward/3/high", without the parts at the end that are unknown.
 std::string RecognisedText(const DecisionKey& question) {
-  if (question.phase == Phase::kUnknown && question.stage == ZeroStage::kUnknown)
-    return std::string(Name(question.role));
-  return fmt::format("{}/{}/{}", Name(question.role), Name(question.phase), Name(question.stage));
+  std::string text(Name(question.role));
+  const bool knows_memory = question.memory != MemoryPressure::kUnknown;
+  if (knows_memory || question.phase != Phase::kUnknown || question.stage != ZeroStage::kUnknown)
+    text += fmt::format("/{}/{}", Name(question.phase), Name(question.stage));
+  if (knows_memory) text += fmt::format("/{}", Name(question.memory));
+  return text;
 }
 
 }  // namespace

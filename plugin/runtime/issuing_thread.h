@@ -97,6 +97,8 @@ class IssuingThread {
 
   // Number of groups that are open on this thread.
   int depth = 0;
+  // Number of outermost groups that have ended on this thread; it may wrap.
+  uint32_t ended = 0;
   CallLabels labels;
   // The clock for the times in call records.
   InterpolatedClock clock;

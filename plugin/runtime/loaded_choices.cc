@@ -57,15 +57,33 @@ LoadedChoices::LoadedChoices(const JobSettings& settings, MadeEntries& made)
   LoadPolicy();
   LoadDecisions();
   if (!refused_.empty()) Log(LogLevel::kWarn, "{}; NCCL's choice stays", refused_);
-  if (refused_.empty() && !policy_ && RulesNeedRecognition())
+  if (refused_.empty()) WarnOfUselessRules();
+}
+
+void LoadedChoices::WarnOfUselessRules() const {
+  if (!policy_ && RulesNeedRecognition())
     Log(LogLevel::kWarn,
         "rules name a role, phase or stage, which only a policy recognises: without DYNAMICCL_POLICY these "
         "rules match no call");
+  if (settings_.mode != Mode::kAdaptive && AnyOfRules(&OverrideRules::any_needs_memory))
+    Log(LogLevel::kWarn,
+        "rules name a level of memory pressure, on which ranks agree in mode adaptive alone: in mode {} "
+        "these "
+        "rules match no call",
+        Name(settings_.mode));
+}
+
+bool LoadedChoices::AnyOfRules(bool (OverrideRules::*asks)() const) const {
+  const auto yes = [asks](const auto& rules) { return rules && ((*rules).*asks)(); };
+  return yes(rules_) || std::any_of(rules_in_turn_.begin(), rules_in_turn_.end(), yes);
 }
 
 bool LoadedChoices::RulesNeedRecognition() const {
-  const auto needs = [](const auto& rules) { return rules && rules->any_needs_recognition(); };
-  return needs(rules_) || std::any_of(rules_in_turn_.begin(), rules_in_turn_.end(), needs);
+  return AnyOfRules(&OverrideRules::any_needs_recognition);
+}
+
+bool LoadedChoices::RulesNeedMemory() const {
+  return settings_.mode == Mode::kAdaptive && AnyOfRules(&OverrideRules::any_needs_memory);
 }
 
 void LoadedChoices::LoadRules() {
@@ -105,8 +123,7 @@ void LoadedChoices::LoadRulesInTurn() {
 }
 
 bool LoadedChoices::SetsChunks() const {
-  const auto sets = [](const auto& rules) { return rules && rules->any_chunk_bytes(); };
-  return sets(rules_) || std::any_of(rules_in_turn_.begin(), rules_in_turn_.end(), sets);
+  return AnyOfRules(&OverrideRules::any_chunk_bytes);
 }
 
 void LoadedChoices::LoadPolicy() {

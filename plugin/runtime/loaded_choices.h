@@ -41,6 +41,9 @@ class LoadedChoices {
   bool SetsChunks() const;
   // Returns true if some rule names a role, phase or stage.
   bool RulesNeedRecognition() const;
+  // Returns true if some rule names a level of memory pressure, and this process takes part in agreeing on
+  // one.
+  bool RulesNeedMemory() const;
   // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
   // process takes no part in choosing.
   bool SetsChannelBounds() const {
@@ -76,6 +79,10 @@ class LoadedChoices {
   AttestedValues Attested() const;
 
  private:
+  // Warns if some rules cannot match any call in this job.
+  void WarnOfUselessRules() const;
+  // Returns true if `asks` is true for any of the rules.
+  bool AnyOfRules(bool (OverrideRules::*asks)() const) const;
   void LoadRules();
   void LoadRulesInTurn();
   void LoadPolicy();

@@ -14,9 +14,10 @@ namespace dynamiccl {
 ProcessRuntime::ProcessRuntime()
     : settings_(ReadJobSettings()),
       choices_(settings_, made_entries_),
+      samples_memory_(accounts_for_calls() || choices_.RulesNeedMemory()),
       plugins_(settings_),
       files_(settings_, choices_, made_entries_),
-      tables_(settings_, choices_.policy()),
+      tables_(settings_, choices_.policy(), [this] { return ValuesOfThisProcess(); }),
       meetings_(settings_, choices_, [this] { return tables_.NewLeadership(); }) {
   if (TimesCalls(settings_)) StartTiming();
   if (settings_.mode == Mode::kObserve && !AccountsForCalls(settings_)) {
@@ -33,6 +34,13 @@ void ProcessRuntime::StartTiming() {
 
 void ProcessRuntime::OpenFiles(int rank) {
   if (files_.Open(rank, Metrics)) ProcessLife::SaveAtExit();
+}
+
+// Ranks agree on the level only where rules ask for it, since every change is a table version of its own.
+AgreedValues ProcessRuntime::ValuesOfThisProcess() const {
+  const int pressure = memory_.pressure();
+  if (pressure < 0 || !choices_.RulesNeedMemory()) return {};
+  return {{std::string(kMemoryPressureValue), pressure}};
 }
 
 // Called by the thread that writes the metrics, in a process with a runtime that is not a forked child.

@@ -12,7 +12,7 @@
 #include "plugin/runtime/loaded_choices.h"
 #include "plugin/runtime/meeting_places.h"
 #include "plugin/runtime/plugin_offers.h"
-#include "plugin/runtime/reported_memory.h"
+#include "plugin/runtime/process_memory.h"
 #include "plugin/times/collective_times.h"
 
 namespace dynamiccl {
@@ -34,13 +34,15 @@ class ProcessRuntime {
   AdaptiveTables& tables() { return tables_; }
   PluginOffers& plugins() { return plugins_; }
   JobFiles& files() { return files_; }
-  ReportedMemory& memory() { return memory_; }
+  ProcessMemory& memory() { return memory_; }
   // Null unless collectives are to be timed.
   CollectiveTimes* times() const { return times_.get(); }
   // Returns the recorder of the job's files (JobFiles::recorder).
   Recorder* recorder() const { return files_.recorder(); }
   // Returns true if traces or metrics need single calls: when they are issued, and what decides them.
   bool accounts_for_calls() const { return AccountsForCalls(settings_); }
+  // Returns true if something reads how short of memory this process is: a trace, metrics or rules.
+  bool samples_memory() const { return samples_memory_; }
   // Counts decisions whose communicator is not known. Any thread may count.
   CallLedger& unattributed_ledger() { return unattributed_ledger_; }
 
@@ -59,19 +61,22 @@ class ProcessRuntime {
 
  private:
   static MetricsSource Metrics();
+  // Returns the live values that this process proposes on the communicators that it leads. Any thread.
+  AgreedValues ValuesOfThisProcess() const;
   void StartTiming();
 
   const JobSettings settings_;
   MadeEntries made_entries_;
   const LoadedChoices choices_;
   CommunicatorRegistry communicators_;
+  const bool samples_memory_;
+  ProcessMemory memory_;
   std::unique_ptr<CollectiveTimes> times_;
   PluginOffers plugins_;
   JobFiles files_;
   AdaptiveTables tables_;
   MeetingPlaces meetings_;
   CallLedger unattributed_ledger_;
-  ReportedMemory memory_;
 };
 
 }  // namespace dynamiccl

@@ -194,7 +194,10 @@ bool SwitchLeadership::Join(int fd, const JoinMessage& join, const ControlSecret
   if (known != communicators_.end()) ConnectionLost(known->second.ConnectionOf(join.member));
   const auto [place, is_new] = communicators_.try_emplace(join.communicator, join.n_ranks, watch_->first());
   Communicator& communicator = place->second;
-  if (is_new) communicator.wanted_values = watched_values_.values();
+  if (is_new) {
+    communicator.wanted_values = watched_values_.values();
+    communicator.wanted_values.insert(known_own_values_.begin(), known_own_values_.end());
+  }
   communicator.secret = secret;
   if (!communicator.AddRank(fd, join)) return false;
   by_fd_[fd] = join.communicator;
@@ -290,7 +293,7 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   if (!watch_ || communicators_.empty()) return;
   if (now_ns >= next_look_ns_) {
     next_look_ns_ = now_ns + kLookNs;
-    LookAtFiles();
+    LookForChanges();
   }
   AttachGuards();
   // Tick is called after every message; with hundreds of communicators, visiting all of them each time would
@@ -312,11 +315,19 @@ void SwitchLeadership::Tick(int64_t now_ns) {
   next_tick_ns_ = now_ns + int64_t{NextTickMs()} * 1'000'000;
 }
 
-void SwitchLeadership::LookAtFiles() {
+void SwitchLeadership::LookForChanges() {
   if (const auto changed = watch_->Changed()) latest_ = changed;
-  for (const auto& [name, value] : watched_values_.Changes()) {
-    for (auto& [token, communicator] : communicators_) communicator.Want({name, value});
+  for (const auto& [name, value] : watched_values_.Changes()) WantOnAll({name, value});
+  if (!own_values_) return;
+  for (const auto& [name, value] : own_values_()) {
+    const auto [known, is_new] = known_own_values_.try_emplace(name, value);
+    if (!is_new && std::exchange(known->second, value) == value) continue;
+    WantOnAll({name, value});
   }
+}
+
+void SwitchLeadership::WantOnAll(const ProposedValue& proposed) {
+  for (auto& [token, communicator] : communicators_) communicator.Want(proposed);
 }
 
 // A version's values must stay as they are while it is tried again, so they are not requested before the

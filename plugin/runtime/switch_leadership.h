@@ -2,7 +2,7 @@
 // The leader's end of switching tables (docs/switching.md), for every communicator whose ranks meet at this
 // process. It knows which ranks have joined, sends the messages of the leader's state machine (SwitchLeader),
 // and collects new tables: from the policy file when it changes, from guards, and from offers of other
-// threads. Live values (docs/agree.md) come from ranks and from a watched file.
+// threads. Live values (docs/agree.md) come from ranks, from a watched file and from this process itself.
 #pragma once
 
 #include <functional>
@@ -34,12 +34,14 @@ class SwitchLeadership {
   using OwnCalls = std::function<std::optional<uint64_t>(const ControlToken&)>;
 
   SwitchLeadership(std::unique_ptr<PolicyWatch> watch, OwnCalls own_calls, PolicyOf policy_of = {},
-                   std::string site_store_path = {}, std::string values_path = {})
+                   std::string site_store_path = {}, std::string values_path = {},
+                   std::function<AgreedValues()> own_values = {})
       : watch_(std::move(watch)),
         own_calls_(std::move(own_calls)),
         policy_of_(std::move(policy_of)),
         site_store_path_(std::move(site_store_path)),
-        watched_values_(std::move(values_path)) {}
+        watched_values_(std::move(values_path)),
+        own_values_(std::move(own_values)) {}
 
   // Any thread. The next Tick asks the ranks to use the table. Until then a newer offer replaces it, unless
   // that one is less urgent.
@@ -123,8 +125,9 @@ class SwitchLeadership {
   void CheckForDivergence(Communicator& communicator, int64_t now_ns);
   bool RequestOffer(const ControlToken& token, TableOffer offer);
   bool HandleProposal(const ControlToken& token, std::span<const std::byte> message);
-  // Reads the watched files, if they have changed.
-  void LookAtFiles();
+  // Reads the watched files, if they have changed, and this process's own values.
+  void LookForChanges();
+  void WantOnAll(const ProposedValue& proposed);
   // Requests a version with the values that are wanted, once nothing else is under way.
   void AskForValues(Communicator& communicator, int64_t now_ns);
   bool HandleTimes(const ControlToken& token, int rank, std::span<const std::byte> message);
@@ -143,6 +146,8 @@ class SwitchLeadership {
   const PolicyOf policy_of_;
   const std::string site_store_path_;  // empty: nothing is saved
   WatchedValues watched_values_;
+  const std::function<AgreedValues()> own_values_;  // may be empty
+  AgreedValues known_own_values_;                   // when it was last asked
   std::map<ControlToken, Communicator> communicators_;
   std::map<int, ControlToken> by_fd_;
   std::optional<Sha256Digest> latest_;  // digest of the present policy file, once it has changed

@@ -37,7 +37,8 @@ bool SwitchableTables::Enter(uint64_t number) {
   const auto found = versions_.find(entered_);
   const Version entered = found == versions_.end() ? Version{} : found->second;
   const bool another_table = entered.table != current_.version;
-  current_ = {entered.engine.get(), entered.table};
+  current_ = {entered.engine.get(), entered.table,
+              entered.values ? MemoryPressureIn(*entered.values) : MemoryPressure::kUnknown};
   policy_ = entered.policy;
   values_ = entered.values;
   return another_table;

@@ -26,6 +26,8 @@ inline constexpr uint32_t kFirstTableVersion = 1;
 struct VersionedTable {
   DecisionEngine* engine = nullptr;         // null: NCCL's choice
   uint32_t version = kDefaultTableVersion;  // the version that brought this table
+  // The level on which the ranks had agreed at the call; a later version may keep the table and change it.
+  MemoryPressure memory = MemoryPressure::kUnknown;
 };
 
 // Shared by the communicator and the switch thread. The issuing thread enters with each call and takes a lock

@@ -306,6 +306,7 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   }
   key.call_number = group->facts.call_number;
   key.is_call = !group->facts.simulated;
+  key.memory = group->table.memory;
   if (const RecognisedStructure* const recognised = RecognisedOn(*group->communicator))
     Recognise(*recognised, key);
   return key;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in and how much memory is left. The
-// header needs no library: its symbols are weak, so a call costs one compare and does nothing when DynamICCL
-// is not loaded. Markers go into traces and metrics and nowhere else; decisions never see them.
+// How a program may tell DynamICCL which part of a training step it is in, how many samples the step
+// processes and how much memory is left. The header needs no library: its symbols are weak, so a call costs
+// one compare and does nothing when DynamICCL is not loaded. Markers go into traces and metrics. Decisions
+// never see them, except for memory: rank 0's level is a condition of rules, once all ranks have agreed on it
+// (docs/formats/override_rules.md).
 //
 //   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
 //   dynamiccl::annotate::MarkRole(DYNAMICCL_ROLE_GRADIENT_REDUCE);
@@ -39,6 +41,9 @@ __attribute__((weak)) void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_s
 __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
 // States free and total bytes of this rank's device. Once a training step is often enough.
 __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
+// States how many samples this rank processes in the training step that begins now. A report then gives the
+// time per sample, which a larger batch does not lengthen as it lengthens the step.
+__attribute__((weak)) void dynamicclMarkSamples(long long samples);
 
 #ifdef __cplusplus
 }
@@ -56,6 +61,10 @@ inline void MarkRole(dynamicclRole_t role) {
 
 inline void MarkMemory(long long free_bytes, long long total_bytes) {
   if (dynamicclMarkMemory != nullptr) dynamicclMarkMemory(free_bytes, total_bytes);
+}
+
+inline void MarkSamples(long long samples) {
+  if (dynamicclMarkSamples != nullptr) dynamicclMarkSamples(samples);
 }
 
 }  // namespace dynamiccl::annotate

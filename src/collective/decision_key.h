@@ -33,6 +33,9 @@ struct DecisionKey {
   // Recognised in the same way as `role`, and unknown where `role` is. Only rules read these two.
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
+  // A part of the table version that decides the call, so a number on which all ranks agreed. Only rules read
+  // it.
+  MemoryPressure memory = MemoryPressure::kUnknown;
 
   friend bool operator==(const DecisionKey&, const DecisionKey&) = default;
 };

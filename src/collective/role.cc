@@ -2,6 +2,9 @@
 // Tables of names, indexed by the enums' numbers. See role.h.
 #include "src/collective/role.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace dynamiccl {
 namespace {
 
@@ -10,6 +13,7 @@ constexpr std::string_view kRoleNames[kRoles] = {
     "activation", "scalar",           "other",           "backward_gather"};
 constexpr std::string_view kPhaseNames[kPhases] = {"unknown", "forward", "backward", "optimizer", "other"};
 constexpr std::string_view kStageNames[kZeroStages] = {"0", "1", "2", "3", "unknown"};
+constexpr std::string_view kPressureNames[kMemoryPressures] = {"low", "medium", "high", "unknown"};
 
 template <typename E, size_t N>
 std::optional<E> Find(const std::string_view (&names)[N], std::string_view name) {
@@ -40,6 +44,9 @@ std::string_view Name(Criticality criticality) {
   constexpr std::string_view kNames[kCriticalities] = {"unknown", "hidden", "partial", "exposed"};
   return kNames[static_cast<size_t>(criticality) % kCriticalities];
 }
+std::string_view Name(MemoryPressure pressure) {
+  return kPressureNames[std::min(static_cast<size_t>(pressure), std::size(kPressureNames) - 1)];
+}
 std::optional<Role> ParseRole(std::string_view name) {
   return Find<Role>(kRoleNames, name);
 }
@@ -48,6 +55,9 @@ std::optional<Phase> ParsePhase(std::string_view name) {
 }
 std::optional<ZeroStage> ParseStage(std::string_view name) {
   return Find<ZeroStage>(kStageNames, name);
+}
+std::optional<MemoryPressure> ParseMemoryPressure(std::string_view name) {
+  return Find<MemoryPressure>(kPressureNames, name);
 }
 
 }  // namespace dynamiccl

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // This file defines what a call is for the program (role), where in a training step it stands (phase), which
-// ZeRO stage it belongs to, whether the program waits for it (criticality), and how the fabric is (regime).
+// ZeRO stage it belongs to, whether the program waits for it (criticality), how the fabric is (regime), and
+// how short of memory a device is (memory pressure).
 // A DecisionKey contains the recognised role, phase and stage: the policy's table reads the role, rules may
-// read all three. Criticality and regime reach decisions through a table version. As labels, role, phase and
+// read all three. Memory pressure is a part of a table version and reaches rules; criticality and regime
+// reach decisions through a table version. As labels, role, phase and
 // stage are the trainer's truth and exist in traces only.
 #pragma once
 
@@ -46,18 +48,31 @@ inline constexpr int kZeroStages = 5;
 enum class Criticality : uint8_t { kUnknown = 0, kHidden = 1, kPartial = 2, kExposed = 3 };
 inline constexpr int kCriticalities = 4;
 
+// True if the latency of such calls is critical: they gather parameters, and the program waits for them
+// before it can compute.
+constexpr bool IsLatencyCritical(Role role, Criticality level) {
+  return level == Criticality::kExposed && (role == Role::kParameterGather || role == Role::kBackwardGather);
+}
+
 // State of the fabric. See docs/glossary.md.
 enum class Regime : uint8_t { kNormal = 0, kCongested = 1, kDegradedLink = 2, kStraggler = 3 };
 inline constexpr int kRegimes = 4;
+
+// Share of a device's memory that is free, in levels (memory_level.h). kUnknown: the ranks agreed on no
+// level.
+enum class MemoryPressure : uint8_t { kLow = 0, kMedium = 1, kHigh = 2, kUnknown = 3 };
+inline constexpr int kMemoryPressures = 4;
 
 // The names in traces and reports, such as "gradient_reduce"; "unknown" for a number outside the enum.
 std::string_view Name(Role role);
 std::string_view Name(Phase phase);
 std::string_view Name(ZeroStage stage);
 std::string_view Name(Criticality criticality);
+std::string_view Name(MemoryPressure pressure);
 // These return the value of a name that Name gives. The case must match; nullopt for an unknown name.
 std::optional<Role> ParseRole(std::string_view name);
 std::optional<Phase> ParsePhase(std::string_view name);
 std::optional<ZeroStage> ParseStage(std::string_view name);
+std::optional<MemoryPressure> ParseMemoryPressure(std::string_view name);
 
 }  // namespace dynamiccl

@@ -24,6 +24,13 @@ bool MayStandInAName(char each) {
 
 }  // namespace
 
+MemoryPressure MemoryPressureIn(const AgreedValues& values) {
+  const auto found = values.find(kMemoryPressureValue);
+  const bool is_level =
+      found != values.end() && found->second >= 0 && found->second < int64_t{kMemoryPressures};
+  return is_level ? static_cast<MemoryPressure>(found->second) : MemoryPressure::kUnknown;
+}
+
 bool IsValueName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxValueNameBytes &&
          std::all_of(name.begin(), name.end(), MayStandInAName);

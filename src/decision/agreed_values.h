@@ -12,12 +12,15 @@
 #include <string_view>
 
 #include "src/base/status.h"
+#include "src/collective/role.h"
 
 namespace dynamiccl {
 
 // The most values of a communicator: all of them travel in one control message.
 inline constexpr size_t kMaxAgreedValues = 64;
 inline constexpr size_t kMaxValueNameBytes = 31;
+// The value with the agreed MemoryPressure, as a number (docs/formats/override_rules.md).
+inline constexpr std::string_view kMemoryPressureValue = "memory_pressure";
 // The most bytes of a file of values: every value with a name of full length, and as many comments.
 inline constexpr size_t kMaxValuesFileBytes = 16384;
 
@@ -31,6 +34,9 @@ struct ProposedValue {
 
   friend bool operator==(const ProposedValue&, const ProposedValue&) = default;
 };
+
+// The level in `values`; kUnknown if none was agreed, or if it is no level.
+MemoryPressure MemoryPressureIn(const AgreedValues& values);
 
 // True for 1 to kMaxValueNameBytes letters, digits, dots, dashes and underscores.
 bool IsValueName(std::string_view name);

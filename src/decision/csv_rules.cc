@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules in the CSV of NCCL's example tuner (plugins/tuner/example), with three more columns, one rule a line:
+// Rules in the CSV of NCCL's example tuner (plugins/tuner/example), with four more columns, one rule a line:
 //     collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff
-//     [,phase[,stage[,role]]]]]
+//     [,phase[,stage[,role[,memory]]]]]]
 // -1 means "any" in a condition and "NCCL decides" for channels. Empty lines and lines that begin with # are
 // skipped. Errors read "<name>:<line>: column <n>: ...".
 #include "src/decision/override_rules.h"
@@ -11,9 +11,9 @@
 namespace dynamiccl {
 namespace {
 
-// NCCL's example has eight columns and two optional ones. After them come phase, stage and role.
+// NCCL's example has eight columns and two optional ones. After them come phase, stage, role and memory.
 constexpr size_t kRequiredColumns = 8;
-constexpr size_t kMaxColumns = 13;
+constexpr size_t kMaxColumns = 14;
 
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r");
@@ -40,10 +40,10 @@ class LineReader {
   Result<OverrideRule> Read() const {
     if (columns_.size() < kRequiredColumns || columns_.size() > kMaxColumns) {
       return WithHint(
-          MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: {} columns, a rule has 8 to 13", name_,
+          MakeError(ErrorKind::kInvalidArgument, "{}:{}: column {}: {} columns, a rule has 8 to 14", name_,
                     number_, columns_.size(), columns_.size()),
           "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks"
-          "[,numPipeOps[,regBuff[,phase[,stage[,role]]]]]");
+          "[,numPipeOps[,regBuff[,phase[,stage[,role[,memory]]]]]]");
     }
     OverrideRule rule;
     rule.line = number_;
@@ -91,6 +91,7 @@ class LineReader {
     DYNAMICCL_TRY(rule.phase, Named(10, ParsePhase, "unknown, forward, backward, optimizer, other"));
     DYNAMICCL_TRY(rule.stage, Named(11, ParseStage, "0, 1, 2, 3, unknown"));
     DYNAMICCL_TRY(rule.role, Named(12, ParseRole, NamesOfRoles()));
+    DYNAMICCL_TRY(rule.memory, Named(13, ParseMemoryPressure, "low, medium, high, unknown"));
     return {};
   }
 

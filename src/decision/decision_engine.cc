@@ -104,8 +104,8 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 
 [[gnu::hot]] Decision DecisionEngine::Propose(const DecisionKey& key, const ConfigMask& allowed) {
   if (options_.rules || options_.turns) {
-    const RuleSubject subject{key.collective, key.bytes, options_.n_nodes, options_.n_ranks,
-                              key.n_pipe_ops, key.role,  key.phase,        key.stage};
+    const RuleSubject subject{key.collective, key.bytes, options_.n_nodes, options_.n_ranks, key.n_pipe_ops,
+                              key.role,       key.phase, key.stage,        key.memory};
     if (const OverrideRule* rule = RulesFor(subject, key).Match(subject))
       return {{}, DecidedBy::kRule, CallUse::kChoice, rule->config, {}, rule->chunk_bytes};
   }

@@ -24,7 +24,7 @@ bool OverrideRule::Matches(const RuleSubject& subject) const {
   return collective == subject.collective && subject.bytes >= min_bytes && subject.bytes <= max_bytes &&
          Holds(n_nodes, subject.n_nodes) && Holds(n_ranks, subject.n_ranks) &&
          Holds(n_pipe_ops, subject.n_pipe_ops) && Holds(role, subject.role) && Holds(phase, subject.phase) &&
-         Holds(stage, subject.stage);
+         Holds(stage, subject.stage) && Holds(memory, subject.memory);
 }
 
 // A condition on "unknown" holds without a policy.
@@ -32,6 +32,10 @@ bool OverrideRule::needs_recognition() const {
   return role.value_or(Role::kUnknown) != Role::kUnknown ||
          phase.value_or(Phase::kUnknown) != Phase::kUnknown ||
          stage.value_or(ZeroStage::kUnknown) != ZeroStage::kUnknown;
+}
+
+bool OverrideRule::needs_memory() const {
+  return memory.value_or(MemoryPressure::kUnknown) != MemoryPressure::kUnknown;
 }
 
 std::string NamesOfRoles() {
@@ -65,6 +69,11 @@ bool OverrideRules::any_chunk_bytes() const {
 bool OverrideRules::any_needs_recognition() const {
   return std::any_of(rules().begin(), rules().end(),
                      [](const OverrideRule& rule) { return rule.needs_recognition(); });
+}
+
+bool OverrideRules::any_needs_memory() const {
+  return std::any_of(rules().begin(), rules().end(),
+                     [](const OverrideRule& rule) { return rule.needs_memory(); });
 }
 
 const OverrideRule* OverrideRules::Match(const RuleSubject& subject) const {

@@ -28,6 +28,8 @@ struct RuleSubject {
   Role role = Role::kUnknown;
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
+  // The level on which the ranks agreed (docs/formats/override_rules.md).
+  MemoryPressure memory = MemoryPressure::kUnknown;
 };
 
 // One rule about calls. An empty condition matches everything.
@@ -49,10 +51,13 @@ struct OverrideRule {
   std::optional<Role> role;
   std::optional<Phase> phase;
   std::optional<ZeroStage> stage;
+  std::optional<MemoryPressure> memory;
 
   bool Matches(const RuleSubject& subject) const;
   // True if a condition needs a policy to hold.
   bool needs_recognition() const;
+  // True if a condition holds only at an agreed level of memory pressure.
+  bool needs_memory() const;
 };
 
 // Bounds on a communicator's channels: minCTAs and maxCTAs of its ncclConfig_t. 0: not set.
@@ -101,6 +106,8 @@ class OverrideRules {
   bool any_chunk_bytes() const;
   // True if some rule can only match with a policy.
   bool any_needs_recognition() const;
+  // True if some rule can only match at an agreed level of memory pressure.
+  bool any_needs_memory() const;
   // SHA-256 of the text, which ranks attest.
   const Sha256Digest& digest() const { return digest_; }
 

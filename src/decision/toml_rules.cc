@@ -33,8 +33,13 @@ constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 // NCCL's MAXCHANNELS since 2.25 (32 before); NCCL limits larger bounds to it.
 constexpr int kMaxCtas = 64;
 
-// Version 2 added the conditions `phase` and `stage`.
-constexpr int64_t kLatestVersion = 2;
+// The version in which a condition was added, for conditions that are younger than the format.
+struct YoungCondition {
+  const char* key;
+  int64_t version;
+};
+constexpr YoungCondition kYoungConditions[] = {{"phase", 2}, {"stage", 2}, {"memory", 3}};
+constexpr int64_t kLatestVersion = 3;
 
 // Reads the whole file; TomlReader makes errors with line and column.
 class RulesReader : private TomlReader {
@@ -56,7 +61,7 @@ class RulesReader : private TomlReader {
  private:
   Status ReadRule(const toml::table& table, std::vector<OverrideRule>& rules) const {
     DYNAMICCL_CHECK_OK(OnlyKeys(table, {"collective", "min_bytes", "max_bytes", "nodes", "ranks", "pipe_ops",
-                                        "role", "phase", "stage", "config", "chunk_bytes"}));
+                                        "role", "phase", "stage", "memory", "config", "chunk_bytes"}));
     DYNAMICCL_CHECK_OK(CheckVersion(table));
     OverrideRule rule;
     rule.line = static_cast<int>(table.source().begin.line);
@@ -71,6 +76,7 @@ class RulesReader : private TomlReader {
     DYNAMICCL_TRY(rule.role, ReadRole(table));
     DYNAMICCL_TRY(rule.phase, ReadPhase(table));
     DYNAMICCL_TRY(rule.stage, ReadStage(table));
+    DYNAMICCL_TRY(rule.memory, ReadMemory(table));
     DYNAMICCL_TRY(rule.config, ReadConfig(table));
     DYNAMICCL_TRY(rule.chunk_bytes, ReadChunkBytes(table, rule.config));
     rules.push_back(rule);
@@ -161,12 +167,20 @@ class RulesReader : private TomlReader {
     return Complain(node->source().begin, "'stage' is not one of 0, 1, 2, 3, \"unknown\"");
   }
 
-  // Files of version 1 cannot name what was added in version 2.
+  Result<std::optional<MemoryPressure>> ReadMemory(const toml::table& table) const {
+    if (!table.contains("memory")) return std::optional<MemoryPressure>{};
+    DYNAMICCL_TRY(const std::string text, Text(table, "memory"));
+    if (const auto memory = ParseMemoryPressure(text)) return memory;
+    return Complain(table.get("memory")->source().begin,
+                    fmt::format("'{}' is not one of low, medium, high, unknown", text));
+  }
+
+  // A file cannot name conditions that are younger than its version.
   Status CheckVersion(const toml::table& table) const {
-    for (const char* const key : {"phase", "stage"}) {
-      if (version_ < 2 && table.contains(key))
+    for (const auto& [key, version] : kYoungConditions) {
+      if (version_ < version && table.contains(key))
         return Complain(table.get(key)->source().begin,
-                        fmt::format("'{}' needs \"version = 2\" at the top of the file", key));
+                        fmt::format("'{}' needs \"version = {}\" at the top of the file", key, version));
     }
     return {};
   }

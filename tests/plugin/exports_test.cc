@@ -46,7 +46,8 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
     expected.insert("ncclTunerPlugin_v" + std::to_string(version));
   for (int version = 1; version <= 7; ++version) expected.insert("ncclProfiler_v" + std::to_string(version));
   expected.insert({"dynamicclAgreedValue", "dynamicclAuditedDoor", "dynamicclMarkMemory",
-                   "dynamicclMarkPhase", "dynamicclMarkRole", "dynamicclProposeValue"});
+                   "dynamicclMarkPhase", "dynamicclMarkRole", "dynamicclMarkSamples",
+                   "dynamicclProposeValue"});
   EXPECT_EQ(symbols, expected);
 }
 

@@ -8,6 +8,7 @@ EXPORTED int reached = 0;    /* events with a number up to this are reached */
 EXPORTED int liveEvents = 0; /* made and not destroyed */
 EXPORTED int spoiled = 0;    /* calls that would have spoilt another thread's capture */
 EXPORTED int failing = 0;    /* not 0: the result of every query */
+EXPORTED int freeMiB = 0;    /* of the device's 1024 MiB */
 
 enum { kMost = 64, kRelaxed = 2, kNotReady = 600 };
 static int numbers[kMost]; /* when each event was last recorded, from 1 */
@@ -20,6 +21,7 @@ EXPORTED int cuEventDestroy_v2(void* event);
 EXPORTED int cuEventRecord(void* event, void* stream);
 EXPORTED int cuEventQuery(void* event);
 EXPORTED int cuEventElapsedTime(float* milliseconds, void* earlier, void* later);
+EXPORTED int cuMemGetInfo_v2(unsigned long* free, unsigned long* total);
 
 int cuStreamIsCapturing(void* stream, int* status) {
   (void)stream;
@@ -58,6 +60,13 @@ int cuEventQuery(void* event) {
   spoiled += mode != kRelaxed;
   if (failing != 0) return failing;
   return *(int*)event <= reached ? 0 : kNotReady;
+}
+
+int cuMemGetInfo_v2(unsigned long* free, unsigned long* total) {
+  spoiled += mode != kRelaxed;
+  *free = (unsigned long)freeMiB << 20;
+  *total = 1024ul << 20;
+  return failing;
 }
 
 int cuEventElapsedTime(float* milliseconds, void* earlier, void* later) {

@@ -2,27 +2,19 @@
 // Stamps of steps over a stand-in for the CUDA driver, whose events are reached when the test says so.
 #include "plugin/times/step_stamps.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "plugin/interpose/events_of_process.h"
+#include "tests/plugin/fake_cuda_device.h"
 #include "tests/support/child_process.h"
 
 namespace dynamiccl {
 namespace {
 
 using testing_support::InChildProcess;
+using Device = testing_support::FakeCudaDevice;
 
 constexpr int64_t kMillisecond = 1'000'000;
-
-// In a process of its own, because the driver stays loaded.
-class Device {
- public:
-  int& operator[](const char* name) { return *static_cast<int*>(::dlsym(driver_, name)); }
-
- private:
-  void* driver_ = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
-};
 
 CallTime StampOf(uint64_t call, int64_t begun_ns) {
   return {call, Collective::kAllGather, 0, begun_ns};

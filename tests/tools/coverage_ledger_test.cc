@@ -81,6 +81,31 @@ TEST(CoverageLedger, SharesOfSeveralRolesCountAlike) {
             "tunable 100.0 % of the communication time; the program waits for 50 % of the tunable time");
 }
 
+TEST(CoverageLedger, NamesTheGathersWhoseLatencyIsCritical) {
+  const auto gather = [](uint64_t bytes, int64_t ns, Role role) {
+    TraceCall call = CallOf(Coverage::kTunable, bytes, ns, Collective::kAllGather);
+    call.decision = DecisionView{};
+    call.decision->role = role;
+    return call;
+  };
+  SectionCalls section = SectionOf(
+      {gather(1024, 30000, Role::kParameterGather), gather(4096, 20000, Role::kBackwardGather),
+       gather(1 << 20, 40000, Role::kParameterGather), gather(1 << 24, 10000, Role::kPostStepGather)});
+  const auto share = [](uint64_t bytes, Role role, double of) {
+    return WaitedShareView{0, 0, Collective::kAllGather, LowerBound(SizeClassOf(bytes)), role, of};
+  };
+  section.waited_shares = {share(1024, Role::kParameterGather, 0.9), share(4096, Role::kBackwardGather, 0.8),
+                           share(1 << 20, Role::kParameterGather, 0.5),
+                           share(1 << 24, Role::kPostStepGather, 1)};
+  const CoverageLedger ledger = LedgerOf(section);
+  EXPECT_DOUBLE_EQ(ledger.exposed.critical_ns, 50000);
+  EXPECT_EQ(
+      Describe(ledger),
+      "tunable 100.0 % of the communication time; the program waits for 73 % of the tunable time; gathers "
+      "of parameters that it waits for (latency-critical) take 50 % of the tunable time");
+  EXPECT_DOUBLE_EQ(ToJson(ledger)["exposed"]["latency_critical_seconds"].get<double>(), 50e-6);
+}
+
 TEST(CoverageLedger, SaysNothingOfNothing) {
   EXPECT_EQ(Describe(LedgerOf({})), "");
   EXPECT_EQ(Describe(LedgerOf(SectionOf({CallOf(Coverage::kUnknown, 0, -1)}))),

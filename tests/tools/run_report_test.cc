@@ -268,6 +268,32 @@ TEST(MarkedStepMs, IsTheMedianAfterTheFirstTwo) {
   EXPECT_DOUBLE_EQ(*step_ms, 3e-6);
 }
 
+// Steps of 8 samples take 80 ns, then steps of 16 take 96: longer steps, and less time per sample.
+TEST(SampleTimes, FallWhereABatchGrowsMoreThanItsStep) {
+  SectionCalls calls;
+  int64_t now_ns = 0;
+  for (int step = 0; step < 2 + 8 + 8; ++step) {
+    const bool large = step >= 2 + 8;
+    calls.samples.push_back({now_ns, large ? uint64_t{16} : uint64_t{8}});
+    now_ns += large ? 96 : 80;
+  }
+  calls.samples.push_back({now_ns, 16});
+  const auto times = SampleTimesOf(calls);
+  ASSERT_TRUE(times);
+  EXPECT_DOUBLE_EQ(times->first_ms, 10e-6);
+  EXPECT_DOUBLE_EQ(times->last_ms, 6e-6);
+  EXPECT_EQ(times->first_samples, 8u);
+  EXPECT_EQ(times->last_samples, 16u);
+}
+
+TEST(SampleTimes, AreNotKnownAfterFewSteps) {
+  SectionCalls calls;
+  for (int step = 0; step < 6; ++step) calls.samples.push_back({80 * step, 8});
+  EXPECT_FALSE(SampleTimesOf(calls));
+  calls.samples.push_back({480, 8});
+  EXPECT_TRUE(SampleTimesOf(calls));
+}
+
 TEST(MarkedStepMs, IsNotKnownWithoutMarks) {
   SectionBuilder builder(0, 2);
   builder.Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllReduce, 64);

@@ -37,9 +37,13 @@ TEST(UnreachableRules, NoNamedRuleIsEverTheFirstToMatch) {
   std::mt19937_64 random(17);
   const auto below = [&](uint64_t n) { return random() % n; };
   size_t named = 0;
-  std::vector<std::pair<Phase, ZeroStage>> places;
-  for (const Phase phase : {Phase::kUnknown, Phase::kBackward})
-    for (const ZeroStage stage : {ZeroStage::kUnknown, ZeroStage::kStage3}) places.emplace_back(phase, stage);
+  std::vector<RuleSubject> places;
+  for (const Phase phase : {Phase::kUnknown, Phase::kBackward}) {
+    for (const ZeroStage stage : {ZeroStage::kUnknown, ZeroStage::kStage3}) {
+      for (const MemoryPressure memory : {MemoryPressure::kUnknown, MemoryPressure::kHigh})
+        places.push_back({.phase = phase, .stage = stage, .memory = memory});
+    }
+  }
   for (int round = 0; round < 500; ++round) {
     std::vector<OverrideRule> rules;
     for (int line = 1; line <= 6; ++line) {
@@ -48,6 +52,7 @@ TEST(UnreachableRules, NoNamedRuleIsEverTheFirstToMatch) {
       if (below(2) == 0) rules.back().n_ranks = static_cast<int>(1 + below(2));
       if (below(3) == 0) rules.back().phase = Phase::kBackward;
       if (below(3) == 0) rules.back().stage = ZeroStage::kStage3;
+      if (below(3) == 0) rules.back().memory = MemoryPressure::kHigh;
       if (below(2) == 0) rules.back().role = below(2) == 0 ? Role::kScalar : Role::kParameterGather;
     }
     for (const UnreachableRule& unreachable : UnreachableRules(rules)) {
@@ -55,9 +60,10 @@ TEST(UnreachableRules, NoNamedRuleIsEverTheFirstToMatch) {
       for (uint64_t bytes = 0; bytes < 12; ++bytes) {
         for (const int n_ranks : {1, 2, 3}) {
           for (const Role role : {Role::kScalar, Role::kParameterGather, Role::kUnknown}) {
-            for (const auto& [phase, stage] : places) {
-              const RuleSubject subject{
-                  .bytes = bytes, .n_ranks = n_ranks, .role = role, .phase = phase, .stage = stage};
+            for (RuleSubject subject : places) {
+              subject.bytes = bytes;
+              subject.n_ranks = n_ranks;
+              subject.role = role;
               const auto first = std::find_if(rules.begin(), rules.end(), [&](const OverrideRule& rule) {
                 return rule.Matches(subject);
               });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares each rule with all before it. The number of comparisons grows with the square of the number of
 // rules. The fields compared are those that a rule may restrict: collective, sizes, nodes, ranks, pipe
-// operations, role, phase and stage.
+// operations, role, phase, stage and memory pressure.
 #include "tools/doctor/unreachable_rules.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool TakesAllOf(const OverrideRule& wide, const OverrideRule& narrow) {
          wide.max_bytes >= narrow.max_bytes && Includes(wide.n_nodes, narrow.n_nodes) &&
          Includes(wide.n_ranks, narrow.n_ranks) && Includes(wide.n_pipe_ops, narrow.n_pipe_ops) &&
          Includes(wide.role, narrow.role) && Includes(wide.phase, narrow.phase) &&
-         Includes(wide.stage, narrow.stage);
+         Includes(wide.stage, narrow.stage) && Includes(wide.memory, narrow.memory);
 }
 
 }  // namespace

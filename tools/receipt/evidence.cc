@@ -95,14 +95,17 @@ Status TakeRules(const std::string& path, Evidence& evidence) {
   return {};
 }
 
-// "<role>[/<phase>/<stage>]"; what is not a name stays unknown.
+// "<role>[/<phase>/<stage>[/<memory>]]"; what is not a name stays unknown.
 void TakeRecognised(std::string_view word, RuleSubject& subject) {
-  const size_t phase = std::min(word.find('/'), word.size());
-  const size_t stage = std::min(word.find('/', std::min(phase + 1, word.size())), word.size());
-  subject.role = ParseRole(word.substr(0, phase)).value_or(Role::kUnknown);
-  if (stage == word.size()) return;
-  subject.phase = ParsePhase(word.substr(phase + 1, stage - phase - 1)).value_or(Phase::kUnknown);
-  subject.stage = ParseStage(word.substr(stage + 1)).value_or(ZeroStage::kUnknown);
+  const auto next = [&word] {
+    const std::string_view part = word.substr(0, word.find('/'));
+    word.remove_prefix(std::min(part.size() + 1, word.size()));
+    return part;
+  };
+  subject.role = ParseRole(next()).value_or(Role::kUnknown);
+  subject.phase = ParsePhase(next()).value_or(Phase::kUnknown);
+  subject.stage = ParseStage(next()).value_or(ZeroStage::kUnknown);
+  subject.memory = ParseMemoryPressure(next()).value_or(MemoryPressure::kUnknown);
 }
 
 bool IsRecognised(const RuleSubject& subject) {
@@ -110,7 +113,7 @@ bool IsRecognised(const RuleSubject& subject) {
          subject.stage != ZeroStage::kUnknown;
 }
 
-// "<communicator> <call number> <collective> <bytes> <role>[/<phase>/<stage>]
+// "<communicator> <call number> <collective> <bytes> <role>[/<phase>/<stage>[/<memory>]]
 // <algorithm>/<protocol>/<channels> <who> v<version>"
 std::optional<SeenDecision> ParseDecision(std::string_view line) {
   const std::vector<std::string_view> words = Words(line);
@@ -137,6 +140,7 @@ Status TakeDecisionLog(const std::string& path, Evidence& evidence) {
     if (!evidence.decision_log) evidence.decision_log = LogLine{path, number, std::string(line)};
     evidence.decisions.push_back(*decision);
     evidence.knows_structure |= IsRecognised(decision->subject);
+    evidence.knows_memory |= decision->subject.memory != MemoryPressure::kUnknown;
     evidence.knows_nodes = false;
     return {};
   }));

@@ -73,6 +73,7 @@ struct Evidence {
   bool over_hostccl = false;             // known to `dynamiccl run`; no file shows it
   bool knows_nodes = false;              // every decision's numbers of ranks and nodes are known (trace)
   bool knows_structure = false;          // the files contain roles, phases or stages that a policy recognised
+  bool knows_memory = false;             // the files contain agreed levels of memory pressure (decision log)
   std::vector<RulesFile> rules;
   std::vector<AskedSetting> asked;
 

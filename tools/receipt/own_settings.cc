@@ -170,7 +170,7 @@ std::optional<Receipt> JudgeKnown(const Judged& judged, Setting setting) {
 
 // Whether the files tell all that the rule asks of a call.
 bool CanMatch(const OverrideRule& rule, const Evidence& evidence) {
-  if (rule.n_pipe_ops) return false;
+  if (rule.n_pipe_ops || (rule.memory && !evidence.knows_memory)) return false;
   if ((rule.role || rule.phase || rule.stage) && !evidence.knows_structure) return false;
   return evidence.knows_nodes || (!rule.n_nodes && !rule.n_ranks);
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/decision/guard/waited_shares.h"
 #include "tools/report/exposed_shares.h"
 
 namespace dynamiccl {
@@ -70,6 +71,8 @@ void AddExposed(const TraceCall& call, double ns, const ExposedShares& shares, E
   if (ns <= 0 || !share) return;
   exposed.known_ns += ns;
   exposed.waited_ns += ns * *share;
+  if (call.decision && IsLatencyCritical(call.decision->role, CriticalityOf(*share)))
+    exposed.critical_ns += ns;
 }
 
 std::string DescribeExposed(const CoverageLedger& ledger) {
@@ -79,9 +82,14 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
   // Rounding would print 99.6 % as 100 %, so from 99.5 % on the text says "the tunable time".
   const std::string of =
       known > kPrintsAsAll ? "the tunable time" : fmt::format("{:.0f} % of the tunable time", 100 * known);
-  return fmt::format("; the program waits for {:.0f} % of {}",
-                     100 * ledger.exposed.waited_ns / ledger.exposed.known_ns, of) +
-         (known > kPrintsAsAll ? "" : ", more is not known");
+  std::string text = fmt::format("; the program waits for {:.0f} % of {}",
+                                 100 * ledger.exposed.waited_ns / ledger.exposed.known_ns, of);
+  if (known <= kPrintsAsAll) text += ", more is not known";
+  if (ledger.exposed.critical_ns > 0)
+    text += fmt::format(
+        "; gathers of parameters that it waits for (latency-critical) take {:.0f} % of the tunable time",
+        100 * ledger.exposed.critical_ns / tunable);
+  return text;
 }
 
 }  // namespace
@@ -129,7 +137,8 @@ Json ToJson(const CoverageLedger& ledger) {
   Json json = {{"calls", ledger.total.calls}, {"calls_with_time", ledger.estimated_calls}};
   if (ledger.exposed.known_ns > 0) {
     json["exposed"] = {{"known_seconds", ledger.exposed.known_ns * 1e-9},
-                       {"waited_seconds", ledger.exposed.waited_ns * 1e-9}};
+                       {"waited_seconds", ledger.exposed.waited_ns * 1e-9},
+                       {"latency_critical_seconds", ledger.exposed.critical_ns * 1e-9}};
   }
   for (int i = 0; i < kCoverages; ++i) {
     const CoveredCalls& of = ledger.of[static_cast<size_t>(i)];

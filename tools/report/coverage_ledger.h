@@ -29,6 +29,9 @@ struct ExposedTime {
   double known_ns = 0;
   // The exposed part of known_ns.
   double waited_ns = 0;
+  // The part of known_ns in calls whose latency is critical: gathers of parameters that the program waits
+  // for.
+  double critical_ns = 0;
 };
 
 // Sums by coverage: tunable, pinned by the user, point-to-point and so on (Coverage names all). Invariant:

@@ -6,6 +6,7 @@
 
 #include "src/collective/size_class.h"
 #include "src/decision/guard/guard.h"
+#include "src/decision/guard/waited_shares.h"
 #include "tools/report/run_report.h"
 
 namespace dynamiccl {
@@ -67,14 +68,15 @@ std::string AccountTable(const GuardAccount& account) {
 
 // The last recorded share of exposed time of each key.
 std::string WaitedTable(const RunReport& run) {
-  HtmlTable table({{"collective"}, {"bytes", true}, {"role"}, {"the program waits for", true}});
+  HtmlTable table({{"collective"}, {"bytes", true}, {"role"}, {"the program waits for", true}, {"class"}});
   std::map<std::tuple<Collective, uint64_t, Role>, double> last;
   for (const WaitedShareView& share : run.waited_shares)
     last[{share.collective, share.bytes, share.role}] = share.share;
   for (const auto& [key, share] : last) {
     const auto& [collective, bytes, role] = key;
     table.AddRow({std::string(Name(collective)), FormatBytes(bytes), std::string(Name(role)),
-                  fmt::format("{:.0f} %", 100 * share)});
+                  fmt::format("{:.0f} %", 100 * share),
+                  IsLatencyCritical(role, CriticalityOf(share)) ? "latency-critical" : ""});
   }
   return table.empty() ? "" : "<h4>What the program waits for</h4>\n" + table.Html();
 }

@@ -96,12 +96,21 @@ int64_t RunReport::CallsDecidedBy(DecidedBy by) const {
   return calls;
 }
 
+Json SampleTimesJson(const std::optional<SampleTimes>& times) {
+  if (!times) return {};
+  return {{"first", times->first_ms},
+          {"last", times->last_ms},
+          {"first_samples", times->first_samples},
+          {"last_samples", times->last_samples}};
+}
+
 // Fills the results that depend on when the calls were issued.
 void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
   run.over_time = BytesOverTimeOf(first);
   run.step = StepWindowOf(trace, first);
   run.length_ms = run.over_time.length_ms;
   run.step_ms = MarkedStepMs(first).value_or(run.step_ms);
+  run.sample_times = SampleTimesOf(first);
 }
 
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
@@ -140,6 +149,7 @@ Json RunJson(const RunReport& run, const std::map<uint32_t, std::string>& reason
   return {{"name", run.name},
           {"length_ms", run.length_ms},
           {"step_ms", run.step_ms > 0 ? Json(run.step_ms) : Json()},
+          {"sample_ms", SampleTimesJson(run.sample_times)},
           {"keys", keys},
           {"recognised_by", run.recognised_by},
           {"stages", StagesJson(run.stages)},

@@ -31,6 +31,8 @@ struct RunReport {
   std::vector<WaitedShareView> waited_shares;
   // Median of the marked steps; 0: none were marked.
   double step_ms = 0;
+  // Nothing if the program did not mark its samples.
+  std::optional<SampleTimes> sample_times;
   // Time from the first call to the last.
   double length_ms = 0;
   BytesOverTime over_time;

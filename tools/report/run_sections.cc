@@ -77,6 +77,16 @@ std::string StepText(const RunReport& run) {
   return run.summary.steps > 0 ? "fewer than 4 marked" : "not marked";
 }
 
+// "5.1 ms, at the end 4.2 ms with 16 samples a step in place of 8", or "not marked".
+std::string SampleText(const RunReport& run) {
+  if (!run.sample_times) return "not marked";
+  const SampleTimes& times = *run.sample_times;
+  std::string text = fmt::format("{:.4g} ms, at the end {:.4g} ms", times.first_ms, times.last_ms);
+  if (times.first_samples != times.last_samples)
+    text += fmt::format(" with {} samples a step in place of {}", times.last_samples, times.first_samples);
+  return text;
+}
+
 // ---- stages ----
 
 std::string StageName(ZeroStage stage) {
@@ -222,12 +232,13 @@ HtmlSection RunsSideBySide(const std::vector<RunReport>& runs) {
                    {"processes", true},
                    {"calls", true},
                    {"step", true},
+                   {"time per sample of a rank"},
                    {"whole run", true},
                    {"versions", true},
                    {"decided by"}});
   for (const RunReport& run : runs) {
     table.AddRow({run.name, std::to_string(run.summary.sections), std::to_string(run.summary.calls),
-                  StepText(run), fmt::format("{:.4g} s", run.length_ms / 1000),
+                  StepText(run), SampleText(run), fmt::format("{:.4g} s", run.length_ms / 1000),
                   std::to_string(run.versions.size()), DecidersText(run)});
   }
   const char* const more =

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
@@ -109,6 +110,21 @@ std::optional<double> MarkedStepMs(const SectionCalls& calls) {
   for (const MarkedStep& step : StepsOf(calls)) steps.push_back(Milliseconds(step.end_ns - step.begin_ns));
   if (steps.empty()) return {};
   return Median(steps);
+}
+
+// A step reaches from its mark of samples to the next one.
+std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls) {
+  constexpr size_t kFewestSteps = 4, kPart = 4;
+  if (calls.samples.size() < kWarmUpSteps + kFewestSteps + 1) return {};
+  const std::vector<SamplesView> marks(calls.samples.begin() + kWarmUpSteps, calls.samples.end());
+  std::vector<double> each;
+  for (size_t i = 0; i + 1 < marks.size(); ++i)
+    each.push_back(Milliseconds(marks[i + 1].marked_ns - marks[i].marked_ns) /
+                   static_cast<double>(marks[i].samples));
+  const size_t part = std::max<size_t>(each.size() / kPart, 1);
+  const std::span<const double> all(each);
+  return SampleTimes{Median(all.first(part)), Median(all.last(part)), marks.front().samples,
+                     marks[marks.size() - 2].samples};
 }
 
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {

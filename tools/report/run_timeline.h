@@ -52,6 +52,18 @@ inline constexpr size_t kShownLanes = 8;
 std::optional<double> MarkedStepMs(const SectionCalls& calls);
 // Sums the bytes of the first process by time and collective.
 BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
+// What one sample of this rank takes, in milliseconds: a step's time over the samples that the program marked
+// for it. Medians of the first and of the last quarter of those steps, after two that warm up.
+struct SampleTimes {
+  double first_ms = 0;
+  double last_ms = 0;
+  // Samples of the first and of the last of those steps.
+  uint64_t first_samples = 0;
+  uint64_t last_samples = 0;
+};
+// Nothing with fewer than four steps whose samples are marked.
+std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls);
+
 // The marked step of median length, after two steps that warm up; without marks, the calls in the middle of
 // the run. The ranks' times are put on one axis as far as their clocks allow (traces/format/section_clock.h).
 // Without calls there are no lanes. `first` holds the calls of the first section.

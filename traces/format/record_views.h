@@ -50,7 +50,15 @@ struct StepView {
   friend bool operator==(const StepView&, const StepView&) = default;
 };
 
-// The program reported how much memory its device has left.
+// The program reported how many samples this rank processes in the step that begins.
+struct SamplesView {
+  int64_t marked_ns = 0;
+  uint64_t samples = 0;
+
+  friend bool operator==(const SamplesView&, const SamplesView&) = default;
+};
+
+// How much memory the device or the host has left, as the program reported it or as it was sampled.
 struct MemoryView {
   int64_t marked_ns = 0;
   uint64_t free_bytes = 0;
@@ -261,6 +269,17 @@ inline TraceRecord StepRecord(const StepView& step) {
 
 inline StepView StepOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
+}
+
+// The number is in `call_number`.
+inline TraceRecord SamplesRecord(const SamplesView& mark) {
+  TraceRecord record = EmptyRecord(RecordKind::kSamples, mark.marked_ns);
+  record.call_number = mark.samples;
+  return record;
+}
+
+inline SamplesView SamplesOf(const TraceRecord& record) {
+  return {record.issued_ns, record.call_number};
 }
 
 // Free bytes are in `bytes`, all bytes in `call_number`.

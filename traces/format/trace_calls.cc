@@ -114,6 +114,8 @@ SectionCalls CallsOf(const TraceSection& section) {
       builder.TakeStep(record);
     else if (IsKind(record, RecordKind::kMemory))
       builder.result.memory.push_back(MemoryOf(record));
+    else if (IsKind(record, RecordKind::kSamples))
+      builder.result.samples.push_back(SamplesOf(record));
     else if (IsKind(record, RecordKind::kInside) || IsKind(record, RecordKind::kInsideBirth))
       builder.result.inside.push_back(InsideOfRecord(record));
     else if (IsKind(record, RecordKind::kWaitedShare))

@@ -30,6 +30,7 @@ struct SectionCalls {
   std::vector<TraceCall> calls;  // in order of issue
   std::vector<StepView> steps;
   std::vector<MemoryView> memory;
+  std::vector<SamplesView> samples;
   std::vector<InsideView> inside;  // at most one for each thread
   // In order of time; a later one replaces an earlier one of the same key.
   std::vector<WaitedShareView> waited_shares;

@@ -16,14 +16,20 @@ constexpr double kLeastShare = 1.0 / 3;
 // The search looks for gains of 3 %. In the first round, an arm makes room for another one after two uses if
 // it looks slower, and after four unless it looks like a gain by its standard error: a large gain shows soon.
 // An arm also goes if its first use makes a step longer by half or more (0.405 is log(1.5)).
-constexpr ArmPatience kPatienceAtFirst{.worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405};
+// Within a block of steps an arm may cost less than one step.
+constexpr double kMostInBlock = 0.6;
+constexpr ArmPatience kPatienceAtFirst{
+    .worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMostInBlock};
 // If steps vary by more than kUsualNoise, small gains take longer to show. The second round tries all arms
 // again and drops none before its effect is known to 4 %. Arms that went because of their first use are tried
 // once more there, but not those that made a step three times as long: a second use of them may cost too
 // much.
 constexpr double kHopelessFirstUse = 1.1;
-constexpr ArmPatience kPatienceLater{
-    .worthwhile = 0.03, .uses_to_show = 2, .error_to_show = 0.04, .gross_first_use = kHopelessFirstUse};
+constexpr ArmPatience kPatienceLater{.worthwhile = 0.03,
+                                     .uses_to_show = 2,
+                                     .error_to_show = 0.04,
+                                     .gross_first_use = kHopelessFirstUse,
+                                     .most_in_block = kMostInBlock};
 constexpr double kUsualNoise = 0.05;
 // The search ends this many blocks of steps after the first arm. The error of an effect falls with the root
 // of the number of steps, so where steps vary by twice kUsualNoise the search has four times as many blocks.

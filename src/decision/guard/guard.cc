@@ -20,8 +20,11 @@ constexpr int kLossesOfPolicy = 2;
 // The ranks mostly agree in that time. Where they need longer, the first draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
-// A choice is revoked when steps with NCCL's choice are faster by this many standard errors.
+// A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
+// of steps more are needed, by the factor 1 + kFewBlocks / n: only one step in 32 uses NCCL's choice beside a
+// proven one, so a single odd step weighs much at first.
 constexpr double kRevokedErrors = 3;
+constexpr double kFewBlocks = 3;
 // Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
 constexpr size_t kArmsAfterGain = 4;
 // NCCL's choice counts as slower only after this many steps with it.
@@ -157,8 +160,9 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
-  const double gain = std::max(kLeastGain, kRevokedErrors * nccl.effect.error);
-  return key.IsGross() || (nccl.steps > 0 && nccl.effect.mean < -gain);
+  if (nccl.blocks == 0) return key.IsGross();
+  const double errors = kRevokedErrors * (1 + kFewBlocks / nccl.blocks);
+  return key.IsGross() || nccl.effect.mean < -std::max(kLeastGain, errors * nccl.effect.error);
 }
 
 bool Guard::ArmsMayCost() const {
@@ -244,6 +248,7 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   if (next.began()) (void)next.Judge(seen);
   if (searches_together()) return next;
   const bool may_add = adopt && reason != GuardReason::kConfirmed && (next.began() || CanSearch(key));
+  if (!next.began() && IsLatencyCritical(key.key().role, CriticalityOf(key.key()))) next.PreferLowLatency();
   if (may_add && CreditNs() > 0 && !settled_.contains(KeyCode(key.key())))
     next.Refill(choice, seen, common_choice_ ? kArmsAfterGain : kMaxArms);
   return next;

@@ -8,13 +8,14 @@
 namespace dynamiccl {
 namespace {
 
-// An experiment begins only after this many calls that repeat, and so many steps beside those in which their
-// period was found. Calls that gather parameters may be equal layers of one step: FSDP gathers 80 to 126 of
-// them in a row. Equal buckets of DDP may be taken for steps all the same. The budget of such an experiment
-// is as short as the buckets, and it begins anew with the true steps.
+// An experiment begins only after this many calls that repeat. At least kStepsRepeated steps must repeat,
+// kStepsBefore of them after their period was found. Calls that gather parameters may be equal layers of one
+// step: FSDP gathers 80 to 126 of them in a row. Equal buckets of DDP may be taken for steps all the same.
+// The budget of such an experiment is as short as the buckets, and it begins anew with the true steps.
 constexpr size_t kCallsOfLayers = 128;
 constexpr size_t kCallsOfBuckets = 32;
-constexpr size_t kStepsBefore = 4;
+constexpr size_t kStepsRepeated = 7;
+constexpr size_t kStepsBefore = 2;
 // An experiment ends after this many steps in a row with another number of calls.
 constexpr uint64_t kMisfitSteps = 6;
 // The least nanoseconds of a step of the experiment. Shorter program steps are combined, because a host that
@@ -66,7 +67,8 @@ void Guard::FollowSteps(const GuardedCall& call) {
   if (has_steps() && steps_.calls() == 0) return BeginExperiment({}, call.at_ns);
   const uint64_t calls = effects_.calls_of_step();
   const bool gathers = newest_gather_ && newest_call_ - *newest_gather_ < calls;
-  const bool repeats = steps_.repeated() >= (gathers ? kCallsOfLayers : kCallsOfBuckets);
+  const size_t least = std::max(gathers ? kCallsOfLayers : kCallsOfBuckets, kStepsRepeated * steps_.calls());
+  const bool repeats = steps_.repeated() >= least;
   if (calls == 0 || !repeats || effects_.held() < kStepsBefore * steps_.calls()) return;
   if (has_steps() && calls == period_of_grid_) {
     misfits_ = 0;

@@ -37,6 +37,8 @@ constexpr double kLikelyErrors = 1.5;
 constexpr double kEqualPromise = 0.002;
 // Weight of the assumption that a config is like the choice, beside its relatives.
 constexpr double kPriorWeight = 0.35;
+// A config with at most so many channels starts few blocks of threads.
+constexpr int kFewChannels = 2;
 // A config without a relative nearer than this (Kinship) is expected to be like the choice, so it is tried
 // whatever the others showed.
 constexpr double kFarRelative = 0.3;
@@ -62,6 +64,16 @@ void KeySearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
   candidates_ = std::move(candidates);
 }
 
+void KeySearch::PreferLowLatency() {
+  size_t protocols = 0, narrow = 0;
+  std::stable_partition(candidates_.begin(), candidates_.end(), [&](const ProbeCandidate& candidate) {
+    const CollectiveConfig& config = candidate.config;
+    const bool quick = config.protocol == Protocol::kLL || config.protocol == Protocol::kLL128;
+    if (quick && protocols < kLowLatencyEach) return ++protocols > 0;
+    return config.channels <= kFewChannels && narrow < kLowLatencyEach && ++narrow > 0;
+  });
+}
+
 bool KeySearch::MayUse(const CollectiveConfig& config) const {
   return std::any_of(candidates_.begin(), candidates_.end(),
                      [&](const ProbeCandidate& candidate) { return candidate.config == config; });
@@ -85,7 +97,8 @@ std::vector<CollectiveConfig> KeySearch::Judge(const SeenOf& seen, const ArmPati
   for (const CollectiveConfig& config : open_) {
     const SeenConfig arm = seen(config);
     const double mean = arm.effect.mean, error = arm.effect.error;
-    const bool gross = patience.gross_first_use > 0 && arm.first_off > patience.gross_first_use;
+    const bool gross = (patience.gross_first_use > 0 && arm.first_off > patience.gross_first_use) ||
+                       (patience.most_in_block > 0 && arm.block_excess > patience.most_in_block);
     const bool much = gross || (arm.steps > 0 && mean > kMuchSlower);
     const bool slower = arm.steps > 0 && mean > kSlower && mean > kSlowerErrors * error;
     const double least =

@@ -14,6 +14,9 @@ namespace dynamiccl {
 
 // The most configs of a key that are tried at a time.
 inline constexpr size_t kMaxArms = 8;
+// How many configs of each kind PreferLowLatency puts first: together half of kMaxArms, so that the other
+// half are tried as for any key.
+inline constexpr size_t kLowLatencyEach = 2;
 // A config is adopted when its steps are faster by this many standard errors, in at least this many blocks of
 // steps, and by at least this much in logs. After few steps more errors are needed (IsSurelyFaster). With
 // normal noise, 40 configs without any difference and a dozen looks at each, that is 1 wrong adoption in
@@ -40,6 +43,10 @@ struct ArmPatience {
   // The arm goes if its first use alone made a step longer by this much, in logs, even though setting up
   // connections or a stall may be the cause (KeySearch::GiveSecondUse); 0: the first use is not judged.
   double gross_first_use = 0;
+  // The arm goes as soon as its steps of the block under way took longer by so many usual steps together
+  // (SeenConfig::block_excess), so that a leader that is slow after all is not used for the whole block; 0:
+  // only complete blocks are judged.
+  double most_in_block = 0;
 };
 
 // The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and no
@@ -52,6 +59,9 @@ class KeySearch {
   // Replaces the configs that may be tried, the most promising first. Configs that were given up stay given
   // up.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
+  // Puts a few candidates first that suit a call whose latency is critical: kLowLatencyEach with the protocol
+  // LL or LL128, and as many with one or two channels. Each kind keeps its order.
+  void PreferLowLatency();
   // Gives up open configs that are shown to be no gain or that exhaust the patience. Returns those among them
   // that make steps so slow that they must go before the next version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen, const ArmPatience& patience = {});

@@ -20,11 +20,6 @@ MemoryPressure PressureOf(double free) {
 
 }  // namespace
 
-std::string_view Name(MemoryPressure pressure) {
-  constexpr std::string_view kNames[] = {"low", "medium", "high"};
-  return kNames[static_cast<size_t>(pressure)];
-}
-
 void MemoryLevel::Take(uint64_t free_bytes, uint64_t total_bytes) {
   if (total_bytes == 0) return;
   const double free = static_cast<double>(free_bytes) / static_cast<double>(total_bytes);

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "src/collective/role.h"
 
 namespace dynamiccl {
-
-enum class MemoryPressure : uint8_t { kLow = 0, kMedium = 1, kHigh = 2 };
-std::string_view Name(MemoryPressure pressure);
 
 // The level of one device. A plain value for one thread. The level changes only when the measured share is
 // clearly beyond a border, so noise near a border causes no changes of the level.

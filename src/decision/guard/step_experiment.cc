@@ -27,6 +27,9 @@ constexpr double kUsualRate = 1.0 / 256;
 // After this many steps in a row without times of the device, it is taken to tell none any more.
 constexpr uint32_t kDeviceSilence = 24;
 
+// The excess of a block is judged against at least so many of its steps without arms.
+constexpr size_t kFewestUsual = 2;
+
 // An arm's effect is subtracted from a step's log time only if its standard error is at most this.
 constexpr double kKnownArmError = 0.05;
 
@@ -197,7 +200,24 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   seen.steps = number < 0 ? blocks_ * static_cast<uint32_t>(kStepsOfBlock) : regression_.steps(number);
   seen.blocks = number < 0 ? blocks_ : regression_.blocks(number);
   seen.first_off = number < 0 ? 0 : uses_[static_cast<size_t>(number)].first_off;
+  seen.block_excess = ExcessInBlock(number);
   return seen;
+}
+
+double StepExperiment::ExcessInBlock(int number) const {
+  std::vector<double> usual, with_config;
+  for (size_t i = 0; i < block_.size(); ++i) {
+    const std::vector<int>& used = block_[i].configs;
+    if (arms_of_block_[i] == 0)
+      usual.push_back(block_[i].log_time);
+    else if (std::find(used.begin(), used.end(), number) != used.end())
+      with_config.push_back(block_[i].log_time);
+  }
+  if (usual.size() < kFewestUsual) return 0;
+  const double level = Median(usual);
+  double excess = 0;
+  for (const double log_time : with_config) excess += std::min(std::expm1(log_time - level), kMostOfOneStep);
+  return excess;
 }
 
 // The first use of a config counts too, because setting up connections takes time.

@@ -34,7 +34,13 @@ struct SeenConfig {
   uint32_t steps = 0;    // steps that used it
   uint32_t blocks = 0;   // number of blocks in which at least one step used it
   double first_off = 0;  // log of the first step that used the config over the mean step's time
+  // By how many usual steps those of the block under way took longer that used the config, compared with the
+  // block's steps without arms. Each step counts as at most kMostOfOneStep of that.
+  double block_excess = 0;
 };
+
+// A single step, which may have been a stall, does not make block_excess larger than this.
+inline constexpr double kMostOfOneStep = 0.3;
 
 // The code for the effects of common arms. It is above every KeyCode.
 inline constexpr uint32_t kAllKeys = 1u << 20;
@@ -119,6 +125,8 @@ class StepExperiment {
   void ChangeClock();
   // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);
+  // Returns SeenConfig::block_excess of the config with this number.
+  double ExcessInBlock(int number) const;
   // Returns the log of the step's time minus the estimated effects of its arms.
   std::optional<double> WithoutArms(const Step& step, double log_ns) const;
   // Adds a complete block to the sums from which the mean effect of one use follows.

@@ -65,9 +65,14 @@ void StepPeriod::Follow(const Call& call) {
 }
 
 void StepPeriod::Search() {
+  // Until a first period is known, searches are frequent and each window is only a little narrower than the
+  // one before, since the calls before a program's first step are no part of a period. So the first period is
+  // found soon after its third step.
+  const size_t narrower = period_ == 0 ? 4 : 2;
   search_at_ = taken_ + search_again_;
-  search_again_ = std::min(2 * search_again_, kSeldom);
-  for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= kLeastWindow; window /= 2) {
+  search_again_ = std::min(search_again_ + (period_ == 0 ? search_again_ / 4 : search_again_), kSeldom);
+  for (size_t window = std::min(taken_, kTimesSeen * kMaxCalls); window >= kLeastWindow;
+       window -= window / narrower) {
     const size_t period = PeriodOf(window);
     if (kTimesSeen * period > window) continue;
     fits_ = true;

@@ -57,6 +57,8 @@ class StepPeriod {
 
   // Number of calls before the first search, and before a search after a call that does not fit.
   static constexpr size_t kFirstSearch = 24;
+  // Number of calls from the first search without a result to the next one.
+  static constexpr size_t kFirstPause = 8;
   static constexpr size_t kKept = 3 * kMaxCalls + 2;
   std::vector<Call> last_;  // the last kKept calls, as a ring
   size_t taken_ = 0;
@@ -64,10 +66,10 @@ class StepPeriod {
   size_t matched_ = 0;    // calls in a row that equal the call a period before
   size_t unmatched_ = 0;  // calls since the period was last steady
   bool fits_ = false;     // every call since the last search fitted the period
-  // Value of taken_ at the next search. Each search without a result doubles the number of calls to the one
-  // after the next.
+  // Value of taken_ at the next search, and the number of calls from that one to the next. Each search
+  // without a result makes that number larger by a quarter.
   size_t search_at_ = kFirstSearch;
-  size_t search_again_ = kFirstSearch;
+  size_t search_again_ = kFirstPause;
   double step_ns_ = 0;
 };
 

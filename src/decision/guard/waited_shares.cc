@@ -35,11 +35,6 @@ constexpr double kExposedAbove = 0.75;
 constexpr double kKnownError = 0.12;
 constexpr double kMargin = 0.05;
 
-Criticality CriticalityOf(double share) {
-  if (share < kHiddenBelow) return Criticality::kHidden;
-  return share > kExposedAbove ? Criticality::kExposed : Criticality::kPartial;
-}
-
 // Replaces a symmetric positive definite matrix of n rows by its inverse, by Gauss-Jordan elimination.
 // Returns false if it is singular.
 template <class Matrix>
@@ -59,6 +54,11 @@ bool Invert(Matrix& matrix, size_t n) {
 }
 
 }  // namespace
+
+Criticality CriticalityOf(double share) {
+  if (share < kHiddenBelow) return Criticality::kHidden;
+  return share > kExposedAbove ? Criticality::kExposed : Criticality::kPartial;
+}
 
 WaitedShares::Row WaitedShares::RowOf(const std::map<uint32_t, double>& excess_ns) {
   Row x{};

@@ -26,6 +26,9 @@ struct WaitedShare {
   double error = 0;  // standard error
 };
 
+// Returns the level of a share: hidden below a quarter, exposed above three quarters.
+Criticality CriticalityOf(double share);
+
 // The shares of one communicator's keys, owned by StepEffects on the leader's control thread. The size is
 // constant, and a step costs work in the square of the number of keys. Keys whose shares cannot be
 // distinguished stay unknown.

@@ -32,6 +32,14 @@ TEST(AgreedValues, FileIsReadAsWritten) {
   EXPECT_EQ(*ParseValues("", "f"), AgreedValues{});
 }
 
+TEST(AgreedValues, LevelOfMemoryPressureIsAValue) {
+  EXPECT_EQ(MemoryPressureIn({{"memory_pressure", 2}, {"b", 1}}), MemoryPressure::kHigh);
+  EXPECT_EQ(MemoryPressureIn({{"memory_pressure", 0}}), MemoryPressure::kLow);
+  for (const int64_t wrong : {int64_t{-1}, int64_t{4}, INT64_MAX})
+    EXPECT_EQ(MemoryPressureIn({{"memory_pressure", wrong}}), MemoryPressure::kUnknown) << wrong;
+  EXPECT_EQ(MemoryPressureIn({{"b", 1}}), MemoryPressure::kUnknown);
+}
+
 TEST(AgreedValues, WrongLineOfAFileIsNamed) {
   EXPECT_THAT(ParseValues("a=1\n\nb=c\n", "values").error().message, HasSubstr("values:3: 'c' for b"));
   std::string many;

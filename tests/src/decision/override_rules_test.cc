@@ -100,7 +100,21 @@ TEST(OverrideRules, WrongPhaseStageOrRoleIsAnErrorWithItsColumn) {
   EXPECT_THAT(ErrorOf(rule + "Backward"), HasSubstr("column 11: 'Backward'"));
   EXPECT_THAT(ErrorOf(rule + "-1,4"), HasSubstr("column 12: '4' is not -1 or one of 0, 1, 2, 3"));
   EXPECT_THAT(ErrorOf(rule + "-1,-1,gather"), HasSubstr("column 13: 'gather' is not -1 or one of unknown, "));
-  EXPECT_THAT(ErrorOf(rule + "-1,-1,-1,-1"), HasSubstr("14 columns, a rule has 8 to 13"));
+  EXPECT_THAT(ErrorOf(rule + "-1,-1,-1,-1,-1"), HasSubstr("15 columns, a rule has 8 to 14"));
+}
+
+TEST(OverrideRules, MemoryPressureIsAColumn) {
+  const std::string rule = "allreduce,0,1,ring,simple,1,-1,-1,-1,-1,-1,-1,-1,";
+  const auto rules = OverrideRules::Parse(rule + "high", "r.csv");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_TRUE(rules->any_needs_memory());
+  EXPECT_FALSE(rules->any_needs_recognition());
+  RuleSubject subject{Collective::kAllReduce, 1, 1, 8, 1};
+  EXPECT_EQ(rules->Match(subject), nullptr) << "no level is agreed";
+  subject.memory = MemoryPressure::kHigh;
+  EXPECT_EQ(rules->Match(subject), &rules->rules()[0]);
+  EXPECT_FALSE(OverrideRules::Parse(rule + "unknown", "r.csv")->any_needs_memory());
+  EXPECT_THAT(ErrorOf(rule + "full"), HasSubstr("column 14: 'full' is not -1 or one of low, medium, high"));
 }
 
 TEST(OverrideRules, DamagedTextIsRefusedOrReadButNeverCrashes) {

@@ -100,7 +100,7 @@ TEST(TomlRules, ARecognisedPhaseAndStageAreConditions) {
   EXPECT_EQ(engine.Decide(key, all).decided_by, DecidedBy::kNccl);
 }
 
-TEST(TomlRules, PhaseAndStageCameWithVersion2) {
+TEST(TomlRules, PhaseAndStageCameWithVersion2AndMemoryWithVersion3) {
   const auto error = [](int version, const std::string& condition) {
     const auto rules = OverrideRules::Parse("version = " + std::to_string(version) +
                                                 "\n[[rule]]\ncollective = \"allreduce\"\n" + condition +
@@ -119,7 +119,29 @@ TEST(TomlRules, PhaseAndStageCameWithVersion2) {
   for (const char* bad : {"stage = 4", "stage = -1", "stage = \"three\"", "stage = 1.0", "stage = []"})
     EXPECT_THAT(error(2, bad), HasSubstr("r.toml: line 4, column 9: 'stage' is not one of 0, 1, 2, 3"))
         << bad;
-  EXPECT_THAT(error(3, ""), HasSubstr("'version'"));
+  for (const char* good : {"memory = \"low\"", "memory = \"unknown\"", "phase = \"forward\""})
+    EXPECT_EQ(error(3, good), "no error") << good;
+  EXPECT_THAT(error(2, "memory = \"high\""),
+              HasSubstr("r.toml: line 4, column 10: 'memory' needs \"version = 3\""));
+  EXPECT_THAT(error(3, "memory = \"High\""), HasSubstr("'High' is not one of low, medium, high, unknown"));
+  EXPECT_THAT(error(3, "memory = 2"), HasSubstr("r.toml: line 4"));
+  EXPECT_THAT(error(4, ""), HasSubstr("'version'"));
+}
+
+TEST(TomlRules, AgreedMemoryPressureIsACondition) {
+  auto rules = OverrideRules::Parse(
+      "version = 3\n[[rule]]\ncollective = \"allgather\"\nmemory = \"high\"\nconfig = \"ring/ll/1\"\n",
+      "r.toml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_TRUE(rules->any_needs_memory());
+  DecisionEngine engine({.n_ranks = 4, .rules = std::make_shared<OverrideRules>(std::move(*rules))});
+  const ConfigMask all = NcclConfigs(Collective::kAllGather);
+  DecisionKey key{Collective::kAllGather, 1 << 20};
+  EXPECT_EQ(engine.Decide(key, all).decided_by, DecidedBy::kNccl);
+  key.memory = MemoryPressure::kMedium;
+  EXPECT_EQ(engine.Decide(key, all).decided_by, DecidedBy::kNccl);
+  key.memory = MemoryPressure::kHigh;
+  EXPECT_EQ(engine.Decide(key, all).config, (CollectiveConfig{Algorithm::kRing, Protocol::kLL, 1}));
 }
 
 // Each beginning of a file is read or refused with its place.
@@ -221,8 +243,9 @@ TEST(TomlRules, AMistakeIsAnErrorWithLineAndColumn) {
               HasSubstr("line 5, column 1: unknown key 'channels'"));
   EXPECT_THAT(ErrorOf("collective = \n"), HasSubstr("r.toml: line 3"));
   EXPECT_FALSE(OverrideRules::Parse("", "r.toml"));
-  EXPECT_FALSE(OverrideRules::Parse("version = 3\n", "r.toml"));
-  EXPECT_TRUE(OverrideRules::Parse("version = 1\n", "r.toml"));
+  EXPECT_FALSE(OverrideRules::Parse("version = 4\n", "r.toml"));
+  for (const char* known : {"version = 1\n", "version = 3\n"})
+    EXPECT_TRUE(OverrideRules::Parse(known, "r.toml"));
 }
 
 TEST(TomlRules, DamageNeverDoesMoreThanFail) {

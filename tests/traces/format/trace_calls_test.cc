@@ -103,6 +103,14 @@ TEST(TraceCalls, KeepsWhatIsKnownOfMemoryAndOfWaiting) {
   EXPECT_EQ(calls.unknown_kinds, 0u);
 }
 
+TEST(TraceCalls, KeepsTheSamplesOfSteps) {
+  SectionBuilder builder(0, 2);
+  builder.Add(SamplesRecord({.marked_ns = 0, .samples = 16}));
+  TraceSection section = builder.section();
+  section.records.back().issued_ns = 5;
+  EXPECT_EQ(CallsOf(section).samples, (std::vector<SamplesView>{{5, 16}}));
+}
+
 TEST(TraceCalls, KnowsTheStepAndSkipsWhatItDoesNotKnow) {
   SectionBuilder builder(0, 2);
   builder.Call(0, Collective::kBroadcast, 8);

@@ -53,6 +53,33 @@ TEST(KeySearch, BeginsWithTheFirstCandidates) {
   EXPECT_FALSE(job.search.Winner(job.seen));
 }
 
+TEST(KeySearch, ACallWhoseLatencyIsCriticalTriesShortProtocolsAndFewChannelsFirst) {
+  KeySearch search;
+  const std::vector<CollectiveConfig> candidates = {
+      Config(Algorithm::kRing, Protocol::kSimple, 16), Config(Algorithm::kRing, Protocol::kSimple, 8), kRing1,
+      Config(Algorithm::kRing, Protocol::kLL128, 16),  Config(Algorithm::kRing, Protocol::kLL, 8),     kRing2,
+      Config(Algorithm::kTree, Protocol::kSimple, 1),  Config(Algorithm::kRing, Protocol::kLL, 1)};
+  std::vector<ProbeCandidate> given;
+  for (const CollectiveConfig& config : candidates) given.push_back({config, 1});
+  search.SetCandidates(given);
+  search.PreferLowLatency();
+  std::vector<CollectiveConfig> order;
+  for (const ProbeCandidate& each : search.candidates()) order.push_back(each.config);
+  const auto& was = candidates;
+  EXPECT_EQ(order, (std::vector{was[2], was[3], was[4], was[5], was[0], was[1], was[6], was[7]}));
+}
+
+TEST(KeySearch, AnArmThatCostsTooMuchWithinABlockGoesAtOnce) {
+  Search job;
+  SeenConfig costly;
+  costly.block_excess = 0.7;
+  const auto seen = [&](const CollectiveConfig& config) { return config == kRing1 ? costly : SeenConfig{}; };
+  EXPECT_TRUE(job.search.Judge(seen).empty()) << "only complete blocks are judged";
+  EXPECT_TRUE(job.search.Judge(seen, {.most_in_block = 0.8}).empty());
+  EXPECT_EQ(job.search.Judge(seen, {.most_in_block = 0.6}), std::vector{kRing1});
+  EXPECT_FALSE(job.IsOpen(kRing1));
+}
+
 TEST(KeySearch, TheFastestThatIsSurelyFasterWins) {
   Search job;
   job.See(kRing1, -0.2, 0.02);

@@ -72,6 +72,23 @@ TEST(StepExperiment, SeesWhatAConfigDoesToSteps) {
   EXPECT_EQ(program.experiment.Seen(KeyCode(kReduce), kRing, kLeaveNcclAlone).steps, 0u);
 }
 
+// The first step is left out and the next 12 fill a block, so the others are of one that is under way.
+TEST(StepExperiment, SaysWhatAConfigHasCostInTheBlockUnderWay) {
+  Program program;
+  const auto step = [&](const CollectiveConfig& gather, int64_t milliseconds) {
+    program.Step(gather, kLeaveNcclAlone, milliseconds * 1'000'000);
+  };
+  for (int i = 0; i < 14; ++i) step(kLeaveNcclAlone, 10);
+  for (int i = 0; i < 2; ++i) step(kRing, 12);
+  EXPECT_EQ(program.Seen().block_excess, 0) << "one step without arms is not enough to compare with";
+  step(kLeaveNcclAlone, 10);
+  step(kRing, 80);
+  step(kRing, 9);
+  step(kLeaveNcclAlone, 10);
+  EXPECT_NEAR(program.Seen().block_excess, 0.2 + 0.2 + kMostOfOneStep - 0.1, 1e-6);
+  EXPECT_EQ(program.Seen().steps, 0u) << "the block is not judged yet";
+}
+
 // A host that issues ten steps at once shows nothing; the device does.
 TEST(StepExperiment, TheDeviceSaysHowLongStepsTookOfAHostThatRunsAhead) {
   Program program;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stand-in for the CUDA driver (fake_cuda_driver.c), by the names of its variables.
+#pragma once
+
+#include <dlfcn.h>
+
+namespace dynamiccl::testing_support {
+
+// Make it in a process of its own, because the driver stays loaded.
+class FakeCudaDevice {
+ public:
+  int& operator[](const char* name) { return *static_cast<int*>(::dlsym(driver_, name)); }
+
+ private:
+  void* driver_ = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
+};
+
+}  // namespace dynamiccl::testing_support

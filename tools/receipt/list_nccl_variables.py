@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "dynamiccl/wheels"
-# Texts of the libraries that are names of constants and macros.
+# Texts in NCCL's libraries that look like variables but name constants and macros.
 NO_VARIABLES = re.compile(r"_INITIALIZER$|^NCCL_GIN_CONNECTION_(FULL|RAIL)$|^NCCL_MNNVL$")
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Every environment variable of NCCL {oldest} to {newest}: DYNAMICCL_NCCL_VARIABLE(name, since, until). `since` is the first release that

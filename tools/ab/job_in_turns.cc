@@ -63,8 +63,8 @@ Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::str
   return start;
 }
 
-// The turns follow from the calls alone, so those of the job are repeated here with a set of rules that is
-// empty.
+// Turns depend only on the calls, not on the settings. So RuleTurns, which made the turns in the job, is run
+// over the recorded calls with an empty set of rules, once for each communicator.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps) {
   const auto no_rules = std::make_shared<const OverrideRules>();
   uint32_t most = 0;

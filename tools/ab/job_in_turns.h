@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// A start of a job names the settings that take turns in it, and how.
+// The settings that take turns in one start of a job, and how they do so.
 struct TurnsPlan {
   // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
   std::vector<std::string> settings;

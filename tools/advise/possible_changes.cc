@@ -88,8 +88,8 @@ std::string Current(const AdvisedJob& job, std::string_view setting) {
   return text.empty() ? SettingOf(job, "dtype") : text;
 }
 
-// The value as the advice shows it. A ddp bucket of one byte is how the recognition writes "one bucket for
-// each recorded call" (recognised_job.cc).
+// The value as the advice shows it. For "ddp" a bucket of one byte stands for "one bucket for each recorded
+// call" (recognised_job.cc).
 std::string Shown(const AdvisedJob& job, std::string_view setting, const std::string& value) {
   if (!IsBytes(setting)) return value;
   const uint64_t bytes = std::stoull(value);

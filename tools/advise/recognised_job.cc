@@ -236,7 +236,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
 // parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  // The first unit, which the backward pass begins with, may stay gathered.
+  // Parameters count as gathered twice from 1.5 gathers for each reduction on. Exactly two cannot be asked
+  // for: the unit with which the backward pass begins may stay gathered.
   const bool twice = gathers.size() * 2 >= scatters.size() * 3;
   const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));
@@ -275,8 +276,9 @@ Operations LargeOnes(const RecordedStep& step, Collective collective, Role role)
   return Of(LargeOnes(step, collective), [&](const WireOperation& one) { return one.role == role; });
 }
 
-// Decides by recognised roles where the calls alone do not tell gradients from activations. Every large call
-// must have one of the roles of the answer, or be an activation, which is left out. Nothing otherwise.
+// Recognises a job by recognised roles, where the calls alone do not tell gradients from activations.
+// Activations are left out. Returns nothing unless every other large call is a gradient or a parameter
+// gather.
 std::optional<RecognisedJob> JobByRoles(const RecordedStep& step) {
   if (step.recognised_by.empty()) return std::nullopt;
   const Operations reduces = LargeOnes(step, Collective::kAllReduce, Role::kGradientReduce);

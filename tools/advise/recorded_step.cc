@@ -139,7 +139,8 @@ class Writer {
   RecordedStep Write(const std::vector<Calls>& steps, const std::string& recognised_by);
 
  private:
-  // Takes the labels for those of a recogniser, which errs about single calls: the most frequent ones count.
+  // Replaces the labels of each operation by the most frequent ones among all equal steps. The labels come
+  // from the recogniser `by`, which may be wrong about single calls.
   void Recognise(const std::vector<Calls>& steps, const std::string& by);
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);

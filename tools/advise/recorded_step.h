@@ -30,8 +30,8 @@ struct RecordedStep {
   std::vector<int64_t> issued_ns;
   // Median time from one step's first call to the next step's; 0: not known.
   int64_t step_ns = 0;
-  // Number of times of which step_ns is the median: the first steps of a long trace and the last one have
-  // none.
+  // Number of step times of which step_ns is the median. The first steps of a long trace and the last step
+  // have no time.
   size_t timed_steps = 0;
   // (90th - 10th percentile) / median of the step times.
   double spread = 0;
@@ -58,7 +58,7 @@ struct RecordedStep {
 // the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
 // (RecogniseSections); an operation then has the role and phase that most steps have there.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
-// Does the same with the calls of the trace (CallsOf), for callers that have them already.
+// Like the StepOf above, for a caller that has the calls of the trace already (`sections`, from CallsOf).
 Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
                             const std::string& recognised_by = "");
 

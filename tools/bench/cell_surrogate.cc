@@ -47,7 +47,7 @@ double Kernel(const PricedCell& a, const PricedCell& b) {
   return sum + size * (kOfPair * kOfPair + kOfChannels * kOfChannels * channels);
 }
 
-// A time of 0 has no logarithm.
+// Returns the median, but at least 1e-3, because its logarithm is needed.
 double Microseconds(const std::vector<float>& samples) {
   return std::max(Median(samples), 1e-3);
 }

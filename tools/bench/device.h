@@ -38,13 +38,13 @@ class Device {
   virtual Result<std::vector<double>> Intervals() = 0;
 };
 
-// A device over hostccl's streams; the library must be hostccl and must outlive the device. `null_stream`
-// uses the null stream instead of a new one.
+// Opens a device in host memory, over hostccl's streams. `library` must be hostccl and must outlive the
+// device. With `null_stream` the device uses the null stream instead of a new one.
 Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library, bool null_stream = false);
-// A device over the CUDA runtime of this machine, found at run time. The GPU is the local rank modulo the
-// number of GPUs, so that further ranks share GPUs in turn.
+// Opens a device on a GPU, over the CUDA runtime of this machine. The GPU is the local rank modulo the number
+// of GPUs, so ranks share GPUs if there are more ranks than GPUs.
 Result<std::unique_ptr<Device>> OpenCudaDevice(const RankPlace& place, bool null_stream = false);
-// The device that the library works on.
+// Opens a device of the kind on which `library` works: host memory for hostccl, a GPU for NVIDIA's NCCL.
 Result<std::unique_ptr<Device>> OpenDevice(const NcclLibrary& library, const RankPlace& place,
                                            bool null_stream = false);
 

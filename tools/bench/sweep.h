@@ -40,10 +40,9 @@ struct SweepOptions {
   // Buffers of the largest size. Both null: the sweep allocates its own.
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  // Path of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names.
+  // Path of the sweep's tuner plugin (sweep_tuner.cc), which NCCL_TUNER_PLUGIN must name too.
   std::string tuner_path;
-  // Called between the cells of a sweep in rounds; empty: nobody wants to know. Ranks may have different
-  // ones.
+  // Called between the cells of a sweep in rounds. Ranks may have different observers; empty: none.
   std::function<void(const SweepPosition&)> observer = {};
 };
 
@@ -52,7 +51,7 @@ struct SweepResult {
   MeasurementContext context;
   // Rows of the measurement file, equal on all ranks.
   std::vector<Measurement> rows;
-  // Less than asked for where the budget did not allow them.
+  // Repeats of each cell. There are fewer than the options asked for if the budget did not allow them.
   int repeats = 0;
   // Attempts at groups of cells in which the machine's copy rate changed.
   int disturbed = 0;

@@ -36,7 +36,7 @@ std::optional<TestedCollective> ParseTestedCollective(std::string_view name);
 // "broadcast, reduce, ...", for messages.
 std::string TestedCollectiveNames();
 
-// Whether NCCL asks a tuner about it.
+// Whether NCCL asks a tuner about the operation.
 constexpr bool IsTunable(TestedCollective collective) {
   return static_cast<int>(collective) < kTunableCollectives;
 }

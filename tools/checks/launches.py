@@ -38,7 +38,7 @@ def churn(count):
 
 
 def launch(program, ranks):
-    """The job's error output; None when it ended well."""
+    """Returns the error output of a job that failed; None for a job that ended well."""
     job = [program, "bench", "all_reduce", "-g", str(ranks), "-b", "8", "-e", "8", "-n", "1", "-w", "0", "--rounds", "1", "--singles", "0"]
     done = subprocess.run(job, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr or done.stdout).strip()

@@ -128,7 +128,7 @@ class Scratch:
             sys.exit(2)
 
     def failures(self, tests):
-        """(names of the tests that fail, whether there were tests at all)."""
+        """Returns the names of the tests that fail, and whether there were tests at all."""
         done = run(["ctest", "--test-dir", self.build, "-R", tests, "--no-tests=error", "--timeout", "300"])
         return FAILED.findall(done.stdout), "No tests were found" not in done.stdout + done.stderr
 
@@ -142,7 +142,7 @@ class Scratch:
 
 
 def judge(scratch, mutation):
-    """The row of the table and whether the promise is held by a test."""
+    """Returns the row of the table for a promise, and whether a test noticed that the promise was broken."""
     scratch.compile(mutation.target)
     whole, found = scratch.failures(mutation.tests)
     if whole or not found:

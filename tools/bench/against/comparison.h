@@ -15,7 +15,8 @@ namespace dynamiccl {
 // Sets how long each cell is measured.
 struct ComparisonOptions {
   int rounds = 5;
-  // Milliseconds of back-to-back calls of one side in one round. Single calls take half as long again.
+  // Milliseconds that one side's calls back to back take in a round. Half as many single calls follow, at
+  // most 1000.
   double burst_ms = 40;
 };
 

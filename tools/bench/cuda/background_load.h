@@ -52,9 +52,9 @@ struct LoadReport {
 // a time; the destructor stops it.
 class BackgroundLoad {
  public:
-  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Null for a rank
-  // that shares its GPU with a lower rank, which loads it already. kUnsupported when this build has no
-  // kernels.
+  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Returns null if a
+  // lower rank of this host has the same GPU, because that rank makes the load. kUnsupported when this build
+  // has no kernels.
   static Result<std::unique_ptr<BackgroundLoad>> Prepare(const LoadRequest& request, int local_rank);
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;

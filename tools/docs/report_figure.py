@@ -20,7 +20,7 @@ TITLE_HEIGHT, MARGIN = 22, 8
 
 
 def picture(caption, svg, width, height):
-    """The chart under its caption, as a file of its own."""
+    """Returns the chart and its caption as an SVG file."""
     inner = svg.replace("<svg ", f'<svg x="{MARGIN}" y="{TITLE_HEIGHT}" width="{width:g}" height="{height:g}" ', 1)
     whole = (width + 2 * MARGIN, height + TITLE_HEIGHT + MARGIN)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]:g} {whole[1]:g}" role="img" '

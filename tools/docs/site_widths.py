@@ -87,7 +87,7 @@ def browse(folder, *arguments):
 
 
 def faults_of(pages, folder):
-    """The pages that are wider than a frame, or have text of too little contrast, as lines for a reader."""
+    """Returns one line for each page that is wider than the browser's frame or has text of too little contrast."""
     looks = ",".join(f"[{width}, '{page.relative_to(SITE).as_posix()}', '{page.as_uri()}']" for page in pages for width in WIDTHS)
     frames = folder / "frames.html"
     frames.write_text(FRAMES.replace("LOOKS", looks), encoding="utf-8")

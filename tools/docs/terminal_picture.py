@@ -19,7 +19,8 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 COLUMNS = 100  # as wide as `dynamiccl why` writes
-# Rich's own frame loads a font from the web. textLength, which Rich sets, keeps columns in line with any font.
+# Replaces the frame of the library Rich, which loads a font from the web. Rich sets textLength, which keeps columns
+# aligned with any font.
 FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <style>.{unique_id}-matrix{{font-family:ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;\
 font-size:{char_height}px;line-height:{line_height}px}}.{unique_id}-title{{font:18px system-ui,sans-serif}}{styles}</style>

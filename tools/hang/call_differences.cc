@@ -48,8 +48,9 @@ bool Alike(const JobCall& a, const JobCall& b) {
 
 using Alikeness = bool (*)(const JobCall&, const JobCall&);
 
-// Groups the ranks by their call at `place`, among the calls that `counts` accepts, largest group first. The
-// largest group is taken to be right; of two equally large ones, the group with the lowest rank.
+// Groups the ranks by the call that they issued at `place`; only calls that `counts` accepts are used. The
+// largest group comes first and is taken to be right. Of two equally large groups, the one with the lowest
+// rank comes first.
 std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
                              Alikeness alike) {
   std::vector<Party> parties;

@@ -70,7 +70,8 @@ std::vector<DescribedOption> OptionsOfHelp(const std::string& help) {
   return options;
 }
 
-// Adds the options that another program takes in the command's name, but for those of the same names.
+// Adds the options that another program takes in this command's name. Options that the command has itself are
+// left out.
 void AddMoreOptions(const CommandLine& line, DescribedCommand& described) {
   for (DescribedOption& option : OptionsOfHelp(line.MoreOptions())) {
     const auto is_same = [&](const DescribedOption& one) { return one.names.back() == option.names.back(); };
@@ -90,7 +91,7 @@ DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
   return described;
 }
 
-// Describes one command when its line has these words.
+// Describes one command by letting it register its options.
 DescribedCommand Describe(const CommandRow& row) {
   DescribedCommand described;
   CommandLine line(row.text, {});

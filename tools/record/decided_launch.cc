@@ -59,7 +59,7 @@ DecisionAccount AccountIn(const std::string& text) {
   return account;
 }
 
-// Who may decide in place of NCCL, in the order of the line.
+// Deciders other than NCCL with the text for each, in the order of the line that Describe writes.
 constexpr struct {
   DecidedBy by;
   const char* text;

@@ -92,18 +92,19 @@ Json ToJson(const ReplayComparison& comparison);
 // kDefaultAgain differs from the default by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
-// The configs to force, one after the other: every (algorithm, protocol) that NCCL has for a collective of
-// the plan, with NCCL's number of channels, and every algorithm with Simple on one channel, which an odd
-// fabric may want. CollNet is left out: it needs switches that reduce.
+// Returns the configs to force one after the other. These are every (algorithm, protocol) that NCCL has for a
+// collective of the plan, with NCCL's number of channels, and every algorithm with Simple on one channel,
+// which may be the best on an unusual fabric. CollNet is left out, because it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 
 // Rules (docs/formats/override_rules.md) that force the config for every size of every collective that has
 // it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// Rules with the fastest config of each key. The arms of `comparison` are the default, then those of `forced`
-// in order, or the first of them. A config must be 3 % faster than the default, else NCCL keeps the choice:
-// the smallest of many noisy times is always smaller than the first.
+// Returns rules with the fastest config of each key. The arms of `comparison` must be the default, followed
+// by the configs of `forced` in the same order; the last ones may be missing. A config must be 3 % faster
+// than the default, else NCCL keeps the choice, because the smallest of many noisy times is always below a
+// single one.
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
 
 }  // namespace dynamiccl

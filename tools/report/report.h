@@ -51,7 +51,8 @@ struct ReportInputs {
   // these.
   std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
-  // Topology of the sweeps that is the runs' fabric. Empty: every topology with the run's ranks and nodes.
+  // Name of the sweeps' topology on which the runs took place. Empty: every topology with the run's numbers
+  // of ranks and nodes.
   std::string topology;
 };
 

@@ -46,7 +46,7 @@ double TickOf(double length) {
 
 std::string TimeAxis(double top, double bottom, double length_ms) {
   std::string svg;
-  // The factor lets rounding errors of the sum not drop the last label.
+  // Without the factor, rounding errors of the sum could drop the last label.
   for (double at = 0, tick = TickOf(length_ms); at <= length_ms * 1.0001; at += tick) {
     const double x = X(at, length_ms);
     svg += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>",

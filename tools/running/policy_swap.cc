@@ -22,7 +22,8 @@ Result<CheckedPolicy> ReadChecked(const std::string& path) {
   return CheckedPolicy{std::move(file.bytes), policy->sha256};
 }
 
-// The order matters: a job that reads in between sees one policy or the other.
+// Keeps the present policy as the previous one, then replaces the file. In this order a job that reads the
+// file in between sees either the old or the new policy.
 Status Exchange(const std::string& path, const CheckedPolicy& now, const CheckedPolicy& next) {
   DYNAMICCL_CHECK_OK(WriteWholeFile(PreviousOf(path), now.bytes));
   return WriteWholeFile(path, next.bytes);

@@ -43,13 +43,14 @@ struct TraceJobOptions {
   ConfigOnSystem config;
 };
 
-// Builds the job. A trace of one rank is mirrored, as replay does. The end waits for everything. Sends and
-// receives take their time but do not wait for the other side. `port_gbps` and `network_gbps` of the job are
-// the system's. Errors of PlanReplay, and an error where the system has no path for a call.
+// Builds the job. A trace of one rank is mirrored to all ranks, as in a replay. At the end each rank waits
+// for all its calls. Sends and receives take time but do not wait for the other rank. The job has the
+// system's `port_gbps` and `network_gbps`. Returns errors of PlanReplay, and an error if the system has no
+// path for a call.
 Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const TraceJobOptions& options);
 
-// The calls of a plan in the order and with the times of the simulation. Their OperationHash is the trace's
-// own where nothing was left out.
+// Returns the calls of a plan with the order and times of the simulation. Their OperationHash equals that of
+// the trace if nothing was left out.
 SectionCalls SimulatedCalls(const ReplayPlan& plan, const RankTiming& timing);
 
 }  // namespace dynamiccl

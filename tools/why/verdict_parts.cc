@@ -72,7 +72,7 @@ void AddSweep(const MeasurementFile& sweep, std::vector<std::string>& lines) {
   }
 }
 
-// The answers that most calls got, and who gave them.
+// Adds a line with the configs that most calls got, and who decided them.
 void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) {
   std::vector<std::pair<int64_t, std::string>> counted;
   for (const auto& [decision, calls] : summary.decisions)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of dynamiccl-zero on this machine, one after the other, and what each reported.
+// Runs dynamiccl-zero on this machine, one run after the other, and reads what each run reported.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 # sanitizer finds nothing. Each of the three runs takes about 20 minutes on two cores without a compiler cache.
 #
 #   tools/setup/test_sanitized.sh asan [ctest's arguments]   AddressSanitizer and UBSan: the fast tests, stressed programs
-#   tools/setup/test_sanitized.sh asan-jobs [...]            the same for code that runs inside jobs: tests with threads, stress
+#   tools/setup/test_sanitized.sh asan-jobs [...]            the same for code inside jobs: tests with threads, stress
 #   tools/setup/test_sanitized.sh tsan [ctest's arguments]   ThreadSanitizer: the tests with several threads
 #
 # DYNAMICCL_JOBS: how many compilers at once (default: the cores).

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One rank of an MPI library, which `dynamiccl bench --against` times beside hostccl. It is built at run time with the
- * library's own compiler wrapper. Every rank connects to the Unix socket named on the command line and executes the
- * commands that it reads there, one a line (docs/benchmarking.md). Between commands it sleeps in read(), so that it
- * takes no core from the other libraries.
+ * One rank of an MPI library, which `dynamiccl bench --against` times beside hostccl. It is built at run time
+ * with the library's own compiler wrapper. Every rank connects to the Unix socket named on the command line
+ * and executes the commands that it reads there, one a line (docs/benchmarking.md). Between commands it
+ * sleeps in read(), so that it takes no core from the other libraries.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -69,7 +69,8 @@ static int known_collective(const char* name) {
   return 0;
 }
 
-/* Returns the MPI type of this name. It is MPI_DATATYPE_NULL for floating types of 16 and 8 bits, which MPI lacks. */
+/* Returns the MPI type of this name. It is MPI_DATATYPE_NULL for floating types of 16 and 8 bits, which MPI
+ * lacks. */
 static MPI_Datatype type_named(const char* name) {
   if (!strcmp(name, "float")) return MPI_FLOAT;
   if (!strcmp(name, "double")) return MPI_DOUBLE;
@@ -95,7 +96,8 @@ static void answer(const char* text) {
   fflush(answers);
 }
 
-/* Allocates a buffer and fills it with ones, so that its pages are touched, as those of hostccl's rank are. */
+/* Allocates a buffer and fills it with ones, so that its pages are touched, as those of hostccl's rank are.
+ */
 static char* fresh_buffer(char* old, size_t bytes) {
   char* buffer = NULL;
   free(old);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the options of one command with CLI11. The help starts with examples, and a wrong option is answered
-// in the project's style: what is wrong, then what to do.
+// Parses the options of one command with CLI11. The help starts with examples. The answer to a wrong option
+// says what is wrong, then what to do.
 #pragma once
 
 #include <CLI/App.hpp>

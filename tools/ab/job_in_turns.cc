@@ -13,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// The path of the rules file that a setting stands for; empty where the setting leaves the choice to NCCL or
-// to the policy.
+// Returns the path of the rules file for a setting. Empty for a setting that leaves the choice to NCCL or to
+// the policy.
 Result<std::string> FileOf(const std::string& setting, size_t number, const std::string& folder) {
   if (setting == "default") return std::string();
   std::string path = std::filesystem::absolute(setting).string();

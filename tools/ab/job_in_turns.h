@@ -23,13 +23,14 @@ struct TurnsPlan {
   uint32_t turn_steps = 3;
   // File for the merged trace of the start. Its folder exists.
   std::string trace;
-  // File to which the ranks append their output. Empty: they inherit ours.
+  // File to which the ranks append their output. Empty: they write to the output of this process.
   std::string output_path;
-  // Time after which the start is ended; what it recorded until then counts. 0: no limit.
+  // Time limit of the start. When it passes, the start is ended, and what was recorded until then counts. 0:
+  // no limit.
   std::chrono::milliseconds time_limit{0};
 };
 
-// Says how one start of the job ended, and holds the calls of its lowest rank.
+// The end of one start of the job, and the calls of its lowest rank.
 struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.

@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// Smallest difference of interest, as a logarithm (0.5 %). TurnComparison::MoreSteps tells how many steps are
-// missing to detect it.
+// The smallest difference between settings that matters: 0.5 %, as a logarithm. TurnComparison::MoreSteps
+// says how many more steps are needed to detect it.
 inline constexpr double kToldApart = 0.005;
 
 // The signed-rank interval needs six rounds; with fewer it is unbounded.

@@ -52,11 +52,14 @@ struct RecordedStep {
   std::vector<TimedCell> times;
 };
 
-// Finds the sequence of operations that most steps have. A trace without marked steps is searched for the
-// shortest sequence that its end repeats. Where only equal calls repeat, each is a step if they come at one
-// pace. Without either, the whole trace is one step of unknown length. It is an error (kInvalidArgument) when
-// the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
-// (RecogniseSections); an operation then has the role and phase that most steps have there.
+// Finds the sequence of operations that most steps have. In a trace without marked steps it searches for the
+// shortest sequence that the end of the trace repeats. If only equal calls repeat, each call is a step,
+// provided that the calls come at one pace. Otherwise the whole trace is one step of unknown length. It is an
+// error (kInvalidArgument) when the trace has no collectives.
+//
+// `recognised_by` is the recogniser from which the labels of the trace come (RecogniseSections); empty: the
+// program labelled its calls. Recognised roles and phases are, for each operation, those that most steps
+// have.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
 // Like the StepOf above, for a caller that has the calls of the trace already (`sections`, from CallsOf).
 Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,

@@ -61,7 +61,7 @@ double ElementsOf(const ModelShape& model) {
 
 }  // namespace
 
-// The optimizer's time is part of the pass.
+// `pass_ns` includes the time of the optimizer.
 Result<RankProgram> StepPrediction::ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps,
                                                        SystemDemands& demands) const {
   DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));

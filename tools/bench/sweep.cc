@@ -124,7 +124,7 @@ BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
           .receive = receive_};
 }
 
-// The library's cost table for a call, learned by issuing it with nothing forced.
+// Returns the library's cost table for a call. To see the table, it issues the call with nothing forced.
 Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
   tuner_.ForceNothing();
   const int before = tuner_.View().questions;
@@ -272,7 +272,8 @@ Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times
   return steady;
 }
 
-// Whether the budget has room for the group once more beside what must still be measured.
+// Whether the budget has room to measure the group again, in addition to everything that must still be
+// measured.
 bool Sweep::MayMeasureAgain(size_t begin, size_t end) const {
   const double again_us = pace_.RestOfRound(begin) - pace_.RestOfRound(end);
   const int due_rounds = std::max(0, std::min(2, options_.repeats) - begun_);

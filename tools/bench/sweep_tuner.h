@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// The plugin's latest view of NCCL's question.
+// What NCCL passed to the plugin in its latest question.
 typedef struct {
   // Constants given to the latest init.
   ncclTunerConstants_v5_t constants;

@@ -21,7 +21,7 @@ BUILT = ROOT / "build" / "release" / "bin" / "dynamiccl"
 
 
 def churn(count):
-    """Takes ports of the system's choice and gives them back, as clients, as servers and as probes for a free port."""
+    """Binds to free ports and releases them all the time, as clients, as servers and as probes for a free port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     while True:
         for _ in range(100):

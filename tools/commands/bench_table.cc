@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats rows with nccl-tests' columns and spacing, followed by our columns.
+// Formats rows with the columns and spacing of nccl-tests, followed by further columns.
 #include "tools/commands/bench_table.h"
 
 #include <cmath>
@@ -124,7 +124,7 @@ void BenchTable::Header(const BenchSession& session, const std::vector<RankIdent
 void BenchTable::Columns() const {
   const char* time = options_.cpu_time ? "cputime" : "time";
   const bool each = options_.per_iteration;
-  // Scripts read the first columns as nccl-tests prints them; columns of ours follow them.
+  // Scripts read the first columns, so they are as nccl-tests prints them. Further columns follow.
   fmt::print("#\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{:^33}{:^33}\n", "", "", "", "", "",
              each ? kHalvesEach : kHalves, "out-of-place", "in-place");
   fmt::print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", "size", "count", "type", "redop", "root");

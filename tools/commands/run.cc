@@ -100,7 +100,8 @@ std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
   return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
 }
 
-// Returns what the launch set in the job's environment, without what only the settings file made it set.
+// Returns the variables that the launch set in the job's environment, except those that are set only because
+// of the settings file.
 EnvironmentChanges AskedFor(const LaunchPlan& plan, const std::optional<RunSettings>& used) {
   EnvironmentChanges asked = plan.environment;
   if (used)

@@ -329,7 +329,8 @@ Status SweepAll(const SweepCommandOptions& given, MeasurementFile& all) {
   return given.order == "rounds" ? SweepInRounds(given, all) : SweepByVisits(given, all);
 }
 
-// A ratio above 1 means that the best of the sweep is faster than the default.
+// Prints the table at the end. A ratio above 1 means that the best config of the sweep is faster than the
+// default.
 void PrintSweepTable(const MeasurementFile& file) {
   fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
              "default", "us", "noise", "best", "us", "ratio");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three arms are compared in each stage: default, ours, best of sweep. Losses are those of runs of their own.
-// Step times are compared within one start, in which the arms take turns of a few steps (`dynamiccl ab`):
-// from one start to the next a step changes more than the arms change it.
+// Compares three arms in each stage: NCCL's default, the policy's choice, and the best of the sweep. Losses
+// come from separate runs. Step times are compared within one start, in which the arms take turns of a few
+// steps (`dynamiccl ab`), because a step changes more from one start to the next than from one arm to
+// another.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -85,7 +85,8 @@ Status AddImportedSample(DemoSession& session);
 // 3 for the stages, 4 for unknown. The agent sees only the calls, as in a job.
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
 
-// The result of a demo in sentences: wins, losses and where nothing could be won, with their noise.
+// Returns the result of a demo as sentences: where the policy won, where it lost and where nothing could be
+// won, with the noise.
 std::vector<std::string> FindingsOf(const DemoResult& result);
 
 }  // namespace dynamiccl

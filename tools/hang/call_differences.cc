@@ -15,7 +15,8 @@
 namespace dynamiccl {
 namespace {
 
-// Number of calls after a difference that are compared to tell a missing call from a different one.
+// Number of calls after a difference that are compared. They show whether a call is missing or only
+// different.
 constexpr size_t kLookahead = 8;
 
 using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group

@@ -54,8 +54,8 @@ DescribedOption OptionOfHelp(const std::string& column) {
   return option;
 }
 
-// Reads the options in a help text of CLI11: each begins a line that is indented by two blanks; its sentence
-// is in the right column, two blanks or a line further on.
+// Reads the options in a help text of CLI11. An option begins a line that is indented by two blanks. Its
+// sentence is in the right column, after at least two blanks or on the next line.
 std::vector<DescribedOption> OptionsOfHelp(const std::string& help) {
   std::vector<DescribedOption> options;
   for (const std::string& line : SplitAt(help, '\n')) {

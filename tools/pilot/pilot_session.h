@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pilot of a job: records it as it is, lets configs take turns within starts of it, and compares what
-// looked best, or what the user brought, with NCCL's choice (docs/pilot.md).
+// Runs one pilot of a job: records the unchanged job, lets configs take turns within starts of the job, and
+// compares the best config, or the user's policy or rules, with NCCL's choice (docs/pilot.md).
 #pragma once
 
 #include <optional>

@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// Returns the error for files that name no setting. It says what each kind of file that was given would have
-// to hold, and which command to type next.
+// Returns the error for files that name no setting. It says which lines are missing in each kind of file that
+// was given, and which command to type next.
 Error NoSettingNamed(const Evidence& evidence);
 
 // Returns some lines for each receipt: the verdict and the setting, what is in effect, why, the line that

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process's metrics have some hundred lines; a larger file is not one of ours.
+// A larger file is not one of DynamICCL's metrics: those of a process have some hundred lines.
 constexpr size_t kMostBytes = 16 << 20;
 // The label of GuardReason::kSlowerThanNccl.
 constexpr const char* kSlower = "slower_than_NCCL";

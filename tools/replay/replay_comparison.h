@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares replays of the same trace under several choosers: default, ours, best. The choosers take turns and
-// each round begins with another one, so that a disturbance of the machine affects all of them.
+// Compares replays of the same trace with several choosers: NCCL's default, the user's policy or rules, and
+// the best configs. The choosers take turns, and each round begins with another one, so that a disturbance of
+// the machine affects all of them.
 #pragma once
 
 #include <functional>

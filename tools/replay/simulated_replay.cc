@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates all ranks and converts the timings into those of a real replay.
+// Simulates all ranks and converts the simulated times into the form of a real replay's result.
 #include "tools/replay/simulated_replay.h"
 
 #include <algorithm>

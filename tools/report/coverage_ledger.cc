@@ -59,7 +59,7 @@ double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   return static_cast<double>(part.bytes) / static_cast<double>(ledger.total.bytes);
 }
 
-// Names what ShareOf divides; the conditions must be the same.
+// Names the unit that ShareOf uses; its conditions must be the same as there.
 const char* UnitOf(const CoverageLedger& ledger) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return "communication time";
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";

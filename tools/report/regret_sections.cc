@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about what choices cost: regret, default against ours, and what is chosen where.
+// The sections of the page about the cost of choices: regret, NCCL's default compared with DynamICCL's
+// choices, and maps of choices.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -43,7 +43,7 @@ struct RunKeyAccount {
   CollectiveConfig choice;
   // Times of calls that were left to NCCL, samples included; microseconds.
   Timing default_us;
-  // Times of calls with a choice of ours, trials not included; microseconds.
+  // Times of calls with a choice of DynamICCL, in microseconds. Trials are left out.
   Timing ours_us;
 
   // Whether NCCL asked a tuner about any of these calls.

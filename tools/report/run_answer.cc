@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of the page: for each run in one or two sentences whose choices it used, and what was won.
+// The first section of the page. It says for each run, in one or two sentences, whose choices the run used
+// and what they gained.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::string Percent(double share) {
   return fmt::format("{:+.0f} %", 100 * share);
 }
 
-// Returns in words whose choices the run used, for the first sentence of the report.
+// Returns a text that says whose choices the run used.
 std::string ChoicesText(const RunReport& run) {
   int64_t answers = 0, ours = 0;
   for (const RunKeyAccount& account : run.keys) {

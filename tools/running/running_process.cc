@@ -78,7 +78,7 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The process, or nothing when our object is not loaded in it or it may not be read.
+// Returns the process in the folder; nothing if DynamICCL is not loaded in it or this user may not read it.
 std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
   RunningProcess process{.id = id};
   bool loaded = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems that are described and not measured: NCCL's own constants over links from a data sheet.
+// Systems that were not measured but are described by links from a data sheet and NCCL's own constants.
 #pragma once
 
 #include <span>

@@ -34,8 +34,9 @@ struct FrameworkJob {
   std::vector<CollectiveLabel> labels;
 };
 
-// The job of the second step, since frameworks do some things only in the first. Errors of the generator and
-// of the system, and an error when nothing tells how long the model computes.
+// Returns the job of a framework's second step, because frameworks do some things only in the first step.
+// Returns errors of the generator and of the system, and an error if nothing says how long the model
+// computes.
 Result<FrameworkJob> JobOfFramework(const FrameworkStep& step, const System& system);
 
 }  // namespace dynamiccl

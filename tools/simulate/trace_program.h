@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded trace as a job of the simulator: the same operations, with what each rank computed between them.
+// Converts a recorded trace into a job of the simulator: the same operations, with the computing of each rank
+// between them.
 #pragma once
 
 #include "src/simulator/event_simulation.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hook in a job's Python processes reports (plugin/startup/dynamiccl_settings/report.py): which
-// framework the script uses, what was applied, and what the framework then had.
+// Reads the reports of the hook in a job's Python processes (plugin/startup/dynamiccl_settings/report.py):
+// which framework the script uses, which settings were applied, and which values the framework then had.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an answer. Each function returns the part's sentences; none: the files say nothing about it.
+// The parts of an answer. Each function returns the sentences of one part; it returns none if the files say
+// nothing about it.
 #pragma once
 
 #include <optional>

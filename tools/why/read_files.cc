@@ -18,7 +18,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kMeasurements = R"("magic":"dynamiccl-measurements")";
-// Kinds of our files that describe no job, by the ending of their name, and the command that reads them.
+// Files of DynamICCL that describe no job, by the ending of their names, with the command that reads them.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {".dcpolicy", "dynamiccl inspect"},
     {".dcsite", "dynamiccl inspect"},

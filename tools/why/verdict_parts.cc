@@ -29,7 +29,7 @@ struct SlowerDefault {
   double ratio = 1;  // time of the default over that of the best
 };
 
-// Sums up what a sweep tells about the library's own choices.
+// How the library's own choices compare with the best ones in a sweep.
 struct DefaultsOfSweep {
   size_t cells = 0;  // cells that have a default and another config to compare it with
   std::vector<SlowerDefault> slower;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Time limit of one run, far beyond what a comparison needs.
+// Time limit of one run, far longer than any compared run takes.
 constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(30);
 
 void TakeLine(const Json& line, TrainerReport& report) {

@@ -57,8 +57,8 @@ class Server {
   std::optional<ForcedConfig> forced_;
 };
 
-// Executes "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". The names come from our own comparison,
-// so they are not validated.
+// Executes "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". The names are not validated, because
+// only `dynamiccl bench --against` sends them.
 Result<std::string> Server::SetUp(const std::string& line) {
   char collective[32], type[32], op[32];
   unsigned long long count = 0, send_bytes = 0, receive_bytes = 0;

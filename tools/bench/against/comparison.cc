@@ -62,8 +62,8 @@ class Cell {
   CellResult result_;
 };
 
-// Sets the call up on every side and sizes its bursts. A side without the call is left out with its reason;
-// ours must have it.
+// Prepares the call on every side and determines the lengths of its bursts. A side whose library lacks the
+// call is left out, with the reason. The first side, hostccl's, must have the call.
 Status Cell::Prepare() {
   for (size_t i = 0; i < sides_.size(); ++i) {
     SideResult& side = result_.sides.emplace_back();

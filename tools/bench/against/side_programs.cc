@@ -100,8 +100,8 @@ Result<SideProgram> OpenMpi(const SideSettings& settings) {
   return side;
 }
 
-// Debian's MPICH as it comes: UCX over shared memory. It spins while it waits, also with more ranks than
-// cores.
+// Debian's MPICH with its default settings: UCX over shared memory. A rank that waits spins, even with more
+// ranks than cores.
 Result<SideProgram> Mpich(const SideSettings& settings) {
   if (!OnPath("mpicc.mpich") || !OnPath("mpiexec.mpich"))
     return Missing("MPICH is not on this machine", "apt-get install mpich libmpich-dev");

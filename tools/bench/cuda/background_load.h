@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load on a GPU during the measured collectives, at a chosen share: it occupies multiprocessors or memory
-// bandwidth. It serves to study overlap and congestion; the best configs under load differ from those on an
-// idle GPU.
+// Puts load on a GPU during measured collectives. The load occupies a chosen share of the multiprocessors or
+// of the memory bandwidth. It is for studies of overlap and congestion: the best configs under load differ
+// from those on an idle GPU.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the data
-// where this build has them; otherwise the host does.
+// A GPU, used through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the
+// test data if this build has them; otherwise the host does.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

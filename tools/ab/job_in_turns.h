@@ -37,19 +37,19 @@ struct TurnsStart {
   SectionCalls calls;
 };
 
-// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. A setting
-// such as "ring/simple/4" is written as a file of rules into `folder`, which must outlive the launch; a
-// setting that is a file already is used where it is. It is an error when a setting cannot take turns.
+// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. For a setting
+// such as "ring/simple/4" a file of rules is written into `folder`, which must outlive the launch. A setting
+// that names a file is used from its place. It is an error when a setting cannot take turns.
 Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
                                             const std::string& folder);
 
-// Starts `program` with the settings of `plan` in turn. `launch` has neither rules nor a mode. It is an error
-// when a setting cannot take turns or the job cannot be started; a job that fails is none.
+// Starts `program` with the settings of `plan` in turn. `launch` must have neither rules nor a mode. It is an
+// error when a setting cannot take turns or when the job cannot be started. A job that fails is no error.
 Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::string>& program,
                                 const TurnsPlan& plan);
 
-// Returns how many whole turns a start with these calls has. Turns begin once the steps were seen to repeat;
-// a job whose calls do not repeat has none.
+// Returns how many whole turns a start with these calls has. Turns begin when the steps have repeated, so a
+// job whose calls do not repeat has no turns.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps);
 
 }  // namespace dynamiccl

@@ -30,7 +30,7 @@ struct SettingTimes {
   std::string name;
   size_t turns = 0;    // turns that entered the comparison
   double step_ms = 0;  // median over its turns
-  // Mean time of a step in each of these turns, in milliseconds.
+  // Mean time of a step in each turn of the setting, in milliseconds.
   std::vector<double> samples_ms;
   // Step time divided by that of the first setting, compared within rounds. The first setting has ratio 1.
   double ratio = 1;

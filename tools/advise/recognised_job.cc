@@ -181,8 +181,8 @@ Operations LargeOnes(const RecordedStep& step, Collective collective) {
   return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
 }
 
-// Turns a job of one recorded AllReduce into one whose gradients are divided into equal parameters that share
-// a bucket, so that smaller buckets can be predicted. A call that fits the smallest bucket stays whole.
+// Divides the gradients of a job with one recorded AllReduce into equal parameters that share one bucket, so
+// that smaller buckets can be predicted. A call that is not larger than the smallest bucket stays whole.
 void DivideOneBucket(const WireOperation& reduce, RecognisedJob& result) {
   constexpr int64_t kParts = 64;
   constexpr uint64_t kSmallestBucket = 1 << 20;
@@ -236,8 +236,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
 // parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  // Parameters count as gathered twice from 1.5 gathers for each reduction on. Exactly two cannot be asked
-  // for: the unit with which the backward pass begins may stay gathered.
+  // FSDP2 counts as gathering its units twice from 1.5 gathers for each reduction on. There may be fewer than
+  // two, because the unit with which the backward pass begins may stay gathered.
   const bool twice = gathers.size() * 2 >= scatters.size() * 3;
   const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));

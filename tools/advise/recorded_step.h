@@ -23,8 +23,8 @@ struct RecordedStep {
   // Operations of the first section's rank. A communicator of all ranks is Axis::kData; a smaller one that
   // gathers or scatters is kShard, any other kReplicate.
   std::vector<WireOperation> operations;
-  // Calls between two ranks in all steps, those of an all-to-all (SendRecv) included. They are not part of a
-  // step here.
+  // Number of calls between two ranks in all steps, including those of an all-to-all (SendRecv). Such calls
+  // are not counted as part of a step.
   size_t between_two = 0;
   // For each operation the time of issue since the step's first one, as the median over the steps.
   std::vector<int64_t> issued_ns;
@@ -48,7 +48,7 @@ struct RecordedStep {
   ZeroStage stage = ZeroStage::kUnknown;
   // Who recognised roles, phases and stage of a program that did not label its calls; empty: nobody.
   std::string recognised_by;
-  // Median times of collectives, from the last rank's start to the end.
+  // Median times of the collectives. A time runs from the last rank's start to the last rank's end.
   std::vector<TimedCell> times;
 };
 
@@ -68,9 +68,10 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
 // Median time of each (collective, ranks, nodes, bytes) over all calls of these ranks.
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);
 
-// Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does
-// not know the nodes, so its communicators claim to have one. A communicator that shards states is assumed to
-// connect neighbours; any other smaller communicator is assumed to have one rank on each node.
+// Places the ranks on nodes, `ranks_per_node` neighbouring ranks on each. This is needed because a recorder
+// does not know the nodes if NCCL asks no tuner; its communicators then claim to have one node. A
+// communicator that shards states is assumed to connect neighbouring ranks. Any other communicator of fewer
+// than all ranks is assumed to have one rank on each node.
 void SpreadOver(int ranks_per_node, RecordedStep& step);
 
 }  // namespace dynamiccl

@@ -23,8 +23,8 @@ class Device {
   virtual Status CopyIn(std::byte* device, const std::byte* host, size_t bytes) = 0;
   virtual Status CopyOut(std::byte* host, const std::byte* device, size_t bytes) = 0;
 
-  // Write the test data of a call, and count wrong received elements. The default works on the host and
-  // copies; a device overrides it where it can do better.
+  // FillInput writes the test data of a call; CountWrong counts wrong received elements. By default both work
+  // on the host and copy the data. A device overrides them where it can do better.
   virtual Status FillInput(const CheckedCall& call, int rank, std::byte* to);
   virtual Result<uint64_t> CountWrong(const CheckedCall& call, int rank, const std::byte* received);
 

@@ -244,7 +244,8 @@ void Sweep::TellMeasured(size_t done) const {
                      .left_s = (rest_us + (rounds - begun_) * pace_.Round()) * 1e-6});
 }
 
-// Whether the machine copied memory equally fast before and after. Equal on all ranks, since the rates are.
+// Whether the machine copied memory equally fast before and after a measurement. The answer is equal on all
+// ranks, because the rates are.
 bool Steady(double before_gbps, double after_gbps) {
   return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
 }
@@ -299,7 +300,8 @@ Status Sweep::Round(int round) {
   return {};
 }
 
-// The library's own choice: the cheapest entry of its table, and the number of channels by the model.
+// Returns the library's own choice: the cheapest entry of its table, with the number of channels that the
+// cost model gives.
 Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
   DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
   CollectiveConfig config = CheapestConfig(table);

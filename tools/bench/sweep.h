@@ -20,10 +20,10 @@ struct SweepPosition {
   int round = 0;
   // Rounds that the budget allows at the pace measured so far; 0 while that is not known.
   int rounds = 0;
-  // Cells of this round that are done, and all of them.
+  // Number of finished cells of this round, and number of all its cells.
   size_t done = 0;
   size_t cells = 0;
-  // Seconds since the sweep began, and until it ends at the pace measured so far.
+  // Seconds since the sweep began, and seconds until its end at the pace measured so far.
   double spent_s = 0;
   double left_s = 0;
 };

@@ -70,7 +70,8 @@ void PrintBlocking(Blocking blocking) {
 Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session) {
   const auto rank = static_cast<size_t>(session.place().rank);
   const auto n = static_cast<size_t>(session.place().n_ranks);
-  // Ranks exchange numbers, so a rank sends its process id and its host's letters as doubles.
+  // A rank sends its process id and the letters of its host's name as doubles, because ranks can exchange
+  // only numbers.
   constexpr size_t kRow = kHostLetters + 1;
   std::vector<double> values(n * kRow, 0);
   const std::string host = HostName();

@@ -72,7 +72,8 @@ struct RunSettings {
   std::vector<Setting> own;
 };
 
-// Reads and checks the file before anything starts, and has the launch apply and prove it.
+// Reads and checks the settings file before anything starts. Changes the launch so that the job applies the
+// settings and proves them.
 Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime) {
   DYNAMICCL_TRY(FrameworkSettings settings, ReadFrameworkSettings(path));
   if (!settings.rules.empty()) {

@@ -158,8 +158,8 @@ struct Part {
   int n_ranks = 2;
 };
 
-// It is an error if the topology has no places for this many ranks. Without this check the error would come
-// after minutes of measuring.
+// Returns an error if the topology has no places for this many ranks. Without this check the error would come
+// only after minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
@@ -167,7 +167,8 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// All launches. Presets without places for the ranks are left out; a named topology without them is an error.
+// Returns all launches. Presets that have no places for the ranks are left out; for a topology that the user
+// names this is an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   std::vector<std::string> topologies = given.topologies;
   if (given.all_presets) {

@@ -164,7 +164,7 @@ Json WithOperations(const Json& summary, const Trace& trace) {
   return json;
 }
 
-// Exit code 1 when the ranks' records contradict each other.
+// Runs `trace show`. Exit code 1: the ranks' records contradict each other.
 Result<int> ShowTrace(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   const TraceSummary summary = SummarizeTrace(trace);

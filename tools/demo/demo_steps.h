@@ -19,7 +19,7 @@
 
 namespace dynamiccl {
 
-// The sizes that the demo sweeps: those that occurred in the training runs, one in bytes for each size class.
+// The sizes that the demo sweeps: for each size class that occurred in the training runs, one size in bytes.
 using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 
 // Reads the traces in the given order; the first size seen in a class represents it. At most `limit` classes

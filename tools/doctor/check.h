@@ -28,8 +28,8 @@ struct Finding {
 // "OK", "WARN" or "FAIL".
 const char* Name(Verdict verdict);
 
-// Checks that the parts of this build exist and who may change them: an object that others may write is one
-// that others may run as you.
+// Checks that the parts of this build exist, and who may change them: whoever can write a loaded object can
+// run code as the user who loads it.
 std::vector<Finding> CheckInstallation(const Installation& installation);
 // Lists the copies of NCCL that a program could load, with their versions.
 std::vector<Finding> CheckNccl(const Installation& installation);

@@ -65,7 +65,7 @@ std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, b
     else
       found->ranks.push_back(rank);
   }
-  // Stable, so that the party of the lower rank stays first among equals.
+  // The sort is stable, so that among equally large parties the one with the lowest rank stays first.
   std::stable_sort(parties.begin(), parties.end(),
                    [](const Party& a, const Party& b) { return a.ranks.size() > b.ranks.size(); });
   return parties;
@@ -93,7 +93,8 @@ std::span<const JobCall> From(const JobMember& member, Place place) {
   return {member.collectives.data() + (begin - member.collectives.begin()), count};
 }
 
-// Whether the calls agree when the first `skip` of `a` are left out; at least one call must be compared.
+// Whether the calls are equal if the first `skip` calls of `a` are left out. At least one call must be
+// compared.
 bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
   if (a.size() <= skip || b.empty()) return false;
   const size_t count = std::min(a.size() - skip, b.size());

@@ -161,8 +161,8 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   return finding;
 }
 
-// Processes that wait for another one: they issued a call on some communicator that another of its ranks has
-// not issued.
+// Returns the processes that wait for another process: they issued a call that another rank of the same
+// communicator has not issued.
 std::set<size_t> Waiting(const JobCalls& job, const std::vector<Standing>& standings) {
   std::set<size_t> waiting;
   for (const Standing& standing : standings) {

@@ -58,7 +58,8 @@ struct ComparedTime {
 
 // One key of the trace under all arms.
 struct ComparedRow {
-  // Key, calls, bytes and recorded times. The replayed times in it come from one run and are not used.
+  // Key, calls, bytes and recorded times of the row. Its replayed times come from one run only and are not
+  // used.
   ReplayRow what;
   // Times by arm.
   std::vector<ComparedTime> times;

@@ -20,7 +20,7 @@ struct ReplayOptions {
   // first is not timed, because it touches the buffers for the first time, and because the ranks agree on
   // NCCL's offers only during it.
   int passes = 1;
-  // Fill and verify the data of every collective. Calls then run one group at a time.
+  // Fill and verify the data of every collective. Calls then run one group at a time, which takes longer.
   bool check = false;
 };
 

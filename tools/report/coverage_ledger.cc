@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// From this share on a whole percentage would print as 100.
+// From this share on, a percentage without decimals would be printed as 100.
 constexpr double kPrintsAsAll = 0.995;
 
 // Calls that are expected to take equally long: those of one communicator, collective and size.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles, phases and stages of traces whose program did not say them, as a policy's LSTM recognises them from
-// the calls.
+// Labels traces whose program did not label its calls with roles, phases and stages, as the LSTM of a policy
+// recognises them.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@
 
 namespace dynamiccl {
 
-// Calls that a report counts together. It is coarser than a decision key: communicators of equal shape are
-// one.
+// The key under which a report counts calls. It is coarser than a decision key: communicators of equal shape
+// have the same key.
 struct RunKey {
   int n_ranks = 0;
   int n_nodes = 0;

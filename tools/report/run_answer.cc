@@ -31,7 +31,7 @@ std::string ChoicesText(const RunReport& run) {
                      100 * static_cast<double>(ours) / static_cast<double>(answers));
 }
 
-// The run's choices and the best ones against NCCL's own, all with the times of the sweep.
+// Compares the run's choices and the best ones with NCCL's own choices, all by the times of the sweep.
 std::string AgainstSweep(const Regret& regret) {
   const double ours = regret.chosen_s / regret.default_s - 1;
   const double best = regret.best_s / regret.default_s - 1;
@@ -44,8 +44,8 @@ std::string AgainstSweep(const Regret& regret) {
   return text + ".";
 }
 
-// The sizes of which the run itself timed calls with NCCL's choice and with another; empty without such
-// sizes.
+// Compares the times of sizes that the run timed both with NCCL's choice and with another choice. Empty
+// without such sizes.
 std::string TimedBothWays(const RunReport& run) {
   int faster = 0, slower = 0, noise = 0;
   for (const RunKeyAccount& account : run.keys) {

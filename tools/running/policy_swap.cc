@@ -15,7 +15,8 @@ struct CheckedPolicy {
   Sha256Digest digest{};
 };
 
-// The bytes that were checked are those that will be written, even if the file changes meanwhile.
+// Reads and checks a policy file. The caller writes exactly these bytes later, even if the file changes in
+// the meantime.
 Result<CheckedPolicy> ReadChecked(const std::string& path) {
   DYNAMICCL_TRY(WholeFile file, ReadWholeFile(path, kMaxPolicyBytes));
   DYNAMICCL_TRY(const auto policy, ParsePolicy(file.bytes, path));

@@ -51,7 +51,7 @@ std::optional<int> Number(const std::string& text) {
   return value;
 }
 
-// The rank by the first of the launchers' variables that is set; -1 without one.
+// Returns the rank according to the first variable of a launcher that is set; -1 if none is.
 int RankIn(const std::map<std::string, std::string>& environment) {
   for (const char* name : kRankVariables) {
     const auto found = environment.find(name);

@@ -41,8 +41,8 @@ struct Choosers {
 // call is decided as if it were alone in its group. `system` must outlive the answer.
 ConfigOnSystem DecidedOn(const System& system, Choosers choosers);
 
-// The cheapest path of the system by its own times, which no choice can beat there. `system` must outlive the
-// answer.
+// Returns a function that chooses the cheapest path by the system's own times; no other choice is faster on
+// this system. `system` must outlive the function.
 ConfigOnSystem CheapestOn(const System& system);
 
 }  // namespace dynamiccl

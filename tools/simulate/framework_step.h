@@ -19,7 +19,7 @@ struct FrameworkStep {
   int64_t sequences = 1;
   // The backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
   bool recomputes = false;
-  // Milliseconds of one pass; 0: from the accelerator and the transformer's shape.
+  // Milliseconds of one forward pass. 0: computed from the accelerator and the transformer's shape.
   double forward_ms = 0;
   Accelerator accelerator;
   CollectiveConfig config = kLeaveNcclAlone;

@@ -33,8 +33,9 @@ struct TraceJobOptions {
   // Number of ranks; 0: RecordedRanks.
   int32_t ranks = 0;
   ReplayWindow window;
-  // True: a call issued after an earlier one had ended is taken to have waited for it, and the rest of the
-  // gap between two calls is computing. False: every rank issues its calls one after the other at once.
+  // True: a rank is assumed to have waited for an earlier call if a later call was issued after the end of
+  // the earlier one. The rest of the gap between two calls is computing. False: every rank issues its calls
+  // one after the other without pauses.
   bool paced = true;
   // Nanoseconds that a rank computes in total, for traces whose times of issue were not measured. The time is
   // spread evenly over the gaps before the groups of calls. It is ignored for other traces, which show the

@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One or more DistributedDataParallel of a process.
+// The DistributedDataParallel objects of a process.
 struct DdpReport {
   int constructed = 0;
   double bucket_cap_mb = 0;

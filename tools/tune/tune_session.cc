@@ -33,7 +33,7 @@ constexpr size_t kStartsOfHalving = 14;
 // tried.
 constexpr size_t kFewestSingles = 4;
 
-// "3 AllReduces of 1.1M and 4 AllGathers of 2M".
+// Returns a text such as "3 AllReduces of 1.1M together, 4 AllGathers of 2M together".
 std::string CallsOfStep(const RecordedStep& step) {
   std::string text;
   for (int i = 0; i < kTunableCollectives; ++i) {

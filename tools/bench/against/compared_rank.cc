@@ -23,8 +23,8 @@ namespace {
 // never reported, since the winner of a selection looks faster than it is.
 constexpr int kPickRepeats = 5;
 constexpr double kPickSeconds = 4;
-// Bytes of all ranks together over which the machine's copy rate is probed. The size is the same in every
-// cell, so that a change of the rate means a change of the machine.
+// The copy rate of the machine is probed over this many bytes of all ranks together. The size is the same in
+// every cell, so that a change of the rate means a change of the machine.
 constexpr double kSteadyBytes = 16 << 20;
 
 // Executes commands, one after the other, and keeps the call and the buffers between them. ServeComparison

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the processes of a side and talks to all of its ranks in step.
+// Starts the processes of a side and sends each command to all of its ranks.
 #include "tools/bench/against/side.h"
 
 #include <sys/wait.h>

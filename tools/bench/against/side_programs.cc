@@ -80,9 +80,9 @@ Result<std::string> BuildMpiProgram(const Installation& installation, const std:
   return program.string();
 }
 
-// Debian's Open MPI over shared memory, with single copies by process_vm_readv. The host's slots are stated,
-// since mpirun otherwise refuses more ranks than cores. With more ranks than cores it yields when idle, as it
-// would by itself without stated slots.
+// Debian's Open MPI over shared memory, which copies by process_vm_readv. The options state the host's slots,
+// because mpirun otherwise refuses more ranks than cores. With more ranks than cores they also let idle ranks
+// yield, as mpirun does by itself without stated slots.
 Result<SideProgram> OpenMpi(const SideSettings& settings) {
   if (!OnPath("mpicc.openmpi") || !OnPath("mpirun.openmpi"))
     return Missing("Open MPI is not on this machine", "apt-get install openmpi-bin libopenmpi-dev");

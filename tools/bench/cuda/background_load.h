@@ -15,9 +15,9 @@ namespace dynamiccl::cuda {
 
 // The resource that a load occupies.
 enum class LoadKind {
-  // The share of the multiprocessors that compute and accept no other block.
+  // A share of the multiprocessors computes all the time and accepts no other block.
   kCompute,
-  // The share of the time in which the memory is saturated.
+  // The memory is saturated for a share of the time.
   kMemory,
 };
 
@@ -44,7 +44,7 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
 struct LoadReport {
   unsigned blocks = 0;
   uint64_t rounds = 0;
-  // Read and written, over the time from start to stop; 0 for kCompute.
+  // Bytes read and written, divided by the time from start to stop; 0 for kCompute.
   double gigabytes_per_second = 0;
 };
 

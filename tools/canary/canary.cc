@@ -115,7 +115,7 @@ class Canary {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use));
       if (cell.cell.end == CellEnd::kNotRun) judged.problem = cell.cell.problem;
-      // Notices are the same whenever ranks connect, so only the first cell keeps its notices. A grave
+      // Notices do not depend on when ranks connect, so only the first cell keeps its notices. A grave
       // difference that several cells show is kept once.
       std::erase_if(cell.differences, [&](const Difference& one) {
         return !judged.cells.empty() &&
@@ -183,7 +183,8 @@ class Canary {
     return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
   }
 
-  // Returns whether the release has a grave difference, whenever its ranks connect.
+  // Returns whether the release has a grave difference in at least one of its cells. The cells differ in when
+  // ranks connect.
   Result<bool> IsGrave(const ReleaseLibrary& library) const {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));

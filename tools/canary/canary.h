@@ -39,7 +39,7 @@ struct JudgedCell {
   std::vector<Difference> differences;
 };
 
-// A variable and a value that remove every grave difference, whenever the ranks connect.
+// A variable and a value that remove every grave difference, no matter when the ranks connect.
 struct Remedy {
   std::string variable;
   std::string value;

@@ -4,9 +4,10 @@
 
     tools/checks/launches.py [--launches 2000] [--churners 8] [--ranks 2,4]
 
-Each job is `dynamiccl bench -g RANKS`, whose rank 0 listens at the launcher's MASTER_PORT. A churner binds to
-any port, connects to a listener of its own and closes, some 10,000 times a second together: without a reservation it is now
-and then given the port that a launcher has found and not used yet. Exit code 1 when a start failed.
+Each job is `dynamiccl bench -g RANKS`, whose rank 0 listens at the launcher's MASTER_PORT. The other processes, called
+churners, bind to any port, connect to a listener of their own and close, about 10,000 times a second in total. If
+launchers did not reserve their port, a churner would sometimes get the port that a launcher has found but not used yet.
+Exit code 1: a start failed.
 """
 import argparse
 import multiprocessing

@@ -4,9 +4,9 @@
 
     tools/docs/report_figure.py demo/report.html "Step time over the run, slow rail" docs/step-curve.svg
 
-The report's charts take their colours and fonts from its style sheet; the picture carries what it needs of them, on a
-white ground, since a page that shows it may be dark. Exit code 2: the report has no chart with that caption, or cannot
-be read; the captions that it has are listed.
+The report's charts take their colours and fonts from the report's style sheet, so the picture contains the styles that
+it needs. Its background is white, because a page that shows it may be dark. Exit code 2: the report cannot be read, or
+it has no chart with that caption; then its captions are listed.
 """
 import html
 import pathlib

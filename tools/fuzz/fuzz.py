@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the fuzzers of tests/fuzz for a stated time, and says what they did, one line each.
+"""Builds and runs the fuzzers of tests/fuzz for a given time, and prints one line about each.
 
-    tools/fuzz/fuzz.py --seconds 300                      all of them, 300 s of the clock together, after the build
-    tools/fuzz/fuzz.py --within 300                       as in CI: with the build, which may take four fifths of it
-    tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     an hour of one core for one
-    tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            executions and coverage as JSON, added up
+    tools/fuzz/fuzz.py --seconds 300                      all fuzzers, 300 s of wall-clock time in total, after the build
+    tools/fuzz/fuzz.py --within 300                       as in CI: 300 s in total, of which the build takes at most 240 s
+    tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     one fuzzer for an hour on one core
+    tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            adds executions and coverage to a JSON file
 
-Inputs that fuzzers found stay in build/fuzz/corpus (with --within: build/fuzz-quick); an input that broke something
-lies in build/fuzz/found, and running
-the fuzzer with it as its only argument shows it again. Exit code 0: nothing was found, or there is no clang with
-libFuzzer, or the time went into the build (both said as skipped); 1: something was found; 3: the build failed.
+Inputs that increase coverage stay in build/fuzz/corpus (with --within: build/fuzz-quick). An input that broke something
+is in build/fuzz/found; running the fuzzer with this file as its only argument shows the fault again. Exit code 0:
+nothing was found, or the fuzzers were skipped because there is no clang with libFuzzer or no time was left after the
+build; 1: something was found; 3: the build failed.
 """
 
 import argparse

@@ -29,8 +29,8 @@ bool GathersParameters(const WireOperation& operation) {
   return operation.role == Role::kParameterGather;
 }
 
-// Emits the actions of one rank. ProgramOf creates one on its stack. The members after the actions are the
-// state of the current pass; all rules share it, so they are methods of one class.
+// Emits the actions of one rank. ProgramOf creates one on its stack. It is one class because all rules share
+// the state of the current pass, which is the members after `actions_`.
 class Writer {
  public:
   Writer(const std::vector<WireOperation>& operations, const StepLayout& layout, const StepCompute& compute)

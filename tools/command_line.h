@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the options of one command with CLI11. The help starts with examples, and a wrong option is answered
-// in the project's style: what is wrong, then what to do.
+// Parses the options of one command with CLI11. The help starts with examples. The answer to a wrong option
+// says what is wrong, then what to do.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -48,13 +48,14 @@ class CommandLine {
   // Makes Parse() pass the registered options to `visitor` and then end the command, whatever its arguments
   // are. The manual pages and the shell completion read every command's options in this way.
   void OnlyDescribe(std::function<void(const CLI::App&)> visitor) { visitor_ = std::move(visitor); }
-  // Sets what gives the help text of options that another program takes in this command's name; it is asked
-  // only where somebody reads it, since that program is started for it.
+  // Sets a function that returns the help text of further options, which another program takes in this
+  // command's name. The function is called only when a user reads the help, because it starts that program.
   void SetMoreOptions(std::function<std::string()> help) { more_options_ = std::move(help); }
-  // That text, as CLI11 prints options; empty where there are none, or the program is not installed.
+  // Returns the help text that SetMoreOptions set, as CLI11 prints options. Empty if no function was set, or
+  // if the other program is not installed.
   std::string MoreOptions() const { return more_options_ ? more_options_() : std::string(); }
-  // Parses the line into the registered variables. Returns an exit code when the command must end here,
-  // because help was printed or the usage was wrong; nothing when the command may go on.
+  // Parses the line into the registered variables. Returns an exit code if the command must end now, because
+  // help was printed or the usage was wrong. Returns nothing if the command may continue.
   std::optional<int> Parse();
   // The words after "--"; empty when there is no "--".
   const std::vector<std::string>& program() const { return program_; }

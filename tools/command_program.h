@@ -11,8 +11,9 @@
 
 namespace dynamiccl {
 
-// Registers its options on `line`, parses, runs and returns the exit code. RunCommandProgram prints an error
-// and maps it to an exit code (tools/exit_code.h). Results go to stdout, messages to stderr.
+// The function of a command. It registers the command's options on `line`, parses the line, runs the command
+// and returns the exit code. RunCommandProgram prints an error and maps it to an exit code
+// (tools/exit_code.h). Results go to stdout, messages to stderr.
 using CommandFunction = Result<int> (*)(CommandLine& line);
 
 struct CommandRow {

@@ -20,8 +20,8 @@ void MakeAbsolute(RuntimeOptions& runtime) {
                             &runtime.site_store, &runtime.framework_settings, &runtime.framework_report}) {
     if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   }
-  // A topology may also be the name of a preset, which hostccl looks up: a text that is no file stays as it
-  // is.
+  // A topology may be a file or the name of a preset, which hostccl looks up. Only the path of an existing
+  // file is changed.
   if (fs::exists(runtime.topology))
     runtime.topology = fs::absolute(runtime.topology).lexically_normal().string();
 }

@@ -13,7 +13,7 @@ namespace dynamiccl {
 // The values of these options. The command owns the object, which must outlive the parsing, since CLI11
 // writes into it.
 struct LaunchOptions {
-  // -n; 0: the program is a launcher of its own.
+  // Value of -n. 0: the program is itself a launcher of ranks.
   int n_ranks = 0;
   // Says how the runtime is loaded. PlanLaunch makes its paths absolute.
   RuntimeOptions runtime;
@@ -44,8 +44,8 @@ Result<LaunchPlan> PlanLaunch(LaunchOptions& options, std::vector<std::string> c
 // the work instead of launching. The runtime is loaded only if a policy, rules or a mode was given.
 Result<LaunchOutcome> LaunchSameCommand(const CommandLine& line, const char* command, LaunchOptions& options);
 
-// Exit code of a command whose ranks are the same command again. A failed rank's code below kExitJobFailed is
-// the command's own answer; any other end is mapped by ExitCodeOf.
+// Returns the exit code of a command whose ranks run the same command again. If a failed rank ended with a
+// code below kExitJobFailed, that code is the command's answer. ExitCodeOf maps every other end.
 int AnswerOf(const LaunchOutcome& outcome);
 
 // Prints how the launch ended, which policy or rules it used, and where its files are: at most four lines on

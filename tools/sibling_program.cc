@@ -94,7 +94,7 @@ Status NamePolicies(const Installation& installation, const std::string& option,
 std::vector<std::string> NameInputs(const std::vector<std::string>& words, const std::string& policy) {
   std::vector<std::string> named;
   for (const std::string& word : words) {
-    // A lone "-" is standard output, the value of the option before it.
+    // A lone "-" means standard output. It is the value of an option before it and takes no value itself.
     const bool is_value = !named.empty() && named.back().starts_with("-") && named.back() != "-";
     if (!is_value && (word.ends_with(".ctrace") || word.ends_with(".ctracez"))) named.push_back("--trace");
     if (!is_value && word.ends_with(".measurements")) named.push_back("--measurements");

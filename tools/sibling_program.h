@@ -22,14 +22,15 @@ Result<std::vector<std::string>> SiblingCommand(const std::string& path, const s
 Status NamePolicies(const Installation& installation, const std::string& option,
                     std::vector<std::string>& words);
 
-// Adds --trace before files that end in .ctrace or .ctracez, --measurements before those that end in
-// .measurements, and `policy` before those that end in .dcpolicy (empty: not), where no option precedes them.
+// Inserts the option that belongs to an input file without one: --trace before files that end in .ctrace or
+// .ctracez, --measurements before .measurements, and the option `policy` before .dcpolicy (an empty `policy`
+// inserts none).
 std::vector<std::string> NameInputs(const std::vector<std::string>& words, const std::string& policy);
 
-// Sets what stands under the help of `line`: `footer`, and where the line asks for help also the options of
-// `program COMMAND`, as that program itself tells them. Manual pages and completions get the same options
-// from CommandLine::MoreOptions. `path` gives the program's path when the help is printed; an empty path
-// leaves the options out.
+// Sets the text below the help of `line`. It is `footer`; when the user asks for help, the options that
+// `program COMMAND` prints about itself follow. Manual pages and completions get the same options from
+// CommandLine::MoreOptions. `path` returns the program's path when the help is printed; if the path is empty,
+// the options are left out.
 void SetSiblingHelp(CommandLine& line, const std::string& command, const std::string& footer,
                     std::function<std::string()> path);
 

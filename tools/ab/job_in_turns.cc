@@ -13,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// The path of the rules file that a setting stands for; empty where the setting leaves the choice to NCCL or
-// to the policy.
+// Returns the path of the rules file for a setting. Empty for a setting that leaves the choice to NCCL or to
+// the policy.
 Result<std::string> FileOf(const std::string& setting, size_t number, const std::string& folder) {
   if (setting == "default") return std::string();
   std::string path = std::filesystem::absolute(setting).string();
@@ -63,8 +63,8 @@ Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::str
   return start;
 }
 
-// The turns follow from the calls alone, so those of the job are repeated here with a set of rules that is
-// empty.
+// Turns depend only on the calls, not on the settings. So RuleTurns, which made the turns in the job, is run
+// over the recorded calls with an empty set of rules, once for each communicator.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps) {
   const auto no_rules = std::make_shared<const OverrideRules>();
   uint32_t most = 0;

@@ -15,7 +15,7 @@
 
 namespace dynamiccl {
 
-// A start of a job names the settings that take turns in it, and how.
+// The settings that take turns in one start of a job, and how they do so.
 struct TurnsPlan {
   // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
   std::vector<std::string> settings;
@@ -23,32 +23,33 @@ struct TurnsPlan {
   uint32_t turn_steps = 3;
   // File for the merged trace of the start. Its folder exists.
   std::string trace;
-  // File to which the ranks append their output. Empty: they inherit ours.
+  // File to which the ranks append their output. Empty: they write to the output of this process.
   std::string output_path;
-  // Time after which the start is ended; what it recorded until then counts. 0: no limit.
+  // Time limit of the start. When it passes, the start is ended, and what was recorded until then counts. 0:
+  // no limit.
   std::chrono::milliseconds time_limit{0};
 };
 
-// Says how one start of the job ended, and holds the calls of its lowest rank.
+// The end of one start of the job, and the calls of its lowest rank.
 struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.
   SectionCalls calls;
 };
 
-// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. A setting
-// such as "ring/simple/4" is written as a file of rules into `folder`, which must outlive the launch; a
-// setting that is a file already is used where it is. It is an error when a setting cannot take turns.
+// Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. For a setting
+// such as "ring/simple/4" a file of rules is written into `folder`, which must outlive the launch. A setting
+// that names a file is used from its place. It is an error when a setting cannot take turns.
 Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& settings, uint32_t turn_steps,
                                             const std::string& folder);
 
-// Starts `program` with the settings of `plan` in turn. `launch` has neither rules nor a mode. It is an error
-// when a setting cannot take turns or the job cannot be started; a job that fails is none.
+// Starts `program` with the settings of `plan` in turn. `launch` must have neither rules nor a mode. It is an
+// error when a setting cannot take turns or when the job cannot be started. A job that fails is no error.
 Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::string>& program,
                                 const TurnsPlan& plan);
 
-// Returns how many whole turns a start with these calls has. Turns begin once the steps were seen to repeat;
-// a job whose calls do not repeat has none.
+// Returns how many whole turns a start with these calls has. Turns begin when the steps have repeated, so a
+// job whose calls do not repeat has no turns.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps);
 
 }  // namespace dynamiccl

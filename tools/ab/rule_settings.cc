@@ -24,7 +24,7 @@ Result<CollectiveConfig> ConfigOf(const std::string& text, const std::string& se
                   "allgather=ring/simple/1,allreduce=tree/ll");
 }
 
-// The rules of one part "collective=config" of a setting.
+// Returns the rules for the part "collective=config" of a setting.
 Result<std::string> OneCollective(const std::string& part, const std::string& setting) {
   const size_t sign = part.find('=');
   const std::string name = part.substr(0, sign);

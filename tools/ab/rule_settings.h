@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// Bytes. A setting that names configs leaves smaller calls to NCCL: they are barriers and losses, whose
-// choice makes no difference to a step.
+// Smallest calls, in bytes, for which a setting forces a config. Smaller calls are left to NCCL: they are
+// barriers and losses, and their choice makes no difference to a step.
 inline constexpr int kLeastBytesOfSetting = 1024;
 
 // The rules in TOML (docs/formats/override_rules.md) that `setting` stands for, of these forms:

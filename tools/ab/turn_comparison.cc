@@ -45,7 +45,7 @@ std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   return turns;
 }
 
-// The turns of the communicator that has the most of them.
+// Returns the turns of the communicator with the most turns.
 std::vector<Turn> BusiestTurns(const SectionCalls& calls) {
   std::vector<Turn> most;
   for (const auto& [number, info] : calls.communicators) {
@@ -84,7 +84,7 @@ void AddTimes(size_t start, const std::vector<Turn>& turns, size_t settings, uin
   }
 }
 
-// In each round that has both: the log time of `setting` minus that of the first setting.
+// Returns, for each round that has both, the log time of `setting` minus the log time of the first setting.
 std::vector<double> OverFirst(const LogTimes& times, size_t setting) {
   std::vector<double> over;
   for (const auto& [round, of_round] : times) {

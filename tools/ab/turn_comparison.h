@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// Smallest difference of interest, as a logarithm (0.5 %). TurnComparison::MoreSteps tells how many steps are
-// missing to detect it.
+// The smallest difference between settings that matters: 0.5 %, as a logarithm. TurnComparison::MoreSteps
+// says how many more steps are needed to detect it.
 inline constexpr double kToldApart = 0.005;
 
 // The signed-rank interval needs six rounds; with fewer it is unbounded.
@@ -30,7 +30,7 @@ struct SettingTimes {
   std::string name;
   size_t turns = 0;    // turns that entered the comparison
   double step_ms = 0;  // median over its turns
-  // Mean time of a step in each of these turns, in milliseconds.
+  // Mean time of a step in each turn of the setting, in milliseconds.
   std::vector<double> samples_ms;
   // Step time divided by that of the first setting, compared within rounds. The first setting has ratio 1.
   double ratio = 1;
@@ -45,15 +45,16 @@ struct TurnComparison {
   size_t rounds = 0;    // rounds in which every setting had a usable turn
   size_t left_out = 0;  // turns left out because their number of calls was not the usual one
   double noise = 0;     // standard deviation of one turn's time, as a share of the time
-  // Share of the time of the start that its turns would have taken if all were as long as the median one. It
-  // is small where the program issues many steps ahead and then waits for all of them; the least of several
-  // starts.
+  // Regularity of the steps. It is the time that all turns of a start would take if each were as long as the
+  // median turn, divided by the time of the start. The share is small where the program issues many steps
+  // ahead and then waits for all of them. With several starts it is the smallest share.
   double steady_share = 1;
 
-  // Returns how many more steps the job must run until a difference of kToldApart can be told from noise. 0:
-  // it ran long enough. -1: fewer than six rounds, too few to estimate it.
+  // Returns how many more steps the job must run before a difference of kToldApart can be distinguished from
+  // noise. 0: the job ran long enough. -1: there are fewer than six rounds, too few for an estimate.
   double MoreSteps() const;
-  // Whether the host's times say something about steps: less than kLeastSteadyShare lies outside of them.
+  // Whether the recorded times say something about steps, which needs a steady_share of at least
+  // kLeastSteadyShare.
   bool SeesSteps() const { return steady_share >= kLeastSteadyShare; }
 };
 

@@ -27,7 +27,7 @@ struct Advice {
   // Recorded step time, to which the computing time was fitted.
   int64_t step_ns = 0;
   TrainerCompute compute;
-  // The job as it is, simulated; changes are compared with it.
+  // The simulated step of the unchanged job, with which the changes are compared.
   PredictedStep simulated;
   // Sorted by predicted step time, shortest first.
   std::vector<AdvisedChange> changes;

@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Index of the step that is used. Frameworks adapt to what their first steps did; from the third on all steps
-// are alike.
+// Index of the generated step that is used. Frameworks adapt to their first steps; from the third on all
+// steps are alike.
 constexpr int kSteadyStep = 2;
 
 const FrameworkGenerator* Find(std::string_view name) {

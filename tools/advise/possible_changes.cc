@@ -88,8 +88,8 @@ std::string Current(const AdvisedJob& job, std::string_view setting) {
   return text.empty() ? SettingOf(job, "dtype") : text;
 }
 
-// The value as the advice shows it. A ddp bucket of one byte is how the recognition writes "one bucket for
-// each recorded call" (recognised_job.cc).
+// The value as the advice shows it. For "ddp" a bucket of one byte stands for "one bucket for each recorded
+// call" (recognised_job.cc).
 std::string Shown(const AdvisedJob& job, std::string_view setting, const std::string& value) {
   if (!IsBytes(setting)) return value;
   const uint64_t bytes = std::stoull(value);
@@ -105,7 +105,7 @@ std::string HowValue(const SettingToTry& row, const std::string& value) {
   return value;
 }
 
-// Whether the value differs from the job's and has an effect there.
+// Whether the value differs from the job's present one and would change the job.
 bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
@@ -211,13 +211,13 @@ void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& chang
   changes.push_back(std::move(change));
 }
 
-// Bytes of a number of the type in this setting.
+// Bytes of one number of the type that this setting names.
 double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
-// Bytes of the parameters that stage 3 holds gathered: the root unit all the time, of the other units the one
-// in use and, with prefetch, the next one.
+// Bytes of the parameters that stage 3 holds gathered. These are the root unit, which is gathered all the
+// time, the unit in use and, with prefetch, the next unit.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);

@@ -16,7 +16,7 @@ struct PossibleChange {
   std::string what;
   // The job with the change.
   AdvisedJob job;
-  // Tells the user how to set it in his framework.
+  // How the user makes the change in the framework.
   std::string how;
   // Effect on numbers or on the program; empty: none.
   std::string remark;

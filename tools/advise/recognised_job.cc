@@ -181,8 +181,8 @@ Operations LargeOnes(const RecordedStep& step, Collective collective) {
   return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
 }
 
-// Turns a job of one recorded AllReduce into one whose gradients are divided into equal parameters that share
-// a bucket, so that smaller buckets can be predicted. A call that fits the smallest bucket stays whole.
+// Divides the gradients of a job with one recorded AllReduce into equal parameters that share one bucket, so
+// that smaller buckets can be predicted. A call that is not larger than the smallest bucket stays whole.
 void DivideOneBucket(const WireOperation& reduce, RecognisedJob& result) {
   constexpr int64_t kParts = 64;
   constexpr uint64_t kSmallestBucket = 1 << 20;
@@ -236,7 +236,8 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
 // parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  // The first unit, which the backward pass begins with, may stay gathered.
+  // FSDP2 counts as gathering its units twice from 1.5 gathers for each reduction on. There may be fewer than
+  // two, because the unit with which the backward pass begins may stay gathered.
   const bool twice = gathers.size() * 2 >= scatters.size() * 3;
   const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));
@@ -275,8 +276,9 @@ Operations LargeOnes(const RecordedStep& step, Collective collective, Role role)
   return Of(LargeOnes(step, collective), [&](const WireOperation& one) { return one.role == role; });
 }
 
-// Decides by recognised roles where the calls alone do not tell gradients from activations. Every large call
-// must have one of the roles of the answer, or be an activation, which is left out. Nothing otherwise.
+// Recognises a job by recognised roles, where the calls alone do not tell gradients from activations.
+// Activations are left out. Returns nothing unless every other large call is a gradient or a parameter
+// gather.
 std::optional<RecognisedJob> JobByRoles(const RecordedStep& step) {
   if (step.recognised_by.empty()) return std::nullopt;
   const Operations reduces = LargeOnes(step, Collective::kAllReduce, Role::kGradientReduce);

@@ -19,12 +19,14 @@ struct RecognisedJob {
   std::vector<std::string> notes;
 };
 
-// With labels, the project's own trainer: its units and buckets follow from the calls. Without labels, data
-// parallelism with AllReduces ("ddp"), whose calls can be merged but not divided, or gathers and
-// ReduceScatters of units ("fsdp2"). The model gets one parameter for each unit or gradient call.
-// Where the calls alone may be gradients or activations, recognised roles decide if there are any.
-// kUnsupported when the step is neither, or may be tensor parallelism: calls of one kind on two
-// communicators, or eight and more of one size.
+// Recognises the job of a step. With labels it is the project's own trainer, whose units and buckets follow
+// from the calls. Without labels it is data parallelism with AllReduces ("ddp"), whose calls can be merged
+// but not divided, or gathers and ReduceScatters of units ("fsdp2"). The model gets one parameter for each
+// unit or gradient call.
+//
+// Where the calls alone may be gradients or activations, recognised roles decide if the step has some. The
+// error kUnsupported means that the step fits none of these jobs, or may be tensor parallelism: calls of one
+// kind on two communicators, or eight and more of one size.
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);
 
 // Compares the job's calls in order with the recorded ones and returns the share that agrees, for the best

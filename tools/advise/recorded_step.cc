@@ -85,9 +85,9 @@ std::vector<Calls> ByPeriod(const Calls& calls) {
   return steps;
 }
 
-// The last calls of the trace as steps of one call each, where at least kLeastPaced of them are equal and
-// nearly all the time between them goes into pauses of nearly one length. Equal buckets of one step come
-// close together, with a long pause behind them. Empty otherwise.
+// Returns the last calls of the trace as steps of one call each. This needs at least kLeastPaced equal calls,
+// and pauses of nearly equal length that take nearly all the time between them. In contrast, equal buckets of
+// one step come close together, with a long pause after them. Returns nothing if the calls do not fit.
 std::vector<Calls> ByPace(const Calls& calls) {
   constexpr size_t kLeastPaced = 8;
   constexpr double kMostlyEven = 0.8;
@@ -139,7 +139,8 @@ class Writer {
   RecordedStep Write(const std::vector<Calls>& steps, const std::string& recognised_by);
 
  private:
-  // Takes the labels for those of a recogniser, which errs about single calls: the most frequent ones count.
+  // Replaces the labels of each operation by the most frequent ones among all equal steps. The labels come
+  // from the recogniser `by`, which may be wrong about single calls.
   void Recognise(const std::vector<Calls>& steps, const std::string& by);
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);

@@ -23,15 +23,15 @@ struct RecordedStep {
   // Operations of the first section's rank. A communicator of all ranks is Axis::kData; a smaller one that
   // gathers or scatters is kShard, any other kReplicate.
   std::vector<WireOperation> operations;
-  // Calls between two ranks in all steps, those of an all-to-all (SendRecv) included. They are not part of a
-  // step here.
+  // Number of calls between two ranks in all steps, including those of an all-to-all (SendRecv). Such calls
+  // are not counted as part of a step.
   size_t between_two = 0;
   // For each operation the time of issue since the step's first one, as the median over the steps.
   std::vector<int64_t> issued_ns;
   // Median time from one step's first call to the next step's; 0: not known.
   int64_t step_ns = 0;
-  // Number of times of which step_ns is the median: the first steps of a long trace and the last one have
-  // none.
+  // Number of step times of which step_ns is the median. The first steps of a long trace and the last step
+  // have no time.
   size_t timed_steps = 0;
   // (90th - 10th percentile) / median of the step times.
   double spread = 0;
@@ -48,26 +48,30 @@ struct RecordedStep {
   ZeroStage stage = ZeroStage::kUnknown;
   // Who recognised roles, phases and stage of a program that did not label its calls; empty: nobody.
   std::string recognised_by;
-  // Median times of collectives, from the last rank's start to the end.
+  // Median times of the collectives. A time runs from the last rank's start to the last rank's end.
   std::vector<TimedCell> times;
 };
 
-// Finds the sequence of operations that most steps have. A trace without marked steps is searched for the
-// shortest sequence that its end repeats. Where only equal calls repeat, each is a step if they come at one
-// pace. Without either, the whole trace is one step of unknown length. It is an error (kInvalidArgument) when
-// the trace has no collectives. `recognised_by`: the labels are not the program's, but this recogniser's
-// (RecogniseSections); an operation then has the role and phase that most steps have there.
+// Finds the sequence of operations that most steps have. In a trace without marked steps it searches for the
+// shortest sequence that the end of the trace repeats. If only equal calls repeat, each call is a step,
+// provided that the calls come at one pace. Otherwise the whole trace is one step of unknown length. It is an
+// error (kInvalidArgument) when the trace has no collectives.
+//
+// `recognised_by` is the recogniser from which the labels of the trace come (RecogniseSections); empty: the
+// program labelled its calls. Recognised roles and phases are, for each operation, those that most steps
+// have.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
-// Does the same with the calls of the trace (CallsOf), for callers that have them already.
+// Like the StepOf above, for a caller that has the calls of the trace already (`sections`, from CallsOf).
 Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
                             const std::string& recognised_by = "");
 
 // Median time of each (collective, ranks, nodes, bytes) over all calls of these ranks.
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);
 
-// Places the ranks on nodes of `ranks_per_node` neighbours. A recorder whose NCCL does not ask a tuner does
-// not know the nodes, so its communicators claim to have one. A communicator that shards states is assumed to
-// connect neighbours; any other smaller communicator is assumed to have one rank on each node.
+// Places the ranks on nodes, `ranks_per_node` neighbouring ranks on each. This is needed because a recorder
+// does not know the nodes if NCCL asks no tuner; its communicators then claim to have one node. A
+// communicator that shards states is assumed to connect neighbouring ranks. Any other communicator of fewer
+// than all ranks is assumed to have one rank on each node.
 void SpreadOver(int ranks_per_node, RecordedStep& step);
 
 }  // namespace dynamiccl

@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// Times of issue of the AllReduces that make up the job's gradients, by elements so far. Empty where the
-// largest calls of the step are not the gradients, each once.
+// Returns when the job issued the AllReduces of its gradients, in nanoseconds, by the number of elements so
+// far. Empty unless the step issues each gradient bucket of the job exactly once.
 std::vector<GradientArrival> IssuedGradients(const AdvisedJob& job, const RecordedStep& step) {
   const auto operations = OperationsOf(job);
   if (!operations) return {};
@@ -29,14 +29,15 @@ std::vector<GradientArrival> IssuedGradients(const AdvisedJob& job, const Record
   return issued.size() == buckets.size() ? issued : std::vector<GradientArrival>();
 }
 
-// Recorded time of such a call; 0: there is none.
+// Returns the recorded time of calls with this collective and size; 0: the trace has none.
 double TimeNs(const RecordedStep& step, const WireOperation& call) {
   for (const TimedCell& cell : step.times)
     if (cell.collective == call.collective && cell.bytes == call.Bytes()) return cell.us * 1e3;
   return 0;
 }
 
-// Nanoseconds for each gathered number between the end of a ReduceScatter and the gather that follows.
+// Returns how long the host unpacks each gathered number, in nanoseconds. The host unpacks between the end of
+// a ReduceScatter and the next AllGather.
 double UnpackNs(const RecordedStep& step) {
   std::vector<double> each;
   for (size_t i = 0; i + 1 < step.operations.size() && i + 1 < step.issued_ns.size(); ++i) {
@@ -63,7 +64,7 @@ SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step) {
       (issued.back().ns - issued.front().ns) / (issued.back().elements - issued.front().elements);
   const double begin = issued.front().ns - pace * issued.front().elements;
   for (GradientArrival& arrival : issued) arrival.ns -= begin;
-  // The times of issue hold what the calls in flight took.
+  // The recorded times of issue already contain the time that hostccl's threads took from the computation.
   seen.host_share = 0;
   seen.arrivals = std::move(issued);
   return seen;

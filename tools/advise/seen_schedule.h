@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of a job whose tensors are in host memory, as its recorded step shows it. There the times of
-// issue are those at which the program itself computes and waits.
+// The schedule of a job whose tensors are in host memory, taken from its recorded step. In such a job the
+// program itself computes and waits, so the times of issue show its schedule.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,8 @@ namespace dynamiccl {
 // collectives of 8 MiB it was 0.15 to 0.28 (docs/results/tune.md).
 inline constexpr double kHostShare = 0.2;
 
-// Without a schedule that was seen, a prediction has the rules of ProgramOf (tools/simulate/step_program.h).
+// The parts of a schedule that a recorded step shows. A part with its default value follows the rules of
+// ProgramOf (tools/simulate/step_program.h).
 struct SeenSchedule {
   // StepLayout::host_waits and StepCompute::arrivals.
   bool host_waits = false;
@@ -26,11 +27,14 @@ struct SeenSchedule {
   double host_share = 0;
 };
 
-// Returns the schedule of a job on host memory. FSDP2 waits there for each call: its wait() holds up the
-// program and not a stream. Between a ReduceScatter and the gather that follows it does nothing but unpack
-// the gather before. Gradients of DDP are known to be there when their AllReduce is issued; those of the
-// first one are assumed to come at the pace of the others. A step with one AllReduce, and one that reduces
-// gradients several times, tell no pace.
+// Returns the schedule of a job on host memory.
+//
+// For FSDP2 the host waits for each call, because wait() blocks the program and not only a stream. After a
+// ReduceScatter the host only unpacks the previous gather before it issues the next one.
+//
+// For DDP a bucket's gradients exist when the program issues its AllReduce. Those of the first bucket are
+// assumed to be computed at the same pace as the others. The pace is unknown, and `arrivals` empty, if a step
+// has only one AllReduce or reduces its gradients several times.
 SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Simulated steps; their difference is the steady state.
+// Numbers of simulated steps. The difference of the two times is the time of steps in the steady state.
 constexpr int kFirstSteps = 2, kAllSteps = 4;
 // Nanoseconds that AdamW takes for one number on one core, used where the trace does not show the time. From
 // docs/results/zero-trainer.md: a step takes 1332 ms in stage 0 and 1281 ms in stage 1, where each rank
@@ -29,7 +29,7 @@ int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   return passes;
 }
 
-// Nanoseconds of passes that issue no call. They are computed before the first call.
+// Nanoseconds of the passes that issue no call. The simulated rank computes them before its first call.
 double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations,
                 const StepCompute& compute) {
   const int64_t forwards = PassesOf(operations, Phase::kForward);
@@ -61,7 +61,7 @@ double ElementsOf(const ModelShape& model) {
 
 }  // namespace
 
-// The optimizer's time is part of the pass.
+// `pass_ns` includes the time of the optimizer.
 Result<RankProgram> StepPrediction::ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps,
                                                        SystemDemands& demands) const {
   DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));

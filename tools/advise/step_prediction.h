@@ -31,9 +31,9 @@ class StepPrediction {
   // (tools/simulate/step_program.h). An error for wrong settings, or where the system has no path for a call.
   Result<PredictedStep> Of(const AdvisedJob& job, const TrainerCompute& compute) const;
 
-  // The ranks' computing time. The optimizer's part is the time between the scalars and the call that follows
-  // them (stages 1 to 3 of the trainer). The rest is found by bisection, so that Of(job) takes `step_ns`. A
-  // step shorter than its communication gives a pass of 0.
+  // Returns the ranks' computing time. For stages 1 to 3 of the trainer, the optimizer's part is the recorded
+  // time between the scalar calls and the call that follows them. The time of a pass is found by bisection,
+  // so that the simulated step takes `step_ns`. It is 0 if the step is shorter than its communication.
   Result<TrainerCompute> ComputeOf(const AdvisedJob& job, const RecordedStep& recorded,
                                    int64_t step_ns) const;
 

@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// The job that `dynamiccl-zero train` makes of these options on `ranks` ranks. Options that change no
-// collective are ignored. kUnsupported for tensor parallelism, a batch that follows memory, and settings from
-// files, for which there is no advice.
+// Returns the job that `dynamiccl-zero train` runs with these options on `ranks` ranks. Options that change
+// no collective are ignored. kUnsupported for options on which there is no advice: tensor parallelism, a
+// batch size that follows the free memory, and settings files.
 Result<AdvisedJob> TrainerJobOf(const std::vector<std::string>& options, int ranks);
 
 // The options in which two jobs of the trainer differ, with the values of `changed`.

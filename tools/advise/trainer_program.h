@@ -23,7 +23,7 @@ struct TrainerCompute {
 
 // The program and, for tests, the operations that it issues.
 struct TrainerProgram {
-  // The program's collectives run on the layouts of kAllAxes.
+  // The ranks' program. Its collectives run on the communicator layouts of kAllAxes.
   RankProgram program;
   // The operations of all steps, in the order of issue.
   std::vector<WireOperation> operations;

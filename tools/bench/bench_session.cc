@@ -12,7 +12,8 @@ namespace {
 
 // Values exchanged at once: 32 KiB, small compared with any benchmark's own buffers.
 constexpr size_t kExchangeValues = 4096;
-// Ranks start within a second of each other; the rest is for machines under load.
+// Time limit until all ranks have met. Ranks start within a second of each other; the rest is for machines
+// under load.
 constexpr std::chrono::seconds kMeetTimeout{30};
 
 }  // namespace

@@ -68,7 +68,7 @@ std::vector<PlannedCell> PlanOf(const std::vector<PricedCell>& cells) {
   return plan;
 }
 
-// Adds `cell` to the order, and before it the key's default if that was never measured.
+// Adds `cell` to the order. If the key's default was never measured, adds the default before it.
 void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t cell, size_t begin,
             std::vector<size_t>& order) {
   const bool untouched = plan[begin].is_default() && begin != cell && samples[begin].empty();

@@ -27,7 +27,7 @@ constexpr double kNoise = 0.2;
 constexpr double kSizeLength = 3.0;
 constexpr double kChannelLength = 1.5;
 
-// Squared-exponential correlation of two positions.
+// Correlation of two positions: a squared exponential of their distance in units of `length`.
 double Alike(double a, double b, double length) {
   const double distance = (a - b) / length;
   return std::exp(-0.5 * distance * distance);
@@ -47,7 +47,7 @@ double Kernel(const PricedCell& a, const PricedCell& b) {
   return sum + size * (kOfPair * kOfPair + kOfChannels * kOfChannels * channels);
 }
 
-// A time of 0 has no logarithm.
+// Returns the median in microseconds, but at least 1e-3, because its logarithm is needed.
 double Microseconds(const std::vector<float>& samples) {
   return std::max(Median(samples), 1e-3);
 }

@@ -46,7 +46,8 @@ class CellSurrogate {
   double Covariance(size_t a, size_t b) const;
   double variance(size_t cell) const { return Covariance(cell, cell); }
 
-  // Variance of the median of this many repeats, octaves squared, taken as that of their mean.
+  // Variance of the median of `repeats` repeats, in squared octaves. The variance of their mean is used
+  // instead.
   static double NoiseOf(size_t repeats);
 
  private:

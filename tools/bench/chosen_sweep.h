@@ -24,8 +24,8 @@ class CellTimer {
   virtual ~CellTimer() = default;
   // Visits the cell with this index.
   virtual Result<CellVisit> Take(size_t cell) = 0;
-  // Replaces `values`, which must not be negative, by rank 0's. Machines may compute a promise with another
-  // last bit, and all ranks must visit the same cells.
+  // Replaces `values`, which must not be negative, by those of rank 0. All ranks must visit the same cells,
+  // but machines may compute expected gains that differ in the last bit.
   virtual Status TakeFirstRanks(std::vector<double>& values) = 0;
 };
 

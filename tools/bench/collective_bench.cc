@@ -134,10 +134,9 @@ Result<double> Bench::CheckOnce(const Half& half) {
   return session_.SumOverRanks(static_cast<double>(wrong));
 }
 
-// Checks the data as often as the options say. Timed data is filled too: zeros or denormals could be faster
-// or slower.
+// Checks the data as often as the options say. The send buffer is filled even if nothing is checked, because
+// calls on zeros or denormals may be faster or slower.
 Status Bench::Check(Half& half, BenchTimes& times) {
-  // Timed data is filled too: zeros and denormals would be other work.
   DYNAMICCL_CHECK_OK(session_.device().FillInput(half.checked, session_.place().rank,
                                                  const_cast<std::byte*>(half.call.send)));
   if (half.in_place && !HasInPlaceResult(options_.collective)) return {};
@@ -295,7 +294,8 @@ Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
   return row;
 }
 
-// All rows of one type. Operations without operator or root have one row instead.
+// Measures all rows of one type. Operations without an operator have one row instead of one for each
+// operator; likewise for the root.
 Status Bench::RunType(DataType type, const BenchObserver& observer) {
   const std::vector<BenchOp> no_op{{}};
   const std::vector<int> no_root{0};

@@ -43,8 +43,8 @@ void Stream(std::byte* to, const std::byte* from, size_t bytes) {
 }
 #endif
 
-// Copies (a byte read and a byte written) that all ranks together make for one byte of algbw. A reduction
-// reads n parts for each it writes, which counts as (n + 1) / 2 copies.
+// Number of copied bytes that all ranks together make for one byte of algbw. A copied byte is read once and
+// written once. A reduction reads n parts for each part it writes, which counts as (n + 1) / 2 copies.
 double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
   switch (collective) {
     case TestedCollective::kReduce:
@@ -65,7 +65,7 @@ double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
   }
 }
 
-// Bytes of each of one rank's two buffers for a footprint over all ranks.
+// Size in bytes of each of a rank's two buffers, if all buffers of all ranks have `footprint` bytes together.
 size_t ShareOf(double footprint, int n_ranks) {
   const auto bytes = static_cast<size_t>(footprint / 2 / n_ranks);
   return std::max(bytes / kUnit * kUnit, kUnit);

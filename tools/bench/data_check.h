@@ -25,7 +25,7 @@ std::vector<std::byte> InputOf(const CheckedCall& call, int rank);
 // may differ by rounding.
 uint64_t CountWrong(const CheckedCall& call, int rank, const std::vector<std::byte>& received);
 
-// One element as a double and back, rounded to nearest, ties to even. The value must be representable in the
+// Converts one element into a double and back, rounded to nearest, ties to even. The value must lie in the
 // range of the type.
 double LoadElement(DataType type, const std::byte* element);
 void StoreElement(DataType type, std::byte* element, double value);

@@ -23,8 +23,8 @@ class Device {
   virtual Status CopyIn(std::byte* device, const std::byte* host, size_t bytes) = 0;
   virtual Status CopyOut(std::byte* host, const std::byte* device, size_t bytes) = 0;
 
-  // Write the test data of a call, and count wrong received elements. The default works on the host and
-  // copies; a device overrides it where it can do better.
+  // FillInput writes the test data of a call; CountWrong counts wrong received elements. By default both work
+  // on the host and copy the data. A device overrides them where it can do better.
   virtual Status FillInput(const CheckedCall& call, int rank, std::byte* to);
   virtual Result<uint64_t> CountWrong(const CheckedCall& call, int rank, const std::byte* received);
 
@@ -38,13 +38,13 @@ class Device {
   virtual Result<std::vector<double>> Intervals() = 0;
 };
 
-// A device over hostccl's streams; the library must be hostccl and must outlive the device. `null_stream`
-// uses the null stream instead of a new one.
+// Opens a device in host memory, over hostccl's streams. `library` must be hostccl and must outlive the
+// device. With `null_stream` the device uses the null stream instead of a new one.
 Result<std::unique_ptr<Device>> OpenHostDevice(const NcclLibrary& library, bool null_stream = false);
-// A device over the CUDA runtime of this machine, found at run time. The GPU is the local rank modulo the
-// number of GPUs, so that further ranks share GPUs in turn.
+// Opens a device on a GPU, over the CUDA runtime of this machine. The GPU is the local rank modulo the number
+// of GPUs, so ranks share GPUs if there are more ranks than GPUs.
 Result<std::unique_ptr<Device>> OpenCudaDevice(const RankPlace& place, bool null_stream = false);
-// The device that the library works on.
+// Opens a device of the kind on which `library` works: host memory for hostccl, a GPU for NVIDIA's NCCL.
 Result<std::unique_ptr<Device>> OpenDevice(const NcclLibrary& library, const RankPlace& place,
                                            bool null_stream = false);
 

@@ -21,7 +21,8 @@ struct HostStreamFunctions {
 #undef DYNAMICCL_MEMBER
 };
 
-// Bytes of a page: enough for every vector instruction, and what a registered buffer would have.
+// The size of a page. It is enough for every vector instruction, and is the alignment that a registered
+// buffer would have.
 constexpr size_t kAlignment = 4096;
 
 // A Device in host memory. It owns the stream, the events and all buffers.

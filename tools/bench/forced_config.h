@@ -14,7 +14,8 @@ namespace dynamiccl {
 // process force the same calls.
 class ForcedConfig {
  public:
-  // `path` is the object that NCCL_TUNER_PLUGIN names; the loader then returns the object that NCCL uses.
+  // `path` is the plugin that NCCL_TUNER_PLUGIN names. NCCL has loaded it already, and the loader returns the
+  // same object.
   static Result<ForcedConfig> Open(const std::string& path);
 
   // Forces `config` for all later calls of this process; kLeaveNcclAlone forces nothing. Call it while no

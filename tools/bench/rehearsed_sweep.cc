@@ -12,10 +12,10 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds of the shortest slice of budget. No launch is needed, so slices may be short.
+// Seconds of the shortest slice of the budget. A rehearsal launches no ranks, so slices can be short.
 constexpr double kShortestSlice = 0.02;
 
-// Repeats of even index, cut to a multiple of a visit.
+// Returns the repeats of even index. The last ones are dropped if they do not fill a visit.
 std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   std::vector<float> even;
   for (size_t i = 0; i < repeats.size(); i += 2) even.push_back(repeats[i]);
@@ -23,8 +23,8 @@ std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   return even;
 }
 
-// The record of one topology as a source of times. RehearseSweep owns one for each topology. Rows with too
-// few repeats to split are left out.
+// Gives the recorded times of one topology instead of measuring. RehearseSweep owns one for each topology.
+// Rows with too few repeats to split into halves are left out.
 class RecordedTopology : public CellTimer {
  public:
   RecordedTopology(const MeasurementFile& recorded, const MeasurementContext& context, uint64_t seed)
@@ -38,7 +38,7 @@ class RecordedTopology : public CellTimer {
     samples.resize(cells.size());
   }
 
-  // The next repeats of the cell, starting over when the record is used up.
+  // Returns the next repeats of the cell. After the last repeat it starts again with the first.
   Result<CellVisit> Take(size_t cell) override {
     const std::vector<float>& all = entries_[cell].repeats;
     CellVisit visit{{}, VisitSeconds(all.front(), samples[cell].empty())};
@@ -46,10 +46,10 @@ class RecordedTopology : public CellTimer {
       visit.microseconds.push_back(all[(samples[cell].size() + static_cast<size_t>(i)) % all.size()]);
     return visit;
   }
-  // A rehearsal has one rank, whose values are already the first rank's.
+  // A rehearsal has only one rank.
   Status TakeFirstRanks(std::vector<double>&) override { return {}; }
 
-  // Seconds of visits that use every repeat once.
+  // Seconds that visits of all cells take when each repeat is used once.
   double SecondsOfAll() const {
     double seconds = 0;
     for (const Entry& entry : entries_) {

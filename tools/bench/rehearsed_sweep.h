@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep over a record instead of a library. It shows what an order of visits would have measured within a
-// budget.
+// Runs a sweep over recorded times instead of a library. It shows what an order of visits would have measured
+// within a budget.
 #pragma once
 
 #include "src/base/status.h"
@@ -9,9 +9,10 @@
 
 namespace dynamiccl {
 
-// Visits return the recorded repeats of even index, in an order drawn by the seed, cyclically. The odd
-// repeats never leave the record and can serve as judge. A visit costs VisitSeconds. The result holds the
-// visited cells; library, machine and contexts are the record's.
+// Rehearses a sweep over the file `recorded`. Visits return the recorded repeats of even index, in an order
+// that the seed decides, and begin again after the last. The repeats of odd index are not used, so they can
+// judge the result. A visit costs VisitSeconds. The result holds the visited cells, with the library, machine
+// and contexts of `recorded`.
 Result<MeasurementFile> RehearseSweep(const MeasurementFile& recorded, const ChoiceOptions& options,
                                       double budget_s);
 

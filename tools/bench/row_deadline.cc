@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// _exit is used at the deadline: other threads hang in NCCL, so destructors could hang as well.
+// At the deadline the process ends by _exit, because other threads hang in NCCL and destructors could hang as
+// well.
 #include "tools/bench/row_deadline.h"
 
 #include <fmt/format.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures cells by forcing each config through the sweep's tuner.
 //
-// A sweep in rounds: one untimed sample of every cell connects what it needs and sets the calls of a sample;
-// then each round times every cell, group by group. A group is one collective and size. A probe of the
-// machine's copy rate stands between groups, and a group during which the rate changed is measured again if
-// the budget allows it. How many rounds fit is decided anew after each group, from what the groups took so
-// far: on a busy machine barriers and probes take longer than the calls, which no sample of a call can tell.
+// A sweep in rounds first takes one untimed sample of every cell, which makes the connections and determines
+// how many calls a timed sample has. Then each round times every cell, group by group. A group is one
+// collective and size. The machine's copy rate is probed between groups, and a group during which it changed
+// is measured again if the budget allows. After each group the sweep computes anew how many rounds fit, from
+// the time that the groups took so far. The samples alone do not show this time: on a busy machine barriers
+// and probes take longer than the calls.
 //
 // A chosen sweep visits single cells in the order of cell_choice.h, with the same probe around each visit.
 #include "tools/bench/sweep.h"
@@ -101,8 +102,8 @@ class Sweep : private CellTimer {
   // Microseconds of a call, by round and cell.
   std::vector<std::vector<double>> samples_;
   SweepPace pace_;
-  // When Run() began, and the microseconds since then at the last LookAtClock(), which are equal on all
-  // ranks.
+  // The time at which Run() began, in nanoseconds of CLOCK_MONOTONIC. spent_us_ has the microseconds from
+  // then until the last LookAtClock(), equal on all ranks.
   int64_t begun_ns_ = 0;
   double spent_us_ = 0;
   // The copy rate that the last probe measured.
@@ -123,7 +124,7 @@ BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
           .receive = receive_};
 }
 
-// The library's cost table for a call, learned by issuing it with nothing forced.
+// Returns the library's cost table for a call. To see the table, it issues the call with nothing forced.
 Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
   tuner_.ForceNothing();
   const int before = tuner_.View().questions;
@@ -176,8 +177,9 @@ Result<double> Sweep::Time(const PlannedCell& cell) {
   return static_cast<double>(end - begin) * 1e-3 / cell.iterations;
 }
 
-// The first sample of every cell connects what is needed and is discarded; its time sets the calls of a
-// sample. What the samples took beside their calls, such as barriers, is expected of later ones too.
+// Takes an untimed first sample of every cell, which makes the cell's connections. Its time determines how
+// many calls a timed sample has. The time beside the calls, for example for barriers, is expected again in
+// each later sample.
 Status Sweep::Calibrate() {
   DYNAMICCL_CHECK_OK(LookAtClock());
   const double before_us = spent_us_;
@@ -203,7 +205,7 @@ Status Sweep::Calibrate() {
   return {};
 }
 
-// The slowest rank's time counts for all, so that all plan the same rounds.
+// Updates spent_us_. All ranks use the time of the slowest rank, so that all plan the same rounds.
 Status Sweep::LookAtClock() {
   std::vector<double> spent{static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-3};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
@@ -211,12 +213,13 @@ Status Sweep::LookAtClock() {
   return {};
 }
 
-// The rounds altogether when the current one has `rest_us` to go.
+// Returns the number of rounds that the sweep will make in total, if the current round takes `rest_us` more.
 int Sweep::RoundsWith(double rest_us) const {
   return RoundsAltogether(begun_, rest_us, BudgetLeft(), pace_.Round(), options_.repeats);
 }
 
-// A round of samples takes at least as long as the first calls, and there are two.
+// Reports progress during the untimed first samples. The remaining time is at least that of two timed rounds,
+// each of which takes at least as long as the untimed samples.
 void Sweep::TellCalibrated(size_t done) const {
   if (!options_.observer) return;
   const double spent_s = static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
@@ -228,7 +231,7 @@ void Sweep::TellCalibrated(size_t done) const {
                      .left_s = std::max(least_s, options_.budget_s - spent_s)});
 }
 
-// `done` cells of the current round are done.
+// Reports progress during the timed rounds; `done` cells of the current round are finished.
 void Sweep::TellMeasured(size_t done) const {
   if (!options_.observer) return;
   const double rest_us = pace_.RestOfRound(done);
@@ -241,7 +244,8 @@ void Sweep::TellMeasured(size_t done) const {
                      .left_s = (rest_us + (rounds - begun_) * pace_.Round()) * 1e-6});
 }
 
-// Whether the machine copied memory equally fast before and after. Equal on all ranks, since the rates are.
+// Whether the machine copied memory equally fast before and after a measurement. The answer is equal on all
+// ranks, because the rates are.
 bool Steady(double before_gbps, double after_gbps) {
   return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
 }
@@ -269,7 +273,8 @@ Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times
   return steady;
 }
 
-// Whether the budget has room for the group once more beside what must still be measured.
+// Whether the budget has room to measure the group again, in addition to everything that must still be
+// measured.
 bool Sweep::MayMeasureAgain(size_t begin, size_t end) const {
   const double again_us = pace_.RestOfRound(begin) - pace_.RestOfRound(end);
   const int due_rounds = std::max(0, std::min(2, options_.repeats) - begun_);
@@ -295,7 +300,8 @@ Status Sweep::Round(int round) {
   return {};
 }
 
-// The library's own choice: the cheapest entry of its table, and the number of channels by the model.
+// Returns the library's own choice: the cheapest entry of its table, with the number of channels that the
+// cost model gives.
 Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
   DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
   CollectiveConfig config = CheapestConfig(table);
@@ -335,7 +341,7 @@ Result<SweepResult> Sweep::Run() {
   return result;
 }
 
-// Discards the first sample of a cell in this process, which connects what is needed.
+// Takes the first sample of a cell in this process, which makes the cell's connections, and discards it.
 Status Sweep::Connect(PlannedCell& cell) {
   DYNAMICCL_TRY(const double time, Time(cell));
   tuner_.ForceNothing();
@@ -386,7 +392,7 @@ Result<std::vector<PricedCell>> Sweep::PricedCells() {
   return priced;
 }
 
-// Earlier samples by cell, with rank 0's knowledge on all ranks.
+// Returns the earlier samples of each cell. All ranks get those that rank 0 knows.
 Result<std::vector<std::vector<float>>> Sweep::KnownSamples(const std::vector<PricedCell>& cells,
                                                             const std::vector<Measurement>& known) {
   std::vector<std::vector<float>> samples(cells.size());

@@ -20,10 +20,10 @@ struct SweepPosition {
   int round = 0;
   // Rounds that the budget allows at the pace measured so far; 0 while that is not known.
   int rounds = 0;
-  // Cells of this round that are done, and all of them.
+  // Number of finished cells of this round, and number of all its cells.
   size_t done = 0;
   size_t cells = 0;
-  // Seconds since the sweep began, and until it ends at the pace measured so far.
+  // Seconds since the sweep began, and seconds until its end at the pace measured so far.
   double spent_s = 0;
   double left_s = 0;
 };
@@ -40,10 +40,9 @@ struct SweepOptions {
   // Buffers of the largest size. Both null: the sweep allocates its own.
   std::byte* send = nullptr;
   std::byte* receive = nullptr;
-  // Path of sweep_tuner.cc's object, the one that NCCL_TUNER_PLUGIN names.
+  // Path of the sweep's tuner plugin (sweep_tuner.cc), which NCCL_TUNER_PLUGIN must name too.
   std::string tuner_path;
-  // Called between the cells of a sweep in rounds; empty: nobody wants to know. Ranks may have different
-  // ones.
+  // Called between the cells of a sweep in rounds. Ranks may have different observers; empty: none.
   std::function<void(const SweepPosition&)> observer = {};
 };
 
@@ -52,7 +51,7 @@ struct SweepResult {
   MeasurementContext context;
   // Rows of the measurement file, equal on all ranks.
   std::vector<Measurement> rows;
-  // Less than asked for where the budget did not allow them.
+  // Repeats of each cell. There are fewer than the options asked for if the budget did not allow them.
   int repeats = 0;
   // Attempts at groups of cells in which the machine's copy rate changed.
   int disturbed = 0;

@@ -7,18 +7,21 @@
 
 namespace dynamiccl {
 
-// Each rank has one, and all are told the same times, so that all predict the same. Times are microseconds.
+// Each rank has its own SweepPace. All ranks pass it the same times, so all predict the same. Times are
+// microseconds.
 class SweepPace {
  public:
   SweepPace() = default;
-  // `expected_us[i]` is what the untimed samples say about timing cell i once. They are the first calls of
-  // each config, so they are often too long, and on a busy machine too short.
+  // `expected_us[i]` is the time that a timed sample of cell i is expected to take. The untimed samples give
+  // it. They are the first calls of each config, so the expectation is often too long, and on a busy machine
+  // too short.
   explicit SweepPace(const std::vector<double>& expected_us);
 
-  // The cells from `begin` to before `end` were timed once, which took `us` with the probe around them. All
-  // predictions are scaled by what such times are in relation to the expected ones.
+  // Reports that the cells from `begin` up to, but without, `end` were timed once, which took `us` including
+  // the probe of the copy rate. Later predictions are scaled by the ratio of all such times to the expected
+  // times.
   void Observe(size_t begin, size_t end, double us);
-  // The time from cell `begin` to the end of its round.
+  // Predicts the time from cell `begin` to the end of its round.
   double RestOfRound(size_t begin) const;
   double Round() const { return RestOfRound(0); }
 
@@ -29,9 +32,9 @@ class SweepPace {
   double measured_us_ = 0;
 };
 
-// The rounds that a sweep makes altogether, as far as is known when `begun` of them have begun, the current
-// one has `rest_us` to go and `left_us` of the budget are left. At least two, or `wanted` if that is less,
-// and the begun ones; at most `wanted`.
+// Predicts how many rounds a sweep makes in total. `begun` rounds have begun, the current one takes `rest_us`
+// more, and `left_us` of the budget are left. The result is at most `wanted`, and at least 2 (or `wanted`, if
+// that is less) and at least `begun`.
 int RoundsAltogether(int begun, double rest_us, double left_us, double round_us, int wanted);
 
 }  // namespace dynamiccl

@@ -33,9 +33,9 @@ struct SweepScope {
   std::function<ConfigMask(Collective, uint64_t)> allowed;
 };
 
-// For each collective and size the default, then every legal config. They are neighbours in time, so that
-// noise hits them alike. Sizes are rounded down to whole float32 elements on each rank; sizes that become 0
-// or equal are dropped.
+// Returns, for each collective and size, the default and then every legal config. Default and configs of one
+// size are measured one after the other, so that noise affects them alike. Sizes are rounded down to whole
+// float32 elements on each rank; sizes that become 0 or equal to another are dropped.
 std::vector<PlannedCell> PlanSweep(const SweepScope& scope);
 
 // Calls that a sample needs to last `target_us`, when one takes `call_us`: 1 to 32. Small messages need many,

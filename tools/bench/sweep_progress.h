@@ -14,7 +14,7 @@ struct SweepPart {
   std::string label;
   int number = 1;
   int count = 1;
-  // Seconds that this part may take, and that the later ones are expected to take.
+  // Seconds that this part may take, and seconds that all later parts are expected to take.
   double budget_s = 0;
   double later_s = 0;
 };
@@ -26,7 +26,7 @@ std::string SweepProgressText(const SweepPart& part, const SweepPosition& positi
 // its budget; else empty.
 std::string OverBudgetText(const SweepPart& part, const SweepPosition& position);
 
-// Shows the progress of one part. Rank 0 of its launch owns it.
+// Shows the progress of one part. Rank 0 of the part's launch owns it.
 class SweepProgress {
  public:
   explicit SweepProgress(SweepPart part) : part_(std::move(part)), line_(ProgressLine::OnStandardError()) {}
@@ -34,7 +34,7 @@ class SweepProgress {
   void Show(const SweepPosition& position);
   // For a sweep by visits: `visits` are done, and `left_s` seconds of this part are left.
   void ShowVisits(int visits, double left_s);
-  // Call it before anything else is written.
+  // Removes the progress line. Call it before anything else is written to the terminal.
   void Clear() { line_.Clear(); }
 
  private:

@@ -21,8 +21,8 @@ std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, Swe
     if (better) next = i;
   }
   if (!next) return std::nullopt;
-  // With n open topologies, m of which have not begun, m / 2n of the budget is still due from the first half.
-  // One topology's share of what remains is then remaining / (n + m).
+  // Of n open topologies, m have not begun. Then m / 2n of the budget is still reserved for the equal shares
+  // of the first half. One topology's share of the remaining budget is therefore remaining / (n + m).
   const double share =
       order == SweepOrder::kActive ? remaining_s / (open + fresh) : remaining_s / (fresh > 0 ? fresh : open);
   return Slice{*next, std::min(remaining_s, std::max(share, shortest_s))};

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// The plugin's latest view of NCCL's question.
+// What NCCL passed to the plugin in its latest question.
 typedef struct {
   // Constants given to the latest init.
   ncclTunerConstants_v5_t constants;
@@ -19,8 +19,8 @@ typedef struct {
   float table[NCCL_NUM_ALGORITHMS][NCCL_NUM_PROTOCOLS];
   // Number of questions so far.
   int questions;
-  // Questions that were answered with the forced config. There are fewer than `questions` where NCCL had
-  // marked the entry impossible.
+  // Number of questions that the plugin answered with the forced config. It is lower than `questions` if NCCL
+  // had marked the config impossible.
   int forced;
 } dynamicclSweepView_t;
 

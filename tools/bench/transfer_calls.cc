@@ -86,8 +86,8 @@ Status BenchSession::IssueTransfers(const BenchCall& call) {
   return GroupEnd();
 }
 
-// Step 0 copies a rank's own part into place. Each later step exchanges the parts that a rank has with the
-// rank that differs in one bit, so that the parts double.
+// Step 0 copies a rank's own part into place. In each later step a rank exchanges all its parts with the rank
+// whose number differs in one bit, so that the number of parts doubles.
 Status BenchSession::IssueHypercube(const BenchCall& call) {
   const int n = options_.place.n_ranks;
   const int rank = options_.place.rank;

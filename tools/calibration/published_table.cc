@@ -33,7 +33,7 @@ class Table {
         unnamed_(collective ? collective : TestIn(stem_)),
         systems_(systems) {}
 
-  // Takes the next line; the first is the header.
+  // Reads the next line of the table. The first line is the header.
   Status Take(std::string_view line) {
     ++line_number_;
     if (line.empty() || line == "\r") return {};

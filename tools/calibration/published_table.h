@@ -25,7 +25,7 @@ namespace dynamiccl {
 // Collects the times (timed_systems.h).
 class TimedSystems;
 
-// Decides by the header line at the beginning of `head`.
+// Whether a file that begins with `head` is such a table. Its header line decides.
 bool LooksLikePublishedTable(std::string_view head);
 
 // Adds the table's times to `systems`. An error names file and line. Where the table names no collective,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
-// See TimedSystems; 0 for a single repeat.
+// The spread of a cell's time as TimedSystems defines it; 0 for a single repeat.
 double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];
@@ -30,7 +30,7 @@ std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
-// Name and origin of the system of a context.
+// Returns name and origin of the system on which the rows of `context` were measured.
 std::pair<std::string, std::string> SystemOf(const MeasurementFile& file, const MeasurementContext& context,
                                              const std::string& path) {
   if (context.model.fabric.intra.bandwidth_gbps > 0) return {context.topology, ""};

@@ -58,14 +58,16 @@ class TimedSystems {
   void Add(const MeasurementFile& file, const std::string& path);
   // Adds one time in microseconds.
   void AddRepeat(const std::string& system, const std::string& origin, const TimedCell& key, double us);
-  // Merges all systems into one with this name.
+  // Merges all systems into one called `name`.
   void Merge(const std::string& name);
 
-  // All systems with the cells that have a formula.
+  // Returns all systems. Cells for which the simulator has no formula are only counted
+  // (TimedSystem::left_out).
   std::vector<TimedSystem> Take() const;
-  // Each note names a file, what an importer left out of it, and why.
+  // Each note names a file and says what an importer left out of that file, and why.
   const std::vector<std::string>& notes() const { return notes_; }
-  // Everything that was read, whether or not it has a formula; repeats in the order of reading.
+  // Returns all repeats that were read, also those for which the simulator has no formula, in the order of
+  // reading.
   std::vector<TimedRepeats> Repeats() const;
 
  private:
@@ -79,8 +81,8 @@ class TimedSystems {
   std::vector<std::string> notes_;
 };
 
-// The systems of these files; with `only` set, just the system of that name. It is an error when there is
-// none.
+// Returns the systems of these files, or only the system called `only` if that is set. It is an error when
+// there is no such system.
 Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
                                                   const std::string& only);
 Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only);

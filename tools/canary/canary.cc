@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The release in use runs first: its time sets the limit after which another counts as hung. Then each other
-// release is judged; what is grave is confirmed by a second run, and remedies and bisection follow.
+// The release in use runs first. Its duration sets the time limit after which a run of another release counts
+// as hung. Then each other release is judged. A grave difference is confirmed by a second run; after that the
+// canary looks for remedies and bisects.
 #include "tools/canary/canary.h"
 
 #include <algorithm>
@@ -10,20 +11,21 @@ namespace {
 
 using real_nccl::NcclRelease;
 
-// NCCL_RUNTIME_CONNECT came with 2.22; before, ranks always connect while the communicator is made.
+// NCCL_RUNTIME_CONNECT came with 2.22. Before 2.22, ranks always connect while the communicator is made.
 constexpr NcclRelease kConnectsAtRuntime{2, 22, 0};
 constexpr int kPatience_s = 600;  // for the release in use
 constexpr int kLeastLimit_s = 60;
 constexpr int kLeastRemedyLimit_s = 30;
 constexpr double kLimitFactor = 10;
-// At init all algorithms connect; one small size is enough, but for a job's own calls.
+// With NCCL_RUNTIME_CONNECT=0 all algorithms connect at init, so one call of this many bytes is enough. A
+// job's own calls (CanaryRequest::traffic) are run with their own sizes.
 constexpr uint64_t kBytesAtInit = 1024;
 
 // The variable that makes ranks connect at the first call.
 constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
 
-// Variables that take a part of NCCL out of play, tried one at a time; those that cost a job least come
-// first.
+// A variable that switches off a part of NCCL, which may be at fault. The canary tries them one at a time,
+// those that cost a job least first.
 struct Candidate {
   std::string variable;
   std::string value;
@@ -88,7 +90,8 @@ class Canary {
     return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
-  // Differences of a cell, confirmed by a second run where one of them is grave.
+  // Returns a release's cell and how it differs from the release in use. When a difference is grave, the cell
+  // is run a second time, and the grave difference counts only if the second run has one too.
   Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use) const {
     const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
     says_(fmt::format("NCCL {}, {}", library.text(), Name(in_use.connecting)));
@@ -112,7 +115,8 @@ class Canary {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use));
       if (cell.cell.end == CellEnd::kNotRun) judged.problem = cell.cell.problem;
-      // Notices do not depend on when ranks connect, and what both ways show is said once.
+      // Notices do not depend on when ranks connect, so only the first cell keeps its notices. A grave
+      // difference that several cells show is kept once.
       std::erase_if(cell.differences, [&](const Difference& one) {
         return !judged.cells.empty() &&
                (one.gravity == Gravity::kNotice || std::ranges::find(all, one) != all.end());
@@ -142,7 +146,8 @@ class Canary {
                          [&](const JudgedCell& one) { return one.connecting == connecting; });
   }
 
-  // All candidates; only up to the first that helps where a run without help takes its whole limit.
+  // Tries all candidates and keeps those that help. When the fault is a hang, the search stops at the first
+  // one that helps, because each run without success takes its whole time limit.
   Status SeekRemedies(JudgedRelease* judged) const {
     const bool hangs = std::ranges::any_of(
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
@@ -155,7 +160,8 @@ class Canary {
     return {};
   }
 
-  // Whether a variable ends what is grave in all ways of connecting; nothing where it cannot.
+  // Returns whether setting the variable removes the grave differences of all cells. Returns nothing for a
+  // variable that changes nothing: a cell that connects at the first call does so already.
   Result<std::optional<bool>> EndsAll(const JudgedRelease& judged, const std::string& variable,
                                       const std::string& value) const {
     for (const JudgedCell& bad : judged.cells) {
@@ -177,7 +183,8 @@ class Canary {
     return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
   }
 
-  // Whether a release has a grave difference in one of the ways of connecting.
+  // Returns whether the release has a grave difference in at least one of its cells. The cells differ in when
+  // ranks connect.
   Result<bool> IsGrave(const ReleaseLibrary& library) const {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));
@@ -188,8 +195,8 @@ class Canary {
     return false;
   }
 
-  // Halves the cached releases between one without the difference (`without`) and one with it (`with`), given
-  // by their places in `releases`, until they are neighbours.
+  // Bisects the cached releases. `without` and `with` are indices in `releases` of a release without the
+  // grave difference and of one with it. On return they are neighbours.
   Status Halve(const std::vector<ReleaseLibrary>& releases, size_t* without, size_t* with) const {
     for (;;) {
       const size_t low = std::min(*without, *with), high = std::max(*without, *with);
@@ -231,7 +238,7 @@ class Canary {
   CanaryAnswer answer_;
 };
 
-// A choice that is to be restored from one size to the next one that was asked about.
+// Returns a rule that forces `choice` for calls of `least` to `most` bytes.
 std::string Rule(const CellChoice& choice, uint64_t least, uint64_t most, int ranks, int nodes) {
   return fmt::format("{},{},{},{},{},{},{},{}\n", Name(choice.collective), least, most,
                      Name(choice.config.algorithm), Name(choice.config.protocol), choice.config.channels,
@@ -260,7 +267,7 @@ std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& ju
     };
     const auto after = std::find_if(now.begin(), now.end(), same_call);
     if (after == now.end() || after->config == before.config || before.config.leaves_nccl_alone()) continue;
-    // The rule holds up to the next size that was asked about.
+    // Choices are known only for the sizes that the canary ran. The rule holds up to the next larger one.
     uint64_t most = UINT64_MAX;
     for (const CellChoice& other : old) {
       if (other.collective == before.collective && other.bytes > before.bytes)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What releases of NCCL would do with a communicator on a described machine, against the release in use.
+// Runs releases of NCCL on a described machine and compares each with the release in use: what each would do
+// with one communicator of the job.
 #pragma once
 
 #include <functional>
@@ -30,14 +31,15 @@ struct CanaryRequest {
   std::optional<Traffic> traffic;  // the user's own calls, to which `bytes` and `collectives` then belong
 };
 
-// One way of connecting, in one release against the release in use.
+// The run of one release with its ranks connecting at one time (`connecting`), and how the run differs from
+// that of the release in use.
 struct JudgedCell {
   Connecting connecting = Connecting::kAtFirstCall;
   Cell cell;
   std::vector<Difference> differences;
 };
 
-// A variable that ends every grave difference, in all the ways of connecting that show one.
+// A variable and a value that remove every grave difference, no matter when the ranks connect.
 struct Remedy {
   std::string variable;
   std::string value;
@@ -51,12 +53,13 @@ struct JudgedRelease {
   std::vector<Remedy> remedies;
   std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
   bool bisected = false;
-  // Found by bisection among the cached releases: the first that has the grave difference, the last before
-  // it, and the first after the judged release that is free of it.
+  // Results of the bisection among the cached releases: the first release that has the grave difference, the
+  // last one before it, and the first one after the judged release that no longer has it.
   std::optional<real_nccl::NcclRelease> first_with;
   std::optional<real_nccl::NcclRelease> last_without;
   std::optional<real_nccl::NcclRelease> free_again;
-  // On the traffic of the request. Nothing without traffic, or if one of the releases did not run all calls.
+  // What the release would change for the calls of CanaryRequest::traffic. Nothing without traffic, or if one
+  // of the releases did not run all calls.
   std::optional<TrafficEffect> effect;
   std::string problem;  // why there is no verdict
 };
@@ -67,16 +70,17 @@ struct CanaryAnswer {
   std::vector<JudgedRelease> judged;
 };
 
-// Runs all cells. A grave difference counts when a second run shows it too. `says` gets a line for each step.
-// An error when the release in use does not run here: then nothing can be compared.
+// Runs all cells of the request and judges each release. A grave difference counts only when a second run
+// shows it too. `says` receives one line of progress for each run. It is an error when the release in use
+// does not run on this machine, because then nothing can be compared.
 Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
                                const std::vector<KnownIssue>& known,
                                const std::function<void(const std::string&)>& says);
 
 const char* Name(Connecting connecting);
 
-// Rules in the format of docs/formats/override_rules.md that ask for the choices of the release in use
-// wherever `judged` chooses otherwise; empty when it nowhere does.
+// Returns override rules (docs/formats/override_rules.md) that force the choices of the release in use
+// wherever `judged` chooses otherwise. Empty when all choices are equal.
 std::string RulesThatRestore(const CanaryAnswer& answer, const JudgedRelease& judged, int ranks, int nodes);
 
 }  // namespace dynamiccl

@@ -55,7 +55,8 @@ std::string FormatDifferences(const JudgedRelease& judged) {
   return text;
 }
 
-// A step's part of what the trace has in all; the whole where it marks no steps.
+// Divides a sum over the whole trace by the number of steps. Returns the sum itself where the trace marks no
+// steps.
 double AStep(double all, const Traffic& traffic) {
   return traffic.steps > 0 ? all / static_cast<double>(traffic.steps) : all;
 }
@@ -334,7 +335,7 @@ Json JudgedJson(const CanaryRequest& request, const JudgedRelease& judged) {
           {"tried", judged.tried}};
 }
 
-// Runs of equal neighbours once: "dgx_h100, 3 times h100_one_nic".
+// The names of the machines. Equal neighbours are named once: "dgx_h100, 3 times h100_one_nic".
 std::string MachineNames(const CanaryRequest& request) {
   std::vector<std::string> names;
   for (size_t first = 0, next = 0; first < request.machines.size(); first = next) {

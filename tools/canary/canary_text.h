@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A canary's answer for people and for programs.
+// Formats a canary's answer for people and for programs.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace dynamiccl {
 
-// One screen: a paragraph a judged release, the verdict first, then a table of all releases.
+// About one screen: one paragraph for each judged release, which begins with the verdict, then a table of all
+// releases.
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer);
 
-// docs/canary.md lists the keys.
+// Returns the answer as JSON. docs/canary.md lists the keys.
 Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares a folder with the machine's files, starts the driver over the stand-in and waits for it.
+// Writes the described machine into a folder, starts the driver (the program that calls NCCL) over the CUDA
+// stand-in, a library that emulates the GPUs, and waits until the driver ends.
 #include "tools/canary/cell.h"
 
 #include <fmt/ranges.h>
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
-// Before 2.22 the tuner interface gives no table of costs.
+// From 2.22 on NCCL passes its table of costs to a tuner.
 constexpr NcclRelease kGivesCosts{2, 22, 0};
 
 std::string TextOrNothing(const std::string& path) {
@@ -34,7 +35,7 @@ std::string TextOrNothing(const std::string& path) {
   return text ? *text : "";
 }
 
-// Waits for a child at most `limit`. False when the limit passed; then the child still runs.
+// Waits for a child for at most `limit`. Returns false when the limit passed and the child still runs.
 bool WaitAtMost(pid_t child, std::chrono::duration<double> limit, int* status) {
   constexpr auto kLook = std::chrono::milliseconds(10);
   for (const auto end = Clock::now() + limit; Clock::now() < end; std::this_thread::sleep_for(kLook)) {
@@ -43,7 +44,7 @@ bool WaitAtMost(pid_t child, std::chrono::duration<double> limit, int* status) {
   return false;
 }
 
-// A driver and, where nodes are unlike, its process for each of them.
+// Returns the driver and its child processes. The driver starts one child for each node when nodes differ.
 std::vector<pid_t> ProcessesOf(pid_t driver) {
   std::vector<pid_t> processes{driver};
   std::ifstream children(fmt::format("/proc/{}/task/{}/children", driver, driver));
@@ -51,7 +52,7 @@ std::vector<pid_t> ProcessesOf(pid_t driver) {
   return processes;
 }
 
-// Nanoseconds that each thread of a driver has run, or has waited for a processor; by thread.
+// For each thread of the driver, by thread id: the nanoseconds that it has run or has waited for a core.
 std::map<std::string, uint64_t> WorkOfThreads(pid_t driver) {
   std::map<std::string, uint64_t> work;
   std::error_code ended;
@@ -65,8 +66,9 @@ std::map<std::string, uint64_t> WorkOfThreads(pid_t driver) {
   return work;
 }
 
-// Whether a thread of the process runs all the time, or would where a processor had been free. A rank that
-// searches graphs does; the threads of a hung run poll their sockets, each for some percent of the time.
+// Returns whether a thread of the process used a core, or waited for a free one, for more than half of a
+// second. A rank that searches NCCL's graphs is busy in this sense. The threads of a hung run only poll their
+// sockets, which takes some percent of the time.
 bool IsBusy(pid_t child) {
   constexpr uint64_t kHalfASecond = 500'000'000;
   const auto before = WorkOfThreads(child);
@@ -78,8 +80,8 @@ bool IsBusy(pid_t child) {
   return false;
 }
 
-// Waits until the child ends or hangs: the limit has passed and it is idle. A busy one is given thrice the
-// limit. False when it hangs.
+// Waits until the child ends; returns false when it hangs. A child hangs if it is idle after the limit. A
+// busy child gets three times the limit.
 bool WaitForEnd(pid_t child, int limit_s, int* status) {
   for (int waited = 0; waited < 3; ++waited) {
     if (WaitAtMost(child, std::chrono::seconds(limit_s), status)) return true;
@@ -93,7 +95,8 @@ void Kill(pid_t child) {
   waitpid(child, nullptr, 0);
 }
 
-// Runs a helper with its output in a file. False when it cannot be started, fails or takes longer than 60 s.
+// Runs a command with its output in a file. Returns false when the command cannot be started, fails or takes
+// longer than 60 s.
 bool RunHelper(const Words& command, const std::string& output) {
   const auto child = StartChild(command, {}, {.output_path = output});
   if (!child) return false;
@@ -112,8 +115,9 @@ std::string BacktracesOf(pid_t driver, const std::string& output) {
   return TextOrNothing(output);
 }
 
-// Words in front of a command that give it a mount namespace, in which /dev/shm is its own: a killed run
-// leaves nothing behind, and no run sees another's files. None where the machine does not allow it.
+// Returns a prefix for a command, which gives the command a mount namespace with a /dev/shm of its own. A
+// killed run then leaves no files behind, and no run sees the files of another. Empty where the machine does
+// not allow namespaces.
 const Words& OwnSharedMemory(const std::string& scratch) {
   static const Words words = [&] {
     for (const char* option : {"-m", "-rm"}) {
@@ -127,8 +131,9 @@ const Words& OwnSharedMemory(const std::string& scratch) {
   return words;
 }
 
-// NCCL finds the nodes of an NVLink domain apart by this attribute, which must be what the stand-in says of
-// the node (tests/real_nccl/cuda_standin/nccl_hooks.cc).
+// Returns the node's topology file. NCCL distinguishes the nodes of an NVLink domain by the attribute
+// host_hash. The value must be the one that the CUDA stand-in computes
+// (tests/real_nccl/cuda_standin/nccl_hooks.cc).
 std::string TopologyOfNode(const DescribedMachine& machine, size_t node) {
   constexpr size_t kFirstHost = 0x5eed0000, kNextHost = 0x10001;
   std::string text = machine.topology;
@@ -140,7 +145,7 @@ std::string TopologyOfNode(const DescribedMachine& machine, size_t node) {
   return text;
 }
 
-// The folder of one run.
+// The folder with the input and output files of one run.
 class CellFolder {
  public:
   CellFolder(const TemporaryFolder& folder, const CellRequest& request) : folder_(folder) {
@@ -205,8 +210,9 @@ std::map<std::string, std::string> EnvironmentOf(const std::string& objects, con
   return environment;
 }
 
-// Words in front of a command that set its limit of stacks. A limit that was asked for and is not allowed
-// ends the run; the default stays what it is where it cannot be set.
+// Returns a prefix for a command, which sets the limit of its stack size. If the limit that the user asked
+// for is not allowed, the command does not start. If the default of 8 MiB is not allowed, the limit stays as
+// it is.
 Words WithStack(const std::string& stack_kib) {
   const std::string set =
       stack_kib.empty() ? "ulimit -Ss 8192 2>/dev/null; " : "ulimit -Ss " + stack_kib + " && ";
@@ -257,8 +263,8 @@ Result<Cell> RunOnce(const std::string& objects, const CellRequest& request, Gra
   return cell;
 }
 
-// NCCL has no word for a path over C2C in the file of its graphs, and fails where it should write one: a
-// failure that no job has.
+// Returns whether the run failed only because it wrote its graphs into a file. NCCL cannot write a path over
+// C2C into that file and fails. Jobs do not write the file, so they do not have this failure.
 bool FailedByDump(const Cell& cell) {
   return cell.end == CellEnd::kInitFailed && std::ranges::any_of(cell.warnings, [](const std::string& one) {
            return one.starts_with("KV Convert to str");

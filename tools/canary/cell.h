@@ -18,11 +18,11 @@ namespace dynamiccl {
 
 using real_nccl::NcclRelease;
 
-// When ranks connect. NCCL connects at the first call of an algorithm, unless NCCL_RUNTIME_CONNECT=0 or
-// NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all of them while the communicator is made.
+// When the ranks connect. By default NCCL connects at the first call of an algorithm. NCCL_RUNTIME_CONNECT=0
+// or NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all algorithms while the communicator is made.
 enum class Connecting { kAtFirstCall, kAtInit };
 
-// The collectives for which NCCL chooses: a cell calls some of them.
+// The collectives for which NCCL makes a choice. A cell calls all or some of them.
 std::vector<Collective> AllJudged();
 
 struct CellRequest {
@@ -35,14 +35,15 @@ struct CellRequest {
   std::vector<uint64_t> bytes;  // NCCL's total of each call
   Connecting connecting = Connecting::kAtFirstCall;
   std::map<std::string, std::string> environment;  // the job's NCCL_ variables
-  // RLIMIT_STACK in KiB, which threads get as their stack; "unlimited": 2 MiB of the C library. Empty: 8 MiB,
-  // Linux's default, whatever this machine has.
+  // RLIMIT_STACK in KiB, which is the stack size of each thread. "unlimited" gives threads the 2 MiB of the C
+  // library. Empty: 8 MiB, the default of Linux, whatever the limit of this machine is.
   std::string stack_kib;
   int limit_s = 60;  // after which a run that is idle counts as hung, and thrice which any does
 
   int ranks() const;
   bool nodes_are_unlike() const { return machines.size() > 1; }
-  // Nodes of an NVLink domain too: before 2.27 NCCL knows them apart by their topologies alone.
+  // Whether each node is a process of its own. This is also needed for nodes of an NVLink domain, because
+  // NCCL before 2.27 distinguishes such nodes only by their topologies.
   bool has_process_a_node() const { return nodes_are_unlike() || machines.front().nvlink_domain_nodes > 0; }
 };
 
@@ -56,7 +57,7 @@ enum class CellEnd {
 };
 const char* Name(CellEnd end);
 
-// A result of NCCL's graph search (NCCL_GRAPH_DUMP_FILE): rings, trees, ...
+// One result of NCCL's graph search (NCCL_GRAPH_DUMP_FILE): the rings, the trees or others.
 struct CellGraph {
   int channels = 0;
   double intra_gbps = 0;  // of a channel, inside a node and between nodes
@@ -75,7 +76,8 @@ struct CellChoice {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
   CollectiveConfig config;
-  // Microseconds that the release's own model expects of each pair that it offers; empty before 2.22.
+  // Microseconds that the release's own cost model expects for each (algorithm, protocol) that it offers.
+  // Empty before 2.22.
   std::map<std::pair<Algorithm, Protocol>, float> costs;
 
   bool operator==(const CellChoice&) const = default;
@@ -92,9 +94,11 @@ struct Cell {
   int p2p_channels = 0;
   int p2p_channels_per_peer = 0;
   std::map<std::string, CellGraph> graphs;  // by Name(Algorithm)
-  // Connections of each adapter, by its number; where nodes are unlike by node and number: "1/3".
+  // Number of connections that use each adapter. The key is the adapter's number, or "node/adapter" such as
+  // "1/3" where nodes differ.
   std::map<std::string, int> adapters;
-  // A graph has a fused adapter and one of its parts: the search counted the part's bandwidth twice.
+  // A graph uses a fused adapter and also one of the adapters that were fused into it, so the graph search
+  // counted the bandwidth of that adapter twice.
   bool counts_adapters_twice = false;
   std::map<std::string, int> transports;  // connections of "P2P", "SHM", "NET", ...
   std::vector<CellChoice> choices;
@@ -105,9 +109,9 @@ struct Cell {
   bool passed() const { return end == CellEnd::kPassed; }
 };
 
-// Runs a cell in a process of its own, with an environment that holds nothing of the caller's and, where the
-// machine allows it, a /dev/shm of its own. Errors are those of this machine (no stand-in, no room); what the
-// release does wrong is in the cell.
+// Runs a cell in a process of its own. The process inherits no variable of the caller, and has its own
+// /dev/shm where the machine allows it. An error means that this machine cannot run the cell (no CUDA
+// stand-in, no room). A fault of the release is no error: Cell::end and Cell::problem describe it.
 Result<Cell> RunCell(const Installation& installation, const CellRequest& request);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell as JSON: for `canary --json`, and for the cache of cells, which reads it back.
+// Writes a cell as JSON, for `canary --json` and for the cache of cells, and reads it back from the cache.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// docs/canary.md lists the keys.
+// Returns the cell as JSON. docs/canary.md lists the keys.
 Json CellJson(const Cell& cell);
-// Returns nothing if a key is missing or of another kind.
+// Returns nothing if a key is missing or its value has the wrong type.
 std::optional<Cell> CellFromJson(const Json& json);
 
 }  // namespace dynamiccl

@@ -22,7 +22,7 @@ namespace {
 
 using cuda_standin::XmlElement;
 
-// The driver's exit codes (tests/real_nccl/driver/real_nccl_driver.cc).
+// Exit codes of the driver, the program that calls NCCL (tests/real_nccl/driver/real_nccl_driver.cc).
 constexpr int kNoHold = 3, kCallFailed = 4, kMissingFunction = 5;
 
 CellEnd EndOf(const CellRequest& request, const CellFiles& files, const Cell& cell) {
@@ -52,7 +52,8 @@ std::string ProblemOf(const CellFiles& files) {
   }
 }
 
-// The signal, and what the C library said before it: "Aborted: double free or corruption (fasttop)".
+// Describes a crash by its signal and the C library's last message: "Aborted: double free or corruption
+// (fasttop)".
 std::string CrashOf(const CellFiles& files) {
   std::string text = strsignal(WTERMSIG(files.exit_status));
   for (const std::string_view words :
@@ -63,7 +64,8 @@ std::string CrashOf(const CellFiles& files) {
   return text;
 }
 
-// "host:123:124 [0] graph/search.cc:1097 NCCL WARN Could not find ..." without what stands before the text.
+// Returns the text of a warning without its prefix: "Could not find ..." for "host:123:124 [0]
+// graph/search.cc:1097 NCCL WARN Could not find ...". Empty for other lines.
 std::string WarningOf(const std::string& line) {
   for (const std::string_view mark : {"NCCL WARN ", "NCCL INFO "}) {
     const size_t at = line.find(mark);
@@ -75,13 +77,15 @@ std::string WarningOf(const std::string& line) {
   return "";
 }
 
-// Says of NCCL's environment or of the stand-in, not of the machine.
+// Whether the warning is about the machine that runs the canary, or about its settings, and so not about the
+// described machine.
 bool IsOfTheHarness(const std::string& warning) {
   return warning.find("NUMA balancing") != std::string::npos || warning.find("iommu") != std::string::npos ||
          warning.find("NCCL_DEBUG") != std::string::npos;
 }
 
-// The node of the rank whose adapter a line of a connection names: the receiver's where it receives.
+// Returns the node whose adapter a logged connection uses. It is the node of the receiver in a line with
+// [receive], else that of the sender:
 //   Channel 00/0 : 7[3] -> 8[0] [receive] via NET/Described/0
 int NodeOfConnection(const std::string& line, const std::vector<int>& ranks_of_nodes) {
   static const std::regex kRanks(R"( : (\d+)\[[^\]]*\] -> (\d+)\[[^\]]*\]( \[receive\])?)");
@@ -123,7 +127,8 @@ void ReadLogLine(const CellRequest& request, const std::string& line, Cell* cell
     cell->warnings.push_back(warning);
 }
 
-// Adapters that NCCL fused, by their names in Cell::adapters, and those that they are made of.
+// Returns, for each adapter that NCCL fused from several, the adapters that it consists of. Names are those
+// of Cell::adapters. The line of the log reads "node 0 fused adapter 4 from 0 and 1":
 //   described_net: 0 fused 4 of 0 1
 std::map<std::string, std::vector<std::string>> FusedAdapters(const CellRequest& request,
                                                               const std::string& log) {
@@ -143,8 +148,9 @@ std::map<std::string, std::vector<std::string>> FusedAdapters(const CellRequest&
   return fused;
 }
 
-// A connection by a fused adapter is one by each of its parts: releases fuse differently, and a part that is
-// used by itself too is no further adapter.
+// Counts a connection over a fused adapter as one connection over each of its parts. Without this, releases
+// that fuse differently could not be compared, and a part that is also used alone would count as one more
+// adapter.
 void CountParts(const std::map<std::string, std::vector<std::string>>& fused, Cell* cell) {
   for (const auto& [adapter, parts] : fused) {
     const auto used = cell->adapters.find(adapter);
@@ -155,8 +161,7 @@ void CountParts(const std::map<std::string, std::vector<std::string>>& fused, Ce
   }
 }
 
-// True where a graph uses a fused adapter and, beside it, an adapter that is part of it. Graphs number
-// adapters in hexadecimal.
+// Whether a graph uses a fused adapter and also one of its parts. Graphs number adapters in hexadecimal.
 bool CountsTwice(const std::map<std::string, std::vector<std::string>>& fused, const Cell& cell) {
   for (const auto& [name, graph] : cell.graphs) {
     std::set<int> used;
@@ -223,14 +228,16 @@ void ReadChoices(const CellRequest& request, const CellFiles& files, Cell* cell)
   }
 }
 
-// The name in a line of gdb's: "#3  0x00007f.. in ncclTransportP2pSetup (comm=...) at ..."; empty for others.
+// Returns the function in a line of gdb's backtrace such as "#3  0x00007f.. in ncclTransportP2pSetup
+// (comm=...) at ...". Empty for other lines.
 std::string FunctionOfFrame(const std::string& line) {
   static const std::regex kFrame(R"(^#\d+\s+(?:0x[0-9a-f]+ in )?([A-Za-z_0-9:~<>]+))");
   std::smatch match;
   return std::regex_search(line, match, kFrame) ? match[1].str() : "";
 }
 
-// A function that says what NCCL is doing: not how it waits for a socket, and not the thread's entry.
+// Whether the function's name tells what NCCL is doing. The functions that wait for a socket and the entry
+// functions of threads do not.
 bool IsOfInterest(const std::string& function) {
   if (function.starts_with("ncclSocket") || function.starts_with("ncclOs") ||
       function.starts_with("ncclAsync"))
@@ -278,7 +285,7 @@ std::map<std::string, int> StacksOf(const std::string& backtraces) {
   std::map<std::string, int> stacks;
   std::vector<std::string> functions;
   const auto finish = [&] {
-    // NCCL's own service threads wait at all times.
+    // NCCL's service threads always wait, so their stacks tell nothing.
     if (!functions.empty() && functions.back().starts_with("ncclProxy")) functions.clear();
     if (functions.size() > kShown) functions.resize(kShown);
     if (!functions.empty()) ++stacks[fmt::format("{}", fmt::join(functions, " < "))];

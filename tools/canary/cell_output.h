@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a run of the driver left behind: NCCL's log with the driver's lines, its graphs and its costs.
+// Reads the files that a run of the driver wrote: NCCL's log with the driver's own lines, NCCL's graphs and
+// its tables of costs.
 #pragma once
 
 #include <string>
@@ -16,17 +17,18 @@ struct CellFiles {
   bool limit_passed = false;
 };
 
-// All of the cell but seconds and stacks.
+// Fills all members of a cell except `seconds` and `stacks`.
 Cell ReadCell(const CellRequest& request, const CellFiles& files);
 
-// The connection that a line of NCCL's log reports: "... [send] via NET/Described/3(0)/GDRDMA" is {"NET",
-// "3"},
-// "... via P2P/CUMEM" is {"P2P", ""}. Empty for other lines.
+// Returns (transport, adapter) of the connection that a line of NCCL's log reports. "... [send] via
+// NET/Described/3(0)/GDRDMA" gives {"NET", "3"}, "... via P2P/CUMEM" gives {"P2P", ""}. Both are empty for
+// other lines.
 std::pair<std::string, std::string> ConnectionOf(std::string_view line);
 
-// Functions of NCCL in which the threads of gdb's "thread apply all backtrace" stand: for each thread the
-// three innermost whose names begin with "nccl" or "bootstrap", "bootstrapRecv < ncclTransportP2pSetup <
-// ncclNvlsTreeConnect", and how many threads stand so. Sockets and NCCL's service threads are left out.
+// Counts the threads of a hung process by their stack in NCCL. `backtraces` is what gdb prints for "thread
+// apply all backtrace". A stack is named by its three innermost functions whose names begin with "nccl" or
+// "bootstrap": "bootstrapRecv < ncclTransportP2pSetup < ncclNvlsTreeConnect". NCCL's service threads and
+// functions that wait for sockets are left out.
 std::map<std::string, int> StacksOf(const std::string& backtraces);
 
 }  // namespace dynamiccl

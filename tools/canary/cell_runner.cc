@@ -21,7 +21,8 @@ std::string HashOf(const std::string& text) {
   return ToHex(digest);
 }
 
-// Size and time of change stand for the content of a library of 300 MB.
+// Identifies a library by its path, size and time of change. Hashing its content of 300 MB would take too
+// long.
 std::string StateOf(const fs::path& file) {
   std::error_code none;
   return fmt::format("{} {} {}", file.string(), fs::file_size(file, none),
@@ -38,7 +39,7 @@ std::string HashOfObjects(const std::string& folder) {
   return HashOf(all);
 }
 
-// The kept cell of a file, if it is whole.
+// Reads a cell from the cache. Returns nothing if the file is missing, damaged or of another version.
 std::optional<Cell> ReadKept(const std::string& path) {
   const auto json = ReadJsonFile(path);
   if (!json || json->value("schema", 0) != kVersion || !json->contains("cell")) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<Cell> ReadKept(const std::string& path) {
   return CellFromJson(json->at("cell"));
 }
 
-// A cell that cannot be kept is run again next time.
+// Writes a cell into the cache. A failure is ignored: the cell is then run again next time.
 void Keep(const std::string& path, const Cell& cell) {
   std::error_code none;
   fs::create_directories(fs::path(path).parent_path(), none);

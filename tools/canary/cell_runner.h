@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cells, and keeps what came of them: the same cell is run once.
+// Runs cells of a canary and caches their results, so that the same cell is run only once.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace dynamiccl {
 
-// Cells are kept under ~/.cache/dynamiccl/canary, one file each (docs/formats/canary-cell.md), named by a
-// hash of all that decides the outcome: the request but its limit, the release's library and the objects of
-// the stand-in. A kept cell that is damaged or of another version is run again. Runs that hung or could not
-// be made are not kept. Safe to use from several threads.
+// Caches cells under ~/.cache/dynamiccl/canary, one file for each (docs/formats/canary-cell.md). A file's
+// name is a hash of everything that decides the result: the request without its time limit, the release's
+// library, and the programs that run it. A cell is run again when its file is damaged or of another version.
+// Cells that hung or could not be run are not cached. Safe to use from several threads.
 class CellRunner {
  public:
-  // With `keeps` false nothing is read from the cache, and nothing written.
+  // With `keeps` false the cache is neither read nor written.
   CellRunner(const Installation& installation, bool keeps);
 
   Result<Cell> Run(const CellRequest& request) const;
-  // Runs the cell whatever is kept.
+  // Runs the cell even if the cache has a result.
   Result<Cell> RunAgain(const CellRequest& request) const;
 
  private:

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Describes this node for `dynamiccl canary --machine FILE`, where no NCCL runs that could write NCCL_TOPO_DUMP_FILE:
+# Describes this node for `dynamiccl canary --machine FILE`. It is for nodes without NCCL, which could write a
+# description itself (NCCL_TOPO_DUMP_FILE):
 #
 #   sh collect_machine.sh >node.inventory               # on the node; needs no installation, no root, no GPU call
 #   ssh NODE sh -s <collect_machine.sh >node.inventory
 #
-# It reads /sys and /proc, and asks nvidia-smi and lspci where they are. It writes to standard output alone. A word gdr=1 or gdr=0
-# says whether GPUs can reach adapters by GPUDirect RDMA, where the kernel does not show it. The format is
-# docs/formats/machine_inventory.md; SYSFS and PROCFS name other roots, for tests.
+# The script reads /sys and /proc, and runs nvidia-smi and lspci if they are installed. It writes only to standard
+# output. The argument gdr=1 or gdr=0 says whether GPUs can reach adapters by GPUDirect RDMA; give it if the kernel does
+# not show this. docs/formats/machine_inventory.md describes the format. Tests set SYSFS and PROCFS to replace /sys and
+# /proc.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -33,14 +35,14 @@ if [ "$gdr" = unknown ] && { [ -d "$SYSFS/module/nvidia_peermem" ] || [ -d "$SYS
   gdr=1
 fi
 
-# The content of a file in one line; - where it has none.
+# Prints the content of a file in one line, or - for an empty or missing file.
 value() {
   text="$(tr '\t\n' '  ' 2>/dev/null <"$1")"
   text="${text% }"
   printf '%s' "${text:--}"
 }
 
-# The place of a device among the others: pci0000:00/0000:00:01.0/0000:01:00.0
+# Prints the path of a device below /sys/devices: pci0000:00/0000:00:01.0/0000:01:00.0
 place() {
   real="$(cd -P "$1" 2>/dev/null && pwd)" || real=
   printf '%s' "${real##*/devices/}"
@@ -80,7 +82,7 @@ adapters() {
   done
 }
 
-# Lines of a command, each behind a word; nothing where the command is not there or fails.
+# Runs a command and prints its lines, each with a word and a tab in front. Prints nothing if the command does not exist.
 lines_of() {
   word="$1"
   shift
@@ -98,6 +100,6 @@ body="$(
   lines_of topo nvidia-smi topo -m
   lines_of lspci lspci -D -nn
 )"
-# The last line holds the checksum and the number of all bytes before it, by POSIX cksum.
+# The last line has the checksum (POSIX cksum) and the number of all bytes before it.
 printf '%s\n' "$body"
 printf '%s\n' "$body" | cksum | awk '{ printf "end\t%s\t%s\n", $1, $2 }'

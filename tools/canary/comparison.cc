@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times that two releases expect are never compared with each other: NCCL recalibrates its model now and
-// then, which is no loss. Where the choice differs, both choices are priced by each release's own table.
+// The times that two releases expect are not compared with each other, because NCCL recalibrates its cost
+// model now and then, which changes no real time. Where the choices differ, each release's own table prices
+// both choices.
 #include "tools/canary/comparison.h"
 
 #include <fmt/ranges.h>
@@ -18,7 +19,7 @@ namespace {
 constexpr double kNoticedLoss = 1.15;
 constexpr const char* kGaveUp = "falling back to simple order";
 
-// Collects the differences of one pair of cells.
+// Collects the differences between the cells of two releases.
 class CellComparison {
  public:
   CellComparison(const Cell& before, const Cell& after, const Traffic* traffic)
@@ -116,7 +117,7 @@ class CellComparison {
     Add(DifferenceKind::kSearch, after ? Gravity::kGrave : Gravity::kNotice, text(before), text(after));
   }
 
-  // Milliseconds of all the job's calls.
+  // Adds a difference if the job's calls take clearly longer in total.
   void CompareTraffic() {
     if (!effect_ || !IsGraveFor(*effect_)) return;
     const ModelEffect& model = *effect_->model;
@@ -147,7 +148,8 @@ class CellComparison {
     return fmt::format("{}", fmt::join(names, " "));
   }
 
-  // Names alone: how many connections there are follows from the channels.
+  // Compares only the names of the transports. The number of connections follows from the channels, which are
+  // compared separately.
   void CompareTransports() {
     const std::string before = TransportText(before_), after = TransportText(after_);
     if (before == after) return;
@@ -199,7 +201,7 @@ class CellComparison {
                        choice.config.channels);
   }
 
-  // Adds a choice that differs; collectives that differ alike at one size share a difference.
+  // Adds a choice that differs. Collectives with the same change at the same size share one difference.
   void AddChoice(const CellChoice& before, const CellChoice& after, std::string note) {
     const std::string size = FormatBytes(before.bytes);
     Difference one{.kind = DifferenceKind::kChoice,
@@ -220,7 +222,7 @@ class CellComparison {
     found_.push_back(std::move(one));
   }
 
-  // Says by how much the later choice is slower than the earlier one by each release's model.
+  // Says how much slower the later choice is than the earlier one, as each release's cost model prices both.
   static std::string PriceNote(const CellChoice& before, const CellChoice& after) {
     const double by_before = CostOf(before, after.config) / CostOf(before, before.config);
     const double by_after = CostOf(after, after.config) / CostOf(after, before.config);
@@ -232,7 +234,7 @@ class CellComparison {
     return "";
   }
 
-  // Says how many of the job's calls make the choice, and how the model expects their time to change.
+  // Says how many of the job's calls get this choice, and how the cost model expects their time to change.
   std::string ShareNote(const ClassEffect& one) const {
     std::string note = fmt::format("{} of {} calls", one.calls.calls, traffic_->calls);
     if (!one.us_before || !one.us_after) return note + ", without a price by one model";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between two releases in the same cell, and how grave it is.
+// Compares what two releases of NCCL do in the same cell, and says how grave each difference is.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace dynamiccl {
 
-// kGrave: the job fails, hangs or loses adapters or transports. Of 226 upgrades by one release on ordinary
-// worlds four raised one, two of them rightly (docs/results/canary.md). kNotice: NCCL decides otherwise, with
-// or without harm.
+// kGrave: the job fails, hangs or loses adapters or transports. kNotice: NCCL decides otherwise, which may or
+// may not cost time. Of 226 upgrades from one release to the next on ordinary worlds, four raised a grave
+// difference, and two of these alarms were right (docs/results/canary.md).
 enum class Gravity { kNotice, kGrave };
 
 enum class DifferenceKind {
@@ -39,15 +39,18 @@ struct Difference {
   bool operator==(const Difference&) const = default;
 };
 
-// kSame: no difference. kChanged: only notices. kWorse: something grave, but it runs. kFails: it does not.
+// kSame: no difference. kChanged: only notices. kWorse: the release runs, but with a grave difference.
+// kFails: the release does not run.
 enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 
-// Returns the differences between two runs, grave ones first. A failure that the newer release does not have
-// any more is a notice. If either run did not take place, there are none. With `traffic`, the calls of a job,
-// only choices for these calls are compared, and those that the model expects to become slower come first.
-// It is grave then if the calls take longer together; a loss of adapters is not, if no call takes longer by
-// it. Null: choices are compared for all calls of the cells.
+// Returns the differences between two runs, grave ones first. A failure that only the older release has is a
+// notice. If one of the runs did not take place, there are no differences.
+//
+// `traffic` has the calls of a job; null: the calls of the cells are compared. With `traffic`, only choices
+// for the job's calls are compared, those that the cost model expects to become slower first. It is then a
+// grave difference if the job's calls take longer in total, and the loss of an adapter is only a notice if no
+// call becomes slower.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in knows devices by a PCI bus number alone and NCCL finds them by their address, so addresses are
-// renumbered: each device of the topology gets a bus of its own in domain 0, in the order of the file. What
-// NCCL decides by (which device is below which, classes, widths, speeds, links) stays as it is.
+// NCCL finds a device by its PCI address, but the CUDA stand-in (the library that emulates GPUs) knows only
+// PCI bus numbers. Therefore all addresses are renumbered: each device of the topology gets a bus of its own
+// in domain 0, in the order of the file. The facts by which NCCL decides (which device is below which,
+// classes, widths, speeds, links) are not changed.
 #include "tools/canary/described_machine.h"
 
 #include <fmt/ranges.h>
@@ -30,8 +31,8 @@ constexpr int kFirstBus = 0x10, kLastBus = 0xff;
 constexpr const char* kHowToDump =
     "let NCCL write the file: run the job once with NCCL_TOPO_DUMP_FILE=topology.xml";
 
-// Describes a GPU of one architecture, from NVIDIA's data sheets of A100, L40S, H100 and B200. Only the
-// number of a kernel's blocks and their memory depend on it.
+// A GPU of one architecture, with the numbers of NVIDIA's data sheets for A100, L40S, H100 and B200. NCCL
+// uses them only for the number of a kernel's blocks and their memory.
 struct GpuFacts {
   int architecture;
   int multiprocessors;
@@ -48,12 +49,12 @@ const GpuFacts& FactsOf(int architecture) {
   return known == std::rend(kGpuFacts) ? kGpuFacts[0] : *known;
 }
 
-// 0 for what is no number.
+// Returns 0 for a text that is no number.
 int Number(const std::string& text, int base = 10) {
   return static_cast<int>(std::strtol(text.c_str(), nullptr, base));
 }
 
-// One topology on its way to a description.
+// Converts one topology file into a description. DescribeTopology owns it for one call.
 class TopologyReader {
  public:
   TopologyReader(std::string name, XmlElement root) : name_(std::move(name)), root_(std::move(root)) {}
@@ -80,7 +81,8 @@ class TopologyReader {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", name_, what), kHowToDump);
   }
 
-  // An attribute without which NCCL would look at the machine that it runs on.
+  // It is an error when an attribute is missing that NCCL would otherwise read from the machine on which the
+  // canary runs.
   Status CheckAttributes() const {
     const std::map<std::string, std::vector<const char*>> needed = {
         {"cpu", {"numaid", "arch", "vendor", "familyid", "modelid"}},
@@ -93,7 +95,7 @@ class TopologyReader {
       gpus += element.tag == "gpu";
       const auto rules = needed.find(element.tag);
       if (rules == needed.end()) return;
-      // Only x86 processors are told apart by their model.
+      // NCCL distinguishes only x86 processors by their model.
       const bool any_model = element.tag == "cpu" && element.Get("arch") != "x86_64";
       for (const char* attribute : rules->second) {
         const bool of_model = attribute != std::string("arch") && attribute != std::string("numaid");
@@ -134,7 +136,8 @@ class TopologyReader {
     });
   }
 
-  // NCCL's dump marks adapters that a plugin named with keep="1"; the canary's own plugin names them again.
+  // Numbers the adapters from 0 on. In NCCL's dump keep="1" marks adapters that a plugin reported. The
+  // canary's own plugin reports all adapters again, so the mark is removed.
   void RenumberAdapters() {
     std::vector<XmlElement*> nets;
     root_.Visit([&](XmlElement& element) {
@@ -239,8 +242,8 @@ Result<DescribedMachine> DescribeMachineFile(const std::string& path) {
                           .nvlink_domain_nodes = machine->nvlink_domain_nodes};
 }
 
-// The processors of each host, and what is below them, as a topology of its own. NCCL names the host of a
-// processor in dumps alone.
+// Divides a topology of several hosts into one topology for each host. NCCL writes the host of a processor
+// only into dumps.
 std::vector<XmlElement> HostsOf(const XmlElement& root) {
   std::vector<std::string> names;
   std::vector<XmlElement> hosts;
@@ -257,7 +260,7 @@ std::vector<XmlElement> HostsOf(const XmlElement& root) {
   return hosts;
 }
 
-// A description without what differs between hosts that are alike.
+// Returns the description without the attributes in which equal hosts differ: GUIDs and ranks.
 std::string KindOf(const DescribedMachine& machine) {
   std::string error;
   auto root = cuda_standin::ParseXml(machine.topology, &error);

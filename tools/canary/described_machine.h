@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node as the canary shows it to NCCL: NCCL's own topology file, and what the CUDA stand-in must know
-// beside it. It comes from a machine by name, from a machine file, or from a user's NCCL_TOPO_DUMP_FILE.
+// A node as the canary shows it to NCCL: the topology file for NCCL, and the description for the CUDA
+// stand-in, the library that emulates the node's GPUs. The node is a known machine, a machine file, or a
+// topology that a user's NCCL wrote (NCCL_TOPO_DUMP_FILE).
 #pragma once
 
 #include <string>
@@ -21,19 +22,23 @@ struct DescribedMachine {
   int nvlink_domain_nodes = 0;  // nodes whose GPUs share NVSwitches; 0: each has its own, or none
 };
 
-// `named` is a name that the installation has ("dgx_h100"), the path of a machine file (*.machine) or of a
-// topology that NCCL wrote (NCCL_TOPO_DUMP_FILE, any other ending), or of what collect_machine.sh wrote,
-// which is told by its content. Errors say what is missing in the file and how to get it: NCCL fills
-// attributes that a topology lacks from the machine that it runs on, which is not the one described, so all
-// that decides must be there. A topology of several hosts (NCCL writes one of a whole NVLink domain) gives as
-// many machines, or one where they are alike but for their adapters' GUIDs; anything else gives one.
+// Describes the nodes that `named` stands for. `named` is the name of a machine that the installation knows
+// ("dgx_h100"), the path of a machine file (*.machine), or the path of a file that NCCL_TOPO_DUMP_FILE or
+// collect_machine.sh wrote. Their content tells these two apart.
+//
+// Returns one machine. A topology of several hosts, which NCCL writes for an NVLink domain, gives one machine
+// for each host, or a single one if the hosts differ only in the GUIDs of their adapters. An error says which
+// attribute is missing and how to get it. NCCL would fill a missing attribute from the machine on which the
+// canary runs, which is the wrong machine.
 Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installation,
                                                     const std::string& named);
 
-// One machine from the text of a topology of one host. Errors name `file`, whose stem is the machine's name.
+// Describes one machine by the text of a topology of one host. Errors name `file`; its stem is the machine's
+// name.
 Result<DescribedMachine> DescribeTopology(const std::string& file, const std::string& text);
 
-// Puts `nodes` neighbouring nodes into one NVLink domain. An error where the machine says something else.
+// Puts `nodes` neighbouring nodes into one NVLink domain. It is an error if the machine states another
+// number.
 Status ShareNvlink(int nodes, DescribedMachine* machine);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the canary's machine is the user's: what it finds for the release in use against the user's own
-// log.
+// Checks that the described machine behaves like the user's: compares the canary's run of the release in use
+// with a log of the user's own job.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct LoggedJob {
 // Reads the first communicator that the log reports. Needs NCCL_DEBUG_SUBSYS=INIT (the default) at least.
 LoggedJob ReadNcclLog(const std::string& text);
 
-// Each sentence is a way in which the cell is not what the log says; none: the machine is described well.
+// Returns one sentence for each difference between the canary's cell and the user's log. Empty: they agree,
+// so the machine is described well.
 std::vector<std::string> Disagreements(const LoggedJob& logged, const Cell& cell);
 
 }  // namespace dynamiccl

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL climbs from each GPU and adapter: it leaves out the port above a device, takes the bridge above that
-// port, and ends at the processor of the device's NUMA node. A device's link is as fast as the slower of the
-// device and the port above it. See ncclTopoGetXmlFromSys of NCCL.
+// Follows NCCL's own search for devices (ncclTopoGetXmlFromSys). NCCL climbs from each GPU and adapter: it
+// leaves out the port above a device, takes the bridge above that port, and ends at the processor of the
+// device's NUMA node. The speed of a device's link is the lower of the device's speed and that of the port
+// above it.
 #include "tools/canary/inventory_topology.h"
 
 #include <fmt/ranges.h>
@@ -19,7 +20,7 @@ using cuda_standin::XmlElement;
 
 constexpr std::string_view kNvSwitchClass = "0x0680";
 constexpr const char* kNvidia = "0x10de";
-// No GPU has more NVLinks; H100 and B200 have as many.
+// The most NVLinks that a GPU has; H100 and B200 have this many.
 constexpr int kMostLinks = 18;
 
 std::string ParentOf(const std::string& place) {
@@ -27,13 +28,15 @@ std::string ParentOf(const std::string& place) {
   return slash == std::string::npos ? "" : place.substr(0, slash);
 }
 
-// "0000:01:00.0", and not "pci0000:00" or "virtio2".
+// Whether the last part of the path is a PCI address such as "0000:01:00.0". "pci0000:00" and "virtio2" are
+// none.
 bool IsPciPlace(const std::string& place) {
   const std::string last = place.substr(place.rfind('/') + 1);
   return last.size() == 12 && last[4] == ':' && last[7] == ':' && last[10] == '.';
 }
 
-// Converts the family of /proc/cpuinfo to NCCL's count, which adds the extended family where Linux does not.
+// Converts the processor family of /proc/cpuinfo into NCCL's number. NCCL shifts the extended family by four
+// bits before it adds it, Linux does not.
 std::string FamilyForNccl(const std::string& family) {
   const int number = std::atoi(family.c_str());
   return number < 15 ? family : std::to_string(15 + ((number - 15) << 4));
@@ -51,7 +54,7 @@ class TopologyWriter {
     for (const InventoryGpu& gpu : inventory_.gpus) AddGpu(gpu);
     for (size_t i = 0; i < inventory_.adapters.size(); ++i)
       AddAdapter(inventory_.adapters[i], static_cast<int>(i));
-    // NCCL keeps devices below one parent in the order of their addresses.
+    // NCCL orders the devices below one parent by their addresses.
     root_.Visit([](XmlElement& element) {
       std::ranges::stable_sort(element.children, {},
                                [](const XmlElement& child) { return child.Get("busid"); });
@@ -69,13 +72,14 @@ class TopologyWriter {
     if (std::ranges::find(missing_, what) == missing_.end()) missing_.push_back(what);
   }
 
-  // Sets an attribute, or notes that the node does not have it.
+  // Sets an attribute. If the inventory does not know its value, notes that as missing.
   void SetKnown(XmlElement& element, const char* attribute, const std::string& value, const std::string& of) {
     if (value.empty() || value == "-") Miss(fmt::format("{} of {}", attribute, of));
     element.Set(attribute, value);
   }
 
-  // The lower of the device's and its port's, by the number that the texts begin with.
+  // Returns the lower link speed or width of a device and the port above it. The texts are compared by the
+  // number at their beginning.
   std::string LowerLink(const InventoryDevice& device, std::string InventoryDevice::*link) const {
     const auto port = inventory_.devices.find(ParentOf(device.place));
     const auto number = [](const std::string& text) {
@@ -109,7 +113,7 @@ class TopologyWriter {
     return cpu;
   }
 
-  // The element of a device below those of the bridges above it.
+  // Returns the element of a device, which is created below the elements of the bridges above the device.
   XmlElement& Pci(const InventoryDevice& device) {
     const std::string bridge = ParentOf(ParentOf(device.place));
     const auto above = inventory_.devices.find(bridge);
@@ -133,7 +137,8 @@ class TopologyWriter {
     return found == inventory_.devices.end() ? nullptr : &found->second;
   }
 
-  // Without the driver the GPUs are PCI devices whose generation and links nobody knows.
+  // Notes as missing what nvidia-smi would tell. Without NVIDIA's driver the inventory shows GPUs only as PCI
+  // devices, of unknown generation and links.
   void AddGpusWithoutDriver() {
     int gpus = 0;
     for (const auto& [place, device] : inventory_.devices)
@@ -154,7 +159,8 @@ class TopologyWriter {
     AddLinks(gpu, element);
   }
 
-  // NVSwitches are PCI devices, but not on all machines. More links than a GPU has lead to switches too.
+  // Returns an NVSwitch; null where none is visible as a PCI device, which some machines do not allow. The
+  // caller then assumes a switch if a GPU seems to have more links than any GPU has.
   const InventoryDevice* NvSwitch() const {
     const auto found = std::ranges::find_if(inventory_.devices, [](const auto& one) {
       return one.second.vendor == kNvidia && one.second.pci_class.starts_with(kNvSwitchClass);
@@ -209,7 +215,7 @@ class TopologyWriter {
       net.Set(key, value);
   }
 
-  // "506b:4b03:00c3:1a2b" as NCCL writes it.
+  // Converts "506b:4b03:00c3:1a2b" into the form in which NCCL writes a GUID: "0x506b4b0300c31a2b".
   static std::string GuidOf(std::string guid) {
     std::erase(guid, ':');
     const size_t first = guid.find_first_not_of('0');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the inventory of a node in the words of NCCL's topology file, as NCCL itself would find the node.
+// Converts the inventory of a node into a topology file of NCCL, as NCCL itself would write it on that node.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// The XML of NCCL_TOPO_FILE. The error names every attribute that the inventory lacks: none is taken from the
-// machine that this runs on.
+// Returns the XML for NCCL_TOPO_FILE. If the inventory lacks attributes, the error names each of them; none
+// is filled from the machine on which the canary runs.
 Result<std::string> TopologyOfInventory(const std::string& name, const MachineInventory& inventory);
 
 }  // namespace dynamiccl

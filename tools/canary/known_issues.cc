@@ -60,7 +60,7 @@ Result<KnownIssue> IssueOf(const Json& json) {
   return issue;
 }
 
-// Differences of these kinds are notices where they are a loss, too; of the others a notice is a gain.
+// Whether a notice of this kind may mean a loss. A notice of any other kind means an improvement.
 bool IsLossAsNotice(DifferenceKind kind) {
   return kind == DifferenceKind::kBandwidth || kind == DifferenceKind::kChannels ||
          kind == DifferenceKind::kChoice;
@@ -69,7 +69,8 @@ bool IsLossAsNotice(DifferenceKind kind) {
 bool ShowsAs(const KnownIssue& issue, const Difference& one) {
   const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
   const bool is_new = issue.text.empty() || (says(one.after) && !says(one.before));
-  // A notice without the issue's own words may be the fault's end.
+  // A notice that does not contain the issue's own text may mean that the fault has ended, so it does not
+  // count.
   const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind) || !issue.text.empty();
   return is_new && counts && std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
 }

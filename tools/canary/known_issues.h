@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reported faults of NCCL releases that show on the host side: what they look like, which releases have them
-// and what helps.
+// Publicly reported faults of NCCL releases that show on the host side: how to recognise a fault, which
+// releases have it and what helps.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;
-  // Stands in what the difference says of the judged release, and not of the other; empty: any difference.
+  // A text that the difference contains for the judged release and not for the release in use. Empty: any
+  // difference of the right kind counts.
   std::string text;
   bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
   std::vector<int> architectures;  // of GPUs that have it; empty: any
@@ -41,16 +42,16 @@ struct KnownIssue {
   }
 };
 
-// Reads the installation's table (tools/canary/known_issues.json). An error names the entry that is wrong.
+// Reads the installation's table (tools/canary/known_issues.json). An error names the wrong entry.
 Result<std::vector<KnownIssue>> ReadKnownIssues(const Installation& installation);
 Result<std::vector<KnownIssue>> ParseKnownIssues(const std::string& text);
 
-// One sentence: the report, what it is about, who has it, what ends it, and its address. `evidence` stands
-// behind the title: ", as nccl.log:12 says"; may be empty.
+// Returns one sentence with the report's name, title, affected machines, remedy and address. `evidence`
+// follows the title, for example ", as nccl.log:12 says"; it may be empty.
 std::string Describe(const KnownIssue& issue, const std::string& evidence);
 
-// Returns the issues that `judged` has and the release in use has not, that apply to GPUs of the
-// architecture, and that show as one of the differences does. A fault that `judged` has mended is left out.
+// Returns the issues that `judged` has and the release in use does not have, that apply to GPUs of the
+// architecture, and that match one of the differences. Issues that `judged` has fixed are left out.
 std::vector<KnownIssue> IssuesFor(const std::vector<KnownIssue>& known, const real_nccl::NcclRelease& in_use,
                                   const real_nccl::NcclRelease& judged, int architecture,
                                   const std::vector<Difference>& differences);

@@ -30,7 +30,7 @@ Fields FieldsOf(std::string_view line) {
   }
 }
 
-// nvidia-smi underlines the head of its matrix.
+// Removes terminal escapes: nvidia-smi underlines the header of its matrix.
 std::string WithoutEscapes(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -55,7 +55,7 @@ std::vector<std::string> WordsOf(std::string_view text) {
   return words;
 }
 
-// "200 Gb/sec (4X HDR)" in Mb/s.
+// Converts "200 Gb/sec (4X HDR)" into Mb/s.
 int RateOf(const std::string& text) {
   return static_cast<int>(std::lround(std::strtod(text.c_str(), nullptr) * 1000));
 }
@@ -117,7 +117,7 @@ class InventoryReader {
     if (fields[4] == "up" && mbps > 0) interfaces_.push_back({fields[1], fields[2], 1, mbps, "-"});
   }
 
-  // "0, 00000000:1D:00.0, 8.0, NVIDIA A100"
+  // Reads a line of nvidia-smi about one GPU: "0, 00000000:1D:00.0, 8.0, NVIDIA A100".
   void TakeGpu(const Fields& fields) {
     const std::vector<std::string> words = WordsOf(fields[1]);
     if (words.size() < 3) return;
@@ -129,7 +129,8 @@ class InventoryReader {
         {std::atoi(words[0].c_str()), bus, static_cast<int>(std::lround(capability * 10))});
   }
 
-  // A row of `nvidia-smi topo -m`: "GPU0  X  NV12  NV12 ...". The head is a row too, of names.
+  // Reads a row of `nvidia-smi topo -m`, such as "GPU0  X  NV12  NV12 ...". The first row is the header with
+  // the names of the GPUs.
   void TakeMatrix(const Fields& fields) {
     std::string row;
     for (size_t i = 1; i < fields.size(); ++i) row += fields[i] + " ";
@@ -162,7 +163,8 @@ constexpr InventoryReader::Record InventoryReader::kRecords[] = {
     {"eth", 5, &InventoryReader::TakeEthernet}, {"gpu", 2, &InventoryReader::TakeGpu},
     {"topo", 2, &InventoryReader::TakeMatrix}};
 
-// Checks the last line, "end <checksum> <bytes before it>", and returns what is before it.
+// Checks the file's last line, "end <checksum> <bytes>", which covers all lines before it. Returns those
+// lines.
 Result<std::string> CheckedBody(const std::string& name, const std::string& text) {
   const auto damaged = [&](const std::string& what) {
     return WithHint(MakeError(ErrorKind::kCorrupt, "{}: {}", name, what), kCollectAgain);

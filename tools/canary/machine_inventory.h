@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node without NCCL as tools/canary/collect_machine.sh found it: PCI devices, adapters, GPUs and their
-// NVLinks. Grammar: docs/formats/machine_inventory.md.
+// A description of a node that tools/canary/collect_machine.sh wrote without NCCL: PCI devices, adapters,
+// GPUs and NVLinks. docs/formats/machine_inventory.md has the grammar.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dynamiccl {
 
-// A PCI device. Texts are as the kernel words them; "-" where it has none.
+// A PCI device. Values are texts of the kernel; "-" where the kernel gives none.
 struct InventoryDevice {
   std::string place;  // "pci0000:00/0000:00:01.0/0000:01:00.0"
   std::string pci_class, vendor, device, subsystem_vendor, subsystem_device;
@@ -43,17 +43,19 @@ struct MachineInventory {
   std::string gdr = "unknown";
   std::string cpu_vendor = "-", cpu_family = "-", cpu_model = "-";
   std::map<std::string, InventoryDevice> devices;  // by place
-  // The adapters that NCCL would use: active InfiniBand ports or, if there are none, interfaces that are up.
+  // The adapters that NCCL would use: the active InfiniBand ports; if there are none, the network interfaces
+  // that are up.
   std::vector<InventoryAdapter> adapters;
   std::vector<InventoryGpu> gpus;  // that the driver named, in its order
-  // The number of NVLinks between two GPUs, by their indices in the driver's matrix. Empty if it showed none.
+  // links[a][b] is the number of NVLinks between GPUs a and b, in the driver's order. Empty if the driver did
+  // not show it.
   std::vector<std::vector<int>> links;
 };
 
 bool IsMachineInventory(std::string_view text);
 
-// `name` is the file's, for errors. A file that is cut, damaged or of a later version is an error, which says
-// where and what to do.
+// Parses the text of the file `name`. A file that is cut, damaged or of a later version is an error, which
+// names the place and says what to do.
 Result<MachineInventory> ParseMachineInventory(const std::string& name, const std::string& text);
 
 // POSIX cksum.

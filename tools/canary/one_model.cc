@@ -22,7 +22,8 @@ NcclGraph PlainGraphOf(const CellGraph& graph) {
           .same_channels = graph.same_channels};
 }
 
-// Ranks that reach each other without an adapter are one node to NCCL: an NVLink domain.
+// Whether NCCL sees all ranks as one node. It does so in an NVLink domain, where no rank needs an adapter to
+// reach another.
 bool IsOneNode(const Cell& cell) {
   for (const auto& [name, graph] : cell.graphs) {
     if (!graph.adapters.empty()) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices the choices of any release by NCCL's own model of one release, on the graphs that the other found.
-// Two releases are compared by one calibration only this way.
+// Prices the choices of every release by the cost model of one release (kModelRelease), on the graphs that
+// the other release found. Two releases can be compared only by one and the same calibration.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace dynamiccl {
 // The release whose formula and constants price all choices.
 inline constexpr const char* kModelRelease = "2.30.7";
 
-// One communicator's share of the model's inputs. The others are in the cells.
+// The inputs of the cost model that are equal for all cells of a communicator. The other inputs, such as the
+// graphs, are in each cell.
 struct OneModel {
   ncclTunerConstants_v5_t constants = {};
   int n_ranks = 2;
@@ -23,17 +24,19 @@ struct OneModel {
   bool amd_cpu = false;
 };
 
-// The model for a world of nodes that are all like `machine`. Its constants come from the installation's
-// data set of NCCL's choices; an error without it.
+// Returns the model for nodes that are all like `machine`. The constants come from the installation's data
+// set of NCCL's choices. It is an error if the installation has no data set.
 Result<OneModel> ReadOneModel(const Installation& installation, const DescribedMachine& machine, int ranks,
                               int nodes);
 
-// Microseconds of one call on the cell's graphs; nothing where the model cannot say: no graphs, a protocol
-// that is not known, or CollNet. Channel counts of a call have no price, those of the graphs have.
+// Returns the microseconds that the model expects for one call on the cell's graphs. Returns nothing where
+// the model cannot price the call: without graphs, for an unknown protocol, and for CollNet. The price
+// depends on the channels of the graphs, not on the channels that `config` asks for.
 std::optional<double> ModelPrice(const OneModel& model, const Cell& cell, Collective collective,
                                  uint64_t bytes, const CollectiveConfig& config);
 
-// Microseconds of the pair that the model would choose on the cell's graphs; nothing where it has none.
+// Returns the microseconds of the (algorithm, protocol) that is cheapest by the model on the cell's graphs.
+// Returns nothing where the model cannot price the call.
 std::optional<double> BestModelPrice(const OneModel& model, const Cell& cell, Collective collective,
                                      uint64_t bytes);
 

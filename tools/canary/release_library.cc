@@ -35,7 +35,7 @@ tl::unexpected<Error> NoRelease(const std::string& word) {
                   fmt::format("a release has three numbers, as 2.28.9; there are {}", ReleasesInCache()));
 }
 
-// NCCL's tags name releases as v2.28.9-1.
+// Removes "v" and "-1" from a release such as "v2.28.9-1", the form of NCCL's tags.
 std::string WithoutTag(std::string word) {
   if (word.find('/') != std::string::npos) return word;  // a path
   if (word.starts_with('v')) word.erase(0, 1);
@@ -90,7 +90,7 @@ Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word) {
   std::error_code none;
   const fs::path file = fs::canonical(path, none);
   if (none) return NoRelease(word);
-  // The loader looks for the name, so that the link beside the file must be there.
+  // The loader looks for libnccl.so.2, so the folder must have a file or link of that name.
   if (!fs::exists(file.parent_path() / kLibrary))
     return MakeError(ErrorKind::kNotFound, "{} has no {}", file.parent_path().string(), kLibrary);
   return FromFile(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NCCL a word of the user means, and which others are there to search in.
+// Finds the library of NCCL that a user names by a release or a path, and the releases in the user's cache.
 #pragma once
 
 #include <string>
@@ -17,15 +17,16 @@ struct ReleaseLibrary {
   std::string text() const { return release.text(); }
 };
 
-// `word` is a release ("2.28.9") out of the user's cache, or the path of a libnccl.so.2 or of the folder that
-// holds one: the one inside a torch wheel, or an installed one. Its version is read from the file, which is
-// not loaded.
+// Finds the library that `word` names. `word` is a release in the user's cache ("2.28.9"), the path of a
+// libnccl.so.2, or the path of a folder that holds one, for example in a torch wheel. The version is read
+// from the file without loading the library.
 Result<ReleaseLibrary> FindReleaseLibrary(const std::string& word);
 
 // The releases of the cache, the oldest first.
 std::vector<ReleaseLibrary> CachedReleases();
 
-// The version in the text "NCCL version 2.28.9+cuda13.0" that each build of NCCL holds; nothing without one.
+// Finds the version in the text "NCCL version 2.28.9+cuda13.0", which each build of NCCL contains. Returns
+// nothing if `content` has no such text.
 std::optional<real_nccl::NcclRelease> ReleaseInText(std::string_view content);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls are counted by size class, so that a job of many sizes is asked about in a dozen. One rank stands for
-// all, because all ranks of a communicator issue the same collectives.
+// Counts a job's calls by size class, so that the canary has to run at most a dozen sizes. One rank stands
+// for all, because all ranks of a communicator issue the same collectives.
 #include "tools/canary/traffic.h"
 
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@ struct FoundCalls {
   double recorded_ns = 0, waited_ns = 0;
 };
 
-// The canary's calls are of whole floats on each rank (tests/real_nccl/driver/world.h).
+// Rounds up to whole floats on each rank: the canary's driver sends floats (tests/real_nccl/driver/world.h).
 uint64_t WholeFloats(uint64_t bytes, int ranks) {
   const uint64_t unit = sizeof(float) * static_cast<uint64_t>(ranks);
   return (bytes + unit - 1) / unit * unit;
@@ -34,7 +34,7 @@ bool HasChoice(const CollectiveCall& call) {
   return static_cast<int>(call.collective) < kTunableCollectives;
 }
 
-// The size of the communicators that carry most bytes; 0 without collectives.
+// Returns the number of ranks of the communicators that carry the most bytes; 0 without collectives.
 int RanksWithMostBytes(const SectionCalls& section) {
   std::map<int, uint64_t> bytes;
   for (const TraceCall& call : section.calls) {
@@ -71,7 +71,7 @@ void Count(const TraceCall& call, const ExposedShares& shares, FoundCalls* found
   found->waited_ns += share.value_or(0) * static_cast<double>(call.issued.duration_ns);
 }
 
-// Counts the marked steps and, where the trace has times, takes the median of what they took.
+// Counts the marked steps. Where the trace has times, also takes the median time of a step.
 void TakeSteps(const SectionCalls& section, bool order_only, Traffic* traffic) {
   std::map<uint64_t, int64_t> begins;  // by step
   for (const StepView& mark : section.steps) begins.try_emplace(mark.step, mark.marked_ns);
@@ -83,7 +83,7 @@ void TakeSteps(const SectionCalls& section, bool order_only, Traffic* traffic) {
   if (!order_only && !times.empty()) traffic->step_ns = Median(times);
 }
 
-// Counts the communicators that are not judged, by their size.
+// Describes the communicators with another number of ranks than `ranks`, which are not judged.
 std::vector<std::string> OthersOf(const SectionCalls& section, int ranks) {
   struct Other {
     std::set<uint32_t> communicators;
@@ -102,7 +102,8 @@ std::vector<std::string> OthersOf(const SectionCalls& section, int ranks) {
   return texts;
 }
 
-// Says that no call of the trace is among the ranks asked for, and what it has instead.
+// Returns an error that says that the trace has no collective on communicators of the wanted size, and which
+// sizes it has.
 tl::unexpected<Error> NoneAmong(const Traffic& traffic) {
   const std::string what = fmt::format("no collectives among {} ranks in the trace", traffic.ranks);
   if (traffic.other_communicators.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a user's job. Most releases choose otherwise somewhere; what counts is what they do to
-// the job's own calls (traffic_effect.h).
+// The collectives of a user's job. Most releases change some choice of NCCL. A change matters only if it
+// affects calls of the job (traffic_effect.h).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct TrafficClass {
   bool operator==(const TrafficClass&) const = default;
 };
 
-// The calls that one rank of a job makes on communicators of one number of ranks.
+// The calls that one rank of a job makes on communicators with the same number of ranks.
 struct Traffic {
   int ranks = 0;
   int nodes = 0;  // of the communicator with most bytes, as far as the trace knows; 1 where it does not
@@ -35,7 +35,8 @@ struct Traffic {
   uint64_t calls = 0;                 // in `classes`
   uint64_t calls_left_out = 0;        // of further classes, which have fewer bytes
   uint64_t calls_without_choice = 0;  // Send, Recv and others for which NCCL chooses nothing
-  // Communicators of other numbers of ranks: "2 of 4 ranks, 1200 calls". Empty if there are none.
+  // One text for each other number of ranks: "2 of 4 ranks, 1200 calls" are two communicators. Empty if there
+  // are none.
   std::vector<std::string> other_communicators;
   uint64_t steps = 0;  // that the trace marks
   double step_ns = 0;  // median time from one mark to the next; 0 where the trace has no times of it
@@ -43,8 +44,8 @@ struct Traffic {
 };
 inline constexpr size_t kMostClasses = 12;
 
-// Reads the first rank of the trace. `ranks`: the size of the communicators that count; 0: the size with most
-// bytes. An error when the trace has no collective on such a communicator.
+// Counts the calls of the first rank of the trace. Only communicators of `ranks` ranks count; 0: the size
+// that carries the most bytes. It is an error when the trace has no collective on such a communicator.
 Result<Traffic> TrafficOf(const Trace& trace, int ranks);
 // Returns the sizes of the classes, each once, ascending.
 std::vector<uint64_t> SizesOf(const Traffic& traffic);

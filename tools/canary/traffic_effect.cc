@@ -6,7 +6,7 @@
 namespace dynamiccl {
 namespace {
 
-// Losses below are within what NCCL's own model is off by.
+// A smaller factor is within the error of NCCL's cost model.
 constexpr double kGraveLoss = 1.15;
 constexpr double kNoLoss = 1.01;
 
@@ -17,13 +17,14 @@ const CellChoice* ChoiceOf(const Cell& cell, const TrafficClass& one) {
   return found == cell.choices.end() ? nullptr : &*found;
 }
 
-// Microseconds by the table of `priced`; below 0: it has no price for the pair.
+// Returns the microseconds of `config` in the cost table of `priced`. Negative: the table has no price for
+// this algorithm and protocol.
 double CostOf(const CellChoice& priced, const CollectiveConfig& config) {
   const auto cost = priced.costs.find({config.algorithm, config.protocol});
   return cost == priced.costs.end() ? -1 : cost->second;
 }
 
-// One table's expected time of the job with each release's choices.
+// The job's time that one release's cost table expects, with the choices of each release.
 struct Expected {
   double with_before = 0;
   double with_after = 0;
@@ -40,7 +41,7 @@ void Add(const CellChoice& table, const CellChoice& before, const CellChoice& af
   sum.with_after += static_cast<double>(calls) * CostOf(table, after.config);
 }
 
-// Collects the effect class by class.
+// Adds up the effect on the job, one size class after the other.
 class EffectSum {
  public:
   EffectSum(const Traffic& traffic, const Cell& before, const Cell& after)
@@ -113,7 +114,8 @@ class EffectSum {
     sum.best_us_before += calls * *best_before;
     sum.best_us_after += calls * *best_after;
     sum.knows_waits = sum.knows_waits && one.knows_waits;
-    // The job's own times are the best base; the model only says by which factor they change.
+    // The recorded times of the job are more accurate than the model's. The model only gives the factor by
+    // which they change.
     const double base_ns = one.knows_waits       ? one.waited_ns
                            : one.recorded_ns > 0 ? one.recorded_ns
                                                  : 1000 * calls * *found->us_before;

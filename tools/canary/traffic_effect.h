@@ -9,39 +9,42 @@
 
 namespace dynamiccl {
 
-// True if the two choices are equal in all that is known. Releases before 2.20 do not tell the protocol, so
-// an unknown protocol equals every other one.
+// Whether the two choices are equal in all known parts. NCCL before 2.20 does not report the protocol, so an
+// unknown protocol counts as equal to any other.
 bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other);
 
-// Calls of one kind that both releases chose for.
+// The calls of one collective and size class, with the choice of each release.
 struct ClassEffect {
   TrafficClass calls;
   CollectiveConfig before, after;
-  // Microseconds of one call by the one model, on the graphs of each release; nothing where it cannot say.
+  // Microseconds of one call by the cost model of kModelRelease, on the graphs that each release found.
+  // Nothing where the model cannot price the call.
   std::optional<double> us_before, us_after;
 
   bool changes() const { return !SameAsFarAsKnown(before, after); }
-  // Returns the microseconds by which all calls of the class take longer; 0 if one release has no price.
+  // Returns by how many microseconds all calls of the class together become slower; 0 if one of the prices is
+  // missing.
   double added_us() const {
     return us_before && us_after ? static_cast<double>(calls.calls) * (*us_after - *us_before) : 0;
   }
 };
 
-// Microseconds of all calls by the model of one release (kModelRelease) on the graphs that each release
-// found, so that no calibration of one release is held against another's.
+// Microseconds of all calls of the job, before and after the change of the release. The cost model of one
+// release (kModelRelease) prices both, on the graphs that each release found, because the calibrations of two
+// releases cannot be compared.
 struct ModelEffect {
   double us_before = 0;
   double us_after = 0;
-  // The same times with the choices that the model itself would make on those graphs. They show the effect of
-  // how each release uses the machine, apart from what it chooses.
+  // Microseconds of the calls with the choices that the model itself finds cheapest on those graphs. They
+  // show how well each release uses the machine, independent of what it chooses.
   double best_us_before = 0;
   double best_us_after = 0;
   uint64_t calls_unpriced = 0;
-  // The median step with what the model adds to its communication. Nothing where the trace has no times of
-  // steps.
+  // Predicted time of the median step: the recorded time plus what the model adds to the communication.
+  // Nothing where the trace has no step times.
   std::optional<double> step_ns_after;
-  // The trace tells how long the job waits for its calls. Otherwise it counts as waiting for all of them, and
-  // the step's change is the largest possible.
+  // True: the trace tells how long the job waits for its calls. False: the job is assumed to wait for every
+  // call, so step_ns_after has the largest possible change.
   bool knows_waits = false;
 
   double ratio() const { return us_before > 0 ? us_after / us_before : 1; }
@@ -54,28 +57,31 @@ struct TrafficEffect {
   uint64_t calls_unknown = 0;              // for which one of them told no choice
   uint64_t calls_with_other_pair = 0;      // another algorithm or protocol
   uint64_t calls_with_other_channels = 0;  // another number of channels and nothing else
-  // Shares, from 0 to 1, of the calls with another choice: of the bytes, and of the recorded time, which is
-  // that of waiting where the trace knows it. Nothing without times of all calls.
+  // Shares, from 0 to 1, of the calls whose choice changes: of all bytes, and of all recorded time. The time
+  // is the time in which the job waited where the trace tells it (times_are_waits), and is missing where not
+  // all calls were timed.
   double changed_bytes = 0;
   std::optional<double> changed_time;
   bool times_are_waits = false;
   std::optional<ModelEffect> model;  // nothing without a model
-  // Time of the calls that both tables price, with the later release's algorithms and protocols over the time
-  // with the earlier's, by each release's own table; 1: no change. Tables do not price channel counts.
+  // Time with the later release's algorithms and protocols divided by the time with the earlier release's; 1:
+  // no change. `by_before` uses the earlier release's cost table, `by_after` the later's. Only calls that
+  // both tables price count. The tables do not price channel counts.
   double by_before = 1;
   double by_after = 1;
-  // Microseconds of these calls by each release's own table and choices. They show what fewer adapters or
-  // channels do, but also how differently the tables are calibrated.
+  // Microseconds of the same calls, each release with its own choices and its own cost table. The difference
+  // shows the effect of fewer adapters or channels, but also that the tables are calibrated differently.
   double own_us_before = 0;
   double own_us_after = 0;
   uint64_t calls_unpriced = 0;  // by one of the tables
 };
 TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& after);
 
-// True where the job's communication takes longer by more than the model is off by, and would with the best
-// choices: the release uses the machine worse.
+// True if the release uses the machine worse: the job's communication becomes slower by more than the error
+// of the cost model, and would even with the cheapest choices.
 bool IsGraveFor(const TrafficEffect& effect);
-// True where the model prices all calls and none of that costs the job anything.
+// True if the model can price all calls and expects none of the job's time to grow: neither with the
+// release's choices nor with the cheapest ones.
 bool CostsNothing(const TrafficEffect& effect);
 
 }  // namespace dynamiccl

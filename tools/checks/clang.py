@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads every translation unit of a build made with g++ once more with clang, which compiles nothing and warns.
+"""Lets clang read every translation unit of a build made with g++. clang compiles nothing and only warns.
 
     tools/checks/clang.py [--build build/release] [--jobs 2]
 
-CUDA's kernels are left out: they have a compiler of their own. Exit code 0: clang accepts every unit without a warning;
-1: the findings are printed; 2: there is no clang++ of version 14 or later, or no build.
+CUDA's kernels are left out, because nvcc compiles them. Exit code 0: clang accepts every unit without a warning; 1: the
+findings are printed; 2: there is no clang++ of version 14 or later, or no build.
 """
 
 import argparse
@@ -30,7 +30,8 @@ def fail(error, hint):
 
 
 def clang_command(entry):
-    """The unit's command as clang takes it: the same macros and folders, no object file."""
+    """Returns the command with which clang reads the unit: with the same macros and folders, but without an object
+    file."""
     words = [word for word in shlex.split(entry["command"]) if not GCC_ALONE.fullmatch(word)]
     output = words.index("-o")
     compiler = next(index for index, word in enumerate(words) if re.search(r"(c|g)\+\+[-\d]*$", word))
@@ -38,13 +39,13 @@ def clang_command(entry):
 
 
 def check_unit(entry):
-    """Diagnostics of one unit, empty where there are none."""
+    """Returns clang's diagnostics of one unit; empty if there are none."""
     done = subprocess.run(clang_command(entry), cwd=entry["directory"], capture_output=True, text=True, check=False)
     return done.stderr if done.returncode != 0 else ""
 
 
 def units_of(build):
-    """The C++ units that the build compiles, each once though several targets may have it."""
+    """Returns the C++ units that the build compiles. A unit that several targets compile is returned once."""
     database = build / "compile_commands.json"
     if not database.is_file():
         fail(f"{database} is not there", "tools/setup/build.sh, or --build FOLDER of a build made with Ninja")

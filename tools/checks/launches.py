@@ -4,9 +4,10 @@
 
     tools/checks/launches.py [--launches 2000] [--churners 8] [--ranks 2,4]
 
-Each job is `dynamiccl bench -g RANKS`, whose rank 0 listens at the launcher's MASTER_PORT. A churner binds to
-any port, connects to a listener of its own and closes, some 10,000 times a second together: without a reservation it is now
-and then given the port that a launcher has found and not used yet. Exit code 1 when a start failed.
+Each job is `dynamiccl bench -g RANKS`, whose rank 0 listens at the launcher's MASTER_PORT. The other processes, called
+churners, bind to any port, connect to a listener of their own and close, about 10,000 times a second in total. If
+launchers did not reserve their port, a churner would sometimes get the port that a launcher has found but not used yet.
+Exit code 1: a start failed.
 """
 import argparse
 import multiprocessing
@@ -21,7 +22,7 @@ BUILT = ROOT / "build" / "release" / "bin" / "dynamiccl"
 
 
 def churn(count):
-    """Takes ports of the system's choice and gives them back, as clients, as servers and as probes for a free port."""
+    """Binds to free ports and releases them all the time, as clients, as servers and as probes for a free port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     while True:
         for _ in range(100):
@@ -38,7 +39,7 @@ def churn(count):
 
 
 def launch(program, ranks):
-    """The job's error output; None when it ended well."""
+    """Returns the error output of a job that failed; None for a job that ended well."""
     job = [program, "bench", "all_reduce", "-g", str(ranks), "-b", "8", "-e", "8", "-n", "1", "-w", "0", "--rounds", "1", "--singles", "0"]
     done = subprocess.run(job, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr or done.stdout).strip()

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The checks that take longer than CI has: run before a release, and after changes of what they look at. The last results
-# are in docs/results/long-checks.md; --write puts this run's there, in place of the same checks' earlier ones.
+# Runs the checks that take too long for CI. Run them before a release, and after changes of the code that they check.
+# The last results are in docs/results/long-checks.md. With --write the results of this run replace earlier ones of the
+# same checks there.
 #
 #   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang] [demo]     default: all seven
 #
 # portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
-# packages   builds DEB, archive and wheel, and uses them as on another machine
-# fuzz       every fuzzer, for half an hour of the clock together, after the build
-# asan       all fast tests under AddressSanitizer and UBSan; CI runs those of what is inside jobs
+# packages   builds DEB, archive and wheel, installs each and uses it as another machine would
+# fuzz       builds all fuzzers and then runs them, for half an hour of wall-clock time in total
+# asan       all fast tests under AddressSanitizer and UBSan; CI runs only those of code that is loaded into jobs
 # pytorch    PyTorch's own distributed tests over the torch backend and over gloo
-# demo       the README's first command, quick, with what is built
-# clang      what clang warns of in the units of build/release, which g++ compiled
+# demo       the README's first command with --quick, using the present build
+# clang      checks the units of build/release, which g++ compiled, for warnings of clang
 #
-# Needs build/release with its tests (tools/setup/build.sh). Exit code 1 when a check fails; a test that is skipped for
-# want of a tool is counted and named.
+# The checks need build/release with its tests (tools/setup/build.sh). Exit code 1: a check failed. A test that is
+# skipped because a tool is missing is counted and named.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks promises of the product one at a time and demands that a named test notices each.
+"""Breaks the code of one promise of the product at a time and checks that a named test notices it.
 
-  tools/checks/mutations.py                  # all of them, in a worktree of HEAD under build/mutations
-  tools/checks/mutations.py --check          # only whether each place that is broken is still there once; CI asks this
-  tools/checks/mutations.py --list           # what is broken, and which tests are to notice it
-  tools/checks/mutations.py --only revoke    # one
-  tools/checks/mutations.py --build build/release   # in this tree and its build: quicker; files are mended afterwards
+  tools/checks/mutations.py                  # all promises, in a worktree of HEAD under build/mutations
+  tools/checks/mutations.py --check          # only checks that each line to break still occurs exactly once; CI runs this
+  tools/checks/mutations.py --list           # shows what is broken, and which tests should notice it
+  tools/checks/mutations.py --only revoke    # one promise
+  tools/checks/mutations.py --build build/release   # in this tree and its build, which is faster; files are restored afterwards
 
-Builds the named tests twice a promise: whole they must pass, broken at least one must fail. Prints a row of the table in
-docs/results/mutations.md for each. Exit code 1: a break went unnoticed, or a test fails without one; 2: nothing could be run.
+Builds and runs the named tests twice for each promise: with the unchanged code all of them must pass, with the broken
+code at least one must fail. Prints a row of the table in docs/results/mutations.md for each promise. Exit code 1: no
+test noticed a break, or a test fails with the unchanged code; 2: nothing could be run.
 """
 import argparse
 import dataclasses
@@ -99,7 +100,7 @@ def run(command, **more):
 
 
 class Scratch:
-    """A tree and its build, in which files are broken and mended."""
+    """A source tree and its build, in which files are broken and restored."""
 
     def __init__(self, tree, build, jobs):
         self.tree = tree
@@ -128,7 +129,7 @@ class Scratch:
             sys.exit(2)
 
     def failures(self, tests):
-        """(names of the tests that fail, whether there were tests at all)."""
+        """Returns the names of the tests that fail, and whether there were tests at all."""
         done = run(["ctest", "--test-dir", self.build, "-R", tests, "--no-tests=error", "--timeout", "300"])
         return FAILED.findall(done.stdout), "No tests were found" not in done.stdout + done.stderr
 
@@ -142,7 +143,7 @@ class Scratch:
 
 
 def judge(scratch, mutation):
-    """The row of the table and whether the promise is held by a test."""
+    """Returns the row of the table for a promise, and whether a test noticed that the promise was broken."""
     scratch.compile(mutation.target)
     whole, found = scratch.failures(mutation.tests)
     if whole or not found:
@@ -159,7 +160,7 @@ def judge(scratch, mutation):
 
 
 def check_places():
-    """Exit code of --check."""
+    """Runs --check and returns its exit code."""
     gone = [each for each in MUTATIONS if (ROOT / each.file).read_text().count(each.whole) != 1]
     for each in gone:
         sys.stderr.write(f"{each.file}: '{each.whole}' does not stand there once: MUTATIONS['{each.name}'] needs its new text\n")

@@ -29,8 +29,8 @@ Status WriteBenchJson(const BenchCommandOptions& given, const Json& json) {
   return {};
 }
 
-// Runs one rank. Rank 0 prints and writes; every rank has the deadline of a row. Exit code 1 when a checked
-// element was wrong.
+// Runs one rank. Rank 0 prints and writes the results. Every rank ends if a row takes longer than its
+// deadline. Exit code 1: a checked element was wrong.
 Result<int> RunRank(const BenchCommandOptions& given, const BenchOptions& options,
                     const SessionOptions& where) {
   const int64_t before = ResidentBytes();

@@ -35,7 +35,7 @@ std::vector<std::string> PeersOf(const std::string& list) {
   return names;
 }
 
-// Refuses what MPI and Gloo cannot do in the same way.
+// Refuses options with which MPI and Gloo cannot do the same as hostccl.
 Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& options) {
   for (const std::string& peer : PeersOf(given.against)) {
     if (!IsPeerName(peer))
@@ -53,7 +53,7 @@ Status CheckAgainst(const BenchCommandOptions& given, const BenchOptions& option
       "leave -d all, -o all, -o mulsum, -r and -t out");
 }
 
-// Our ranks: this program again, over hostccl.
+// Returns the program of hostccl's ranks, which is this program itself.
 Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSettings& settings) {
   RuntimeOptions runtime = given.launch.runtime;
   runtime.preload = !runtime.policy.empty() || !runtime.mode.empty();
@@ -73,7 +73,8 @@ Result<SideProgram> OurProgram(const BenchCommandOptions& given, const SideSetti
   return side;
 }
 
-// Starts our side first, then the peers. A peer that is not available is skipped with a warning.
+// Starts hostccl's side first, then the other libraries. A library that is not available is skipped with a
+// warning.
 Result<std::vector<Side>> StartSides(const BenchCommandOptions& given, const SideSettings& settings,
                                      const std::string& folder) {
   std::vector<Side> sides;

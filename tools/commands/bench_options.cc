@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers nccl-tests' letters by group, refuses those that mean nothing here, and interprets the others.
+// Registers the options of nccl-tests by group, refuses those that mean nothing here, and interprets the
+// others.
 #include "tools/commands/bench_options.h"
 
 #include <CLI/Config.hpp>

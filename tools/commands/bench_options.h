@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of `dynamiccl bench`: nccl-tests' letters with nccl-tests' meaning, and ours.
+// The options of `dynamiccl bench`: those of nccl-tests with the same letters and meaning, and further ones
+// of this command.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -65,11 +66,11 @@ Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given);
 // The named collectives; an error for an unknown name.
 Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& given);
 
-// `dynamiccl bench --against`, which times other libraries in turns with ours: starts every side, measures
-// every cell, prints tables and writes JSON. Returns the command's exit code.
+// Runs `dynamiccl bench --against`, which times other libraries in turns with hostccl. Starts every side,
+// measures every cell, prints tables and writes JSON. Returns the command's exit code.
 Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
-// Runs one of our own ranks of the comparison, which was started with --control.
+// Runs one rank of hostccl in a comparison, which was started with --control.
 Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats rows with nccl-tests' columns and spacing, followed by our columns.
+// Formats rows with the columns and spacing of nccl-tests, followed by further columns.
 #include "tools/commands/bench_table.h"
 
 #include <cmath>
@@ -70,7 +70,8 @@ void PrintBlocking(Blocking blocking) {
 Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session) {
   const auto rank = static_cast<size_t>(session.place().rank);
   const auto n = static_cast<size_t>(session.place().n_ranks);
-  // Ranks exchange numbers, so a rank sends its process id and its host's letters as doubles.
+  // A rank sends its process id and the letters of its host's name as doubles, because ranks can exchange
+  // only numbers.
   constexpr size_t kRow = kHostLetters + 1;
   std::vector<double> values(n * kRow, 0);
   const std::string host = HostName();
@@ -124,7 +125,7 @@ void BenchTable::Header(const BenchSession& session, const std::vector<RankIdent
 void BenchTable::Columns() const {
   const char* time = options_.cpu_time ? "cputime" : "time";
   const bool each = options_.per_iteration;
-  // Scripts read the first columns as nccl-tests prints them; columns of ours follow them.
+  // Scripts read the first columns, so they are as nccl-tests prints them. Further columns follow.
   fmt::print("#\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}{}{:^33}{:^33}\n", "", "", "", "", "",
              each ? kHalvesEach : kHalves, "out-of-place", "in-place");
   fmt::print("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}", "size", "count", "type", "redop", "root");

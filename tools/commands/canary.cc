@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl canary`: what another release of NCCL would do on a described machine, found by running the host
+// `dynamiccl canary`: shows what another release of NCCL would do on a described machine. It runs the host
 // side of the releases themselves, without a GPU. docs/canary.md has an example and the keys of --json.
 #include <fmt/ranges.h>
 
@@ -38,7 +38,8 @@ struct CanaryOptions {
   bool json = false;
 };
 
-// Variables that the canary sets itself; a user's value would hide what is judged.
+// Variables that the canary sets itself. The user must not set them, because the canary would then not run
+// the described machine.
 constexpr const char* kOwnVariables[] = {
     "NCCL_TOPO_FILE",    "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE", "NCCL_NET",
     "NCCL_NET_PLUGIN",   "NCCL_TUNER_PLUGIN",   "NCCL_PROFILER_PLUGIN", "NCCL_DEBUG",
@@ -52,7 +53,8 @@ Result<int> PositiveNumber(const std::string& text, const std::string& whole) {
   return static_cast<int>(number);
 }
 
-// The world in which a job's communicator lies on nodes of `gpus` GPUs each.
+// Returns the world, for example "2x8", of the communicator in the user's trace, if each node has `gpus`
+// GPUs.
 Result<std::string> WorldOf(const Traffic& traffic, int gpus) {
   const int nodes = std::max(traffic.nodes, (traffic.ranks + gpus - 1) / gpus);
   if (traffic.ranks % nodes == 0) return fmt::format("{}x{}", nodes, traffic.ranks / nodes);
@@ -65,8 +67,9 @@ const DescribedMachine& MachineOf(const CanaryRequest& request, size_t node) {
   return request.machines[std::min(node, request.machines.size() - 1)];
 }
 
-// "2x8": two nodes of eight ranks. "7,8" names the ranks of each node. Without both, all GPUs of two nodes or
-// of as many as there are machines.
+// Returns the number of ranks on each node. `options.world` such as "2x8" means two nodes of eight ranks;
+// `options.ranks` such as "7,8" lists the ranks of each node. Without both, each node has as many ranks as
+// GPUs, and there are as many nodes as machines, but at least two.
 Result<std::vector<int>> RanksOfNodes(const CanaryOptions& options, const CanaryRequest& request) {
   std::vector<int> ranks;
   if (!options.ranks.empty()) {
@@ -122,14 +125,14 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
   return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
 }
 
-// Returns the collectives that are among `named`, in the order of a cell's calls.
+// Returns the collectives of `named` in the order in which a cell calls them.
 std::vector<Collective> Among(const std::vector<Collective>& named) {
   std::vector<Collective> among = AllJudged();
   std::erase_if(among, [&](Collective one) { return std::ranges::count(named, one) == 0; });
   return among;
 }
 
-// "2M": 2048. "unlimited" as it is.
+// Converts a stack size into KiB: "2M" becomes "2048". "unlimited" stays as it is.
 Result<std::string> StackOf(const std::string& word) {
   if (word.empty() || word == "unlimited") return word;
   DYNAMICCL_TRY(const uint64_t bytes, ParseBytes(word));
@@ -141,7 +144,7 @@ Result<std::string> StackOf(const std::string& word) {
   return std::to_string(bytes >> 10);
 }
 
-// The machines of the command line, before the world is known.
+// Reads the machines that the command line names. The number of nodes is not known yet.
 Status TakeMachines(const Installation& installation, const CanaryOptions& options, CanaryRequest& request) {
   for (const std::string& named : options.machines) {
     DYNAMICCL_TRY(const std::vector<DescribedMachine> nodes, DescribeNodes(installation, named));
@@ -153,7 +156,8 @@ Status TakeMachines(const Installation& installation, const CanaryOptions& optio
   return {};
 }
 
-// A machine for each node, the last one for all further nodes; one for all where there is no other.
+// Assigns a machine to each node. If there are fewer machines than nodes, the last one stands for all further
+// nodes. A single machine stands for all nodes.
 Status PlaceMachines(CanaryRequest& request) {
   const size_t nodes = request.ranks_of_nodes.size();
   if (request.machines.size() == 1) return {};
@@ -166,7 +170,8 @@ Status PlaceMachines(CanaryRequest& request) {
   return {};
 }
 
-// The GPUs named on the command line must be there on every node, each once, and enough for its ranks.
+// Checks the GPUs that the command line names. Each must be named once and exist on every node, and there
+// must be enough of them for the node's ranks.
 Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   if (gpus.empty()) return {};
   int of_smallest = request.machines.front().gpus;
@@ -184,7 +189,7 @@ Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   return {};
 }
 
-// The collectives named on the command line, each once, in the order of a cell's calls.
+// Returns the collectives that the command line names, each once, in the order in which a cell calls them.
 Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& words) {
   if (words.empty()) return AllJudged();
   std::vector<Collective> named;
@@ -200,7 +205,7 @@ Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& wo
   return Among(named);
 }
 
-// Takes sizes and, where the command line names no world, the world from the job's trace.
+// Reads the job's trace and takes the sizes from it, and also the world if the command line names none.
 Status TakeTraffic(const Installation& installation, CanaryOptions options, CanaryRequest& request) {
   DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
   if (!input.trace) {
@@ -257,7 +262,8 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
   return request;
 }
 
-// Refuses to judge other releases on a machine on which the release in use is not what the user's log says.
+// Runs the release in use and compares the result with the user's own log. If they differ, the machine is
+// described wrongly, and it is an error to judge other releases on it.
 Status CheckFidelity(const std::string& path, const CanaryRequest& request, const CellRunner& runner) {
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
   const LoggedJob logged = ReadNcclLog(text);
@@ -289,7 +295,8 @@ Status CheckFidelity(const std::string& path, const CanaryRequest& request, cons
                   "--ranks, and its NCCL_ variables by --env");
 }
 
-// Writes the rules of the last judged release. The report says so.
+// Writes the rules that restore the choices of the release in use against the last judged release. Nothing is
+// written if no choice differs.
 Status WriteRules(const std::string& path, const CanaryRequest& request, const CanaryAnswer& answer) {
   const int ranks = std::accumulate(request.ranks_of_nodes.begin(), request.ranks_of_nodes.end(), 0);
   const std::string rules =
@@ -304,8 +311,8 @@ Status WriteRules(const std::string& path, const CanaryRequest& request, const C
   return {};
 }
 
-// Says on standard error what is run, since a canary may take minutes: on a terminal in one line that is
-// replaced, elsewhere a line a step. A program that reads JSON gets none.
+// Shows on standard error what the canary runs, because it may take minutes. On a terminal one line is
+// replaced again and again, elsewhere each step has a line. With --json and no terminal nothing is shown.
 class Steps {
  public:
   explicit Steps(bool json) : terminal_(isatty(STDERR_FILENO) != 0), quiet_(json && !terminal_) {}

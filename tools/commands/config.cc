@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl config`: what the environment sets, what it could set, and whether a job could use it: before
-// the job is started.
+// `dynamiccl config`: shows which settings the environment has and could have, and checks before a job starts
+// whether the job could use them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

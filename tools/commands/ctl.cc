@@ -148,7 +148,8 @@ struct WatchedFile {
   std::string (*of)(const RunningProcess&);
 };
 
-// The only such file of the chosen adaptive jobs, or an error that tells how to choose.
+// Returns the only file of this kind that the chosen adaptive jobs watch. Otherwise returns an error that
+// says how to choose one.
 Result<std::string> OnePath(const CtlOptions& options, const WatchedFile& file) {
   std::set<std::string> paths;
   for (const RunningProcess& process : Chosen(options)) {

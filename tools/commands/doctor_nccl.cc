@@ -134,7 +134,8 @@ void PrintMarkdown(const NcclComparison& comparison) {
 // ---- JSON ----
 
 Json TimeJson(float microseconds) {
-  // null: the release gives no time. The data has six digits; more would be those of the float.
+  // A release that gives no time becomes null. The data set has six digits; further digits would only come
+  // from the float.
   return std::isnan(microseconds) ? Json() : Json(std::stod(fmt::format("{:.6g}", microseconds)));
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr int kAssumedRanks = 16;
 constexpr int kAssumedNodes = 2;
 
-// NVLink and InfiniBand, on which a policy is shown where nothing else is named.
+// Returns a fabric of NVLink and InfiniBand, which is assumed where the user names no fabric.
 Result<MeasurementContext> AssumedFabricOf(const ExplainCallOptions& options) {
   const int n_ranks = options.n_ranks == 0 ? kAssumedRanks : options.n_ranks;
   const int n_nodes = options.n_nodes == 0 ? kAssumedNodes : options.n_nodes;
@@ -28,7 +28,7 @@ Result<MeasurementContext> AssumedFabricOf(const ExplainCallOptions& options) {
   return MakeError(ErrorKind::kInvalidArgument, "{} ranks do not lie evenly on {} nodes", n_ranks, n_nodes);
 }
 
-// A topology of hostccl. It says itself how many nodes there are.
+// Returns the fabric of a topology of hostccl. The topology itself states the number of nodes.
 Result<MeasurementContext> EmulatedFabricOf(const ExplainCallOptions& options) {
   if (options.n_nodes == 0) return EmulatedFabric(options.topology, options.n_ranks);
   return WithHint(MakeError(ErrorKind::kInvalidArgument,
@@ -36,7 +36,8 @@ Result<MeasurementContext> EmulatedFabricOf(const ExplainCallOptions& options) {
                   "leave out one of them");
 }
 
-// The named fabric of a measurement file, a topology of hostccl, or an assumed fabric.
+// Returns the fabric that the options name: one of a measurement file, a topology of hostccl, or an assumed
+// one.
 Result<MeasurementContext> FabricOf(const ExplainCallOptions& options) {
   if (options.measurements.empty())
     return options.topology.empty() ? AssumedFabricOf(options) : EmulatedFabricOf(options);
@@ -93,7 +94,7 @@ std::string NetworksText(const ExplainedConfig& config) {
                      config.networks_us[2]);
 }
 
-// Marks NCCL's config, the chosen one, and those outside of what training saw.
+// Returns the mark of a config: it may be NCCL's config, the chosen one, or one outside of what training saw.
 std::string MarkOf(const Explanation& explanation, const ExplainedConfig& config) {
   std::string mark;
   if (config.config == explanation.default_config) mark = "NCCL's";
@@ -103,8 +104,8 @@ std::string MarkOf(const Explanation& explanation, const ExplainedConfig& config
   return mark;
 }
 
-// The best number of channels of each algorithm and protocol, NCCL's config and the chosen one; with `all`,
-// everything.
+// Returns the configs to show: for each algorithm and protocol the best number of channels, and also NCCL's
+// config and the chosen one. With `all`, returns every config.
 std::vector<ExplainedConfig> Shown(const Explanation& explanation, bool all) {
   std::set<std::pair<Algorithm, Protocol>> seen;
   std::vector<ExplainedConfig> shown;

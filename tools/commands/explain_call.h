@@ -13,8 +13,8 @@ namespace dynamiccl {
 struct ExplainCallOptions {
   std::string rules;
   std::string measurements;  // file from which the fabric is taken; empty: a fabric is assumed
-  // One of the topologies in `measurements`; without that file a topology of hostccl. Empty: the first, or
-  // the assumed fabric.
+  // The name of a topology in the file `measurements` or, without such a file, a topology of hostccl. Empty:
+  // the first topology of the file, or the assumed fabric.
   std::string topology;
   std::string collective = "all_reduce";
   std::string bytes = "4M";

@@ -26,7 +26,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes that tell whether a file is a trace of ours.
+// Number of bytes at the beginning of a file that suffice to recognise a trace of DynamICCL.
 constexpr size_t kHeadOfOurs = 256;
 
 struct HangOptions {
@@ -99,8 +99,8 @@ std::string DecisionsText(const HangDiagnosis& diagnosis) {
                               diagnosis.compared_decisions);
 }
 
-// Reports of faults by which this job may stand still. Without the installation's table there are none, and a
-// warning says so: the findings stand without it.
+// Returns reports of NCCL faults that may have caused this hang. If the installation has no table of faults,
+// returns none and warns; the findings about the ranks do not depend on the table.
 std::vector<KnownIssue> LookUpKnownHangs(const JobCalls& job, const HangDiagnosis& diagnosis) {
   const auto known = FindInstallation().and_then(ReadKnownIssues);
   if (known) return KnownHangs(*known, job, diagnosis);

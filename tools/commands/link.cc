@@ -25,7 +25,7 @@ struct LinkOptions {
   std::array<double, kLinkFields> values{};
 };
 
-// The jobs to ask: the named one, all, or the only one that runs.
+// Returns the jobs to ask: the one that the user names, all, or the only job that runs.
 Result<std::vector<pid_t>> JobsOf(const LinkOptions& given) {
   if (given.job != 0) return std::vector<pid_t>{given.job};
   const std::vector<pid_t> jobs = ProcessesWithLinks();

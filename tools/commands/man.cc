@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl man`: manual pages, made from what the commands say about themselves. One page goes to standard
+// `dynamiccl man`: writes manual pages, made from the commands' own descriptions. One page goes to standard
 // output, all of them into a folder:
 //
 //   dynamiccl man run | man -l -

@@ -71,7 +71,7 @@ class LaunchedArms {
   }
 
  private:
-  // This command again, as the ranks of one arm; its output goes to a log.
+  // Returns the plan that runs this command again as the ranks of one arm. The output goes to a log.
   Result<LaunchPlan> PlanOf(LaunchOptions& launch) const {
     launch.runtime.preload = !launch.runtime.mode.empty() || !launch.runtime.policy.empty();
     DYNAMICCL_TRY(const Installation installation, FindInstallation(launch.home));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl replay --compare`: the same trace by NCCL's default, with ours and with the best, in turns.
+// `dynamiccl replay --compare`: replays the same trace with NCCL's default, with the user's policy or rules,
+// and with the best configs. The three take turns.
 #pragma once
 
 #include "tools/command_line.h"
@@ -15,8 +16,8 @@ Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& g
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
                       const ReplayResult& result);
 
-// Labels an unlabelled trace for rules of the launch that name roles, phases or stages: by its policy, else
-// as RecogniseSections does.
+// Labels an unlabelled trace if the launch has rules that name roles, phases or stages. The launch's policy
+// recognises the labels; without a policy they are those of RecogniseSections.
 Status RecogniseForRules(const RuntimeOptions& ours, Trace& trace);
 
 // Reads rules and policy of a launch for the simulator; either path may be empty.

@@ -72,7 +72,8 @@ struct RunSettings {
   std::vector<Setting> own;
 };
 
-// Reads and checks the file before anything starts, and has the launch apply and prove it.
+// Reads and checks the settings file before anything starts. Changes the launch so that the job applies the
+// settings and proves them.
 Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime) {
   DYNAMICCL_TRY(FrameworkSettings settings, ReadFrameworkSettings(path));
   if (!settings.rules.empty()) {
@@ -100,7 +101,8 @@ std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
   return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
 }
 
-// Returns what the launch set in the job's environment, without what only the settings file made it set.
+// Returns the variables that the launch set in the job's environment, except those that are set only because
+// of the settings file.
 EnvironmentChanges AskedFor(const LaunchPlan& plan, const std::optional<RunSettings>& used) {
   EnvironmentChanges asked = plan.environment;
   if (used)

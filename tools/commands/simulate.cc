@@ -170,7 +170,8 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   return kExitOk;
 }
 
-// "times of this system are off by 6.6 to 12.8 % (medians ...)"; empty where its file states no errors.
+// Returns a text such as "times of this system are off by 6.6 to 12.8 % (medians ...)"; empty if the system's
+// file states no errors.
 std::string DescribeErrors(const System& system) {
   if (system.errors.empty()) return "";
   const auto [least, most] =

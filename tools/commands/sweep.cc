@@ -158,8 +158,8 @@ struct Part {
   int n_ranks = 2;
 };
 
-// It is an error if the topology has no places for this many ranks. Without this check the error would come
-// after minutes of measuring.
+// Returns an error if the topology has no places for this many ranks. Without this check the error would come
+// only after minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
@@ -167,7 +167,8 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// All launches. Presets without places for the ranks are left out; a named topology without them is an error.
+// Returns all launches. Presets that have no places for the ranks are left out; for a topology that the user
+// names this is an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   std::vector<std::string> topologies = given.topologies;
   if (given.all_presets) {
@@ -177,7 +178,8 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {
-    // A part is labelled with the file's name alone; with several numbers of ranks their number is appended.
+    // A part's label is the file's name without folder and ending. With several numbers of ranks, the number
+    // is appended.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : given.rank_counts) {
       const Status places = RequirePlaces(topology, n_ranks);
@@ -193,8 +195,8 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   return parts;
 }
 
-// An error of the kind for which the rank's exit code stands, so that a wrong topology remains the user's
-// error.
+// Returns an error for a failed launch. A rank's exit code gives the kind of the error: if the rank reports
+// wrong usage, such as a wrong topology, this command reports wrong usage too.
 tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   const int code =
       outcome.first_failed ? outcome.first_failed->exit_code.value_or(kExitJobFailed) : kExitJobFailed;
@@ -204,7 +206,8 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-// The words of a rank's own `sweep`, which writes to `path`.
+// Returns the options with which each rank runs `dynamiccl sweep` for one part; rank 0 writes the result to
+// `path`.
 std::vector<std::string> RankWords(const SweepCommandOptions& given, const SweepPart& part,
                                    const std::string& path) {
   return {"--worker",      path,
@@ -220,7 +223,8 @@ std::vector<std::string> RankWords(const SweepCommandOptions& given, const Sweep
           "--budget",      fmt::format("{:.1f}s", part.budget_s)};
 }
 
-// Starts the ranks of one part, which write to `path`. `shown` says how long it and the later parts take.
+// Starts the ranks of one part and waits for them; rank 0 writes the result to `path`. The ranks use `shown`
+// to tell the user how long this part and the later ones take.
 Status LaunchPart(const SweepCommandOptions& given, const Part& part, const SweepPart& shown,
                   const std::string& path) {
   LaunchOptions launch = given.launch;
@@ -240,7 +244,7 @@ Status LaunchPart(const SweepCommandOptions& given, const Part& part, const Swee
   return {};
 }
 
-// Pinned choices would keep configs from being forced.
+// Refuses variables that pin NCCL's choice, because configs could not be forced then.
 Status RefusePins() {
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN"}) {
     if (std::getenv(name) == nullptr) continue;
@@ -251,14 +255,14 @@ Status RefusePins() {
   return {};
 }
 
-// An error when the output's folder cannot be written, reported before measuring.
+// Returns an error if the output's folder cannot be written. The check comes before the measuring.
 Status RequireWritable(const std::string& path) {
   const fs::path folder = fs::absolute(path).parent_path();
   if (::access(folder.c_str(), W_OK) == 0) return {};
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-// Measures into `all`. After a failure `all` still holds what was measured before.
+// Measures all parts and adds the results to `all`. If a part fails, `all` still holds the parts before it.
 Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
@@ -282,8 +286,8 @@ Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   return {};
 }
 
-// Text that identifies the plan: a journal with another text is not continued. The budget is not part of it,
-// so a sweep may be continued with a larger one.
+// Returns a text that identifies the plan. A journal with another text is not continued. The budget is not in
+// the text, so a sweep may be continued with a larger budget.
 std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& parts) {
   std::string text = fmt::format("{} seed {} repeats {} {} {}", given.order, given.seed, given.repeats,
                                  given.collectives, given.sizes);
@@ -309,7 +313,7 @@ Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   return {};
 }
 
-// Takes times from a recorded sweep instead of measuring.
+// Takes the times from a recorded sweep instead of measuring.
 Status Rehearse(const SweepCommandOptions& given, MeasurementFile& all) {
   if (given.order == "rounds") {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl sweep: rounds are not rehearsed"),
@@ -326,7 +330,8 @@ Status SweepAll(const SweepCommandOptions& given, MeasurementFile& all) {
   return given.order == "rounds" ? SweepInRounds(given, all) : SweepByVisits(given, all);
 }
 
-// A ratio above 1 means that the best of the sweep is faster than the default.
+// Prints the table at the end. A ratio above 1 means that the best config of the sweep is faster than the
+// default.
 void PrintSweepTable(const MeasurementFile& file) {
   fmt::print("{:<24}{:<14}{:>10}  {:<18}{:>10}{:>7}  {:<18}{:>10}{:>8}\n", "topology", "collective", "bytes",
              "default", "us", "noise", "best", "us", "ratio");

@@ -90,7 +90,7 @@ Result<int> Import(const TraceOptions& options) {
   return kExitOk;
 }
 
-// ---- the others ----
+// ---- the other actions ----
 
 // Writes an export of several files, with the folders that their names contain.
 Status WriteFolder(const std::string& folder, const std::vector<ExportedFile>& files) {
@@ -155,7 +155,7 @@ void PrintTrace(const std::string& path, const TraceSummary& summary) {
   }
 }
 
-// Adds each rank's operation hash, which is equal for a run and its replay.
+// Adds to the summary a hash of the operations of each rank. The hash is equal for a run and its replay.
 Json WithOperations(const Json& summary, const Trace& trace) {
   Json json{{"schema", 1}};
   json.update(summary);
@@ -164,7 +164,7 @@ Json WithOperations(const Json& summary, const Trace& trace) {
   return json;
 }
 
-// Exit code 1 when the ranks' records contradict each other.
+// Runs `trace show`. Exit code 1: the ranks' records contradict each other.
 Result<int> ShowTrace(const TraceOptions& options) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   const TraceSummary summary = SummarizeTrace(trace);

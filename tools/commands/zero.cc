@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl zero` starts the ZeRO trainer (dynamiccl-zero) as n ranks. If another launcher has started this
-// process as one of its ranks, the trainer takes its place. So it does for `zero checkpoint`, which has no
-// ranks. `zero estimate` is computed here and needs no trainer.
+// `dynamiccl zero` starts the ZeRO trainer (dynamiccl-zero) as n ranks. If another launcher started this
+// process as one of its ranks, the trainer replaces this process. The trainer also replaces it for `zero
+// checkpoint`, which has no ranks. `zero estimate` is computed here and needs no trainer.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kRanksByDefault = 2;
 
-// Whether torchrun or a launch of ours (`dynamiccl ab`, `pilot`, `run -n`) started this process as a rank.
+// Whether torchrun or a launch of DynamICCL (`dynamiccl ab`, `pilot`, `run -n`) started this process as a
+// rank.
 bool IsRank() {
   return std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr;
 }
@@ -34,7 +35,7 @@ Result<int> Estimate(CommandLine& line) {
   return kExitOk;
 }
 
-// `zero checkpoint`: the trainer replaces this process and gets all words.
+// Runs `zero checkpoint`: the trainer replaces this process and gets all words of the command line.
 Result<int> RunWithoutRanks(CommandLine& line) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three arms are compared in each stage: default, ours, best of sweep. Losses are those of runs of their own.
-// Step times are compared within one start, in which the arms take turns of a few steps (`dynamiccl ab`):
-// from one start to the next a step changes more than the arms change it.
+// Compares three arms in each stage: NCCL's default, the policy's choice, and the best of the sweep. Losses
+// come from separate runs. Step times are compared within one start, in which the arms take turns of a few
+// steps (`dynamiccl ab`), because a step changes more from one start to the next than from one arm to
+// another.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -66,8 +67,8 @@ StepTimeRow RowOf(int stage, const SettingTimes& setting, bool is_default) {
 // The starts of each stage in which the arms took turns, as the calls of rank 0.
 using StartsOfStages = std::map<int, std::vector<SectionCalls>>;
 
-// Starts every stage once with the arms in turn. The policy is loaded in all turns; where it is not the
-// arm's, rules leave the choice to NCCL or take the best of the sweep.
+// Starts every stage once with the three arms in turn. The policy is loaded in all turns. In the turns of the
+// other two arms, rules leave the choice to NCCL or force the best of the sweep.
 Status StartStages(DemoSession& session, const std::string& policy, const EnvironmentChanges& in_turn,
                    int number, StartsOfStages& starts) {
   for (int stage = 0; stage < kZeroStageCount; ++stage) {

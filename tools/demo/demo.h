@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// Runs every step and writes demo.json and report.html. When a step fails, the session's result has what the
-// steps before it found.
+// Runs every step and writes demo.json and report.html. When a step fails, the session's result still has the
+// findings of the steps before it.
 Status RunDemo(DemoSession& session);
 
 // Prints the result's tables on standard output.

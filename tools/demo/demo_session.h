@@ -83,13 +83,13 @@ class DemoSession {
   DemoSession() = default;
   // Claims the folder for this session, checks the room on its disk, and opens the journal in it.
   Status OpenFolder();
-  // Hashes what the run depends on. The key of the run before is part of it, so a changed run changes all
-  // keys after it.
+  // Returns a hash of everything on which the run depends. The key of the run before is included, so a
+  // changed run changes all keys after it.
   std::string KeyOf(const DemoRun& run);
   // Runs once, without the journal. A recording that fails leaves no file.
   Status Start(const DemoRun& run);
-  // After a failed run: an error where the disk has no room for another one, because all later runs would
-  // fail too.
+  // Called after a failed run. Returns an error if the disk has no room for another run, because all later
+  // runs would fail too.
   Status CheckDisk();
 
   DemoOptions options_;

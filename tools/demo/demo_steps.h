@@ -19,7 +19,7 @@
 
 namespace dynamiccl {
 
-// The sizes that the demo sweeps: those that occurred in the training runs, one in bytes for each size class.
+// The sizes that the demo sweeps: for each size class that occurred in the training runs, one size in bytes.
 using ObservedSizes = std::map<Collective, std::map<SizeClass, uint64_t>>;
 
 // Reads the traces in the given order; the first size seen in a class represents it. At most `limit` classes
@@ -85,7 +85,8 @@ Status AddImportedSample(DemoSession& session);
 // 3 for the stages, 4 for unknown. The agent sees only the calls, as in a job.
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
 
-// The result of a demo in sentences: wins, losses and where nothing could be won, with their noise.
+// Returns the result of a demo as sentences: where the policy won, where it lost and where nothing could be
+// won, with the noise.
 std::vector<std::string> FindingsOf(const DemoResult& result);
 
 }  // namespace dynamiccl

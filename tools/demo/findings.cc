@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sentence for each stage, group of cases, and question that a reader has.
+// Writes the findings of a demo as sentences: one for each stage, one for each group of cases, and some on
+// the questions that a reader has.
 #include "tools/demo/demo_steps.h"
 
 #include <fmt/format.h>

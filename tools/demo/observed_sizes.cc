@@ -60,7 +60,7 @@ std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& si
   for (const auto& [collective, classes] : sizes) {
     size_t position = 0;
     for (const auto& [size_class, bytes] : classes) {
-      // Positions 1, 4, 7 and so on: a third.
+      // A third of the classes is held out: those at positions 1, 4, 7 and so on.
       if (position % 3 == 1 && position + 1 < classes.size()) held_out[collective].insert(size_class);
       ++position;
     }

@@ -5,8 +5,8 @@
     tools/docs/command_reference.py build/release/bin/dynamiccl            rewrites the page
     tools/docs/command_reference.py --check build/release/bin/dynamiccl    exit code 1 where the page is not what help says
 
-Commands that hand options to dynamiccl-agents or dynamiccl-zero list the options of the programs that lie beside dynamiccl:
-rewrite the page with a build that has LibTorch. --check leaves these options out where the build does not.
+Some commands pass options to dynamiccl-agents or dynamiccl-zero. The page lists these options too, so rewrite it with a
+build that has LibTorch. --check leaves these options out if the build does not have the two programs.
 """
 import argparse
 import difflib

@@ -28,7 +28,7 @@ INTERVAL = re.compile(r"([-+]?\d[\d.]*) to ([-+]?\d[\d.]*)")
 
 @dataclasses.dataclass
 class Series:
-    """One column of the table: its marks have one colour and one shape."""
+    """A column of the table that is drawn. All its marks have the same colour and shape."""
     column: str         # the column's name, or the beginning of it
     label: str = ""     # in the legend; the column's name without it
     index: int = 0      # which number of the cell: 1 is the second of "0.739, 0.627"
@@ -60,23 +60,25 @@ class Mark:
 
 
 class PictureError(Exception):
-    """A picture's table, column or link is not on its page."""
+    """The page lacks the table, the column or the link of a picture."""
 
 
 def cells_of(line):
-    """The cells of a line of a Markdown table, without marks of emphasis and code."""
+    """Returns the cells of a line of a Markdown table, without the marks of emphasis and code."""
     cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
     return [re.sub(r"\*\*|`", "", cell).replace("\\|", "|").strip() for cell in cells]
 
 
 def aligned_cells(line, columns):
-    """The cells of a line of a printed table, whose columns two blanks divide; the name in front may be missing."""
+    """Returns the cells of a line of a printed table, in which two or more blanks separate columns. A line may lack the
+    name in front."""
     cells = re.split(r" {2,}", line.strip())
     return [""] * (columns - len(cells)) + cells
 
 
 def table_lines(lines, start):
-    """The lines of the first table from `start` on: of a Markdown table, or of the code block before it."""
+    """Returns the lines of the first table from line `start` on, and whether it is a Markdown table or a table in a
+    code block."""
     fenced = False
     for number in range(start, len(lines)):
         fenced ^= lines[number].startswith("```")
@@ -90,7 +92,8 @@ def table_lines(lines, start):
 
 
 def read_table(text, under=""):
-    """(names of columns, rows of cells) of the first table, or of the first below a heading."""
+    """Returns the names of the columns and the rows of cells of the first table of the page, or of the first below the
+    heading `under`."""
     lines, start = text.splitlines(), 0
     if under:
         headings = [number for number, line in enumerate(lines) if re.match(r"#+ " + re.escape(under), line)]
@@ -111,7 +114,8 @@ def number_of(text):
 
 
 def mark_of(cell, index=0, interval_cell=None):
-    """The number of a cell, with the interval that the cell or its neighbour states for it; None in an empty cell."""
+    """Returns the mark for a number of a cell, with its interval if this cell or the interval's cell states one; None
+    for an empty cell."""
     before, bracket, behind = cell.partition("(")
     numbers = NUMBER.findall(before)
     if index >= len(numbers):
@@ -129,7 +133,7 @@ def mark_of(cell, index=0, interval_cell=None):
 
 
 def read_sentences(text, pattern, series):
-    """(names of columns, rows of cells) of a page that states each row as a sentence."""
+    """Returns the names of the columns and the rows of cells of a page that states each row as a sentence."""
     rows = [list(found.groups()) for found in re.finditer(pattern, text)]
     if not rows:
         raise PictureError(f"no sentence matches '{pattern}'")
@@ -147,7 +151,8 @@ def column_of(names, wanted):
 
 
 def marks_of(picture, text):
-    """What names the rows, and [(name of the row, [mark of each series or None])] of the rows that the picture shows."""
+    """Returns a heading for the rows' names, and for each row that the picture shows its name and the mark of each
+    series (or None)."""
     names, rows = read_sentences(text, picture.sentences, picture.series) if picture.sentences else read_table(text, picture.under)
     columns = [(column_of(names, each.column), column_of(names, each.interval) if each.interval else None, each.index)
                for each in picture.series]
@@ -165,7 +170,7 @@ def marks_of(picture, text):
 
 
 def title_of(picture, text):
-    """The text of the page's link to the picture."""
+    """Returns the picture's title, which is the text of the page's link to the picture."""
     found = re.search(r"!\[([^\]]+)\]\(pictures/" + re.escape(picture.name) + r"\.svg\)", text)
     if not found:
         raise PictureError(f"the page does not show pictures/{picture.name}.svg")
@@ -173,7 +178,7 @@ def title_of(picture, text):
 
 
 def wrapped(text, width, font):
-    """The text in lines that are at most `width` wide."""
+    """Breaks a text into lines that are at most `width` wide."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -185,7 +190,7 @@ def wrapped(text, width, font):
 
 
 def round_steps(low, high, most=7):
-    """Round numbers from `low` to `high`, at most `most` of them."""
+    """Returns round numbers between `low` and `high`, at most `most` of them."""
     rough = (high - low) / (most - 1) or 1
     power = 10 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
@@ -194,7 +199,7 @@ def round_steps(low, high, most=7):
 
 
 class Axis:
-    """Numbers to places from left to right."""
+    """Maps numbers to horizontal positions in the picture."""
 
     def __init__(self, picture, marks, left, right):
         bounds = [bound for _, row in marks for mark in row if mark for bound in (mark.value, mark.low, mark.high) if bound is not None]
@@ -224,7 +229,7 @@ def text_at(x, y, text, anchor="start", font=FONT, extra=""):
 
 
 def shape_at(x, y, shape, series):
-    """A mark whose shape, like its colour, says its series; bars have one shape."""
+    """Draws a mark. Both its colour and its shape tell the series; bars all have the same shape."""
     colour = COLOURS[series % len(COLOURS)]
     corners = ("", "-5 -5 5 -5 5 5 -5 5", "0 -6 6 0 0 6 -6 0", "0 -6 6 5 -6 5", "0 6 6 -5 -6 -5", "-2 -6 2 -6 2 6 -2 6")[shape % 6]
     if not corners:
@@ -233,7 +238,7 @@ def shape_at(x, y, shape, series):
 
 
 def mark_at(picture, axis, mark, series, y):
-    """A dot or a bar, with its whiskers, in the line at `y`."""
+    """Draws a dot or a bar with its error bar, at the height `y`."""
     colour, x, drawn = COLOURS[series % len(COLOURS)], axis.at(mark.value), []
     if picture.bars:
         zero = axis.at(0)
@@ -248,7 +253,7 @@ def mark_at(picture, axis, mark, series, y):
 
 
 def legend(picture, y):
-    """(elements, y below them): what each colour is, where there is more than one."""
+    """Returns the elements of the legend and the y below them. A picture with one series has no legend."""
     drawn, x = [], 16
     if len(picture.series) == 1:
         return drawn, y
@@ -263,7 +268,7 @@ def legend(picture, y):
 
 
 def grid(picture, axis, top, bottom):
-    """Lines and numbers of the axis, its name, and the line of reference."""
+    """Draws the lines and numbers of the axis, its name, and the reference line."""
     drawn = []
     for tick in axis.ticks:
         x = axis.at(tick)
@@ -285,7 +290,7 @@ def grid(picture, axis, top, bottom):
 
 
 def rows_below(picture, marks, heading, top):
-    """(elements, y below them): the names of the rows below what they name, and their marks."""
+    """Returns the elements of all rows, each with its name and its marks, and the y below them."""
     longest = max(len(name) for name, _ in marks) * LETTER * FONT
     names = min(max(longest, 60), 220)
     last = 60 if picture.bars else 16  # a bar's number stands to its right
@@ -308,7 +313,7 @@ def rows_below(picture, marks, heading, top):
 
 
 def description_of(picture, marks):
-    """The picture's numbers as a text, for who cannot see it."""
+    """Returns the picture's numbers as a text, for people who cannot see the picture."""
     labels = [series.label or series.column for series in picture.series]
     said = []
     for name, row in marks:
@@ -319,7 +324,7 @@ def description_of(picture, marks):
 
 
 def draw(picture, text):
-    """The picture as SVG, from the text of its page."""
+    """Returns the picture as SVG, drawn from the text of its page."""
     (heading, marks), title = marks_of(picture, text), title_of(picture, text)
     drawn, y = [], 30
     for line in wrapped(title, WIDTH - 32, TITLE_FONT * 1.13):
@@ -337,7 +342,7 @@ def draw(picture, text):
 
 
 def drawn_pictures(pictures, results):
-    """{path of the picture: its SVG}, and what was wrong with the others."""
+    """Returns the SVG of each picture by its path, and the errors of pictures that could not be drawn."""
     drawn, faults = {}, []
     for picture in pictures:
         try:
@@ -349,7 +354,7 @@ def drawn_pictures(pictures, results):
 
 
 def check(drawn, folder):
-    """What is in the folder and not as drawn, or drawn and not in the folder."""
+    """Returns the files of the folder that differ from what is drawn, and the pictures that are missing there."""
     differing = [path for path, svg in drawn.items() if not path.exists() or path.read_text(encoding="utf-8") != svg]
     unknown = set(folder.glob("*.svg")) - set(drawn)
     return ([f"docs/results/pictures/{path.name}: is not what its page's table gives: run tools/docs/draw_tables.py" for path in differing]
@@ -357,7 +362,7 @@ def check(drawn, folder):
 
 
 def without_picture(pictures, lists, results):
-    """The pages of results that have no picture and are no list."""
+    """Returns the pages of results that have no picture and are not in LISTS."""
     missing = {path.stem for path in results.glob("*.md")} - {picture.page for picture in pictures} - set(lists)
     return [f"docs/results/{name}.md: has no picture: add one to PICTURES, or the page to LISTS if its table is a list of verdicts"
             for name in sorted(missing)]

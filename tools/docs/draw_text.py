@@ -27,7 +27,7 @@ def tracked(*folders):
 
 
 def comments_of(name):
-    """(line, text) of each comment of a file, with the line of code that follows it."""
+    """Yields the line and text of each comment of a file, with the line of code that follows the comment."""
     path = ROOT / name
     mark = COMMENT_LINES.get(path.suffix)
     if not mark:
@@ -50,7 +50,7 @@ def comments_of(name):
 
 
 def paragraphs_of(name):
-    """(line, text) of each paragraph of a page: neither code nor a table, a heading or a picture."""
+    """Yields the line and text of each paragraph of a page. Code, tables, headings and pictures are no paragraphs."""
     text = re.sub(r"^```.*?^```$", lambda code: "\n" * code[0].count("\n"), (ROOT / name).read_text(),
                   flags=re.DOTALL | re.MULTILINE)
     for found in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):

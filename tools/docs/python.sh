@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs Python with the packages of requirements.txt: tools/docs/python.sh -m codespell_lib README.md
-# They come from PyPI into build/docs-venv when it is first used and when requirements.txt has changed. No network: exit 3.
+# The script installs the packages from PyPI into build/docs-venv at the first use and after each change of
+# requirements.txt. Exit code 3: the packages could not be installed.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$here/../../build/docs-venv"

@@ -4,9 +4,9 @@
 
     tools/docs/report_figure.py demo/report.html "Step time over the run, slow rail" docs/step-curve.svg
 
-The report's charts take their colours and fonts from its style sheet; the picture carries what it needs of them, on a
-white ground, since a page that shows it may be dark. Exit code 2: the report has no chart with that caption, or cannot
-be read; the captions that it has are listed.
+The report's charts take their colours and fonts from the report's style sheet, so the picture contains the styles that
+it needs. Its background is white, because a page that shows it may be dark. Exit code 2: the report cannot be read, or
+it has no chart with that caption; then its captions are listed.
 """
 import html
 import pathlib
@@ -20,7 +20,7 @@ TITLE_HEIGHT, MARGIN = 22, 8
 
 
 def picture(caption, svg, width, height):
-    """The chart under its caption, as a file of its own."""
+    """Returns the chart and its caption as an SVG file."""
     inner = svg.replace("<svg ", f'<svg x="{MARGIN}" y="{TITLE_HEIGHT}" width="{width:g}" height="{height:g}" ', 1)
     whole = (width + 2 * MARGIN, height + TITLE_HEIGHT + MARGIN)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]:g} {whole[1]:g}" role="img" '

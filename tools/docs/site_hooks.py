@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages are written for readers of the repository; the site's generator wants some of it otherwise."""
+"""Adapts pages to the site's generator. The pages are written for readers of the repository."""
 import re
 
 LINK = re.compile(r"(?<!!)\[([^]]+)]\(([^)\s]+)\)")
@@ -8,7 +8,7 @@ BLOCK_LINE = re.compile(r"(?:\s|[*-] |\d+\. |\||#|>|$)")
 
 
 def _without_outside_links(text, page):
-    """Links to files that are no pages (code, READMEs of folders) become their text."""
+    """Replaces links to files that are not pages of the site (code, READMEs of folders) by their text."""
 
     def keep(match):
         words, target = match.groups()
@@ -22,7 +22,7 @@ def _without_outside_links(text, page):
 
 
 def _with_blank_lines(text):
-    """A list or a table right after a paragraph needs a blank line before it."""
+    """Adds the blank line that the generator needs between a paragraph and a list or table."""
     lines, fenced = [], False
     for line in text.split("\n"):
         fenced ^= line.startswith("```")
@@ -36,7 +36,8 @@ def on_page_markdown(markdown, page, **_):
     return _with_blank_lines(_without_outside_links(markdown, page))
 
 
-# The theme's quiet text (comments of code, titles of the navigation) is just short of WCAG's 4.5 : 1 (site_widths.py).
+# The theme's grey text (comments of code, titles of the navigation) has slightly less contrast than the 4.5 : 1 of WCAG
+# (see site_widths.py).
 QUIET_TEXT = '<style>[data-md-color-scheme="default"] { --md-default-fg-color--light: rgba(0, 0, 0, 0.62); }</style>'
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at each page of build/site in a browser, at the widths of a phone and of a desktop.
+"""Opens each page of build/site in a browser, at the widths of a phone and of a desktop, and checks width and contrast.
 
     tools/docs/build_site.sh && tools/docs/site_widths.py                 names each page that scrolls sideways, or that has
                                                                           text of too little contrast (WCAG 2.1, AA); exit code 1
     tools/docs/site_widths.py --pictures FOLDER --only results/faults     also keeps a picture of each page at both widths
 
-It needs Chromium (apt install chromium) and no network. What may scroll by itself (a table, a block of code) does not count.
+It needs Chromium (apt install chromium) and no network. Elements that scroll inside the page (tables, blocks of code)
+do not count.
 """
 import argparse
 import html
@@ -87,7 +88,7 @@ def browse(folder, *arguments):
 
 
 def faults_of(pages, folder):
-    """The pages that are wider than a frame, or have text of too little contrast, as lines for a reader."""
+    """Returns one line for each page that is wider than the browser's frame or has text of too little contrast."""
     looks = ",".join(f"[{width}, '{page.relative_to(SITE).as_posix()}', '{page.as_uri()}']" for page in pages for width in WIDTHS)
     frames = folder / "frames.html"
     frames.write_text(FRAMES.replace("LOOKS", looks), encoding="utf-8")

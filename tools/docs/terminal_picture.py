@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command and draws what it prints, as a terminal, into an SVG that loads nothing from elsewhere.
+"""Runs a command and draws its output as a terminal window, into an SVG that loads no other files.
 
     tools/docs/python.sh tools/docs/terminal_picture.py docs/why.svg dynamiccl why traces/samples/ddp_resnet_device.pt.trace.json.gz
 
-Run it in the folder that the command's paths start from, with the program's folder on PATH. tests/docs/compare_outputs.py
-compares the picture's text with what the command prints. Exit code 2: the command line is wrong, or the command failed.
+Run it in the folder to which the command's paths are relative, with dynamiccl's folder on PATH.
+tests/docs/compare_outputs.py compares the picture's text with the command's output. Exit code 2: the command line is
+wrong, or the command failed.
 """
 import html
 import os
@@ -19,7 +20,8 @@ from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 COLUMNS = 100  # as wide as `dynamiccl why` writes
-# Rich's own frame loads a font from the web. textLength, which Rich sets, keeps columns in line with any font.
+# Replaces the frame of the library Rich, which loads a font from the web. Rich sets textLength, which keeps columns
+# aligned with any font.
 FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <style>.{unique_id}-matrix{{font-family:ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;\
 font-size:{char_height}px;line-height:{line_height}px}}.{unique_id}-title{{font:18px system-ui,sans-serif}}{styles}</style>

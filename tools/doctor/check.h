@@ -28,20 +28,23 @@ struct Finding {
 // "OK", "WARN" or "FAIL".
 const char* Name(Verdict verdict);
 
-// Checks that the parts of this build exist and who may change them: an object that others may write is one
-// that others may run as you.
+// Checks that the parts of this build exist, and who may change them: whoever can write a loaded object can
+// run code as the user who loads it.
 std::vector<Finding> CheckInstallation(const Installation& installation);
 // Lists the copies of NCCL that a program could load, with their versions.
 std::vector<Finding> CheckNccl(const Installation& installation);
-// Checks cores, GPU, shared memory, what processes may do to each other, and launchers.
+// Checks the cores, the GPU, shared memory, whether a debugger may attach to processes, and which launchers
+// are installed.
 std::vector<Finding> CheckMachine();
 // Finds variables and files that take the choice away from a tuner.
 std::vector<Finding> CheckConflicts();
 
-// Checks our variables: names that look like typos, values, and the files that they name.
+// Checks the variables of DynamICCL: names that look like typos, wrong values, and the files that the
+// variables name.
 std::vector<Finding> CheckSettings();
 
-// Says what one of our files holds, or what is wrong with it. The end of its name tells the kind.
+// Says what a file of DynamICCL contains, or what is wrong with the file. The end of the file's name tells
+// its kind.
 Finding CheckFile(const std::string& path);
 // Checks the file that a setting names; the setting tells which kind of file it must be.
 Finding CheckFileOf(Setting setting, const std::string& path);

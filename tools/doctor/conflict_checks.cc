@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// A variable of NCCL and what setting it means for a policy.
+// A variable of NCCL, and what it means for a policy if the variable is set.
 struct Pin {
   const char* variable;
   const char* effect;

@@ -61,7 +61,8 @@ Finding CheckToml(const std::string& path) {
 }
 
 Finding CheckSiteStore(const std::string& path) {
-  // For a job, a store that does not exist is an empty one, so the reader would not complain.
+  // The reader of site stores takes a missing file for an empty store, so the check must look whether the
+  // file exists.
   if (!std::filesystem::exists(path)) return Failed(path, {ErrorKind::kNotFound, "no such file", ""});
   const auto store = ReadSiteStore(path);
   if (!store) return Failed(path, store.error());

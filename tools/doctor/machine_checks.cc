@@ -34,7 +34,7 @@ Finding CheckGpu() {
   return {"GPU", MachineHasGpu() ? "present" : "none: hostccl stands in for NCCL", Verdict::kOk, ""};
 }
 
-// Judges the whole size of /dev/shm, whatever of it is in use.
+// Judges the total size of /dev/shm, no matter how much of it is in use.
 Finding CheckShm() {
   struct statvfs info {};
   if (::statvfs("/dev/shm", &info) != 0) {

@@ -60,8 +60,8 @@ std::string VersionText(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-// Loads the library, which runs its constructors, and calls ncclGetVersion. `version` stays where it has
-// none.
+// Loads the library, which runs its constructors, and calls ncclGetVersion. If the library has no such
+// function, `version` keeps its value.
 Finding Inspect(const fs::path& path, int* version) {
   const auto library = DynamicLibrary::Open(path.string(), RTLD_LAZY | RTLD_LOCAL);
   if (!library)
@@ -78,8 +78,8 @@ Finding Inspect(const fs::path& path, int* version) {
   return finding;
 }
 
-// A finding for each public report of a fault that shows on the host side of the release and that a newer one
-// does not have. What later releases keep is theirs to choose.
+// Returns a finding for each publicly reported fault that the release has and a later release no longer has.
+// Faults that no release has fixed are left out, because an upgrade would not help.
 std::vector<Finding> KnownFaultsOf(const Installation& installation, int version) {
   const real_nccl::NcclRelease release{version / 10000, version / 100 % 100, version % 100};
   std::vector<Finding> findings;

@@ -19,7 +19,8 @@
 namespace dynamiccl {
 namespace {
 
-// The known name to suggest. A name that is only begun ("2.32", "pcie") suggests the last that begins so.
+// Returns the known name to suggest for a wrong one. For the beginning of a name ("2.32", "pcie") it is the
+// last known name with this beginning.
 std::string Nearest(const std::string& name, const std::vector<std::string>& known) {
   const auto begun = std::find_if(known.rbegin(), known.rend(),
                                   [&](const std::string& one) { return one.starts_with(name); });

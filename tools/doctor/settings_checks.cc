@@ -35,7 +35,8 @@ const WordSetting kWordSettings[] = {
     {Setting::kMode, {"", "off", "observe", "frozen", "adaptive"}, ::strcasecmp, "no mode"},
     {Setting::kTimes, {"", "0", "1", "all"}, std::strcmp, "none of 0, 1 and all"}};
 
-// Variables with our prefix that are no setting, most likely typos.
+// Returns a warning for each variable that has the prefix of a setting but is none, which is most likely a
+// typo.
 std::vector<Finding> CheckNames() {
   std::vector<Finding> findings;
   for (const UnknownSetting& unknown : UnknownSettings(environ)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the fabric by the functions with which hostccl's communicators do.
+// Computes the fabric with the functions that hostccl's communicators use.
 #include "tools/explain/emulated_fabric.h"
 
 #include <algorithm>

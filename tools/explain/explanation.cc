@@ -74,7 +74,7 @@ ExplainedConfig ExplainConfig(const Policy& policy, const ConfigContext& context
   return explained;
 }
 
-// All configs. The default is added where its number of channels is not among the actions.
+// Returns all configs. The default is added if its number of channels is not among the policy's actions.
 std::vector<ConfigAction> ActionsAndDefault(const ConfigContext& context) {
   std::vector<ConfigAction> actions = context.Actions();
   const ConfigAction by_default = context.Price(context.default_config());

@@ -21,7 +21,7 @@ struct ExplainedConfig {
   double estimate_us = 0;
   // The policy's predicted time.
   double predicted_us = 0;
-  // Prediction of each network; their spread is the policy's uncertainty.
+  // The time that each network of the policy predicts. The spread of the times is the policy's uncertainty.
   std::array<double, kEnsemble> networks_us{};
   // Prediction of the trees, in a policy that has them.
   std::optional<double> trees_us;

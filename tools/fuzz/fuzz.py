@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds and runs the fuzzers of tests/fuzz for a stated time, and says what they did, one line each.
+"""Builds and runs the fuzzers of tests/fuzz for a given time, and prints one line about each.
 
-    tools/fuzz/fuzz.py --seconds 300                      all of them, 300 s of the clock together, after the build
-    tools/fuzz/fuzz.py --within 300                       as in CI: with the build, which may take four fifths of it
-    tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     an hour of one core for one
-    tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            executions and coverage as JSON, added up
+    tools/fuzz/fuzz.py --seconds 300                      all fuzzers, 300 s of wall-clock time in total, after the build
+    tools/fuzz/fuzz.py --within 300                       as in CI: 300 s in total, of which the build takes at most 240 s
+    tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     one fuzzer for an hour on one core
+    tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            adds executions and coverage to a JSON file
 
-Inputs that fuzzers found stay in build/fuzz/corpus (with --within: build/fuzz-quick); an input that broke something
-lies in build/fuzz/found, and running
-the fuzzer with it as its only argument shows it again. Exit code 0: nothing was found, or there is no clang with
-libFuzzer, or the time went into the build (both said as skipped); 1: something was found; 3: the build failed.
+Inputs that increase coverage stay in build/fuzz/corpus (with --within: build/fuzz-quick). An input that broke something
+is in build/fuzz/found; running the fuzzer with this file as its only argument shows the fault again. Exit code 0:
+nothing was found, or the fuzzers were skipped because there is no clang with libFuzzer or no time was left after the
+build; 1: something was found; 3: the build failed.
 """
 
 import argparse
@@ -30,13 +30,15 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# For hours as fast as they can be; for minutes soon built (both presets of CMake).
+# The preset "fuzz" makes fast fuzzers for runs of hours, "fuzz-quick" builds quickly for runs of minutes. Both are
+# presets of CMake.
 BUILDS = {"fuzz": ROOT / "build" / "fuzz", "fuzz-quick": ROOT / "build" / "fuzz-quick"}
 SEEDS = ROOT / "tests" / "fuzz" / "corpus"
-# What an input may take: far more than any does that is kept, also without optimisation on a machine under load.
+# Limits on one input: its seconds here, its memory in the next line. No input of the corpus comes near them, even
+# without optimisation on a machine under load.
 SECONDS_AN_INPUT = 120
 MEBIBYTES = 2048
-# Inputs of at most so many bytes are printed: where nobody can fetch the file, as after CI.
+# Inputs of at most this many bytes are printed, for places such as CI where nobody can fetch the file.
 PRINTED_BYTES = 600
 
 
@@ -53,7 +55,7 @@ def arguments():
 
 
 def has_fuzzer():
-    """Whether there is a clang that links libFuzzer."""
+    """Whether clang++ exists and can link libFuzzer."""
     if shutil.which("clang++") is None:
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -64,15 +66,16 @@ def has_fuzzer():
 
 
 def run_until(command, end):
-    """The command's output; None where it is not done by `end`, and was stopped then. Exits where the command fails."""
-    # ccache: the shared headers' macros are the same in all files.
+    """Returns the command's output, or None if the command did not finish by the time `end` and was stopped. Exits with
+    code 3 if the command fails."""
+    # ccache needs this setting to cache with a precompiled header, whose macros are the same in all files here.
     environment = dict(os.environ, CCACHE_SLOPPINESS="pch_defines,time_macros")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
                                start_new_session=True)
     try:
         output, _ = process.communicate(timeout=max(1, end - time.monotonic()))
     except subprocess.TimeoutExpired:
-        # ninja removes what is half written.
+        # On SIGINT ninja removes the files that it has written only in part.
         os.killpg(process.pid, signal.SIGINT)
         process.communicate()
         return None
@@ -83,7 +86,8 @@ def run_until(command, end):
 
 
 def build(preset, names, jobs, seconds):
-    """What can be built in so many seconds: first what needs the least, so that all that is ready can run."""
+    """Builds the fuzzers one after the other until `seconds` have passed. Those with the fewest build steps come first,
+    so that as many as possible can run."""
     end = time.monotonic() + seconds
     folder = BUILDS[preset]
     if run_until(["cmake", "-S", str(ROOT), "--preset", preset], end) is None:
@@ -95,7 +99,7 @@ def build(preset, names, jobs, seconds):
 
 
 def entries():
-    """Names of all fuzzers, also of those that are not built."""
+    """Returns the names of all fuzzers, built or not."""
     return [path.name for path in sorted(SEEDS.iterdir())]
 
 
@@ -105,7 +109,8 @@ def last_number(pattern, text):
 
 
 def run(folder, name, seconds, seed):
-    """One fuzzer for so many seconds; what it did. `seed` 0: another one each time."""
+    """Runs one fuzzer for `seconds` and returns its numbers and the inputs that broke something. With `seed` 0 each run
+    has another seed."""
     corpus, found = folder / "corpus" / name, folder / "found" / name
     corpus.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(found, ignore_errors=True)
@@ -163,7 +168,8 @@ def run_all(folder, names, seconds, jobs, seed):
 
 
 def write(path, results, add):
-    """Each fuzzer with the date and commit of its last run; with `add`, executions and seconds of all runs."""
+    """Writes each fuzzer's numbers with the date and commit of its last run. With `add`, executions and seconds are
+    added to those in the file."""
     earlier = json.loads(path.read_text())["fuzzers"] if add and path.exists() else {}
     for name, result in results.items():
         for counted in ("executions", "seconds"):
@@ -195,7 +201,8 @@ def main():
     if not names:
         return 0
     seconds = int(began + options.within - time.monotonic()) if options.within else options.seconds
-    # In CI a change is judged, not luck: with its clean corpus a run begins with the inputs of the last one.
+    # CI judges a change, so chance should play no part: the seed is fixed, and each run begins with the corpus of the
+    # last run.
     results = run_all(folder, names, seconds, options.jobs, 1 if options.within else 0)
     if options.json:
         write(pathlib.Path(options.json), results, options.add)

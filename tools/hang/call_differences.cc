@@ -15,7 +15,8 @@
 namespace dynamiccl {
 namespace {
 
-// Number of calls after a difference that are compared to tell a missing call from a different one.
+// Number of calls after a difference that are compared. They show whether a call is missing or only
+// different.
 constexpr size_t kLookahead = 8;
 
 using Place = std::pair<uint64_t, uint16_t>;  // call number, index in group
@@ -48,8 +49,9 @@ bool Alike(const JobCall& a, const JobCall& b) {
 
 using Alikeness = bool (*)(const JobCall&, const JobCall&);
 
-// Groups the ranks by their call at `place`, among the calls that `counts` accepts, largest group first. The
-// largest group is taken to be right; of two equally large ones, the group with the lowest rank.
+// Groups the ranks by the call that they issued at `place`; only calls that `counts` accepts are used. The
+// largest group comes first and is taken to be right. Of two equally large groups, the one with the lowest
+// rank comes first.
 std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
                              Alikeness alike) {
   std::vector<Party> parties;
@@ -63,7 +65,7 @@ std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, b
     else
       found->ranks.push_back(rank);
   }
-  // Stable, so that the party of the lower rank stays first among equals.
+  // The sort is stable, so that among equally large parties the one with the lowest rank stays first.
   std::stable_sort(parties.begin(), parties.end(),
                    [](const Party& a, const Party& b) { return a.ranks.size() > b.ranks.size(); });
   return parties;
@@ -91,7 +93,8 @@ std::span<const JobCall> From(const JobMember& member, Place place) {
   return {member.collectives.data() + (begin - member.collectives.begin()), count};
 }
 
-// Whether the calls agree when the first `skip` of `a` are left out; at least one call must be compared.
+// Whether the calls are equal if the first `skip` calls of `a` are left out. At least one call must be
+// compared.
 bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
   if (a.size() <= skip || b.empty()) return false;
   const size_t count = std::min(a.size() - skip, b.size());

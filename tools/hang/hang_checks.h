@@ -27,17 +27,17 @@ std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicato
 // Finds ranks that create one communicator with different numbers of ranks.
 std::optional<HangFinding> UnlikeBirths(uint64_t id, const JobCommunicator& communicator);
 
-// Finds ranks for which others wait while they wait for nobody: findings of the kinds AbsentFromBirth, Absent
-// and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
+// Finds ranks for which others wait, but which do not wait themselves: findings of the kinds AbsentFromBirth,
+// Absent and Behind. When every rank that is waited for waits itself, the finding is a Cycle.
 std::vector<HangFinding> RanksThatDidNotCome(const JobCalls& job);
 
-// Looks at communicators whose ranks are all in the same call, or have returned from it without ending, and
-// at those that all ranks came to make. Adds a finding of kind InsideLibrary for each of them in which at
-// least one rank has not returned.
+// Adds a finding of kind InsideLibrary for each communicator on which all ranks do the same and at least one
+// has not returned. All ranks may be in the same call, or may all have entered the creation of the
+// communicator.
 std::vector<HangFinding> CommonCalls(const JobCalls& job);
 
-// Finds ranks that failed by themselves, as their launcher saw it, in a job whose ranks issued the same: a
-// finding of kind Failed for each communicator that has such ranks.
+// Adds a finding of kind Failed for each communicator on which all ranks issued the same calls, but the
+// launcher saw some ranks fail by themselves.
 std::vector<HangFinding> RanksThatFailed(const JobCalls& job);
 
 // Compares the order in which ranks issued their newest calls on two communicators. Returns the first two

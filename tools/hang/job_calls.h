@@ -85,8 +85,8 @@ struct JobProcess {
   ProcessEnd end;
   // Time of the process's last record in nanoseconds of real time.
   int64_t last_seen_ns = 0;
-  // Id of the communicator on which the process has an unfinished call or creation. When several threads are
-  // inside the library, it is that of the thread which entered last.
+  // Id of the communicator on which the process has an unfinished call or creation. If several threads are
+  // inside the library, the one that entered last counts.
   std::optional<uint64_t> inside;
   bool inside_birth = false;
 };

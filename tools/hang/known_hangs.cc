@@ -33,8 +33,8 @@ bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
                      [&](const auto& one) { return one.second != ranks_of_host.begin()->second; });
 }
 
-// Returns true if a rank that the finding names is inside the last call that it issued, and not all ranks
-// are: others returned from the call or issued further ones.
+// Returns true if a rank that the finding names is still inside its last call, while another rank has
+// returned from the call or issued further ones.
 bool IsInsideCall(const HangFinding& finding, const JobCommunicator& communicator) {
   if (finding.ranks.size() >= communicator.members.size()) return false;
   return std::any_of(finding.ranks.begin(), finding.ranks.end(), [&](int32_t rank) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Public reports of faults of NCCL by which jobs stand still as this one does.
+// Finds public reports of NCCL faults that make jobs hang in the same way as this job.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace dynamiccl {
 
-// The reports that fit by the release of all processes, by where the ranks stand, and by how they lie on
-// nodes. A fact that the traces do not hold (release, host of a rank, a rank without a trace) fits no report.
-// Processors and GPUs are not in a trace: the report's `where` names them, and the reader compares.
+// Returns the reports that fit this hang: by the release of all processes, by where the ranks wait, and by
+// how the ranks are placed on nodes. A report does not fit if the traces lack one of these facts. Traces do
+// not show processors and GPUs; a report's `where` names them for the reader to compare.
 std::vector<KnownIssue> KnownHangs(const std::vector<KnownIssue>& known, const JobCalls& job,
                                    const HangDiagnosis& diagnosis);
 

@@ -67,8 +67,8 @@ std::string ProcessText(const JobProcess& process) {
                      process.host.empty() ? "" : fmt::format(" on {}", process.host));
 }
 
-// Describes how the launcher saw the process end. A process that exits without ending in order has called
-// _exit or abort's like, or the launcher's own child is a shell around it.
+// Describes how the process ended according to its launcher. A process that exited with a code but not in
+// order called _exit or a similar function, or was the child of a shell that the launcher started.
 std::string EndText(const JobProcess& process) {
   const ProcessEnd& end = process.end;
   const bool killed = end.how == ProcessEnd::How::kKilled;
@@ -80,7 +80,7 @@ std::string EndText(const JobProcess& process) {
   return fmt::format("; it left with exit code {} and not in order, as _exit does", end.number);
 }
 
-// Whether the trace leaves open how a process ended, if it did.
+// Whether it is unknown if and how a process ended.
 bool EndIsOpen(const JobProcess& process) {
   return process.process_id != 0 && !process.closed && !process.inside &&
          process.end.how == ProcessEnd::How::kNotKnown;
@@ -161,8 +161,8 @@ HangFinding BehindFinding(const JobCalls& job, const Standing& standing, const s
   return finding;
 }
 
-// Processes that wait for another one: they issued a call on some communicator that another of its ranks has
-// not issued.
+// Returns the processes that wait for another process: they issued a call that another rank of the same
+// communicator has not issued.
 std::set<size_t> Waiting(const JobCalls& job, const std::vector<Standing>& standings) {
   std::set<size_t> waiting;
   for (const Standing& standing : standings) {
@@ -223,8 +223,8 @@ void AddAbsentFromBirth(uint64_t id, const JobCommunicator& communicator,
   findings.push_back(std::move(finding));
 }
 
-// Returns the finding that all ranks came to make the communicator and some have not returned; nothing if
-// none is inside.
+// Returns a finding if all ranks entered the creation of the communicator and some have not returned; nothing
+// if none is inside.
 std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& communicator) {
   if (communicator.births.empty()) return std::nullopt;
   HangFinding finding{HangKind::kInsideLibrary, id, 0, {}, {}};
@@ -236,7 +236,7 @@ std::optional<HangFinding> CommonBirth(uint64_t id, const JobCommunicator& commu
   return finding;
 }
 
-// Returns the ranks that failed by themselves, as their launcher saw it, each with a line about its end.
+// Returns the ranks that failed by themselves according to their launcher, each with a line about its end.
 std::vector<std::pair<int32_t, std::string>> FailedRanks(const JobCalls& job,
                                                          const JobCommunicator& communicator) {
   std::vector<std::pair<int32_t, std::string>> failed;
@@ -249,8 +249,8 @@ std::vector<std::pair<int32_t, std::string>> FailedRanks(const JobCalls& job,
   return failed;
 }
 
-// Says which ranks failed by themselves: the others wait for them, though all issued the same. Without such a
-// rank it says where else to look.
+// Adds the ranks that failed by themselves to a finding about ranks that all issued the same call: the others
+// wait for them. If no rank failed, adds where else the user can look.
 void AddFailedRanks(const JobCalls& job, const JobCommunicator& communicator, HangFinding& finding) {
   const auto failed = FailedRanks(job, communicator);
   for (const auto& [rank, line] : failed) finding.text.push_back(line);

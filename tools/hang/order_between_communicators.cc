@@ -9,10 +9,11 @@
 namespace dynamiccl {
 namespace {
 
-// Number of the newest calls of each rank and communicator that are compared. The cost grows with its square.
+// Number of the newest calls of each rank and communicator that are compared. The time grows with the square
+// of this number.
 constexpr uint64_t kNewestCalls = 16;
 
-// A process's view of two communicators to which it belongs. `rank` is its rank in the first.
+// What one process issued on two communicators to which it belongs. `rank` is its rank in the first.
 struct OnBoth {
   size_t process = 0;
   int32_t rank = 0;  // in the first communicator

@@ -13,7 +13,8 @@ namespace dynamiccl {
 
 // Options that say how a child is attached to this process.
 struct ChildOptions {
-  // File to which standard output and error are appended; created if needed. Empty: the child inherits ours.
+  // File to which standard output and error are appended; created if needed. Empty: the child uses those of
+  // this process.
   std::string output_path;
   // The child leads a process group and reads /dev/null. False keeps it in the caller's group, on the
   // terminal.

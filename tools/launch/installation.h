@@ -19,7 +19,8 @@ struct Installation {
   std::string hostccl_dir;  // folder with hostccl's libnccl.so.2
   // The tuner plugin of sweeps, libnccl-tuner-sweep.so.
   std::string sweep_tuner;
-  // Folder with what runs a release of NCCL without a GPU (tests/real_nccl), for `dynamiccl canary`.
+  // Folder with the programs that run a release of NCCL without a GPU (tests/real_nccl), for `dynamiccl
+  // canary`.
   std::string real_nccl_dir;
   // Folder whose sitecustomize.py applies settings to PyTorch when Python starts.
   std::string startup_dir;

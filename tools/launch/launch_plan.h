@@ -25,7 +25,7 @@ struct LaunchPlan {
   int n_ranks = 0;
   // Variables for every process; they override those of this process.
   EnvironmentChanges environment;
-  // File to which all ranks append standard output and error. Empty: they inherit ours.
+  // File to which all ranks append standard output and error. Empty: they use those of this process.
   std::string output_path;
   // Time between SIGTERM and SIGKILL, in which a rank may write a checkpoint or a core file.
   std::chrono::milliseconds grace{5000};
@@ -62,9 +62,9 @@ struct RuntimeOptions {
   bool hostccl = false;
 };
 
-// The variables that load the runtime: LD_PRELOAD, LD_LIBRARY_PATH and PYTHONPATH, which keep what the user
-// set behind ours, and the settings of `options`. It is an error (kUnsupported) when the build lacks an
-// object that the options need.
+// Returns the variables that load the runtime: LD_PRELOAD, LD_LIBRARY_PATH and PYTHONPATH, to which the
+// user's own values are appended, and the settings of `options`. It is an error (kUnsupported) when the build
+// lacks an object that the options need.
 Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
                                               const RuntimeOptions& options);
 

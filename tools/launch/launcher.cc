@@ -106,9 +106,9 @@ void Job::OnSignal(int signal_number) {
   EndAll(signal_number);
 }
 
-// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked. The
-// first failure that was not caused by the launcher ends the job, after all have been asked: a rank that
-// ended before that was not ended by us.
+// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked. If a
+// child failed by itself, the job is ended, but only after all have been asked: a rank that had ended before
+// was not ended by the launcher.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;

@@ -46,8 +46,8 @@ struct LaunchOutcome {
 // is killed, the kernel kills the ranks.
 Result<LaunchOutcome> Launch(const LaunchPlan& plan);
 
-// One line for the user, such as "rank 1 of 2 ended with exit code 3 after 3.21 s", "rank 0 of 2 was killed
-// by signal 9 (SIGKILL) after 0.80 s" or "2 ranks ended well in 3.21 s".
+// Returns one line for the user, such as "rank 1 of 2 ended with exit code 3 after 3.21 s", "rank 0 of 2 was
+// killed by signal 9 (SIGKILL) after 0.80 s" or "2 ranks ended well in 3.21 s".
 std::string Describe(const LaunchOutcome& outcome);
 
 // Exit code of a command whose purpose was this launch: 0, 4 when the job failed, or 128 + the signal's

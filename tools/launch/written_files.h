@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// The time to pass to FilesWrittenSince for a launch that begins now. It is a little earlier: a file's time
-// may come from another machine's clock, or from one that is a few milliseconds late.
+// Returns the time to pass to FilesWrittenSince for a launch that begins now. It is slightly in the past,
+// because file times may come from another machine's clock, or may be some milliseconds late.
 std::filesystem::file_time_type LaunchTime();
 
 // The files that match `pattern` and were written since `begun`, in order of their names. In the pattern %h,

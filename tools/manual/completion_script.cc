@@ -131,7 +131,7 @@ std::string BashScript(const std::vector<DescribedCommand>& commands) {
 
 // ---- zsh ----
 
-// The part of zsh's specification that follows an option with a value.
+// Returns what zsh's specification of an option has for the option's value.
 std::string ZshAction(const DescribedOption& option) {
   if (option.value.empty()) return "";
   const std::string values =

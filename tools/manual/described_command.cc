@@ -54,8 +54,8 @@ DescribedOption OptionOfHelp(const std::string& column) {
   return option;
 }
 
-// Reads the options in a help text of CLI11: each begins a line that is indented by two blanks; its sentence
-// is in the right column, two blanks or a line further on.
+// Reads the options in a help text of CLI11. An option begins a line that is indented by two blanks. Its
+// sentence is in the right column, after at least two blanks or on the next line.
 std::vector<DescribedOption> OptionsOfHelp(const std::string& help) {
   std::vector<DescribedOption> options;
   for (const std::string& line : SplitAt(help, '\n')) {
@@ -70,7 +70,8 @@ std::vector<DescribedOption> OptionsOfHelp(const std::string& help) {
   return options;
 }
 
-// Adds the options that another program takes in the command's name, but for those of the same names.
+// Adds the options that another program takes in this command's name. Options that the command has itself are
+// left out.
 void AddMoreOptions(const CommandLine& line, DescribedCommand& described) {
   for (DescribedOption& option : OptionsOfHelp(line.MoreOptions())) {
     const auto is_same = [&](const DescribedOption& one) { return one.names.back() == option.names.back(); };
@@ -90,7 +91,7 @@ DescribedCommand DescriptionOf(const CLI::App& app, std::string name) {
   return described;
 }
 
-// Describes one command when its line has these words.
+// Describes one command by letting it register its options.
 DescribedCommand Describe(const CommandRow& row) {
   DescribedCommand described;
   CommandLine line(row.text, {});

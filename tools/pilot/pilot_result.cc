@@ -32,7 +32,7 @@ const char* Name(PilotVerdict verdict) {
   return "";
 }
 
-// The sentence on what was compared.
+// Returns a sentence that says what was compared.
 std::string ComparedText(const PilotResult& result) {
   const SettingTimes& ours = result.decided->settings[1];
   const std::string ends = fmt::format("{} start{}, {} rounds.", result.starts, result.starts == 1 ? "" : "s",
@@ -49,7 +49,7 @@ size_t Tried(const PilotResult& result) {
   return tried;
 }
 
-// The sentence on what to do.
+// Returns a sentence that says what the user should do.
 std::string VerdictText(const PilotResult& result) {
   switch (result.Verdict()) {
     case PilotVerdict::kFaster:

@@ -30,7 +30,7 @@ struct PilotResult {
   // Names what was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of
   // `dynamiccl ab` that the search found. Empty if nothing was compared.
   std::string ours;
-  // NCCL's choice and ours, over `starts` starts of the job that the search did not see.
+  // The comparison of NCCL's choice with `ours`, over `starts` starts of the job that the search did not use.
   std::optional<TurnComparison> decided;
   size_t starts = 0;
   // Path of the rules for a faster setting that the search found; empty if it found none.

@@ -22,18 +22,18 @@ namespace {
 constexpr size_t kRoundsWanted = kFewestRounds + 1;
 // Steps of a turn: in the search as few as possible, so that a start has room for many configs.
 constexpr uint32_t kSearchTurn = 2, kDecidingTurn = 3;
-// The search takes at most this share of the budget.
+// The search for faster configs takes at most this share of the budget.
 constexpr double kSearchShare = 0.6;
 // A config that is less than 0.5 % faster in the search is not worth a comparison.
 constexpr double kWorthComparing = 0.995;
 // Numbers of channels that are tried, the extremes first; 0 stands for NCCL's own.
 constexpr int kChannels[] = {1, 0, 2, 4, 8};
-// The algorithms that every machine can run. NCCL offers others where the hardware has them, and takes them
-// by itself there.
+// The algorithms that every machine can run. NCCL has further ones, which need special hardware; it chooses
+// them by itself where the hardware has them.
 constexpr Algorithm kAlgorithms[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat};
 
-// The collectives that a setting can change. One with less than a hundredth of the calls belongs to the start
-// of the job, not to its steps.
+// Returns the collectives that a setting can change. A collective with less than a hundredth of the calls is
+// left out, because it belongs to the start of the job and not to its steps.
 std::vector<Collective> CollectivesOf(const SectionCalls& calls) {
   std::array<size_t, kTunableCollectives> counts{};
   for (const TraceCall& call : calls.calls) {
@@ -47,7 +47,8 @@ std::vector<Collective> CollectivesOf(const SectionCalls& calls) {
   return collectives;
 }
 
-// "allgather=ring/simple/1", in the order of kChannels.
+// Adds a setting such as "allgather=ring/simple/1" for each algorithm and protocol that the collective has,
+// with this number of channels.
 void AddConfigs(Collective collective, int channels, std::vector<std::string>& settings) {
   for (const Algorithm algorithm : kAlgorithms) {
     for (int i = 0; i < kProtocols; ++i) {

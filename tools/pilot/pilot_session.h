@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pilot of a job: records it as it is, lets configs take turns within starts of it, and compares what
-// looked best, or what the user brought, with NCCL's choice (docs/pilot.md).
+// Runs one pilot of a job: records the unchanged job, lets configs take turns within starts of the job, and
+// compares the best config, or the user's policy or rules, with NCCL's choice (docs/pilot.md).
 #pragma once
 
 #include <optional>
@@ -14,26 +14,28 @@
 namespace dynamiccl {
 
 struct PilotOptions {
-  // The job's launch. Its policy or rules, where it has some, are what NCCL's choice is compared with.
+  // How to launch the job. If it has a policy or rules, the pilot compares these with NCCL's choice and
+  // searches for nothing else.
   LaunchOptions launch;
   std::string folder = "pilot";
-  // Seconds for all of it.
+  // Seconds that the whole pilot may take.
   double budget_s = 900;
-  // Starts of the job in which the two sides are compared at the end.
+  // Number of starts of the job in which NCCL's choice and the other choice are compared at the end.
   int starts = 3;
   bool json = false;
 };
 
-// Owned by the command, which calls Run once. It says on standard error what it does.
+// Runs a pilot and reports progress on standard error. The command owns it and calls Run once.
 class PilotSession {
  public:
   PilotSession(const CommandLine& line, const PilotOptions& given) : line_(line), given_(given) {}
 
-  // It is an error when the job fails. A job that cannot be compared is none: the result says why.
+  // Runs the pilot. It is an error when the job fails. If the job's choices cannot be compared, the result
+  // says why.
   Result<PilotResult> Run();
 
  private:
-  // A setting of `dynamiccl ab` and what people call it.
+  // One of the two sides of a comparison: a setting of `dynamiccl ab`, and its name for people.
   struct Side {
     std::string setting;
     std::string name;

@@ -16,7 +16,8 @@ bool IsName(std::string_view name) {
                      [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
 }
 
-// "export NCCL_ALGO='Ring'" as name and value; nothing for a line that assigns nothing.
+// Splits a line such as "export NCCL_ALGO='Ring'" into name and value. Returns nothing for a line that
+// assigns nothing.
 std::optional<std::pair<std::string, std::string>> Assignment(std::string_view line) {
   line = Trimmed(line);
   if (line.starts_with("export ")) line = Trimmed(line.substr(7));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A setting that a job asked for, and where the request stands.
+// A setting that a job asked for, and the line of a file in which the job asked for it.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace dynamiccl {
 struct AskedSetting {
   std::string name;   // "NCCL_ALGO"
   std::string value;  // "Ring"
-  // The place where it was asked: a line of an environment file or of a log. Without a file it was the
-  // command line.
+  // The line of an environment file or of a log that has the setting. `from.file` is empty for a setting of
+  // the command line.
   LogLine from;
 };
 
-// Parses "NAME=VALUE". An error says what is wrong with the word.
+// Parses "NAME=VALUE". An error says what is wrong with the text.
 Result<AskedSetting> ParseAskedSetting(std::string_view word);
 
 // Reads an environment: the output of `env`, /proc/<pid>/environ, NCCL_CONF_FILE, or a script's "export
@@ -27,7 +27,8 @@ Result<AskedSetting> ParseAskedSetting(std::string_view word);
 // HOSTCCL_*. `content` is the whole file.
 std::vector<AskedSetting> ParseEnvironment(const std::string& path, const std::string& content);
 
-// Whether a file that begins with `head` is an environment: its first line assigns, and most others do.
+// Whether a file that begins with `head` is an environment: its first line and most of the others must have
+// the form NAME=VALUE.
 bool LooksLikeEnvironment(std::string_view head);
 
 // Whether a receipt can be written for a setting of this name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds on channels against the channels that communicators have and calls used.
+// Judges settings that bound the number of channels, by the channels that communicators have and calls used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ const InitialisedChannels& Most(const NcclLog& log) {
   });
 }
 
-// The variable among `names` that was read with a number for which `wins` holds: "NCCL_MIN_CTAS=16".
+// Returns the first of the variables `names` whose value, as NCCL read it, wins over the judged setting
+// according to `wins`: "NCCL_MIN_CTAS=16". Empty if none wins.
 template <typename Wins>
 std::string Stronger(const Judged& judged, std::initializer_list<const char*> names, Wins wins) {
   for (const char* const name : names) {
@@ -39,7 +40,8 @@ std::string Stronger(const Judged& judged, std::initializer_list<const char*> na
   return "";
 }
 
-// NVLS has channels of its own, which bounds on channels do not touch.
+// Returns a refutation if calls of NVLS used more than `most` channels. NVLS has channels of its own, which
+// the judged setting does not bound.
 std::optional<Receipt> JudgeNvlsCalls(const Judged& judged, int64_t most) {
   for (const ChosenCalls& calls : judged.evidence.Choices()) {
     const bool nvls =
@@ -57,12 +59,14 @@ Receipt Unread(const Judged& judged, int channels) {
   return receipt;
 }
 
-// Whether a process shows that the variable never reached it, which says more than the channels.
+// Whether the log of a process shows that the variable never reached it. Such a log says more than the number
+// of channels.
 bool NeverArrived(const Judged& judged) {
   return !judged.was_read() && judged.WholeInit() != nullptr;
 }
 
-// Returns the timed calls with the most channels among those that a bound is about; null if none was timed.
+// Returns the timed calls with the most channels. Calls of NVLS do not count, because the settings do not
+// bound them. Null if no other call was timed.
 const ChosenCalls* MostUsed(const CountedCalls& counted) {
   const ChosenCalls* most = nullptr;
   for (const ChosenCalls& calls : counted.timed) {
@@ -73,8 +77,8 @@ const ChosenCalls* MostUsed(const CountedCalls& counted) {
   return most;
 }
 
-// A bound by the channels of timed calls. Only over hostccl, which ignores no number that it takes, do calls
-// that fit show that the bound is in effect.
+// Judges a bound by the channels that timed calls used. Calls that keep the bound prove that it is in effect
+// only over hostccl, which obeys every bound that it accepts.
 std::optional<Receipt> JudgeUsedChannels(const Judged& judged, bool upper) {
   if (!judged.evidence.counted) return std::nullopt;
   const CountedCalls& counted = *judged.evidence.counted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_ALGO and NCCL_PROTO against what NCCL chose, and the settings that send calls to symmetric kernels or
-// to the copy engine.
+// Judges NCCL_ALGO and NCCL_PROTO by what NCCL chose, and the settings that send calls to symmetric kernels
+// or to the copy engine by whether such calls ran.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,10 +17,11 @@ namespace {
 
 using real_nccl::NcclRelease;
 
-// From here on a value may name collectives, an unknown word makes init fail, and the log names collectives.
+// From this release on a value may name collectives, an unknown word makes init fail, and the log names the
+// collective of a choice.
 constexpr NcclRelease kNamesCollectives{2, 24, 0};
 
-// One of the two variables.
+// The functions by which NCCL_ALGO and NCCL_PROTO differ.
 struct ChoiceVariable {
   std::optional<int> (*parse)(std::string_view word);
   int (*of)(const CollectiveConfig& config);
@@ -44,7 +45,7 @@ const ChoiceVariable kProtocol = {
     [](const CollectiveConfig& config) { return static_cast<int>(config.protocol); },
     [](int element) { return Name(static_cast<Protocol>(element)); }, "protocol"};
 
-// The elements that a value admits, as bits.
+// The algorithms or protocols that a value allows. Bit i stands for the enumerator with value i.
 struct Selection {
   std::optional<uint32_t> all;  // of collectives that are not named
   std::map<Collective, uint32_t> named;
@@ -56,7 +57,8 @@ struct Selection {
   }
 };
 
-// "^LL128,LL" as bits; words that mean nothing are kept in `unknown`.
+// Converts a list such as "^LL128,LL" into bits. `unknown` receives the first word that names no algorithm or
+// protocol.
 uint32_t ElementsOf(std::string_view list, const ChoiceVariable& variable, std::string& unknown) {
   const bool inverted = list.starts_with('^');
   if (inverted) list.remove_prefix(1);
@@ -71,7 +73,8 @@ uint32_t ElementsOf(std::string_view list, const ChoiceVariable& variable, std::
   return inverted ? ~bits : bits;
 }
 
-// "ring;allreduce:tree", from NCCL 2.24 on; before, one list.
+// Parses a value. From NCCL 2.24 on it may have entries for single collectives, "ring;allreduce:tree";
+// before, it is one list.
 Selection ParseSelection(std::string_view value, const ChoiceVariable& variable, bool names_collectives) {
   Selection selection;
   if (!names_collectives) {
@@ -101,7 +104,7 @@ std::string FunctionName(const ChosenCalls& calls) {
   return calls.collective ? std::string(Name(*calls.collective)) : "calls";
 }
 
-// "AllReduce: Tree (3 calls); AllGather: Ring (2 calls)"
+// Returns a text such as "AllReduce: Tree (3 calls); AllGather: Ring (2 calls)".
 std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVariable& variable) {
   std::map<std::pair<std::string, int>, uint64_t> counts;
   for (const ChosenCalls* calls : all)
@@ -113,7 +116,8 @@ std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVari
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
-// A value that fails: NCCL refuses it, or a collective has nothing left to choose from.
+// Returns a refutation if the value made the job fail: NCCL rejected it, or it left a collective no algorithm
+// or protocol.
 std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selection) {
   const NcclLog& log = judged.log();
   if (const LogLine* const line =
@@ -121,9 +125,10 @@ std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selec
     return NotInEffect(judged, "the communicator was not made", "NCCL does not know a word of the value",
                        line);
   for (const LogLine& line : log.notes) {
-    // "Error : no algorithm/protocol available", "No algorithm/protocol nor symKernelId available".
+    // The text is "Error : no algorithm/protocol available" or, in newer releases, "No algorithm/protocol nor
+    // symKernelId available".
     if (line.text.find("o algorithm/protocol") == std::string::npos) continue;
-    // From 2.24 on the line names the variables that are to blame.
+    // From 2.24 on the line names the variables that caused the failure.
     const bool blamed = line.text.find(judged.asked.name + " was set to") != std::string::npos;
     const bool names_none = line.text.find(" was set to") == std::string::npos;
     if (blamed || (names_none && selection.all == 0u))
@@ -132,8 +137,8 @@ std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
-// NCCL 2.24 refuses words that it does not know. Before, some releases ignore a value without a known word,
-// which the calls that ran all the same show.
+// Returns a refutation if NCCL ignored a value without a known word. Some releases before 2.24 do so, which
+// the log shows by calls that ran. Later releases fail instead.
 std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& selection,
                                         const ChoiceVariable& variable) {
   const auto* const release = judged.release();
@@ -149,8 +154,8 @@ std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& s
                      &all.front()->line);
 }
 
-// Calls of a symmetric kernel or of the copy engine that the value is about: they ran no algorithm of the
-// table.
+// Returns a refutation if calls that the value is about ran as symmetric kernels or on the copy engine. Such
+// calls use no algorithm of NCCL's table.
 std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selection) {
   for (const UntunedCalls& calls : judged.log().untuned) {
     const auto collective = ParseCollective(calls.function);
@@ -165,7 +170,8 @@ std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
-// Kernels of a profiler trace. Their names tell Tree from all else, and nothing more.
+// Judges the value by the kernels of a profiler trace. The names of kernels show only whether an AllReduce
+// used Tree.
 std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selection) {
   const auto admitted = selection.Of(Collective::kAllReduce);
   if (!admitted) return std::nullopt;
@@ -182,13 +188,15 @@ std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
-// Returns true if the counts show that each call that NCCL could choose for had NCCL_ALGO or NCCL_PROTO set.
+// Whether the metrics show that NCCL_ALGO or NCCL_PROTO was set for every call for which NCCL could otherwise
+// choose.
 bool AllPinned(const Evidence& evidence) {
   return evidence.counted && evidence.counted->CallsOf(Coverage::kPinned) > 0 &&
          evidence.counted->CallsOf(Coverage::kTunable) == 0;
 }
 
-// DynamICCL leaves no call free in a process that has one of the two variables.
+// Returns a refutation if DynamICCL counted calls that were free to choose for. In a process with NCCL_ALGO
+// or NCCL_PROTO it counts every call as pinned.
 std::optional<Receipt> JudgeFreeCalls(const Judged& judged) {
   const auto& counted = judged.evidence.counted;
   if (!counted || judged.was_read() || judged.asked.value.empty()) return std::nullopt;
@@ -198,8 +206,8 @@ std::optional<Receipt> JudgeFreeCalls(const Judged& judged) {
                      "the process does not have the variable; does the launcher pass it on?", &counted->line);
 }
 
-// Calls that were pinned and not timed. hostccl obeys the variable or fails; of NCCL the counts hold no
-// choice.
+// Judges calls that were pinned but not timed. Over hostccl they prove the setting, since hostccl fails at a
+// value that it does not obey. Over NCCL they prove nothing, since the metrics do not hold what NCCL chose.
 std::optional<Receipt> JudgePinnedCalls(const Judged& judged) {
   if (!AllPinned(judged.evidence)) return std::nullopt;
   const CountedCalls& counted = *judged.evidence.counted;
@@ -252,7 +260,7 @@ std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& v
     if (auto receipt = JudgeKernels(judged, selection)) return receipt;
   }
   if (auto receipt = JudgeFreeCalls(judged)) return *receipt;
-  // Without choices a process may still show that the variable never reached it.
+  // Files that show no choice may still show that the variable never reached a process.
   if (judged.evidence.Choices().empty() && judged.log().untuned.empty()) {
     if (auto receipt = JudgePinnedCalls(judged)) return *receipt;
     if (!judged.was_read()) return std::nullopt;
@@ -265,7 +273,7 @@ std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& v
   return JudgeChoices(judged, selection, variable);
 }
 
-// Kernels that run on windows of registered memory.
+// Returns the line of a symmetric kernel, which runs on windows of registered memory; null without one.
 const LogLine* SymmetricKernel(const Evidence& evidence) {
   for (const UntunedCalls& calls : evidence.log.untuned) {
     if (!calls.kernel.empty()) return &calls.line;
@@ -286,7 +294,7 @@ std::optional<Receipt> CheckProtocol(const Judged& judged) {
   return CheckChoice(judged, kProtocol);
 }
 
-// Policy ZERO sends calls to the copy engine, where the communicator and the buffers allow it.
+// The policy ZERO sends calls to the copy engine where the communicator and the buffers allow it.
 std::optional<Receipt> CheckCtaPolicy(const Judged& judged) {
   const std::string& value = judged.asked.value;
   if (value != "2" && !EqualIgnoringCase(value, "ZERO")) return std::nullopt;

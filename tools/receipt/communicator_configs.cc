@@ -30,7 +30,8 @@ void CommunicatorConfigs::Take(const std::string& place_name, const LogLine& lin
   }
 }
 
-// A member that comes a second time begins another configuration: a group makes several communicators.
+// Adds a member to the configuration that is being logged. If the configuration has this member already, the
+// line begins the configuration of another communicator, because an NCCL group may create several.
 void CommunicatorConfigs::TakeMember(Place& place, const LogLine& line, size_t at) {
   const std::string words = line.text.substr(kConfig.size(), at - kConfig.size());
   const auto has = [&](const ConfigMember& member) { return member.words == words; };

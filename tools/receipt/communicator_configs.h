@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which communicator of NCCL's log a configuration (ncclConfig_t) belongs to. NCCL logs the members before
-// the communicator has a name: "Comm config Max CTAs set to 4", then "... comm 0x7f14 ... - Init START", "4
-// coll channels, ...", "... - Init COMPLETE". Lines of one device in one process belong together as long as
-// one communicator is made at a time.
+// Finds out to which communicator of NCCL's log a configuration (ncclConfig_t) belongs. NCCL logs the members
+// before the communicator has a name: "Comm config Max CTAs set to 4", then "... comm 0x7f14 ... - Init
+// START", "4 coll channels, ...", "... - Init COMPLETE". The lines of one device in one process belong
+// together as long as the process creates one communicator at a time.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// A member that the program set, under NCCL's words for it: "Max CTAs".
+// A member of ncclConfig_t that the program set, with the words by which NCCL logs it: "Max CTAs".
 struct ConfigMember {
   std::string words;
   std::string value;
@@ -23,19 +23,21 @@ struct ConfigMember {
 
 struct ConfiguredCommunicator {
   std::vector<ConfigMember> members;
-  // Empty where the log does not show them, or several communicators were made at a time.
+  // The channels of the communicator. Nothing where the log does not show them, or where several
+  // communicators were created at a time.
   std::optional<InitialisedChannels> channels;
 };
 
 class CommunicatorConfigs {
  public:
-  // `place`: the process and the device of the line, which must come in the order of the log.
+  // Reads one line of the log; lines must come in the log's order. `place` names the process and device that
+  // wrote the line.
   void Take(const std::string& place, const LogLine& line);
 
   const std::vector<ConfiguredCommunicator>& all() const { return all_; }
 
  private:
-  // The communicators that one device of a process is making. Numbers are indices of all_.
+  // The communicators that one device of a process is creating. Numbers are indices in all_.
   struct Place {
     std::vector<size_t> pending;    // configurations whose communicator has not begun
     std::optional<size_t> current;  // of the one communicator that is being made

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges settings that a program gave one communicator (ncclConfig_t) or one call (ncclCollConfig_t). NCCL
-// logs those of a communicator: "Comm config Max CTAs set to 4", or "Comm config maxCTAs reset to
-// NCCL_MAX_CTAS=8" where a variable wins. Of those of a call it logs whether it could follow the selection.
+// Judges settings that a program gave to one communicator (ncclConfig_t) or to one call (ncclCollConfig_t).
+// For a communicator NCCL logs the values: "Comm config Max CTAs set to 4", or "Comm config maxCTAs reset to
+// NCCL_MAX_CTAS=8" where an environment variable wins. For a call NCCL logs whether it could use the selected
+// algorithm and protocol.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// A member of ncclConfig_t: NCCL's words for it where it is set, and the variable that wins over it. Members
-// that are not here are logged under their own name.
+// A member of ncclConfig_t, the words by which NCCL logs that it was set, and the environment variable that
+// wins over it. NCCL logs members that are missing here under their own name.
 struct ConfigRow {
   std::string_view words;
   std::string_view member;
@@ -39,7 +40,8 @@ ConfigRow RowOf(const std::string& words) {
   return row == std::end(kMembers) ? ConfigRow{words, words, ""} : *row;
 }
 
-// NCCL 2.27 and later log that a variable wins. Before, it wins without a line, but NCCL says what it read.
+// Returns a refutation if an environment variable wins over the value that the program set. NCCL logs this
+// from 2.27 on. Before, NCCL logs only the values of the variables that it read.
 std::optional<Receipt> JudgeOverride(const Judged& judged, const ConfigRow& row) {
   const NcclLog& log = judged.log();
   const std::string& asked = judged.asked.value;
@@ -70,7 +72,8 @@ std::optional<Receipt> JudgeLimit(const Judged& judged, const ConfigRow& row) {
   return std::nullopt;
 }
 
-// Returns the kind of channels that a member bounds; nothing if it is no bound.
+// Returns the communicator's number of those channels that the member bounds; nothing if the member is no
+// bound on channels.
 std::optional<int> BoundedChannels(const real_nccl::LoggedChannels& channels, std::string_view member) {
   if (member == "minCTAs" || member == "maxCTAs") return channels.collective;
   if (member == "nvlsCTAs") return channels.nvls;
@@ -82,8 +85,8 @@ bool Fits(std::string_view member, int channels, int64_t asked) {
   return member == "maxCTAs" ? channels <= asked : channels == asked;
 }
 
-// Returns the channels of the communicators that were given the value. Where the log does not tell
-// communicators apart, returns those of all.
+// The channels of the communicators to which the program gave the value. Communicators whose channels the log
+// does not show are missing in `of`.
 struct FoundChannels {
   std::vector<const InitialisedChannels*> of;
   size_t communicators = 0;  // that were given the value
@@ -102,7 +105,8 @@ FoundChannels ChannelsOf(const NcclLog& log, const ConfigRow& row, const std::st
   return found;
 }
 
-// Judges the bound by the channels that the communicators have.
+// Judges a bound on channels by the channels that the communicators have. Where the log does not tell the
+// communicators apart, all of them must fit.
 std::optional<Receipt> JudgeChannels(const Judged& judged, const ConfigRow& row) {
   const NcclLog& log = judged.log();
   const int64_t asked = NumberAsNcclReads(judged.asked.value);
@@ -123,7 +127,8 @@ std::optional<Receipt> JudgeChannels(const Judged& judged, const ConfigRow& row)
   return std::nullopt;
 }
 
-// Calls say the size of their clusters from NCCL 2.31 on, and not their communicator.
+// Judges the cluster size by the calls. NCCL logs it for each call from 2.31 on, but without the
+// communicator, so all calls must have the same size.
 std::optional<Receipt> JudgeClusters(const Judged& judged, const ConfigRow& row) {
   const auto& clusters = judged.log().cluster_sizes;
   if (row.member != "cgaClusterSize" || clusters.size() != 1) return std::nullopt;
@@ -155,8 +160,9 @@ Receipt JudgeMember(const Judged& judged, const ConfigRow& row) {
   return receipt;
 }
 
-// "config->algSelection "PAT_SIMPLE" cannot be honored for AllReduce; falling back ..." or "... (set
-// forceAlgSelection=0 ...)", after which the call fails.
+// Judges the selection of algorithm and protocol for one call by a line of NCCL: "config->algSelection
+// "PAT_SIMPLE" cannot be honored for AllReduce; falling back ...". The line ends with "(set
+// forceAlgSelection=0 ...)" instead where the call fails.
 std::optional<Receipt> JudgeSelection(const Evidence& evidence, const LogLine& line) {
   constexpr std::string_view kSelection = "config->algSelection \"";
   constexpr std::string_view kPicked = "algSelection: ", kFrom = " picked within the selected set";
@@ -196,7 +202,8 @@ std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence) {
   for (const LogLine& line : evidence.log.notes) {
     if (auto receipt = JudgeSelection(evidence, line)) receipts.push_back(std::move(*receipt));
   }
-  // DynamICCL sees that a call has a configuration of its own and keeps away from it, and records no member.
+  // DynamICCL leaves a call alone that has a configuration of its own. The trace shows that the call has one,
+  // but not its members.
   const bool by_variable = std::ranges::any_of(evidence.asked, [](const AskedSetting& one) {
     return one.name == "NCCL_ALGO" || one.name == "NCCL_PROTO";
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings about how two ranks are connected, against the connections that NCCL logged ("... via P2P/CUMEM").
+// Judges settings about the transport between two ranks by the connections that NCCL logged ("... via
+// P2P/CUMEM").
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// Names of distances, as NCCL spells them; it takes no other spelling, and numbers for the first six.
+// The names of distances that NCCL accepts, in capitals only. Instead of a name NCCL also accepts a number
+// from 0 to 5, whose meaning is in kNumberedLevels.
 constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
 constexpr std::string_view kNumberedLevels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
 
@@ -20,7 +22,7 @@ const Connections* Find(const NcclLog& log, std::string_view kind) {
   return found == log.connections.end() ? nullptr : &*found;
 }
 
-// "40 by P2P/direct pointer, 8 by NET/IB"
+// Returns a text such as "connections: 40 by P2P/direct pointer, 8 by NET/IB".
 std::string Summary(const NcclLog& log) {
   std::vector<std::string> texts;
   for (const Connections& one : log.connections)
@@ -29,7 +31,7 @@ std::string Summary(const NcclLog& log) {
   return fmt::format("connections: {}", fmt::join(texts, ", "));
 }
 
-// The level that a valid value stands for; empty for others.
+// Returns the name of the distance that a valid value stands for; empty for an invalid value.
 std::string LevelOf(const std::string& value) {
   if (std::find(std::begin(kLevels), std::end(kLevels), value) != std::end(kLevels)) return value;
   if (!IsWholeNumber(value)) return "";
@@ -38,7 +40,8 @@ std::string LevelOf(const std::string& value) {
   return number < 0 ? "" : std::string(kNumberedLevels[std::min(number, last)]);
 }
 
-// A value that is no level: NCCL ignores it and logs nothing. Whole logs alone show that.
+// Returns a refutation if the value is no distance, or if NCCL read another one. NCCL ignores an invalid
+// value and logs nothing, so only a log of a whole initialisation can show that.
 std::optional<Receipt> JudgeLevelName(const Judged& judged) {
   const std::string level = LevelOf(judged.asked.value);
   if (level.empty()) {
@@ -57,7 +60,7 @@ std::optional<Receipt> JudgeLevelName(const Judged& judged) {
   return std::nullopt;
 }
 
-// A way to connect that was turned off: none may be there.
+// Judges a setting that turns a transport off: no connection may use it.
 std::optional<Receipt> JudgeTurnedOff(const Judged& judged, std::string_view kind, bool read) {
   if (const Connections* const found = Find(judged.log(), kind))
     return NotInEffect(judged, Summary(judged.log()),
@@ -66,7 +69,7 @@ std::optional<Receipt> JudgeTurnedOff(const Judged& judged, std::string_view kin
   return InEffect(judged, Summary(judged.log()), judged.log().connections.front().line);
 }
 
-// A switch that NCCL compares with 1: another word counts as 0.
+// Returns a refutation if the value is not a number and the transport is used. NCCL reads such a value as 0.
 std::optional<Receipt> JudgeSwitchWord(const Judged& judged, std::string_view kind) {
   if (IsWholeNumber(judged.asked.value)) return std::nullopt;
   const Connections* const found = Find(judged.log(), kind);
@@ -75,8 +78,8 @@ std::optional<Receipt> JudgeSwitchWord(const Judged& judged, std::string_view ki
                      fmt::format("NCCL reads '{}' as 0: only 1 means yes", judged.asked.value), &found->line);
 }
 
-// The line in which NCCL reads NCCL_P2P_DISABLE=1, which releases before 2.24 log as level LOC; null without
-// one.
+// Returns the line which shows that NCCL read NCCL_P2P_DISABLE=1; null without one. Releases before 2.24 log
+// NCCL_P2P_LEVEL LOC instead.
 const LogLine* ReadAsDisabled(const Judged& judged) {
   for (const ReadVariable* read : judged.log().ReadsOf("NCCL_P2P_DISABLE")) {
     if (read->value == "1") return &read->line;
@@ -149,7 +152,7 @@ std::optional<Receipt> CheckGdrLevel(const Judged& judged) {
                      "the network offers no GPUDirect RDMA, so there is no level to apply", why);
 }
 
-// Other processes are reached through memory of cuMem, or through CUDA IPC without it.
+// With cuMem, ranks in other processes are reached by P2P/CUMEM; without it by CUDA IPC (P2P/IPC).
 std::optional<Receipt> CheckCumem(const Judged& judged) {
   const Connections* const cumem = Find(judged.log(), "P2P/CUMEM");
   const Connections* const ipc = Find(judged.log(), "P2P/IPC");

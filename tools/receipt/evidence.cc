@@ -17,7 +17,7 @@
 namespace dynamiccl {
 namespace {
 
-// Adds a release that a file names: "NCCL 2.28.9" of a trace, "2.28.9" of a profiler trace.
+// Adds the release of NCCL that a file names: "NCCL 2.28.9" in a trace, "2.28.9" in a profiler trace.
 void TakeRelease(const std::string& path, const std::string& library, Evidence& evidence) {
   std::string_view text = library;
   if (text.starts_with("NCCL ")) text.remove_prefix(5);
@@ -29,7 +29,7 @@ void TakeRelease(const std::string& path, const std::string& library, Evidence& 
   evidence.log.releases.push_back({*release, {path, 0, "NCCL " + release->text()}});
 }
 
-// Reads a trace that DynamICCL recorded or imported. An imported one holds no decisions of ours.
+// Reads a trace that DynamICCL recorded or imported. An imported trace has no decisions of DynamICCL.
 Status TakeTrace(const std::string& path, Evidence& evidence) {
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles({path}, TraceReading::kSalvage));
   for (const TraceSection& section : trace.sections) {
@@ -95,7 +95,7 @@ Status TakeRules(const std::string& path, Evidence& evidence) {
   return {};
 }
 
-// "<role>[/<phase>/<stage>[/<memory>]]"; what is not a name stays unknown.
+// Parses "<role>[/<phase>/<stage>[/<memory>]]". A part that is no known name stays unknown.
 void TakeRecognised(std::string_view word, RuleSubject& subject) {
   const auto next = [&word] {
     const std::string_view part = word.substr(0, word.find('/'));
@@ -113,8 +113,8 @@ bool IsRecognised(const RuleSubject& subject) {
          subject.stage != ZeroStage::kUnknown;
 }
 
-// "<communicator> <call number> <collective> <bytes> <role>[/<phase>/<stage>[/<memory>]]
-// <algorithm>/<protocol>/<channels> <who> v<version>"
+// Parses a line of the decision log: "<communicator> <call number> <collective> <bytes>
+// <role>[/<phase>/<stage>[/<memory>]] <algorithm>/<protocol>/<channels> <who> v<version>".
 std::optional<SeenDecision> ParseDecision(std::string_view line) {
   const std::vector<std::string_view> words = Words(line);
   if (words.size() != 8 || words[0].size() != 16 || !words[7].starts_with('v')) return std::nullopt;
@@ -155,7 +155,8 @@ bool LooksLikeLog(std::string_view head) {
                      [&](std::string_view mark) { return head.find(mark) != std::string_view::npos; });
 }
 
-// Files of other tools show NCCL's release at most, and are read all the same: a wrong file is then an error.
+// Imports a file of another tool, which at most names NCCL's release. A file that cannot be imported is an
+// error.
 Status TakeOther(const std::string& path, Evidence& evidence) {
   const auto imported = ImportFile(path, "");
   if (!imported)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the files of one job and keeps what shows which settings are in effect: NCCL's logs, profiler traces
-// of PyTorch, traces and decision logs of DynamICCL, rules, and environments.
+// Reads the files of one job and keeps the facts that show which settings are in effect. The files are NCCL's
+// logs, profiler traces of PyTorch, traces, metrics and decision logs of DynamICCL, rules, and environments.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct EvidenceFile {
   std::string kind;  // "NCCL log", "trace of DynamICCL", ...
 };
 
-// Kernels of NCCL with one name in a profiler trace.
+// All kernels of NCCL that have the same name in a profiler trace.
 struct SeenKernels {
   std::string name;
   uint64_t count = 0;
@@ -46,7 +46,7 @@ struct CountedCalls {
   std::string policy;  // hash of the policy that was loaded; empty: none
   std::map<std::pair<Collective, Coverage>, uint64_t> calls;
   std::map<std::pair<Collective, DecidedBy>, uint64_t> decisions;
-  // Calls that were timed, by the configuration that NCCL's profiler interface reported.
+  // The calls that were timed. Their configs are those that NCCL's profiler interface reported.
   std::vector<ChosenCalls> timed;
 
   uint64_t CallsOf(Coverage coverage) const;
@@ -63,7 +63,7 @@ struct Evidence {
   std::vector<EvidenceFile> files;
   NcclLog log;
   std::vector<SeenKernels> kernels;
-  // Traces and decision logs of DynamICCL, and where the first of each is.
+  // Decisions from traces and decision logs. `trace` and `decision_log` name the first such file.
   std::vector<SeenDecision> decisions;
   std::optional<LogLine> trace;  // a trace that the job recorded
   std::optional<LogLine> decision_log;
@@ -77,29 +77,30 @@ struct Evidence {
   std::vector<RulesFile> rules;
   std::vector<AskedSetting> asked;
 
-  // NCCL's release, where the files agree on one; and the line that names it.
+  // NCCL's release and the line that names it. Null if the files name none or several.
   const LoggedRelease* release() const { return log.releases.size() == 1 ? log.releases.data() : nullptr; }
-  // Return how many calls `who` decided, and how many were decided at all. Decisions in traces and logs are
-  // counted; without any, the numbers are those of the metrics.
+  // CountOf returns how many calls `who` decided, n_decisions how many were decided in total. They count the
+  // decisions in traces and decision logs; without such files they use the metrics.
   uint64_t CountOf(DecidedBy who) const;
   uint64_t n_decisions() const;
-  // Returns the choices that NCCL logged. Without any, returns those of the timed calls.
+  // Returns the choices that NCCL logged. If it logged none, returns those of the timed calls.
   const std::vector<ChosenCalls>& Choices() const;
 };
 
-// Reads one more file. What NCCL read is not added to `asked`: AskWhatWasRead does that after the last file.
+// Reads one more file. The variables that NCCL read are not yet added to `asked`; call AskWhatWasRead after
+// the last file.
 Status AddEvidence(const std::string& path, Evidence& evidence);
-// Adds the variables that NCCL read to `asked`: somebody asked for them. Those that are there already stay.
+// Adds each variable that NCCL read to `asked`, unless `asked` has the variable already.
 void AskWhatWasRead(Evidence& evidence);
 
-// Defined in evidence_metrics.cc. The first returns true if a file that begins with `head` holds DynamICCL's
-// metrics. The second adds the metrics of one process; `place` names their file. Lines that make no sense are
-// left out.
+// Defined in evidence_metrics.cc. LooksLikeMetrics returns true if a file that begins with `head` holds
+// DynamICCL's metrics. AddMetrics adds the metrics of one process, whose file is `place`; lines that cannot
+// be parsed are left out.
 bool LooksLikeMetrics(std::string_view head);
 void AddMetrics(const std::string& place, std::string_view text, Evidence& evidence);
 
-// Reads all files; the kind of each follows from its content. What the files show to have been asked (read
-// variables, environments) is in `asked`, after `also_asked`. An error names the file.
+// Reads all files, whose kinds follow from their content. `asked` then has the settings of `also_asked`,
+// followed by those of environments and those that NCCL read. An error names the file.
 Result<Evidence> ReadEvidence(const std::vector<std::string>& paths,
                               const std::vector<AskedSetting>& also_asked);
 

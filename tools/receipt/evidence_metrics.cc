@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamICCL's metrics of one process as evidence: how many calls were pinned, who decided, what ran.
+// Reads DynamICCL's metrics of one process: how many calls were pinned, who decided the others, and which
+// configs ran.
 #include <fmt/format.h>
 
 #include "src/collective/legal_configs.h"
@@ -16,7 +17,7 @@ std::string LabelOf(const MetricLine& metric, const char* label) {
   return found == metric.labels.end() ? "" : found->second;
 }
 
-// Returns the number below `count` whose name is `name`; nothing if none has it.
+// Returns the enumerator below `count` that is called `name`; nothing if there is none.
 template <typename Enum>
 std::optional<Enum> Named(const std::string& name, int count) {
   for (int i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of a job that ran over hostccl: it has few of NCCL's variables, and its table of them is at hand.
+// Judges NCCL's variables in a job that ran over hostccl. hostccl has few of these variables, and its table
+// of them is part of this program.
 #include <algorithm>
 
 #include "src/hostccl/parameters.h"
@@ -8,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bounds on channels, of which hostccl ignores what is no number from 1 to 1024, with a line in its log.
+// Variables that bound channels. hostccl ignores a value that is no number from 1 to 1024, and logs that.
 constexpr std::string_view kBounds[] = {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS",
                                         "NCCL_MAX_NCHANNELS"};
 constexpr int64_t kMostChannels = 1024;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tools/receipt/nccl_variables.def: which release of NCCL has which variable, read from the fetched libraries.
+"""Writes tools/receipt/nccl_variables.def, the table of which NCCL release has which variable, from the fetched
+libraries.
 
     tools/setup/fetch_nccl.sh 2.18.1 ... && tools/receipt/list_nccl_variables.py > tools/receipt/nccl_variables.def
 
-A name counts as a variable of NCCL when some release holds it as a text of its own. A release has it when the library holds the
-name at all, which errs towards "has it": the receipt then claims less.
+A name is a variable of NCCL if the library of some release contains it as a separate text. A release has the variable
+if its library contains the name anywhere. This may wrongly say that a release has a variable, in which case a receipt
+claims less.
 """
 import os
 import pathlib
@@ -15,7 +17,7 @@ import sys
 import tempfile
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "dynamiccl/wheels"
-# Texts of the libraries that are names of constants and macros.
+# Texts in NCCL's libraries that look like variables but name constants and macros.
 NO_VARIABLES = re.compile(r"_INITIALIZER$|^NCCL_GIN_CONNECTION_(FULL|RAIL)$|^NCCL_MNNVL$")
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Every environment variable of NCCL {oldest} to {newest}: DYNAMICCL_NCCL_VARIABLE(name, since, until). `since` is the first release that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of NCCL's log, of which the log itself is the evidence.
+// Judges settings about NCCL's log. The log itself proves them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::string_view kSubsystems[] = {
     "INIT", "COLL",      "P2P", "SHM",     "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL",    "PROXY",
     "NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS", "NVTX",  "CFT",    "GIN", "RMA",   "DESTROY", "ALL"};
 
-// The first line of NCCL INFO, as evidence that such lines are logged.
+// Returns a line of level INFO, which proves that such lines are logged.
 const LogLine* FirstLine(const NcclLog& log) {
   if (!log.reads.empty()) return &log.reads.front().line;
   return log.notes.empty() ? nullptr : &log.notes.front();
@@ -38,7 +38,7 @@ std::optional<Receipt> CheckDebug(const Judged& judged) {
   return std::nullopt;
 }
 
-// NCCL ignores words that are no subsystem.
+// The log file that `dynamiccl run` found proves the setting.
 std::optional<Receipt> CheckDebugFile(const Judged& judged) {
   const auto& file = judged.evidence.nccl_log_file;
   if (!file) return std::nullopt;

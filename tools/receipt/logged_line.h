@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts quote lines of logs by what is declared here.
+// The lines of logs that receipts quote as proof.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace dynamiccl {
 
-// A line of a file, as evidence. `text` is without the host, process and thread that wrote it.
+// A line of a file that proves something. `text` does not contain the host, process and thread that wrote the
+// line.
 struct LogLine {
   std::string file;
   size_t number = 0;  // 0: the file as a whole

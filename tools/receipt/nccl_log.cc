@@ -13,11 +13,11 @@
 namespace dynamiccl {
 namespace {
 
-// Distinct lines that are kept. A log of 1,024 ranks has some ten thousand.
+// The most distinct lines that are kept. A log of 1,024 ranks has about ten thousand distinct lines.
 constexpr size_t kMaxNotes = 200'000;
 
-// A line about NCCL_NET_PLUGIN that does not name it. The same words of TUNER/Plugin are about a library that
-// NCCL tries by itself.
+// A line about NCCL_NET_PLUGIN that does not contain the variable's name. The same words after TUNER/Plugin
+// do not prove that NCCL_TUNER_PLUGIN was set: NCCL also writes them about libraries that it tries by itself.
 constexpr std::string_view kNetPluginRead = "NET/Plugin: Plugin name set by env to ";
 
 bool IsVariableName(std::string_view name) {
@@ -26,14 +26,15 @@ bool IsVariableName(std::string_view name) {
          });
 }
 
-// Numbers are logged with a full stop behind them.
+// Removes the full stop that NCCL writes behind a number.
 std::string LoggedValue(std::string_view text) {
   text = Trimmed(text);
   if (text.ends_with('.') && NumberIn<int64_t>(text.substr(0, text.size() - 1))) text.remove_suffix(1);
   return std::string(text);
 }
 
-// "NCCL_ALGO set by environment to Ring", "NCCL_IB_HCA set to mlx5_0" and the like as name and value.
+// Returns name and value of a variable that NCCL read: "NCCL_ALGO set by environment to Ring", "NCCL_IB_HCA
+// set to mlx5_0". Nothing for other lines.
 std::optional<std::pair<std::string, std::string>> VariableRead(std::string_view text) {
   if (text.starts_with(kNetPluginRead))
     return std::pair(std::string("NCCL_NET_PLUGIN"), LoggedValue(text.substr(kNetPluginRead.size())));
@@ -46,7 +47,7 @@ std::optional<std::pair<std::string, std::string>> VariableRead(std::string_view
   return std::nullopt;
 }
 
-// Lines of which there are many and that show nothing about a setting: calls, buffers, rings, topologies.
+// Whether the line is one of the many that show nothing about a setting: calls, buffers, rings, topologies.
 bool IsBulk(std::string_view text) {
   constexpr std::string_view kBulk[] = {"Channel ",
                                         "Ring ",
@@ -72,10 +73,10 @@ bool IsBulk(std::string_view text) {
                      [&](std::string_view start) { return Trimmed(text).starts_with(start); });
 }
 
-// Returns the text behind a level above INFO, or behind PyTorch's and DynamICCL's own marks; empty for other
-// lines.
+// Returns the text of a line with a level above INFO, or of a line that PyTorch or DynamICCL wrote. Empty for
+// other lines.
 std::string_view OtherNote(std::string_view line) {
-  // ATTN from NCCL 2.32 on.
+  // The level ATTN exists from NCCL 2.32 on.
   for (const std::string_view level : {"NCCL WARN ", "NCCL ATTN "}) {
     if (const size_t at = line.find(level); at != std::string_view::npos)
       return line.substr(at + level.size());
@@ -167,7 +168,7 @@ bool NcclLog::TakeChoice(const LogLine& line) {
     return true;
   }
   ++same->calls;
-  // The line that shows most channels is the one that a limit is held against.
+  // Keeps the line with the most channels, because the checks of upper limits quote that line.
   if (choice->config.channels > same->config.channels) {
     same->config.channels = choice->config.channels;
     same->line = line;
@@ -175,8 +176,9 @@ bool NcclLog::TakeChoice(const LogLine& line) {
   return true;
 }
 
-// "AllGather [Symmetric]: 1024 Bytes -> Kernel AllGather_STMC nchannels 2 nthreads 512 nWorks 1" and
-// "AllGather [Copy Engine]: 1024 Bytes -> cudaMemcpyBatchAsync".
+// Reads calls that ran without an algorithm of NCCL's table: "AllGather [Symmetric]: 1024 Bytes -> Kernel
+// AllGather_STMC nchannels 2 nthreads 512 nWorks 1" or "AllGather [Copy Engine]: 1024 Bytes ->
+// cudaMemcpyBatchAsync".
 bool NcclLog::TakeUntuned(const LogLine& line) {
   if (!IsChoiceWithoutTuner(line.text)) return false;
   const std::vector<std::string_view> words = Words(line.text);
@@ -197,7 +199,7 @@ bool NcclLog::TakeUntuned(const LogLine& line) {
   return true;
 }
 
-// "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM", "... [send] via NET/IB/0(1)/GDRDMA".
+// Reads a connection: "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM", "... [send] via NET/IB/0(1)/GDRDMA".
 bool NcclLog::TakeConnection(const LogLine& line) {
   const size_t via = line.text.find(" via ");
   if (via == std::string::npos || (!line.text.starts_with("Channel ") && !line.text.starts_with("CollNet ")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything in NCCL's log (NCCL_DEBUG=INFO) that shows what became of a setting, of all processes that wrote
-// into it. Lines that repeat are kept once, with the first place where they stand.
+// Reads NCCL's log (NCCL_DEBUG=INFO) of one or several processes and keeps the lines that show whether a
+// setting is in effect. Repeated lines are kept once, with the place of the first.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@
 
 namespace dynamiccl {
 
-// NCCL read a variable: "NCCL_ALGO set by environment to Ring". One for each process and value.
+// A variable that NCCL read: "NCCL_ALGO set by environment to Ring". There is one entry for each process and
+// value.
 struct ReadVariable {
   std::string name;
   std::string value;
@@ -27,7 +28,8 @@ struct ReadVariable {
   LogLine line;
 };
 
-// Calls with the same choice. `channels` are the most that one of them had; 0: not logged.
+// Calls of one collective for which NCCL chose the same algorithm and protocol. `config.channels` is the most
+// that one of them had; 0: not logged.
 struct ChosenCalls {
   std::optional<Collective> collective;  // nothing before NCCL 2.24
   CollectiveConfig config;
@@ -35,7 +37,7 @@ struct ChosenCalls {
   LogLine line;
 };
 
-// Calls that went past NCCL's choice of algorithm: to a symmetric kernel, or to the copy engine.
+// Calls for which NCCL chose no algorithm, because they ran as a symmetric kernel or on the copy engine.
 struct UntunedCalls {
   std::string function;  // "AllGather"
   std::string kernel;    // "AllGather_STMC"; empty: copy engine
@@ -44,7 +46,7 @@ struct UntunedCalls {
   LogLine line;
 };
 
-// Connections of one kind: "P2P/CUMEM", "SHM/direct", "NET/IB".
+// Connections over one transport: "P2P/CUMEM", "SHM/direct", "NET/IB".
 struct Connections {
   std::string kind;
   bool gpu_direct = false;  // the line ends with /GDRDMA
@@ -52,15 +54,15 @@ struct Connections {
   LogLine line;
 };
 
-// Says which parts of one process's log the files contain, because a line that is missing proves something
-// only if its part is there.
+// Which parts of one process's log the files contain. The absence of a line proves something only if the part
+// in which the line would be is there.
 struct LoggedProcess {
   bool begins = false;             // its first lines are here
   bool shows_environment = false;  // lines of the subsystem ENV are here
-  // The line that ends the making of a communicator of several ranks.
+  // The line which says that a communicator of several ranks is complete.
   std::optional<LogLine> joined;
 
-  // A variable that NCCL reads at init would show.
+  // Whether the log would show a variable that NCCL reads at init.
   bool shows_init() const { return begins && shows_environment && joined; }
 };
 
@@ -69,15 +71,15 @@ struct LoggedRelease {
   LogLine line;
 };
 
-// One or several logs. Take() is given their lines in order; no line is an error.
+// Collects the facts of one or several logs. Pass every line to Take(), in order. Take() accepts any line.
 class NcclLog {
  public:
   void Take(const std::string& file, size_t number, std::string_view text);
 
-  // The first kept line that holds `part`, or both parts; null without one.
+  // Returns the first line of `notes` that contains `part` and `other`; null without one.
   const LogLine* Find(std::string_view part, std::string_view other = "") const;
   std::vector<const ReadVariable*> ReadsOf(std::string_view name) const;
-  // Whether a line of NCCL was seen at all.
+  // Whether the files contain no line of NCCL.
   bool empty() const { return processes.empty(); }
 
   std::vector<LoggedRelease> releases;             // one for each release that the log names
@@ -89,7 +91,7 @@ class NcclLog {
   CommunicatorConfigs configs;           // what programs gave single communicators
   std::map<int, LogLine> cluster_sizes;  // that calls had, with the first such call (2.31 and later)
   std::vector<Connections> connections;
-  // Each other line of NCCL once, and what DynamICCL and PyTorch wrote between them.
+  // All other lines of NCCL, each once, and the lines that DynamICCL and PyTorch wrote.
   std::vector<LogLine> notes;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which release of NCCL has which environment variable. nccl_variables.def is the table.
+// Knows which release of NCCL has which environment variable. nccl_variables.def is the table.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// The releases that have a variable. No `since`: the oldest release of the table has it. No `until`: the
-// newest does.
+// The first and the last release that have a variable. `since` is empty if the table's oldest release has it,
+// `until` if the newest has it.
 struct NcclVariable {
   std::string_view name;
   std::optional<real_nccl::NcclRelease> since;
@@ -25,18 +25,18 @@ struct NcclVariable {
 // Returns nothing for a name that no release of the table has.
 std::optional<NcclVariable> FindNcclVariable(std::string_view name);
 
-// Whether the table knows what a release has: statements about older and newer releases would be guesses.
+// Whether the table covers the release. Nothing is known about the variables of older and newer releases.
 bool TableReaches(const real_nccl::NcclRelease& release);
 // "2.18.1 to 2.32.3".
 std::string ReachOfTable();
 
-// The known variable that a mistyped name most likely means; empty where none is near: a plugin's or a
-// program's own variable may have any name. Near is a distance of one or two letters.
+// Returns the known variable that differs from a mistyped name in one or two letters. Empty if there is none:
+// the name may belong to a plugin or a program.
 std::string NearestNcclVariable(std::string_view name);
 
-// Whether every process that makes a communicator of several ranks reads the variable and logs its value, so
-// that a whole log without such a line shows that the process does not have it. Seen in runs of the releases
-// (docs/results/receipts.md); false for releases outside of those.
+// Whether every process that creates a communicator of several ranks reads this variable and logs its value.
+// A whole log without such a line then shows that the process does not have the variable. The table comes
+// from runs of the releases (docs/results/receipts.md); the answer is false for other releases.
 bool IsReadAtInit(std::string_view name, const real_nccl::NcclRelease& release);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the network: which one, which adapters, which interface.
+// Judges settings about the network: which network, adapters and interface NCCL uses.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,12 +14,12 @@ namespace {
 constexpr std::string_view kUsing = "Using network ";
 constexpr std::string_view kLoadedPlugin = "NET/Plugin: Loaded net plugin ";
 
-// "Instant (v8)" without the version.
+// Removes the version from a name such as "Instant (v8)".
 std::string NameBefore(const std::string& text) {
   return text.substr(0, text.find(" (v"));
 }
 
-// The networks that communicators use: "Using network IB". The first line of each.
+// Returns the lines that name the networks of communicators: "Using network IB".
 std::vector<const LogLine*> Networks(const NcclLog& log) {
   std::vector<const LogLine*> found;
   for (const LogLine& line : log.notes) {
@@ -32,7 +32,8 @@ std::string NetworkOf(const LogLine& line) {
   return std::string(Trimmed(std::string_view(line.text).substr(kUsing.size())));
 }
 
-// A filter of names: "eth", "^docker,lo", "=mlx5_0:1". A name without '=' is a prefix.
+// A list of names that a setting allows or excludes: "eth", "^docker,lo", "=mlx5_0:1". Without '=' each name
+// is a prefix.
 struct NameFilter {
   bool excludes = false;
   bool exact = false;
@@ -56,8 +57,8 @@ NameFilter ParseFilter(std::string_view text) {
   return filter;
 }
 
-// The names in "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>". A fused adapter
-// is several names joined by '+'.
+// Returns the adapters in a line such as "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB
+// eth0:10.0.0.1<0>". The name of a fused adapter is several names joined by '+'.
 std::vector<std::string> NamesIn(std::string_view text) {
   std::vector<std::string> names;
   text = text.substr(0, text.find(';'));
@@ -74,15 +75,14 @@ std::vector<std::string> NamesIn(std::string_view text) {
   return names;
 }
 
-// The line that says why NCCL found no InfiniBand; null without one.
+// Returns the line that says why NCCL found no InfiniBand; null without one.
 const LogLine* WhyNoInfiniBand(const NcclLog& log) {
   const LogLine* const none = log.Find("NET/IB : No device found");
   return none != nullptr ? none : log.Find("Failed to open libibverbs");
 }
 
-// Judges an NCCL_IB_* setting in a job that uses sockets alone: it has no effect there, because only NCCL's
-// InfiniBand network and plugins made from it ("IBext") read it. Returns nothing if another network is in
-// use.
+// Returns a refutation of an NCCL_IB_* setting if the job uses only sockets. Only NCCL's InfiniBand network
+// and plugins derived from it ("IBext") read these settings. Returns nothing if another network is in use.
 std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
   const auto networks = Networks(judged.log());
   if (networks.empty()) return std::nullopt;
@@ -96,8 +96,8 @@ std::optional<Receipt> JudgeOtherNetwork(const Judged& judged) {
       why == nullptr ? networks.front() : why);
 }
 
-// Returns the interfaces on which processes meet: "Bootstrap: Using eth0:10.0.0.1<0>", or several in
-// brackets.
+// Returns the interfaces that NCCL uses for its bootstrap, with the lines that name them: "Bootstrap: Using
+// eth0:10.0.0.1<0>", or a list "[0]eth0:...".
 std::vector<std::pair<std::string, const LogLine*>> Interfaces(const NcclLog& log) {
   std::vector<std::pair<std::string, const LogLine*>> found;
   for (const LogLine& line : log.notes) {
@@ -112,13 +112,14 @@ std::vector<std::pair<std::string, const LogLine*>> Interfaces(const NcclLog& lo
   return found;
 }
 
-// A prefix takes longer names too: mlx5_1 means mlx5_10 as well.
+// Returns a refutation if a name of the list also allows an adapter that the user hardly meant: mlx5_1 is a
+// prefix of mlx5_10.
 std::optional<Receipt> JudgePrefix(const Judged& judged, const NameFilter& filter,
                                    const std::vector<std::string>& used, const LogLine& line) {
   if (filter.exact || filter.excludes) return std::nullopt;
   for (const std::string& name : used) {
     const bool named = std::any_of(filter.names.begin(), filter.names.end(), [&](const std::string& one) {
-      // "mlx5" and "eth" stand for families; a name that ends in a digit means one adapter.
+      // "mlx5" and "eth" mean all adapters of a family. A name that ends in a digit means one adapter.
       return name == one || (name.starts_with(one) && !one.empty() && (one.back() < '0' || one.back() > '9'));
     });
     if (named) continue;
@@ -186,7 +187,7 @@ std::optional<Receipt> CheckIbDisable(const Judged& judged) {
   }
   if (judged.asked.value != "0") return std::nullopt;
   if (infiniband) return InEffect(judged, "network " + network, *networks.front());
-  // NCCL looked for InfiniBand, so it is not disabled.
+  // A line about a failed search shows that NCCL searched for InfiniBand, so InfiniBand is not disabled.
   if (looked == nullptr) return std::nullopt;
   return InEffect(judged,
                   fmt::format("InfiniBand is not disabled, and not used all the same: network {}", network),
@@ -204,7 +205,7 @@ std::optional<Receipt> CheckIbHca(const Judged& judged) {
       return NotInEffect(judged, fmt::format("{} is used", name), "the list does not admit this adapter",
                          line);
   }
-  // Ports are not compared.
+  // The check does not compare ports, so a value with ports is left to other checks.
   if (used.empty() || judged.asked.value.find(':') != std::string::npos) return std::nullopt;
   if (auto receipt = JudgePrefix(judged, filter, used, *line)) return receipt;
   if (!judged.was_read()) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of DynamICCL against what it logged, recorded and decided.
+// Judges settings of DynamICCL by what it logged, recorded and decided.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const SettingRow* FindSetting(std::string_view name) {
   return row == rows.end() ? nullptr : &*row;
 }
 
-// A line in which DynamICCL says `words`; null without one.
+// Returns the first line of DynamICCL that contains `words`; null without one.
 const LogLine* OwnLine(const NcclLog& log, std::string_view words) {
   const auto found = std::find_if(log.notes.begin(), log.notes.end(), [&](const LogLine& line) {
     const bool own = line.text.find("DynamICCL: ") != std::string::npos ||
@@ -47,7 +47,7 @@ std::string Share(const Evidence& evidence, DecidedBy who) {
                      Name(who));
 }
 
-// Returns the file that shows decisions. The evidence must have some.
+// Returns the file in which the decisions stand. Call it only if the evidence has decisions.
 const LogLine& DecisionsAt(const Evidence& evidence) {
   if (evidence.decisions.empty()) return evidence.counted->line;
   return evidence.trace ? *evidence.trace : *evidence.decision_log;
@@ -126,7 +126,7 @@ std::optional<Receipt> JudgePolicySetting(const Judged& judged) {
                   counted.line);
 }
 
-// Settings that make a file: the file, or the line that says why there is none.
+// Judges a setting that names an output file. The file proves it; DynamICCL's line `failure` refutes it.
 std::optional<Receipt> JudgeFile(const Judged& judged, const std::optional<LogLine>& file,
                                  std::string_view failure) {
   if (const LogLine* const line = OwnLine(judged.log(), failure))
@@ -135,7 +135,7 @@ std::optional<Receipt> JudgeFile(const Judged& judged, const std::optional<LogLi
   return std::nullopt;
 }
 
-// Timed calls stand in the metrics of the process.
+// The metrics of a process show how many calls were timed.
 std::optional<Receipt> JudgeTimes(const Judged& judged) {
   const auto& counted = judged.evidence.counted;
   if (!counted || counted->timed.empty()) return std::nullopt;
@@ -168,7 +168,7 @@ std::optional<Receipt> JudgeKnown(const Judged& judged, Setting setting) {
   }
 }
 
-// Whether the files tell all that the rule asks of a call.
+// Whether the files hold all values of a call on which the rule depends.
 bool CanMatch(const OverrideRule& rule, const Evidence& evidence) {
   if (rule.n_pipe_ops || (rule.memory && !evidence.knows_memory)) return false;
   if ((rule.role || rule.phase || rule.stage) && !evidence.knows_structure) return false;
@@ -193,8 +193,9 @@ Receipt JudgeRule(const Judged& judged, const OverrideRule& rule) {
                   DecisionsAt(evidence));
 }
 
-// A rule by the counts, which know collectives and not rules: none used, the only one of its collective, or
-// one of several.
+// Judges a rule by the metrics, which count decisions for each collective but not for each rule. They prove
+// the rule only if it is the only one for its collective, and refute it if no rule decided a call of the
+// collective.
 Receipt JudgeRuleByCounts(const Judged& judged, const OverrideRule& rule, const RulesFile& file) {
   const CountedCalls& counted = *judged.evidence.counted;
   uint64_t asked = 0, decided = 0;
@@ -215,7 +216,7 @@ Receipt JudgeRuleByCounts(const Judged& judged, const OverrideRule& rule, const 
                      kBringTrace);
 }
 
-// Judges one rule by the best evidence that the files have.
+// Judges one rule by single decisions if the files have them, else by the metrics.
 Receipt JudgeRuleOf(const Judged& judged, const OverrideRule& rule, const RulesFile& file) {
   const Evidence& evidence = judged.evidence;
   if (evidence.decisions.empty()) return JudgeRuleByCounts(judged, rule, file);
@@ -228,7 +229,7 @@ Receipt JudgeRuleOf(const Judged& judged, const OverrideRule& rule, const RulesF
 Receipt JudgeOwnSetting(const Judged& judged) {
   const SettingRow* const row = FindSetting(judged.asked.name);
   if (row == nullptr) return UnknownName(judged);
-  // Each line of ours that names a setting complains about it.
+  // DynamICCL names a setting in its log only to complain about it.
   if (const LogLine* const line = OwnLine(judged.log(), judged.asked.name))
     return NotInEffect(judged, "", "DynamICCL does not use it as it is set", line);
   if (auto receipt = JudgeKnown(judged, row->id)) return *receipt;

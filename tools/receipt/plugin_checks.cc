@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner and profiler plugins: whether what was named was found and is used.
+// Judges settings that name a tuner or profiler plugin: whether NCCL found the plugin and uses it.
 #include <fmt/format.h>
 
 #include "tools/receipt/setting_check.h"
@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// The words by which releases say which plugin is in use, and that none was found.
+// The texts by which NCCL's releases log that a plugin is in use and that a plugin lacks its symbol.
 struct PluginWords {
   std::string_view kind;  // "TUNER/Plugin: "
   std::string_view used[2];
@@ -23,7 +23,7 @@ constexpr PluginWords kProfiler = {"PROFILER/Plugin: ",
                                    "failed to find ncclProfiler_v1",
                                    "no profiler"};
 
-// The line that names the plugin in use; null without one.
+// Returns the line that names the plugin in use; null without one.
 const LogLine* PluginInUse(const NcclLog& log, const PluginWords& words) {
   for (const LogLine& line : log.notes) {
     for (const std::string_view used : words.used) {
@@ -73,7 +73,7 @@ std::optional<Receipt> CheckProfilerPlugin(const Judged& judged) {
   return CheckPlugin(judged, kProfiler);
 }
 
-// NCCL does not read it: its example of a tuner does.
+// NCCL itself does not read this variable; NVIDIA's example tuner does.
 std::optional<Receipt> CheckTunerConfigFile(const Judged& judged) {
   const LogLine* const whole = judged.WholeInit();
   const LogLine* const used = PluginInUse(judged.log(), kTuner);

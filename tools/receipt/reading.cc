@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges a variable by NCCL's own lines about it. They say that the variable does not exist, that its value
-// is wrong, that another value was read, or that it was read.
+// Judges a variable by the lines that NCCL logged about it: that the variable does not exist, that its value
+// is wrong, that NCCL read another value, or that NCCL read it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace dynamiccl {
 namespace {
 
-// Words of lines in which NCCL refuses or limits a value. Each stands in a line beside the variable's name.
+// Words by which NCCL rejects or limits a value. They stand in the same line as the variable's name.
 constexpr std::string_view kComplaints[] = {
     "Invalid ",     "has invalid",   "is too low",   "is too big",        "is greater than",
     "is less than", "being ignored", "is not valid", "is not a power of", "Unable to recognize"};
 
-// Variables whose values must be the same on all ranks: NCCL does not check that they are.
+// Variables whose values must be equal on all ranks. NCCL does not check this.
 constexpr std::string_view kSameOnAllRanks[] = {"NCCL_ALGO",           "NCCL_PROTO",
                                                 "NCCL_MIN_NCHANNELS",  "NCCL_MAX_NCHANNELS",
                                                 "NCCL_MIN_CTAS",       "NCCL_MAX_CTAS",
@@ -27,7 +27,7 @@ constexpr std::string_view kSameOnAllRanks[] = {"NCCL_ALGO",           "NCCL_PRO
                                                 "NCCL_LL128_BUFFSIZE", "NCCL_NVLS_ENABLE",
                                                 "NCCL_COLLNET_ENABLE", "NCCL_THREAD_THRESHOLDS"};
 
-// Whether the text holds the name and no longer one.
+// Whether the text contains the name, and not only as the beginning of a longer name.
 bool Mentions(std::string_view text, std::string_view name) {
   const size_t at = text.find(name);
   if (at == std::string_view::npos) return false;
@@ -35,8 +35,8 @@ bool Mentions(std::string_view text, std::string_view name) {
   return end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '_');
 }
 
-// Complaints that do not name the variable: by the name of the member of ncclConfig_t that it sets, or by
-// other words.
+// A complaint of NCCL that does not contain the variable's name. It contains the name of the member of
+// ncclConfig_t that the variable sets (`member`), or the text `words`.
 struct UnnamedComplaint {
   std::string_view variable;
   std::string_view member;
@@ -49,7 +49,8 @@ constexpr UnnamedComplaint kUnnamedComplaints[] = {{"NCCL_MIN_CTAS", "minCTAs", 
                                                    {"NCCL_CTA_POLICY", "CTAPolicy", "Unknown CTA policy"},
                                                    {"NCCL_SHM_LOCALITY", "", "Ignoring SHM locality"}};
 
-// "CTAPolicy 7 is not a valid value", "Env var for nvlsCTAs=128 is ignored". Null without such a line.
+// Returns NCCL's complaint about the value, such as "CTAPolicy 7 is not a valid value" or "Env var for
+// nvlsCTAs=128 is ignored". Null without one.
 const LogLine* UnnamedComplaintAbout(const NcclLog& log, const AskedSetting& asked) {
   for (const UnnamedComplaint& one : kUnnamedComplaints) {
     if (one.variable != asked.name) continue;
@@ -79,7 +80,8 @@ bool IsSameValue(const std::string& asked, const std::string& read) {
   return IsWholeNumber(asked) && IsWholeNumber(read) && NumberAsNcclReads(asked) == NumberAsNcclReads(read);
 }
 
-// "NCCL_MAX_NCHANNELS": no release has NCCL_MAX_CHANNELS.
+// Returns a refutation if the release has no variable of this name. For a mistyped name such as
+// NCCL_MAX_CHANNELS it suggests the right one, NCCL_MAX_NCHANNELS.
 std::optional<Receipt> JudgeName(const Judged& judged) {
   const std::string& name = judged.asked.name;
   const auto variable = FindNcclVariable(name);
@@ -108,7 +110,7 @@ std::optional<Receipt> JudgeName(const Judged& judged) {
                      &judged.evidence.release()->line);
 }
 
-// Some processes read the value and some another one.
+// Judges a variable of which processes read different values.
 std::optional<Receipt> JudgeDisagreement(const Judged& judged, const ReadVariable& other) {
   const bool must_agree = std::find(std::begin(kSameOnAllRanks), std::end(kSameOnAllRanks),
                                     judged.asked.name) != std::end(kSameOnAllRanks);

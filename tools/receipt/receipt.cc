@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of checks, and the order in which a setting is judged: refused, settled by what it causes, read.
+// Holds the table of checks. A setting is judged in this order: by a line in which NCCL rejects it, by what
+// the setting should cause, and by whether NCCL read it.
 #include "tools/receipt/receipt.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 struct CheckRow {
   std::string_view name;
   SettingCheck check;
-  // NCCL logs the value as it was set. Where it logs another form, the check compares.
+  // True: NCCL logs the value as it was set. False: NCCL logs it in another form, and the check compares the
+  // values.
   bool read_as_asked = true;
 };
 
@@ -50,7 +52,7 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_DEBUG_SUBSYS", CheckDebugSubsystems}};
 
 SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
-  // NCCL logs levels by name, whatever they were set by.
+  // NCCL logs the name of a level, even if the value was a number.
   read_as_asked = !name.ends_with("_LEVEL") && name != "NCCL_NETDEVS_POLICY";
   for (const CheckRow& row : kChecks) {
     if (row.name != name) continue;
@@ -61,7 +63,7 @@ SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
 }
 
 Receipt JudgeNcclSetting(const Judged& judged) {
-  // It belongs to NVIDIA's example of a tuner, not to NCCL.
+  // This variable belongs to NVIDIA's example tuner, not to NCCL.
   if (judged.asked.name == "NCCL_TUNER_CONFIG_FILE") return *CheckTunerConfigFile(judged);
   bool read_as_asked = true;
   const SettingCheck check = CheckOf(judged.asked.name, read_as_asked);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts: for each setting that a job asked for, what is in effect and the line that proves it.
-// docs/receipt.md says which line proves what.
+// Writes receipts: for each setting that a job asked for, whether it is in effect and the line that proves
+// it. docs/receipt.md says which line proves what.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// kNotProvable: the files do not show it. A receipt never guesses.
+// kNotProvable: the files do not show whether the setting is in effect.
 enum class Standing { kInEffect, kNotInEffect, kNotProvable };
 
 // "in effect", "not in effect", "not provable".
@@ -26,8 +26,9 @@ struct Receipt {
   std::string bring;             // what would prove it; empty where it is proved
 };
 
-// Returns a receipt for each asked setting, in the order of asking; then for each config that a program gave
-// a communicator or a call; then, where the files hold decisions, for each rule of an asked file.
+// Returns receipts in this order: one for each asked setting, in the order of `asked`; one for each config
+// that a program gave to a communicator or a call; and, where the files hold decisions, one for each rule of
+// the rules files.
 std::vector<Receipt> WriteReceipts(const Evidence& evidence);
 
 }  // namespace dynamiccl

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// A line of proof that is longer is cut: it only has to be found again.
+// Longer lines of proof are cut to this many characters. The reader only has to find the line again.
 constexpr size_t kMaxProof = 120;
 
 const char* Mark(Standing standing) {
@@ -41,7 +41,8 @@ size_t CountOf(const std::vector<Receipt>& receipts, Standing standing) {
                                            [&](const Receipt& one) { return one.standing == standing; }));
 }
 
-// Says what the first file would have to hold. A log of NCCL goes first: it is the file that can be mended.
+// Says which lines are missing in the files. If there is a log of NCCL, the text is about that log, because
+// the user can make one that has the lines.
 std::string MissingContent(const Evidence& evidence) {
   constexpr const char* kLine = "such as 'NCCL_ALGO set by environment to Ring'";
   const NcclLog& log = evidence.log;

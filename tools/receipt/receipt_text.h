@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts as a table and as JSON.
+// Formats receipts as a table and as JSON.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace dynamiccl {
 
-// Returns the error for files that name no setting. It says what each kind of file that was given would have
-// to hold, and which command to type next.
+// Returns the error for files that name no setting. It says which lines are missing in each kind of file that
+// was given, and which command to type next.
 Error NoSettingNamed(const Evidence& evidence);
 
-// Some lines for each receipt: the verdict with the setting, what is in effect, why, the line that proves it,
-// and what to bring. Those that are not in effect come first.
+// Returns some lines for each receipt: the verdict and the setting, what is in effect, why, the line that
+// proves it, and which file would prove it. Settings that are not in effect come first.
 std::string ReceiptsText(const Evidence& evidence, const std::vector<Receipt>& receipts);
 
 // Returns the receipts as JSON, in the order of asking (docs/formats/command_json.md).
 Json ReceiptsJson(const Evidence& evidence, const std::vector<Receipt>& receipts);
 
-// Returns an array of the receipts alone.
+// Returns only the array of receipts as JSON.
 Json ReceiptsJson(const std::vector<Receipt>& receipts);
 
-// Names the setting as "NCCL_ALGO=Ring", and a rule by its place and what it sets.
+// Returns "NCCL_ALGO=Ring" for a setting. For a rule, returns its file, its line and what it sets.
 std::string SettingText(const Receipt& receipt);
 
-// Writes in one line the setting, what is known of it and where that stands: "NCCL_ALGO=Ring: AllReduce: Ring
-// (40 calls) (nccl.log:12)".
+// Returns one line with the setting, what is known about it and the place of the proof: "NCCL_ALGO=Ring:
+// AllReduce: Ring (40 calls) (nccl.log:12)".
 std::string ReceiptLine(const Receipt& receipt);
 
 // One sentence about a setting that is not in effect: "NCCL_MAX_CTAS=0 is not in effect: ... (nccl.log:12)".

@@ -17,13 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Larger files are not read at the end of a run: a log of 64 MiB takes about a second.
+// Limit on the bytes of all files that are read at the end of a run. Reading a log of 64 MiB takes about a
+// second.
 constexpr uintmax_t kMostBytes = 64 << 20;
-// Lines of settings; a longer block would hide the program's own last lines.
+// The most lines about settings. A longer block would push the program's own last lines off the screen.
 constexpr size_t kMostLines = 12;
 constexpr const char* kMetricsPlace = "the job's counts";
 
-// Settings of tools and set-up scripts, which no job uses.
+// Settings that only tools and set-up scripts read, not jobs.
 constexpr Setting kNotOfJobs[] = {Setting::kData, Setting::kWithoutTorch, Setting::kJobs, Setting::kHome};
 
 bool IsOfJob(const std::string& name) {
@@ -32,7 +33,7 @@ bool IsOfJob(const std::string& name) {
          std::ranges::none_of(kNotOfJobs, [&](Setting one) { return name == Row(one).name; });
 }
 
-// The job's settings by name.
+// Returns the settings of the job by name: those of the launcher and those that the job inherited.
 EnvironmentChanges SettingsOf(const FinishedRun& run) {
   EnvironmentChanges settings = run.environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -44,7 +45,7 @@ EnvironmentChanges SettingsOf(const FinishedRun& run) {
   return settings;
 }
 
-// Reads the job's files into the evidence. Owned by ReceiptsOfRun, on its stack.
+// Reads the files that a job wrote. ReceiptsOfRun owns it on its stack.
 class RunReader {
  public:
   RunReader(const FinishedRun& run, const EnvironmentChanges& settings, RunReceipts& receipts)
@@ -69,7 +70,7 @@ class RunReader {
     return found == settings_.end() ? "" : found->second;
   }
 
-  // NCCL writes into the file from the level INFO on.
+  // Whether NCCL writes a log file: it does so at the level INFO and above.
   bool IsLogged() const {
     const std::string level = ValueOf("NCCL_DEBUG");
     return ::strcasecmp(level.c_str(), "INFO") == 0 || ::strcasecmp(level.c_str(), "TRACE") == 0;
@@ -82,7 +83,8 @@ class RunReader {
     AddAll(logs);
   }
 
-  // The first file of a setting. All ranks decide alike, so it stands for them.
+  // Reads the first of the files that the job's processes wrote for this setting. All ranks decide alike, so
+  // the file of one process is enough.
   void AddFirstWritten(Setting setting) {
     const std::string pattern = ValueOf(Row(setting).name);
     if (pattern.empty()) return;
@@ -117,14 +119,14 @@ size_t CountOf(const RunReceipts& run, Standing standing) {
   return static_cast<size_t>(std::ranges::count(run.receipts, standing, &Receipt::standing));
 }
 
-// Returns one line for each setting with this standing.
+// Adds one line for each setting whose receipt has this standing.
 void AddLines(const RunReceipts& run, Standing standing, const char* mark, std::vector<std::string>& lines) {
   for (const Receipt& receipt : run.receipts) {
     if (receipt.standing == standing) lines.push_back(fmt::format("  {}  {}", mark, ReceiptLine(receipt)));
   }
 }
 
-// Returns one line for all settings that cannot be proved, and one that names what would prove them.
+// Adds one line with all settings that cannot be proved, and one line that says which files would prove them.
 void AddUnproved(const RunReceipts& run, std::vector<std::string>& lines) {
   std::vector<std::string> names;
   bool of_nccl = false;
@@ -147,7 +149,7 @@ RunReceipts ReceiptsOfRun(const FinishedRun& run) {
   RunReceipts receipts;
   const EnvironmentChanges settings = SettingsOf(run);
   if (settings.empty()) return receipts;
-  // The job has ended, and its exit code must reach the caller whatever its files are like.
+  // The job has ended, and the caller must get its exit code even if a file of the job cannot be read.
   try {
     receipts.receipts = WriteReceipts(RunReader(run, settings, receipts).Read());
   } catch (const std::exception& error) {

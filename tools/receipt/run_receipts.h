@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receipts of a job that `dynamiccl run` has just started and seen end: from its environment and from the
-// files that it wrote by itself. Nothing is asked of the job for them.
+// Writes the receipts of a job that `dynamiccl run` has just started and waited for. They come from the job's
+// environment and from files that the job writes anyway, so receipts cost the job nothing.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,13 @@
 namespace dynamiccl {
 
 struct FinishedRun {
-  // Variables that the launcher set, such as DYNAMICCL_RULES by --rules. They win over this process's own.
+  // Variables that the launcher set, such as DYNAMICCL_RULES for --rules. They win over this process's
+  // variables.
   EnvironmentChanges environment;
   bool hostccl = false;
-  // LaunchTime() of the job: older files are of other jobs.
+  // LaunchTime() of the job. Older files belong to other jobs.
   std::filesystem::file_time_type begun;
-  // The metrics of the job's processes, where the launcher read them.
+  // The text of the metrics of each process, where the launcher read them.
   std::vector<std::string> metrics;
 };
 
@@ -28,12 +29,12 @@ struct RunReceipts {
   std::vector<std::string> left_out;
 };
 
-// Returns a receipt for each NCCL_ and DYNAMICCL_ setting that the job had, and for each rule of its rules
-// file; none where nothing was asked. It never fails: files that cannot be read are left out and named.
+// Returns a receipt for each NCCL_ and DYNAMICCL_ setting of the job, and for each rule of its rules file.
+// Empty if the job has no such setting. Never fails: `left_out` names the files that cannot be read.
 RunReceipts ReceiptsOfRun(const FinishedRun& run);
 
-// Returns the lines of one short block: first the counts, then each setting that is not in effect, each that
-// is, and all that cannot be proved. Returns none where nothing was asked.
+// Returns the lines of a short block: the counts, then each setting that is not in effect, each that is in
+// effect, and one line for all that cannot be proved. Empty without receipts.
 std::vector<std::string> RunReceiptLines(const RunReceipts& receipts);
 
 }  // namespace dynamiccl

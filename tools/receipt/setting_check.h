@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of settings share this: a setting together with all that shows something about it, and functions
-// that make the three verdicts.
+// The parts that all checks of settings share: a setting with the evidence about it, and functions that make
+// a receipt with each of the three verdicts.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ inline constexpr const char* kBringLog =
     "the log of every rank of a short run with NCCL_DEBUG=INFO "
     "NCCL_DEBUG_SUBSYS=INIT,BOOTSTRAP,ENV,GRAPH,TUNING,NET,P2P";
 
-// One asked setting and the evidence. Lives while its receipt is written.
+// One setting that was asked for, and the evidence. It lives only while the receipt is written.
 struct Judged {
   const AskedSetting& asked;
   const Evidence& evidence;
@@ -29,10 +29,10 @@ struct Judged {
     return evidence.release() == nullptr ? nullptr : &evidence.release()->release;
   }
   bool was_read() const { return !reads.empty(); }
-  // Returns the value that NCCL read for another variable; empty if it read none.
+  // Returns the value that NCCL read for the variable `name`; empty if NCCL read none.
   std::string ReadValueOf(std::string_view name) const;
-  // A process whose whole initialisation was logged, so that a variable that is not read there is not set;
-  // null where there is none.
+  // Returns a line of a process whose whole initialisation was logged; null if there is no such process. A
+  // variable that such a process did not log as read is not set there.
   const LogLine* WholeInit() const;
 };
 
@@ -40,13 +40,13 @@ Receipt InEffect(const Judged& judged, std::string effect, const LogLine& proof)
 Receipt NotInEffect(const Judged& judged, std::string effect, std::string reason, const LogLine* proof);
 Receipt NotProvable(const Judged& judged, std::string reason, std::string bring = kBringLog);
 
-// The number as NCCL reads it: up to the first other letter, 0 where there is none.
+// Returns the number at the beginning of the text, as NCCL reads it; 0 if the text begins with no number.
 int64_t NumberAsNcclReads(const std::string& text);
 // Whether all of the text is a number.
 bool IsWholeNumber(const std::string& text);
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
 
-// A check returns nothing where the evidence leaves the question to JudgeReading.
+// A check returns nothing if the evidence decides nothing; JudgeReading then judges the setting.
 using SettingCheck = std::optional<Receipt> (*)(const Judged&);
 
 // choice_checks.cc
@@ -86,26 +86,26 @@ std::optional<Receipt> CheckDebug(const Judged& judged);
 std::optional<Receipt> CheckDebugFile(const Judged& judged);
 std::optional<Receipt> CheckDebugSubsystems(const Judged& judged);
 
-// Defined in config_checks.cc. They judge the members of ncclConfig_t that NCCL logs, with a receipt for each
-// value, and the configurations of single calls.
+// Defined in config_checks.cc. The first judges the members of ncclConfig_t that NCCL logs, with one receipt
+// for each value. The second judges the configurations of single calls.
 std::vector<Receipt> JudgeCommunicatorConfigs(const Evidence& evidence);
 std::vector<Receipt> JudgeCallConfigs(const Evidence& evidence);
 
-// reading.cc: what a variable's lines of its own say.
-// NCCL complained of the value, read another one, or does not have the variable.
+// Defined in reading.cc. Returns a refutation if NCCL rejected the value, read another value, or does not
+// have the variable.
 std::optional<Receipt> JudgeRefusal(const Judged& judged, bool read_as_asked);
-// The last word where no check settles it: read, not read by a process that reads it at init, or not
-// provable.
+// Judges a setting that no other check settles. The verdict is "not in effect" if a process did not read a
+// variable that it must read at init, else "not provable".
 Receipt JudgeReading(const Judged& judged);
 
-// Defined in hostccl_checks.cc. It judges a variable of NCCL by the mere fact that the job ran over hostccl.
+// Defined in hostccl_checks.cc. Judges a variable of NCCL only by the fact that the job ran over hostccl.
 std::optional<Receipt> JudgeByHostccl(const Judged& judged);
 
-// own_settings.cc: settings of DynamICCL.
+// Defined in own_settings.cc. Judges a setting of DynamICCL.
 Receipt JudgeOwnSetting(const Judged& judged);
-// Says for each rule of a file whether a decision used it, and whether it never can be used.
+// Returns a receipt for each rule of a file: whether a decision used the rule, or the rule can never be used.
 std::vector<Receipt> JudgeRules(const Evidence& evidence, const RulesFile& file);
-// torch_settings.cc: settings of PyTorch's ProcessGroupNCCL.
+// Defined in torch_settings.cc. Judges a setting of PyTorch's ProcessGroupNCCL.
 Receipt JudgeTorchSetting(const Judged& judged);
 
 }  // namespace dynamiccl

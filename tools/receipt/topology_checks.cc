@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of topologies and graphs, and what NCCL's search made of them.
+// Judges settings about topology files, graph files and the results of NCCL's graph search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// The graphs that NCCL found: "Pattern 4, crossNic 1, nChannels 4, ...".
+// Returns the line of a graph that NCCL found and that contains `words`: "Pattern 4, crossNic 1, nChannels 4,
+// ...". Null without one.
 const LogLine* GraphWith(const NcclLog& log, std::string_view words) {
   const auto found = std::find_if(log.notes.begin(), log.notes.end(), [&](const LogLine& line) {
     return line.text.starts_with("Pattern ") && line.text.find(words) != std::string::npos;
@@ -17,7 +18,7 @@ const LogLine* GraphWith(const NcclLog& log, std::string_view words) {
   return found == log.notes.end() ? nullptr : &*found;
 }
 
-// Whether a communicator of several nodes was made: "comm 0x.. rank 0 nRanks 4 nNodes 2 ...".
+// Whether the log shows a communicator of several nodes: "comm 0x.. rank 0 nRanks 4 nNodes 2 ...".
 bool HasNodes(const NcclLog& log) {
   return std::any_of(log.notes.begin(), log.notes.end(), [](const LogLine& line) {
     return line.text.starts_with("comm ") && line.text.find(" nNodes ") != std::string::npos &&
@@ -58,7 +59,7 @@ std::optional<Receipt> CheckNvls(const Judged& judged) {
   if (!judged.was_read()) return std::nullopt;
   if (asked == 0) return InEffect(judged, "no NVLS", channels.front().line);
   if (found) return InEffect(judged, fmt::format("{} NVLS channels", with->channels.nvls), with->line);
-  // 2 leaves it to NCCL, whose answer is no.
+  // The value 2 lets NCCL decide, and NCCL decided against NVLS.
   if (asked != 1)
     return InEffect(judged, "no NVLS: NCCL decides, and found no use for it", channels.front().line);
   const LogLine* const why = judged.log().Find("NVLS multicast support is not available");
@@ -66,7 +67,7 @@ std::optional<Receipt> CheckNvls(const Judged& judged) {
                      why == nullptr ? &channels.front().line : why);
 }
 
-// NCCL has no CollNet of its own: a network plugin brings it.
+// Only a network plugin provides CollNet; NCCL itself does not.
 std::optional<Receipt> CheckCollnet(const Judged& judged) {
   const NcclLog& log = judged.log();
   const auto used = std::find_if(log.connections.begin(), log.connections.end(),

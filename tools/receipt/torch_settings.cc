@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of PyTorch's ProcessGroupNCCL, which logs those in use when it is made: "ProcessGroupNCCL
-// environments: NCCL version: 2.27.5, TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, ...".
+// Judges settings of PyTorch's ProcessGroupNCCL. PyTorch logs the values in use when it creates a process
+// group: "ProcessGroupNCCL environments: NCCL version: 2.27.5, TORCH_NCCL_ASYNC_ERROR_HANDLING: 3, ...".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kBringTorchLog = "the log of a run with TORCH_CPP_LOG_LEVEL=INFO";
 
-// PyTorch's words for yes and no as a number; a number as it is; nothing for anything else.
+// Converts PyTorch's words for yes and no into 1 and 0, and a number into its value. Nothing for other texts.
 std::optional<int64_t> NumberOfWord(std::string_view text) {
   for (const std::string_view yes : {"y", "yes", "t", "true"}) {
     if (text == yes) return 1;
@@ -24,7 +24,7 @@ std::optional<int64_t> NumberOfWord(std::string_view text) {
   return NumberIn<int64_t>(text);
 }
 
-// The value behind "NAME: " in a line; nothing where the line does not have the name.
+// Returns the value behind "NAME: " in a line; nothing if the line does not contain the name.
 std::optional<std::string> ValueIn(std::string_view line, const std::string& name) {
   const size_t at = line.find(name + ": ");
   if (at == std::string_view::npos) return std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process's metrics have some hundred lines; a larger file is not one of ours.
+// A larger file is not one of DynamICCL's metrics: those of a process have some hundred lines.
 constexpr size_t kMostBytes = 16 << 20;
 // The label of GuardReason::kSlowerThanNccl.
 constexpr const char* kSlower = "slower_than_NCCL";
@@ -59,7 +59,7 @@ DecisionAccount AccountIn(const std::string& text) {
   return account;
 }
 
-// Who may decide in place of NCCL, in the order of the line.
+// Deciders other than NCCL with the text for each, in the order of the line that Describe writes.
 constexpr struct {
   DecidedBy by;
   const char* text;

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Choices that the sentence names; it counts the others.
+// The most choices that the sentence names. It only counts the others.
 constexpr size_t kNamed = 4;
 
 std::string NameOf(const SiteKey& key, const Confirmed& confirmed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job in mode adaptive found, for the lines at the end of `run`. Its rank 0 leaves what it has
-// confirmed in a site store at its end.
+// Finds out which choices a job in mode adaptive found, for the lines at the end of `run`. At the job's end
+// its rank 0 writes the confirmed choices into a site store.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,17 @@
 
 namespace dynamiccl {
 
-// The store of one launch, owned by the command from before the launch until it has read what was found.
+// The site store of one launch. The command owns it from before the launch until the store has been read.
 class FoundChoices {
  public:
-  // Names a store of this launch in `runtime`, which ends with this object, where the user named none by
-  // option or setting. The ranks run on this machine.
+  // If the user named no site store by option or setting, names a temporary one in `runtime`, which is
+  // removed with this object. All ranks must run on this machine.
   static Result<FoundChoices> Watch(RuntimeOptions& runtime);
 
-  // The user named no store: what was found is lost unless the next launch names one.
+  // True if the user named no site store. The choices are then lost unless the user names one for the next
+  // launch.
   bool own() const { return folder_.has_value(); }
-  // One sentence on what the job found. Empty where the store is damaged.
+  // Returns one sentence on what the job found. Empty if the store is damaged.
   std::string Describe() const;
 
  private:
@@ -31,8 +32,9 @@ class FoundChoices {
   SiteStore before_;
 };
 
-// "found better than NCCL's choice: AllGather of 192K..224K Ring Simple x1", from the entries that `after`
-// has and `before` has not. `keep` is what a reader can do with it; empty: nothing.
+// Describes the entries that `after` has and `before` does not have: "found better than NCCL's choice:
+// AllGather of 192K..224K Ring Simple x1". `keep` tells the reader how to keep them and is appended; it may
+// be empty.
 std::string DescribeFound(const SiteStore& before, const SiteStore& after, const std::string& keep);
 
 }  // namespace dynamiccl

@@ -52,8 +52,8 @@ Result<Trace> MergeParts(const std::string& output, std::string& warning) {
       "a program that links NCCL statically cannot be recorded; `dynamiccl doctor` says more");
 }
 
-// Notes in each section how the launcher saw its rank end. Only ranks that the launcher started itself are
-// known to it one by one.
+// Notes in each section how the rank ended according to the launcher. The launcher knows this only for ranks
+// that it started itself.
 void NoteEnds(const LaunchPlan& plan, const LaunchOutcome& outcome, Trace& trace) {
   if (plan.n_ranks == 0) return;
   for (const RankOutcome& rank : outcome.ranks) {

@@ -79,7 +79,8 @@ double LogRatio(const Timing& first, const Timing& other) {
   return std::abs(std::log(other.median / first.median));
 }
 
-// "-4.2 %", or "~" (see FormatComparison). `again` may be null. Simulated times have one repeat and no noise.
+// Returns the difference of two times, "-4.2 %", or "~" where it is noise (see FormatComparison). `again` has
+// the times of the arm kDefaultAgain and may be null. Simulated times have one repeat and no noise.
 std::string Against(const Timing& first, const Timing& other, const Timing* again) {
   const bool differ = first.repeats == 1 ? first.median != other.median : ClearlyDiffer(first, other);
   const bool is_noise =
@@ -88,7 +89,7 @@ std::string Against(const Timing& first, const Timing& other, const Timing* agai
   return fmt::format("{:+.1f} %", 100 * (other.median / first.median - 1));
 }
 
-// Index of kDefaultAgain; 0: there is none.
+// Returns the index of the arm kDefaultAgain; 0 if there is none.
 size_t AgainAmong(const std::vector<std::string>& arms) {
   const auto again = std::find(arms.begin(), arms.end(), kDefaultAgain);
   return again == arms.end() ? 0 : static_cast<size_t>(again - arms.begin());

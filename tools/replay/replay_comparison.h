@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares replays of the same trace under several choosers: default, ours, best. The choosers take turns and
-// each round begins with another one, so that a disturbance of the machine affects all of them.
+// Compares replays of the same trace with several choosers: NCCL's default, the user's policy or rules, and
+// the best configs. The choosers take turns, and each round begins with another one, so that a disturbance of
+// the machine affects all of them.
 #pragma once
 
 #include <functional>
@@ -57,7 +58,8 @@ struct ComparedTime {
 
 // One key of the trace under all arms.
 struct ComparedRow {
-  // Key, calls, bytes and recorded times. The replayed times in it come from one run and are not used.
+  // Key, calls, bytes and recorded times of the row. Its replayed times come from one run only and are not
+  // used.
   ReplayRow what;
   // Times by arm.
   std::vector<ComparedTime> times;
@@ -92,18 +94,19 @@ Json ToJson(const ReplayComparison& comparison);
 // kDefaultAgain differs from the default by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
-// The configs to force, one after the other: every (algorithm, protocol) that NCCL has for a collective of
-// the plan, with NCCL's number of channels, and every algorithm with Simple on one channel, which an odd
-// fabric may want. CollNet is left out: it needs switches that reduce.
+// Returns the configs to force one after the other. These are every (algorithm, protocol) that NCCL has for a
+// collective of the plan, with NCCL's number of channels, and every algorithm with Simple on one channel,
+// which may be the best on an unusual fabric. CollNet is left out, because it needs switches that reduce.
 std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 
 // Rules (docs/formats/override_rules.md) that force the config for every size of every collective that has
 // it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// Rules with the fastest config of each key. The arms of `comparison` are the default, then those of `forced`
-// in order, or the first of them. A config must be 3 % faster than the default, else NCCL keeps the choice:
-// the smallest of many noisy times is always smaller than the first.
+// Returns rules with the fastest config of each key. The arms of `comparison` must be the default, followed
+// by the configs of `forced` in the same order; the last ones may be missing. A config must be 3 % faster
+// than the default, else NCCL keeps the choice, because the smallest of many noisy times is always below a
+// single one.
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
 
 }  // namespace dynamiccl

@@ -30,7 +30,7 @@ struct ReplayReport {
 // The hash as sixteen hexadecimal digits.
 std::string OperationText(uint64_t hash);
 
-// Schema 1; "operations" is rank 0's.
+// Returns the report as JSON, schema 1. The field "operations" is that of rank 0.
 Json ToJson(const ReplayReport& report);
 // Prints notes on standard error and the table on standard output.
 void Print(const ReplayReport& report);

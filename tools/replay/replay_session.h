@@ -16,11 +16,11 @@ namespace dynamiccl {
 struct ReplayOptions {
   // True: issue at the recorded times, counted from the first call. False: as fast as possible.
   bool paced = false;
-  // Number of times that the whole plan runs; each pass waits for the one before. With several passes the
-  // first is not timed: it touches the buffers for the first time, and the ranks have not exchanged NCCL's
-  // offers yet.
+  // Number of times that the whole plan runs. Each pass waits for the one before. With several passes the
+  // first is not timed, because it touches the buffers for the first time, and because the ranks agree on
+  // NCCL's offers only during it.
   int passes = 1;
-  // Fill and verify the data of every collective. Calls then run one group at a time.
+  // Fill and verify the data of every collective. Calls then run one group at a time, which takes longer.
   bool check = false;
 };
 

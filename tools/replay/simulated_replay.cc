@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates all ranks and converts the timings into those of a real replay.
+// Simulates all ranks and converts the simulated times into the form of a real replay's result.
 #include "tools/replay/simulated_replay.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// Times as marks in a stream would give them: a group begins when it was issued and its communicator's stream
-// had reached it.
+// Returns the times that marks in a stream would give. A group begins when it has been issued and the stream
+// of its communicator has reached it.
 std::vector<double> GroupTimes(const ReplayPlan& plan, const std::vector<CollectiveTiming>& calls) {
   std::vector<int64_t> stream_free(plan.communicators.size(), 0);
   std::vector<double> microseconds;

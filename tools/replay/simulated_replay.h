@@ -10,13 +10,14 @@
 
 namespace dynamiccl {
 
-// A system with what only its description tells.
+// A system, and a number that only the system's description has.
 struct NamedSystem {
   System system;
   // GB/s of a node's network, where the description states it; 0: what the system's paths carry.
   double network_gbps = 0;
 };
-// A described system by name, else a system file (docs/formats/system.md).
+// Returns the described system of this name or, if there is none, reads the system file at this path
+// (docs/formats/system.md).
 Result<NamedSystem> FindSystem(const std::string& name_or_path);
 
 // Result of a simulation; times are those of rank 0, in microseconds.

@@ -19,7 +19,8 @@ struct Color {
   bool dark;
 };
 // Blue, vermilion, green, purple, orange, sky blue, yellow and violet: see svg_chart.h for the source. The
-// first four stand out of a white page by 3 to 1 at least, the others only of a dark one, so they come last.
+// first four have a contrast of at least 3 : 1 to a white page. The others have it only to a dark page, so
+// they come last.
 constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#d55e00", true},
                                         {"#009e73", true},
@@ -42,7 +43,8 @@ constexpr double kGap = 12;
 constexpr std::array<std::string_view, 8> kCollectivesInOrder{
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "SendRecv", "Send", "Recv"};
 
-// Index into the palette: that of the collective's place, else `place`, both modulo the palette's size.
+// Returns the index into the palette for a name. A collective has the index of its place in
+// kCollectivesInOrder, any other name that of its place in the chart.
 size_t NumberOf(const std::string& name, size_t place) {
   const auto found = std::find(kCollectivesInOrder.begin(), kCollectivesInOrder.end(), name);
   const bool collective = found != kCollectivesInOrder.end();

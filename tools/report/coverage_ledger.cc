@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// From this share on a whole percentage would print as 100.
+// From this share on, a percentage without decimals would be printed as 100.
 constexpr double kPrintsAsAll = 0.995;
 
 // Calls that are expected to take equally long: those of one communicator, collective and size.
@@ -60,7 +60,7 @@ double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   return static_cast<double>(part.bytes) / static_cast<double>(ledger.total.bytes);
 }
 
-// Names what ShareOf divides; the conditions must be the same.
+// Names the unit that ShareOf uses; its conditions must be the same as there.
 const char* UnitOf(const CoverageLedger& ledger) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return "communication time";
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";

@@ -44,9 +44,9 @@ struct CoverageLedger {
   int64_t estimated_calls = 0;
 };
 
-// The ledger of one process. A call that was not timed gets the mean of the timed calls of its communicator,
-// collective and bytes; when there are none it counts without time. A key that was recognised in several
-// roles gets the mean of their shares.
+// Returns the ledger of one process. A call that was not timed gets the mean of the timed calls with the same
+// communicator, collective and bytes. If there are none, the call counts without time. A key that was
+// recognised in several roles gets the mean of the exposed shares of these roles.
 CoverageLedger LedgerOf(const SectionCalls& section);
 
 // One line such as "tunable 96.0 % of the communication time; pinned 3.0 %, point_to_point 1.0 %", largest

@@ -13,8 +13,8 @@
 
 namespace dynamiccl {
 
-// One (stage, collective, size) that the evaluated training issued, or a held-out row of a sweep (stage -1),
-// with three timed configs: the default's, ours and the best of the sweep.
+// One (stage, collective, size) of the evaluated training, or a held-out row of a sweep (stage -1), with the
+// times of three configs: NCCL's default, the policy's choice ("ours") and the best of the sweep.
 struct ChoiceRow {
   int stage = -1;
   std::string collective;
@@ -50,7 +50,7 @@ struct StepTimeRow {
   double low = 0;
   double high = 0;
 
-  // The whole interval lies on one side of 1.
+  // Whether the arm's step time clearly differs from the default's: the whole interval lies on one side of 1.
   bool differs() const { return high > 0 && (low > 1 || high < 1); }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms, ratio, low,
@@ -140,7 +140,7 @@ struct DemoResult {
   // Time of creation in ISO 8601, UTC.
   std::string created;
   bool quick = false;
-  // Sentences for the reader, wins and losses alike.
+  // Sentences for the reader, about gains and losses alike.
   std::vector<std::string> findings;
   std::vector<ChoiceRow> choices;
   std::vector<StepTimeRow> step_times;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about a demo, in the order in which a reader asks: what was found, what was chosen,
-// what it brought, whether the training was unharmed, and where the numbers come from.
+// The sections of the page about a demo, in the order in which a reader asks: the findings, the choices, the
+// gain, whether the losses of the training stayed equal, and where the numbers come from.
 #include <fmt/format.h>
 
 #include <algorithm>

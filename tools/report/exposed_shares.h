@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its collectives' time a recorded job waited for.
+// Finds out for how much of its collectives' time a recorded job waited.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@ class ExposedShares {
   std::optional<double> Of(const TraceCall& call) const;
 
  private:
-  // The guard's key of the calls whose exposed share it recorded.
+  // The key under which the guard recorded the exposed share of calls.
   struct Key {
     uint32_t communicator = 0;
     Collective collective = Collective::kAllReduce;

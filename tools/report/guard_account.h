@@ -21,7 +21,7 @@ struct GuardAccount {
   std::map<std::string, double> versions;
   // Proposed versions to which the ranks did not agree.
   double failed_versions = 0;
-  // Calls that the guard never saw, because they came faster than it reads its feed.
+  // Calls that the guard did not see, because they came faster than the guard reads the recorded calls.
   double calls_lost = 0;
   // Estimated cost of trials and of timing calls.
   double probing_s = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about the guard: when it changed the table and why, and what it spent.
+// The sections of the page about the guard: when and why it changed the table, and what its experiments cost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::string WordsOf(std::string reason) {
   return reason;
 }
 
-// The guard's spending, beside the budget that it must keep (src/decision/guard).
+// Shows what the guard's experiments cost, beside the budget that the guard must keep (src/decision/guard).
 std::string AccountTable(const GuardAccount& account) {
   HtmlTable table({{"what"}, {"value", true}});
   const double all = account.total_guarded_s();

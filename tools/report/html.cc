@@ -7,9 +7,9 @@
 namespace dynamiccl {
 namespace {
 
-// The page's styles. Cells wrap between words before a table is wider than the page; what does
-// not fit then, on a phone, scrolls inside its frame. Print drops colours and frames. Dark mode follows the
-// reader's setting.
+// The page's styles. Cells break lines between words before a table gets wider than the page. A table that is
+// still too wide, as on a phone, scrolls inside its frame. Print drops colours and frames. Dark mode follows
+// the reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
 --default:#6e7781;--ours:#0969da;--best:#1a7f37;--win:#dafbe1;--loss:#ffebe9;--held:#fff8c5}

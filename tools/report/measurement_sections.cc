@@ -30,8 +30,8 @@ void SortByX(ChartSeries& series) {
             [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
 }
 
-// Adds the time of our choice for this cell. Only sizes that the evaluated job issued, or that were held out,
-// have one.
+// Adds the time of the policy's choice for this cell. Only sizes that the evaluated job issued, or that were
+// held out, have one.
 void AddOurs(const DemoResult* demo, const SweepCell& cell, ChartSeries& ours) {
   if (demo == nullptr) return;
   const auto same = [&](const ChoiceRow& row) {

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Who recognised the calls, where decisions tell.
+// The name of the recogniser, where the labels come from recorded decisions.
 constexpr const char* kJobsOwnPolicy = "the job's own policy";
 
 bool IsTunableCall(const TraceRecord& record) {

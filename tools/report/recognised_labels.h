@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles, phases and stages of traces whose program did not say them, as a policy's LSTM recognises them from
-// the calls.
+// Labels traces whose program did not label its calls with roles, phases and stages, as the LSTM of a policy
+// recognises them.
 #pragma once
 
 #include <string>
@@ -26,9 +26,10 @@ bool LabelByDecisions(TraceSection& section);
 // first section; empty if its labels are the program's or it has none.
 Result<std::string> RecogniseSections(const std::string& named, const std::string& fallback, Trace& trace);
 
-// Labels the first section of each trace without labels, which is the one that a report takes stages and
-// roles from. The first policy among the inputs recognises them. Without one it is the job's own, as its
-// decisions tell, else the policy in the file `fallback` (empty: none). NamedTrace::recognised_by names it.
+// Labels the first section of each trace without labels. A report takes stages and roles from that section.
+// The first policy among the inputs recognises them; without one, the job's own policy as its recorded
+// decisions show; else the policy in the file `fallback` (empty: none). NamedTrace::recognised_by names the
+// recogniser.
 Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about what choices cost: regret, default against ours, and what is chosen where.
+// The sections of the page about the cost of choices: regret, NCCL's default compared with DynamICCL's
+// choices, and maps of choices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,14 +76,15 @@ std::string RegretTableHtml(const Regret& regret) {
   return table.empty() ? "" : table.Html();
 }
 
-// ---- default against ours ----
+// ---- NCCL's default compared with DynamICCL's choices ----
 
 std::string DifferenceText(const RunKeyAccount& account) {
   if (!ClearlyDiffer(account.default_us, account.ours_us)) return "noise";
   return Percent(account.ours_us.median / account.default_us.median - 1);
 }
 
-// The answer of most calls that did not leave the choice to NCCL; ours_us was timed with it.
+// Returns the config that most of the decided calls got, leaving out calls that were left to NCCL. The times
+// ours_us are those of this choice.
 std::string OursOf(const RunKeyAccount& account) {
   CollectiveConfig ours;
   int64_t most = 0;
@@ -147,7 +149,7 @@ std::string ChartsOf(const Regret& regret) {
 
 // ---- choices over sizes and ranks ----
 
-// Columns are octaves from the least to the most.
+// The columns of a map of choices: powers of two from the smallest to the largest size.
 struct Octaves {
   int first = 63;
   int last = 0;
@@ -176,7 +178,7 @@ ChartMapCell CellOf(const CollectiveConfig& config, uint64_t bytes, const std::s
   return {choice, mark, fmt::format("{}: {}{}", FormatBytes(bytes), Name(config), why)};
 }
 
-// Rows by (ranks, nodes) of one collective.
+// The rows of one collective's map, by (ranks, nodes).
 using MapRows = std::map<std::pair<int, int>, ChartMapRow>;
 
 ChartMapRow& RowOf(MapRows& rows, int n_ranks, int n_nodes, size_t columns) {

@@ -80,7 +80,7 @@ std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
   return runs;
 }
 
-// Adds the parts about runs: the answer, two that compare all runs, then one for each run.
+// Adds the sections about runs: first the answer, then two that compare all runs, then one for each run.
 void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   const std::vector<RunReport> runs = RunsOf(inputs);
   if (runs.empty()) return;

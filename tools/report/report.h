@@ -51,7 +51,8 @@ struct ReportInputs {
   // these.
   std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
-  // Topology of the sweeps that is the runs' fabric. Empty: every topology with the run's ranks and nodes.
+  // Name of the sweeps' topology on which the runs took place. Empty: every topology with the run's numbers
+  // of ranks and nodes.
   std::string topology;
 };
 
@@ -68,8 +69,8 @@ std::map<std::string, std::string> ReportTables(const ReportInputs& inputs);
 
 // The parts about a demo, in the order of the page.
 std::vector<HtmlSection> DemoSections(const DemoResult& demo);
-// The parts about a sweep: only those of `topology`, or all where it is empty. `demo` may be null; it adds
-// the times of our choices.
+// The sections about a sweep: only for `topology`, or for all topologies where it is empty. `demo` adds the
+// times of the policy's choices; it may be null.
 std::vector<HtmlSection> MeasurementSections(const NamedMeasurements& measurements, const DemoResult* demo,
                                              const std::string& topology);
 // One part with the numbers of a trace alone.

@@ -45,8 +45,8 @@ void CountDecision(const DecisionView& decision, RunKeyAccount& account) {
   if (!OnlyTried(decision.decided_by)) account.choice = decision.config;
 }
 
-// Adds a timed call to the default's times or to ours. Without a tuner every call is NCCL's own choice. The
-// time of a trial belongs to neither.
+// Adds the time of a call either to those of NCCL's own choice or to those of DynamICCL's choices. Without a
+// tuner every call is NCCL's own choice. The time of a trial belongs to neither.
 void CountTime(const TraceCall& call, KeyTimes& key) {
   if (call.issued.duration_ns < 0) return;
   const double microseconds = static_cast<double>(call.issued.duration_ns) * 1e-3;

@@ -19,8 +19,8 @@
 
 namespace dynamiccl {
 
-// Calls that a report counts together. It is coarser than a decision key: communicators of equal shape are
-// one.
+// The key under which a report counts calls. It is coarser than a decision key: communicators of equal shape
+// have the same key.
 struct RunKey {
   int n_ranks = 0;
   int n_nodes = 0;
@@ -43,7 +43,7 @@ struct RunKeyAccount {
   CollectiveConfig choice;
   // Times of calls that were left to NCCL, samples included; microseconds.
   Timing default_us;
-  // Times of calls with a choice of ours, trials not included; microseconds.
+  // Times of calls with a choice of DynamICCL, in microseconds. Trials are left out.
   Timing ours_us;
 
   // Whether NCCL asked a tuner about any of these calls.

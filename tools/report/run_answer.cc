@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of the page: for each run in one or two sentences whose choices it used, and what was won.
+// The first section of the page. It says for each run, in one or two sentences, whose choices the run used
+// and what they gained.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::string Percent(double share) {
   return fmt::format("{:+.0f} %", 100 * share);
 }
 
-// Returns in words whose choices the run used, for the first sentence of the report.
+// Returns a text that says whose choices the run used.
 std::string ChoicesText(const RunReport& run) {
   int64_t answers = 0, ours = 0;
   for (const RunKeyAccount& account : run.keys) {
@@ -30,7 +31,7 @@ std::string ChoicesText(const RunReport& run) {
                      100 * static_cast<double>(ours) / static_cast<double>(answers));
 }
 
-// The run's choices and the best ones against NCCL's own, all with the times of the sweep.
+// Compares the run's choices and the best ones with NCCL's own choices, all by the times of the sweep.
 std::string AgainstSweep(const Regret& regret) {
   const double ours = regret.chosen_s / regret.default_s - 1;
   const double best = regret.best_s / regret.default_s - 1;
@@ -43,8 +44,8 @@ std::string AgainstSweep(const Regret& regret) {
   return text + ".";
 }
 
-// The sizes of which the run itself timed calls with NCCL's choice and with another; empty without such
-// sizes.
+// Compares the times of sizes that the run timed both with NCCL's choice and with another choice. Empty
+// without such sizes.
 std::string TimedBothWays(const RunReport& run) {
   int faster = 0, slower = 0, noise = 0;
   for (const RunKeyAccount& account : run.keys) {

@@ -122,12 +122,13 @@ std::vector<Bar> BarsOf(const std::vector<RunReport>& runs, bool a_step, NumberO
   return bars;
 }
 
-// Three digits, and whole numbers from a hundred on.
+// Writes a number with three digits; from a hundred on, as a whole number.
 std::string CallsText(double calls) {
   return calls < 100 ? fmt::format("{:.3g}", calls) : fmt::format("{:.0f}", calls);
 }
 
-// Adds the rows of a run; with `a_step` per marked step, for which every stage must have marked steps.
+// Adds the rows of a run. With `a_step` the numbers are for one marked step, so every stage must have marked
+// steps.
 void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
   const StageAccount& stages = run.stages;
   for (const StageRow& row : stages.rows) {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kSecondsPerDay = 24 * 3600;
 
-// Time of the confirmed config over NCCL's. The store holds its base-2 logarithm in units of 1/65536.
+// Returns the time of the confirmed config divided by the time of NCCL's choice. The store holds the base-2
+// logarithm of this ratio in units of 1/65536.
 double Ratio(const Confirmed& confirmed) {
   return std::exp2(confirmed.log2_ratio / 65536.0);
 }

@@ -22,7 +22,8 @@ struct Axes {
   double Y(double ms) const { return kHeight - kBottom - ms / y_high * (kHeight - top - kBottom); }
 };
 
-// 1, 2 or 5 times a power of ten, such that about `lines` of it fit below `high`.
+// Returns a distance of lines, 1, 2 or 5 times a power of ten, with which about `lines` lines fit below
+// `high`.
 double RoundStep(double high, int lines) {
   const double rough = high / lines, decade = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {

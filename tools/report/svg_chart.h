@@ -103,7 +103,7 @@ std::string ChoiceMapChart(const std::string& caption, const std::vector<std::st
 // seven: Okabe and Ito, "Color universal design", 2008). A collective has the same colour in every chart; any
 // other name has that of its place in the chart.
 const char* ChartColor(const std::string& name, size_t place);
-// Whether text on that colour must be white.
+// Whether text on the colour ChartColor(name, place) must be white.
 bool ChartColorIsDark(const std::string& name, size_t place);
 
 // A drawn legend and the height that it takes.

@@ -46,7 +46,7 @@ double TickOf(double length) {
 
 std::string TimeAxis(double top, double bottom, double length_ms) {
   std::string svg;
-  // The factor lets rounding errors of the sum not drop the last label.
+  // Without the factor, rounding errors of the sum could drop the last label.
   for (double at = 0, tick = TickOf(length_ms); at <= length_ms * 1.0001; at += tick) {
     const double x = X(at, length_ms);
     svg += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>",
@@ -99,7 +99,7 @@ std::string DrawMarks(const TimeColumns& columns, double top, double bottom) {
         "<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" "
         "y2=\"{2:.1f}\"><title>{3}</title></line>",
         x, top, bottom, EscapeHtml(word));
-    // Half of the word's width; a letter is 7.2 units wide.
+    // Half of the word's width in units. A letter is 7.2 units wide.
     const double half = 3.6 * static_cast<double>(word.size());
     if (x - half < free_from || x + half > kWidth) continue;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x, top - 3,

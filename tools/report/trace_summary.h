@@ -50,7 +50,8 @@ struct TraceSummary {
 
 // Summarises a trace in one pass over the first section's calls.
 TraceSummary SummarizeTrace(const Trace& trace);
-// `first`: the calls of the first section; none without sections.
+// Does the same with the calls of the first section, for a caller that has them already. `first` is empty for
+// a trace without sections.
 TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first);
 // The summary as JSON; `path` is copied into it.
 Json SummaryJson(const std::string& path, const TraceSummary& summary);

@@ -15,14 +15,16 @@ struct CheckedPolicy {
   Sha256Digest digest{};
 };
 
-// The bytes that were checked are those that will be written, even if the file changes meanwhile.
+// Reads and checks a policy file. The caller writes exactly these bytes later, even if the file changes in
+// the meantime.
 Result<CheckedPolicy> ReadChecked(const std::string& path) {
   DYNAMICCL_TRY(WholeFile file, ReadWholeFile(path, kMaxPolicyBytes));
   DYNAMICCL_TRY(const auto policy, ParsePolicy(file.bytes, path));
   return CheckedPolicy{std::move(file.bytes), policy->sha256};
 }
 
-// The order matters: a job that reads in between sees one policy or the other.
+// Keeps the present policy as the previous one, then replaces the file. In this order a job that reads the
+// file in between sees either the old or the new policy.
 Status Exchange(const std::string& path, const CheckedPolicy& now, const CheckedPolicy& next) {
   DYNAMICCL_CHECK_OK(WriteWholeFile(PreviousOf(path), now.bytes));
   return WriteWholeFile(path, next.bytes);

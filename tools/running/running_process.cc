@@ -51,7 +51,7 @@ std::optional<int> Number(const std::string& text) {
   return value;
 }
 
-// The rank by the first of the launchers' variables that is set; -1 without one.
+// Returns the rank according to the first variable of a launcher that is set; -1 if none is.
 int RankIn(const std::map<std::string, std::string>& environment) {
   for (const char* name : kRankVariables) {
     const auto found = environment.find(name);
@@ -78,7 +78,7 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// The process, or nothing when our object is not loaded in it or it may not be read.
+// Returns the process in the folder; nothing if DynamICCL is not loaded in it or this user may not read it.
 std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
   RunningProcess process{.id = id};
   bool loaded = false;

@@ -14,11 +14,11 @@ namespace dynamiccl {
 // One process, as /proc shows it.
 struct RunningProcess {
   pid_t id = 0;
-  // Rank by its launcher's variables; -1: they do not tell.
+  // Rank according to the variables of the process's launcher; -1: unknown.
   int rank = -1;
   // Command line of the process.
   std::string program;
-  // Our variables, as the process was started with them.
+  // The variables of DynamICCL with which the process was started.
   std::map<std::string, std::string> settings;
   // The trace file that it has mapped; empty: it does not record.
   std::string trace;

@@ -11,8 +11,8 @@
 
 namespace dynamiccl {
 
-// Sets values in the file, each written as NAME=VALUE, and returns all that the file says then. A file that
-// is not there yet is made. A wrong value, or a file with a wrong line, changes nothing.
+// Sets values in the file, each written as NAME=VALUE, and returns all values that the file then has. Creates
+// the file if it does not exist. A wrong value, or a wrong line in the file, is an error and changes nothing.
 Result<AgreedValues> SetValues(const std::string& path, const std::vector<std::string>& settings);
 
 }  // namespace dynamiccl

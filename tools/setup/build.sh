@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Configures and builds build/release: everything, or without LibTorch when DYNAMICCL_WITHOUT_TORCH is set.
+# Configures and builds build/release. If DYNAMICCL_WITHOUT_TORCH is set, the programs that need LibTorch are left out.
 # Safe to repeat. Extra arguments go to the build, for instance a target.
 #
 #   build.sh              programs, tests, studies and benchmarks
-#   build.sh programs     what is installed, no more: all that the demo needs
+#   build.sh programs     only what is installed, which is all that the demo needs
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -13,10 +13,10 @@ torch=ON
 [[ -z "${DYNAMICCL_WITHOUT_TORCH:-}" ]] || torch=OFF
 more=ON
 [[ "${1:-}" != programs ]] || more=OFF
-# A LibTorch compile takes up to 2 GB: two at a time fit every machine that can train.
+# A compiler that includes LibTorch takes up to 2 GB. Two at a time fit every machine that can train.
 jobs="${DYNAMICCL_JOBS:-$(nproc)}"
 
-# CMake cannot change the compiler of a folder: it would ask again and again, or mix what two compilers made.
+# CMake cannot change the compiler of a build folder: it would configure again and again, or mix two compilers' objects.
 if [[ -f "$build/CMakeCache.txt" ]]; then
   was="$(sed -n 's/^CMAKE_CXX_COMPILER:[^=]*=//p' "$build/CMakeCache.txt")"
   is="$(command -v "${CXX:-c++}" || true)"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes what users install: a DEB, an archive and a Python wheel, in build/package/packages. All but the C library is linked
-# in; what is loaded into jobs is taken from build/portable (glibc 2.17 and later) where tools/setup/build_portable.sh has
-# made it, else built here, with this machine's glibc. LibTorch is not needed: trainer and agents are not in packages.
-# Safe to repeat.
+# Builds the packages that users install, a DEB, an archive and a Python wheel, in build/package/packages. All libraries
+# but the C library are linked statically. The objects that are loaded into jobs come from build/portable (glibc 2.17 and
+# later) if tools/setup/build_portable.sh has built them there; else they are built here, for this machine's glibc.
+# LibTorch is not needed, because the packages do not have the trainer and the agents. Safe to repeat.
 #   tools/setup/build_packages.sh [folder]     default: build/package; the packages are in folder/packages
 #   DYNAMICCL_JOBS                             how many compilers at once (default: the cores)
 set -euo pipefail

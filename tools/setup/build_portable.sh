@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds what is loaded into jobs, libdynamiccl.so and libdynamiccl-audit.so, so that it loads on old machines: glibc
-# 2.17 (CentOS 7, and so Rocky 8 and Ubuntu 18.04) and later, whatever this machine has. The compiler is zig's clang from PyPI, kept in the
-# user's cache; C++'s library is linked statically. Safe to repeat.
+# Builds the objects that are loaded into jobs, libdynamiccl.so and libdynamiccl-audit.so, for old machines. They load
+# with glibc 2.17 (CentOS 7) and later, so also on Rocky 8 and Ubuntu 18.04, whatever glibc this machine has. The
+# compiler is zig's clang from PyPI, kept in the user's cache. The C++ library is linked statically. Safe to repeat.
 #   tools/setup/build_portable.sh [folder]         default: build/portable; the objects are in folder/lib
 #   DYNAMICCL_PORTABLE_MACHINE=aarch64             for another machine than this one (GH200 and GB200 hosts): default folder
 #                                                  build/portable-aarch64, with same_answers, which tests/portable runs
@@ -62,7 +62,7 @@ cmake --build "$folder" --parallel "${DYNAMICCL_JOBS:-$(nproc)}" --target "${tar
 strip_program="strip"
 [[ $machine == "$(uname -m)" ]] || strip_program="llvm-strip" # Debian's strip knows its own machine alone
 for object in libdynamiccl.so libdynamiccl-audit.so; do
-  # zig's debug information is nine tenths of the object, and names this folder.
+  # Removes zig's debug information, which is nine tenths of the object and contains the name of this folder.
   ! command -v "$strip_program" >/dev/null || "$strip_program" "$folder/lib/$object"
   needs="$(objdump -T "$folder/lib/$object" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1)"
   printf '==> %s needs %s at most\n' "$folder/lib/$object" "$needs"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job on a fresh machine: installs what the programs need, builds them, fetches the text and runs `dynamiccl demo`.
-# Arguments go to the demo: --quick, -o DIR, --data FILE.
+# Runs the demo on a fresh machine: installs what the programs need, builds them, fetches the training text and runs
+# `dynamiccl demo`. The arguments are those of the demo: --quick, -o DIR, --data FILE.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches NVIDIA's NCCL (library and headers) into the user's cache: the wheel nvidia-nccl-cu12 of PyPI, or nvidia-nccl-cu13
-# where there is no other, unpacked and not changed. Safe to repeat: what is there already is not fetched again. Stops at
-# the first release that cannot be had.
+# Fetches NVIDIA's NCCL (library and headers) into the user's cache. It comes from the wheel nvidia-nccl-cu12 of PyPI, or
+# nvidia-nccl-cu13 if a release has only that one, and is unpacked without changes. Safe to repeat: a release in the
+# cache is not fetched again. Stops at the first release that cannot be fetched.
 #   tools/setup/fetch_nccl.sh 2.28.9 2.32.3     -> ~/.cache/dynamiccl/wheels/nccl-2.28.9/nvidia/nccl/{include,lib}, ...
 set -euo pipefail
 
@@ -25,7 +25,7 @@ fetch() { # VERSION
     printf '==> NCCL %s: already in %s\n' "$1" "$target"
     return
   fi
-  # Unpacked beside the target and moved at the end: a broken fetch leaves nothing that looks whole.
+  # Unpacks beside the target and moves the folder at the end, so that an interrupted fetch leaves no incomplete release.
   work="$(mktemp -d "$cache/fetch.XXXXXX")"
   printf '==> NCCL %s: downloading the wheel (100 to 300 MB)\n' "$1"
   download "$1" "$work" || fail "NCCL $1 could not be downloaded" "is that release on PyPI, and PyPI reachable?"

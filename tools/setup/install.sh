@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what a build needs on Debian 12: packages of packages.txt by apt, LibTorch by pip into .venv.
-# Safe to repeat: what is there already is not touched. Prints each step.
+# Installs what a build needs on Debian 12: the packages of packages.txt by apt, and LibTorch by pip into .venv.
+# Safe to repeat: packages that are installed already are not changed. Prints each step.
 #
 #   install.sh            what the programs, the tests and the checks need
-#   install.sh programs   what the programs need, no more
+#   install.sh programs   only what the programs need
 #
 #   DYNAMICCL_WITHOUT_TORCH=1   skip LibTorch (builds the core, the plugin and the tools only)
 #   CMAKE_PREFIX_PATH=DIR       use the LibTorch found there instead of pip's
@@ -45,7 +45,8 @@ torch_in_venv() {
   "$root/.venv/bin/python3" -c "import torch; assert torch.__version__.split('+')[0] == '$torch_version'" 2>/dev/null
 }
 
-# The CPU build first; an installed LibTorch next; the plain wheel (which brings CUDA libraries of several GB) last.
+# Tries the CPU build of LibTorch first, then an installed LibTorch, and last the plain wheel, which has several GB of
+# CUDA libraries.
 install_torch() {
   if [[ -n "${DYNAMICCL_WITHOUT_TORCH:-}" ]]; then
     say "LibTorch: skipped (DYNAMICCL_WITHOUT_TORCH is set)"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is needed, builds and runs the tests, as many at a time as there are cores (DYNAMICCL_JOBS); what must
-# run alone says so itself. Long tests (label long: whole grids, every release, every line of the tour) are left out and
-# counted at the end; with --all, as CI runs it, they are run too.
+# Installs what is needed, builds, and runs the tests. As many tests run at a time as there are cores (DYNAMICCL_JOBS
+# changes the number), except tests that are marked to run alone. Long tests (label long: whole grids, every release,
+# every line of the tour) are left out and counted at the end. With --all, as in CI, they run too.
 #
 #   tools/setup/test.sh [--all] [ctest's arguments]     for instance -L fast or -R LegalConfigs
 #
-# What the tests need from the network (NCCL's wheels, nvcc, the text) is fetched once into the user's cache; tests whose
-# data cannot be had are skipped visibly.
+# Files that the tests need from the network (NCCL's wheels, nvcc, the training text) are fetched once into the user's
+# cache. A test whose files cannot be fetched is skipped, and the output says so.
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -17,7 +17,8 @@ if [[ "${1:-}" == --all ]]; then
   shift
 fi
 "$root/tools/setup/install.sh"
-# One release of each version of the tuner interface. Before the build: a test compiles against NVIDIA's header of 2.32.3.
+# Fetches one release for each version of the tuner interface. This comes before the build, because a test compiles
+# against NVIDIA's header of 2.32.3.
 "$root/tools/setup/fetch_nccl.sh" 2.32.3 2.28.9 2.24.3 2.22.3 2.21.5 ||
   printf '==> not all NCCL wheels: tests of the releases that are missing will be skipped\n'
 "$root/tools/setup/fetch_nvcc.sh" ||
@@ -28,7 +29,7 @@ printf '==> testing\n'
 run=(ctest --test-dir "$root/build/release" --output-on-failure --no-tests=error -j "${DYNAMICCL_JOBS:-$(nproc)}")
 [[ "$left_out" != slow ]] || exec "${run[@]}" -LE slow "$@"
 
-# The number of long tests among those that the arguments choose, told before ctest's closing lines.
+# Number of long tests among those that the arguments select.
 long="$(ctest --test-dir "$root/build/release" -N -L long -LE slow "$@" | sed -n 's/^Total Tests: //p')"
 "${run[@]}" -LE "$left_out" "$@" |
   awk -v note="==> $long long tests are left out; all of them: tools/setup/test.sh --all" -v long="$long" \

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the core with sanitizers and runs the tests that are for them: no finding is the pass. Without LibTorch, about
-# 20 minutes each on two cores without a compiler cache.
+# Builds the core with a sanitizer, without LibTorch, and runs the tests that are meant for it. The run passes if the
+# sanitizer finds nothing. Each of the three runs takes about 20 minutes on two cores without a compiler cache.
 #
 #   tools/setup/test_sanitized.sh asan [ctest's arguments]   AddressSanitizer and UBSan: the fast tests, stressed programs
-#   tools/setup/test_sanitized.sh asan-jobs [...]            the same, of what runs inside jobs: threads and stressed programs
-#   tools/setup/test_sanitized.sh tsan [ctest's arguments]   ThreadSanitizer: the tests with several threads, these too
+#   tools/setup/test_sanitized.sh asan-jobs [...]            the same for code inside jobs: tests with threads, stress
+#   tools/setup/test_sanitized.sh tsan [ctest's arguments]   ThreadSanitizer: the tests with several threads
 #
 # DYNAMICCL_JOBS: how many compilers at once (default: the cores).
 set -euo pipefail
@@ -23,7 +23,8 @@ case "$preset" in
 esac
 shift
 
-# A finding ends the process: the test fails. A preloaded object comes before the sanitizer's library.
+# A finding ends the process, so its test fails. verify_asan_link_order=0 allows a preloaded object to come before the
+# sanitizer's library.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1:verify_asan_link_order=0}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:die_after_fork=0}"

@@ -34,7 +34,7 @@ struct BlockWork {
   int64_t sequences = 1;
   int64_t sequence = 1024;
   int64_t hidden = 0;
-  // 0: one head for each 128 of hidden.
+  // Number of attention heads; 0: one head for each 128 elements of `hidden`.
   int64_t heads = 0;
   int64_t tensor_parallel = 1;
 };

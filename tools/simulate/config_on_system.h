@@ -36,13 +36,13 @@ struct Choosers {
   std::shared_ptr<const Policy> policy;
 };
 
-// Decides in the order of a job: the first matching rule, else what the policy expects to be faster, else
-// NCCL's own pick (library_pick.h). A config for which the system has no path is not chosen. Calls are asked
-// about as if they were alone in their group. `system` must outlive the answer.
+// Decides in the order of a running job: by the first matching rule, else by the policy if it expects to be
+// faster, else as NCCL would (library_pick.h). A config for which the system has no path is not chosen. Each
+// call is decided as if it were alone in its group. `system` must outlive the answer.
 ConfigOnSystem DecidedOn(const System& system, Choosers choosers);
 
-// The cheapest path of the system by its own times, which no choice can beat there. `system` must outlive the
-// answer.
+// Returns a function that chooses the cheapest path by the system's own times; no other choice is faster on
+// this system. `system` must outlive the function.
 ConfigOnSystem CheapestOn(const System& system);
 
 }  // namespace dynamiccl

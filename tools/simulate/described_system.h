@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems that are described and not measured: NCCL's own constants over links from a data sheet.
+// Systems that were not measured but are described by links from a data sheet and NCCL's own constants.
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ std::string DescribedSystemNames();
 
 // Ring, Tree and PAT with NCCL's latencies and its shares of the links (src/cost_model, NCCL 2.30.7).
 System SystemOf(const DescribedSystem& described);
-// The described system of this name, else the system file at this path.
+// Returns the described system called `name` or, if there is none, reads the system file at the path `name`.
 Result<System> SystemNamed(const std::string& name);
 
 }  // namespace dynamiccl

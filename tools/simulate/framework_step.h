@@ -19,7 +19,7 @@ struct FrameworkStep {
   int64_t sequences = 1;
   // The backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
   bool recomputes = false;
-  // Milliseconds of one pass; 0: from the accelerator and the transformer's shape.
+  // Milliseconds of one forward pass. 0: computed from the accelerator and the transformer's shape.
   double forward_ms = 0;
   Accelerator accelerator;
   CollectiveConfig config = kLeaveNcclAlone;
@@ -34,8 +34,9 @@ struct FrameworkJob {
   std::vector<CollectiveLabel> labels;
 };
 
-// The job of the second step, since frameworks do some things only in the first. Errors of the generator and
-// of the system, and an error when nothing tells how long the model computes.
+// Returns the job of a framework's second step, because frameworks do some things only in the first step.
+// Returns errors of the generator and of the system, and an error if nothing says how long the model
+// computes.
 Result<FrameworkJob> JobOfFramework(const FrameworkStep& step, const System& system);
 
 }  // namespace dynamiccl

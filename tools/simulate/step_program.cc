@@ -29,8 +29,8 @@ bool GathersParameters(const WireOperation& operation) {
   return operation.role == Role::kParameterGather;
 }
 
-// Emits the actions of one rank. ProgramOf creates one on its stack. The members after the actions are the
-// state of the current pass; all rules share it, so they are methods of one class.
+// Emits the actions of one rank. ProgramOf creates one on its stack. It is one class because all rules share
+// the state of the current pass, which is the members after `actions_`.
 class Writer {
  public:
   Writer(const std::vector<WireOperation>& operations, const StepLayout& layout, const StepCompute& compute)
@@ -39,36 +39,38 @@ class Writer {
   std::vector<Action> Run();
 
  private:
-  // The calls to which the computing of a pass is tied: activations where there are any, else gradients, else
-  // gathers.
+  // The calls to which the computing of a pass is tied, called drivers: activation collectives where there
+  // are any, else gradient reductions, else parameter gathers.
   enum class Driver : uint8_t { kNothing, kActivations, kGradients, kGathers };
 
   double PassNs(Phase phase) const;
   void Pass(size_t begin, size_t end);
   Driver DriverOf(size_t begin, size_t end) const;
   bool Drives(size_t i) const;
-  // Activations weigh the same; other calls by their elements.
+  // The share of the pass's computing that belongs to driver `i`. It is equal for all activation collectives;
+  // for other drivers it grows with their elements.
   double WeightOf(size_t i) const {
     return driver_ == Driver::kActivations ? 1 : static_cast<double>(operations_[i].elements);
   }
   void Operation(size_t i);
-  // Emits a driving call with its share of computing.
+  // Emits a driver, with its share of the computing before it.
   void Driving(size_t i);
-  // Emits any other call and waits for it, now or later, by its role.
+  // Emits a call that is no driver. Its role decides whether the program waits for it at once or later.
   void Other(size_t i);
 
   // Adds computing time; fractions of a nanosecond carry over.
   void Compute(double ns);
-  // Time of computing until so many elements of gradients are there.
+  // Returns the computing time from the beginning of the pass until `elements` elements of gradients are
+  // computed.
   double ArrivalNs(double elements) const;
   void Issue(size_t i);
   void Wait(size_t i) { actions_.push_back({ActionKind::kWait, static_cast<int64_t>(i)}); }
   void WaitAll(std::deque<size_t>& open);
-  // Waits for gathers until the parameters of the next `elements` gradients are there.
+  // Waits for gathers until the parameters for the next `elements` elements of gradients have arrived.
   void AwaitGathersFor(double elements);
   void AwaitNextGather();
-  // Issues the gather at `i` and those ahead of it that follow directly, unless they were already issued.
-  // They then run beside the computing of this one's unit.
+  // Issues the gather at `i` and the next layout_.gathers_ahead gathers that follow it directly, except those
+  // issued before. The gathers ahead run while the rank computes the unit of gather `i`.
   void IssueGathersFrom(size_t i);
 
   const std::vector<WireOperation>& operations_;
@@ -78,11 +80,12 @@ class Writer {
   // Computing time below a nanosecond, not yet emitted.
   double rounding_ = 0;
 
-  // State of the current pass, from here on.
+  // The members from here on are the state of the current pass.
   Driver driver_ = Driver::kNothing;
   size_t end_ = 0;
   double ns_of_weight_ = 0;
-  // Elements of gathers waited for, and of gradients computed.
+  // Elements of parameters for whose gathers the program has waited, and elements of gradients that it has
+  // computed.
   double gathered_ = 0, reduced_ = 0;
   // Gathers that were issued early.
   std::set<size_t> issued_;

@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// The gradients that exist at one time of the backward pass.
+// How many elements of gradients exist at one time of the backward pass.
 struct GradientArrival {
   double elements = 0;
   // Nanoseconds of computing since the backward pass began.
@@ -26,10 +26,11 @@ struct StepCompute {
   double backward_ns = 0;
   // Time of the optimizer, which starts after the gradients have arrived.
   double optimizer_ns = 0;
-  // When gradients are there, in rising order up to backward_ns. Empty: they come evenly by their elements.
+  // The times at which gradients are computed, in rising order up to backward_ns. Empty: the time is in
+  // proportion to the elements.
   std::vector<GradientArrival> arrivals = {};
-  // Nanoseconds that the host spends on each gathered number before it continues, in a step in which the host
-  // waits.
+  // Nanoseconds that the host takes to unpack each gathered number before it continues. Used only with
+  // StepLayout::host_waits.
   double unpack_ns = 0;
 };
 
@@ -39,23 +40,26 @@ struct StepLayout {
   int ranks_per_node = 1;
   // The config of every call. A collective that does not have its algorithm takes the cheapest path.
   CollectiveConfig config = kLeaveNcclAlone;
-  // Gathers of the forward pass that are issued before a unit is computed, beside its own.
+  // Number of gathers that the forward pass issues ahead: while a unit is computed, the gathers of this many
+  // following units run.
   int gathers_ahead = 1;
-  // True: the program waits for every call before it goes on, so that no call runs beside computing.
+  // True: the program waits for each call before it continues, so no call runs at the same time as computing.
   bool host_waits = false;
 };
 
-// A program that all ranks run, on the layouts of kAllAxes. The rules, by the calls' labels:
+// Returns a program that all ranks run, on the layouts of kAllAxes. The labels of a call decide when the
+// program waits for it:
 //
-// - An activation collective is waited for at once, and a pass computes evenly between such collectives.
-// - Without them, gradients follow their part of the backward pass, and gathered parameters precede theirs. A
-//   gather is issued where the list has it (in the forward pass: when the unit before begins), and waited for
-//   before its part is computed.
-// - Gradients are waited for before the optimizer; scalars and other calls at once; gathers after the step at
-//   its end, or in the forward pass when the next one is issued.
-// - Calls of one ncclGroup pay one latency.
+// - It waits at once for an activation collective. Between such collectives a pass computes equally long.
+// - In a pass without activation collectives, gradients are issued after their part of the backward pass is
+//   computed. Gathered parameters must have arrived before their part is computed. A gather is issued at its
+//   place in the list; in the forward pass it is issued when the unit before begins.
+// - It waits for gradients before the optimizer, and for scalars and other calls at once. It waits for
+//   gathers after the step at the end of the step; a gather in the forward pass is waited for when the next
+//   one is issued.
+// - Calls of one ncclGroup pay one latency together.
 //
-// An error where `demands` has no path for a call.
+// It is an error if `demands` has no path for a call.
 Result<RankProgram> ProgramOf(const std::vector<WireOperation>& operations, const StepLayout& layout,
                               const StepCompute& compute, SystemDemands& demands);
 

@@ -52,9 +52,9 @@ class RankWriter {
   SystemDemands& demands_;
   const TraceJobOptions& options_;
   const bool order_only_;
-  // Open calls: recorded end and number.
+  // (recorded end, number) of the calls for which the program has not waited yet.
   std::vector<std::pair<int64_t, int64_t>> open_;
-  // Time of the recording, nanoseconds.
+  // Current time of the recording, in nanoseconds.
   int64_t now_ = INT64_MIN;
 };
 
@@ -75,7 +75,7 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveCall& c = call.issued.call;
   const bool two = BetweenTwo(c.collective);
   const IssuedCall& issued = call.issued;
-  // A job's rules see gathers of the backward phase as a role of their own.
+  // Rules treat a parameter gather of the backward phase as a role of its own.
   const bool backward =
       issued.labelled_role == Role::kParameterGather && issued.labelled_phase == Phase::kBackward;
   const CallOnSystem asked{c.collective,
@@ -88,7 +88,7 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveConfig config = options_.config ? options_.config(asked) : kLeaveNcclAlone;
   DYNAMICCL_TRY(TransferDemand demand,
                 demands_.Of(c.collective, c.bytes, config, asked.n_ranks, asked.n_nodes));
-  // Calls of one group pay one latency.
+  // The calls of one group pay one latency together.
   if (!first) demand.latency_ns = 0;
   const auto number = static_cast<int64_t>(program.collectives.size());
   program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});

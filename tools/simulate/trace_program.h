@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded trace as a job of the simulator: the same operations, with what each rank computed between them.
+// Converts a recorded trace into a job of the simulator: the same operations, with the computing of each rank
+// between them.
 #pragma once
 
 #include "src/simulator/event_simulation.h"
@@ -32,8 +33,9 @@ struct TraceJobOptions {
   // Number of ranks; 0: RecordedRanks.
   int32_t ranks = 0;
   ReplayWindow window;
-  // True: a call issued after an earlier one had ended is taken to have waited for it, and the rest of the
-  // gap between two calls is computing. False: every rank issues its calls one after the other at once.
+  // True: a rank is assumed to have waited for an earlier call if a later call was issued after the end of
+  // the earlier one. The rest of the gap between two calls is computing. False: every rank issues its calls
+  // one after the other without pauses.
   bool paced = true;
   // Nanoseconds that a rank computes in total, for traces whose times of issue were not measured. The time is
   // spread evenly over the gaps before the groups of calls. It is ignored for other traces, which show the
@@ -43,13 +45,14 @@ struct TraceJobOptions {
   ConfigOnSystem config;
 };
 
-// Builds the job. A trace of one rank is mirrored, as replay does. The end waits for everything. Sends and
-// receives take their time but do not wait for the other side. `port_gbps` and `network_gbps` of the job are
-// the system's. Errors of PlanReplay, and an error where the system has no path for a call.
+// Builds the job. A trace of one rank is mirrored to all ranks, as in a replay. At the end each rank waits
+// for all its calls. Sends and receives take time but do not wait for the other rank. The job has the
+// system's `port_gbps` and `network_gbps`. Returns errors of PlanReplay, and an error if the system has no
+// path for a call.
 Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const TraceJobOptions& options);
 
-// The calls of a plan in the order and with the times of the simulation. Their OperationHash is the trace's
-// own where nothing was left out.
+// Returns the calls of a plan with the order and times of the simulation. Their OperationHash equals that of
+// the trace if nothing was left out.
 SectionCalls SimulatedCalls(const ReplayPlan& plan, const RankTiming& timing);
 
 }  // namespace dynamiccl

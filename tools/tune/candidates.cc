@@ -12,13 +12,15 @@
 namespace dynamiccl {
 namespace {
 
-// Megabytes. 1 and 5 overlap more, 100 has fewer calls, 1000 is one bucket for most models. PyTorch's own is
-// 25 after a first bucket of 1.
+// Sizes of DDP's buckets to try, in MiB. 1 and 5 let more communication overlap with computing, 100 makes
+// fewer calls, 1000 means one bucket for most models. PyTorch's default is 25 MiB after a first bucket of 1
+// MiB.
 constexpr int kBucketCaps[] = {1000, 1, 100, 5};
-// Above this share of the free memory the gathered parameters may not fit beside the activations.
+// Share of the free memory that the gathered parameters may take. With more, the activations may not fit
+// beside them.
 constexpr double kMemoryShare = 0.5;
 
-// One channel leads because it wins on a slow rail, where NCCL's own choice loses most.
+// One channel comes first because it wins on a slow rail, where NCCL's own choice loses most.
 constexpr const char* kAllReduceConfigs[] = {"ring/simple/1", "tree/simple/1", "ring/simple", "ring/ll128",
                                              "tree/simple",   "ring/ll",       "tree/ll128",  "tree/ll"};
 constexpr const char* kShardConfigs[] = {"ring/simple/1", "pat/simple/1", "ring/simple",
@@ -29,7 +31,8 @@ void AddBuckets(const DdpReport& report, CandidateList& list) {
     if (cap != report.bucket_cap_mb) list.framework.push_back({.values = {{"ddp.bucket_cap_mb", cap}}});
 }
 
-// Keeps the parameters from the forward to the backward pass, where the memory allows it.
+// Adds keeping the parameters gathered from the forward to the backward pass, if the memory allows it. For a
+// job that keeps them already, adds the opposite.
 void AddReshard(const Fsdp2Report& report, const RecordedStep& step, CandidateList& list) {
   const bool reshards = CountOf(step, Collective::kAllGather) > CountOf(step, Collective::kReduceScatter);
   const std::string needs = fmt::format("holds {} of parameters on each rank from forward to backward",

@@ -18,17 +18,18 @@ const char* Name(Framework framework);
 // Returns the framework that the hook saw on the lowest rank that has one.
 Framework FrameworkOf(const std::vector<HookReport>& reports);
 
-// One way to run the job. Without values and config it is the job as it is.
+// One way to run the job. A candidate without values and config is the job as it is.
 struct Candidate {
   FrameworkValues values;
   // A setting of `dynamiccl ab` (tools/ab/rule_settings.h); empty: NCCL's choice.
   std::string config;
-  // Says what the candidate costs beside time, for example memory. Empty if it costs nothing.
+  // What the candidate costs apart from time, for example memory. Empty if it costs nothing.
   std::string remark;
-  // Predicted step as a share of the job's own: of settings by the simulator, of settings with a config from
-  // what each took alone. Nothing where it is not known.
+  // Predicted step time divided by that of the unchanged job. For settings it comes from the simulator. For
+  // settings combined with a config it is the product of the ratios that both had alone. Nothing where no
+  // prediction was made.
   std::optional<double> predicted = std::nullopt;
-  // Says why no start is spent on it. Empty if one is.
+  // The reason why the job is not started with this candidate. Empty if it is started.
   std::string not_tried = {};
 
   // Returns for example "bucket_cap_mb=100, ring/simple/1", or "default" for the job as it is.
@@ -36,24 +37,24 @@ struct Candidate {
 };
 
 struct CandidateList {
-  // Settings of the framework with NCCL's choice, and configs of NCCL with the framework's own settings. The
-  // first of each are the likeliest to win.
+  // `framework` has settings of the framework, which run with NCCL's choice. `configs` has configs of NCCL,
+  // which run with the unchanged framework. In both lists the candidates that most likely win come first.
   std::vector<Candidate> framework;
   std::vector<Candidate> configs;
   // Candidates with Candidate::not_tried.
   std::vector<Candidate> not_tried;
-  // Each sentence says what is not tried, and why.
+  // Each sentence names something that is not tried, and says why.
   std::vector<std::string> left_out;
 };
 
-// Returns the candidates for a job that ran as `base` shows.
+// Returns the candidates for a job. `base` is the run in which the unchanged job was watched.
 CandidateList CandidatesFor(const WatchedRun& base);
-// Drops the last candidates of the longer list until at most `most` remain in both.
+// Drops the last candidates of the longer list until both lists together have at most `most`.
 void KeepLikeliest(size_t most, CandidateList& list);
 // Reads the candidate that a user names: settings and at most one config, separated by commas, for example
 // "bucket_cap_mb=100,ring/simple/1". An error says which part is wrong.
 Result<Candidate> CandidateNamed(const std::string& text);
-// Returns the candidate with the framework's settings of one and the config of the other.
+// Returns a candidate with the settings of `framework` and the config of `config`.
 Candidate Combined(const Candidate& framework, const Candidate& config);
 
 }  // namespace dynamiccl

@@ -13,15 +13,15 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kBytesOfMegabyte = 1 << 20;
-// With fewer of the recorded calls among its own, the simulated job is another one.
+// The simulated job must make at least this share of the recorded calls. Otherwise it is not the user's job.
 constexpr double kFewestCalls = 0.9;
 
 std::string BytesOf(double megabytes) {
   return std::to_string(std::max<int64_t>(1, std::llround(megabytes * kBytesOfMegabyte)));
 }
 
-// DDP with the parameters that the hook reports. Whether the script named the cap, which then holds for the
-// first bucket too, is seen in the calls.
+// Returns a DDP job with the parameters that the hook reported. If the script names bucket_cap_mb, the cap
+// holds for the first bucket too. The calls show which of the two cases it is.
 Result<AdvisedJob> DdpJob(const DdpReport& report, const RecordedStep& step) {
   if (report.parameters.empty() || report.constructed != 1)
     return MakeError(ErrorKind::kUnsupported, "which parameters share a bucket is not known");
@@ -46,7 +46,8 @@ Result<AdvisedJob> Fsdp2Job(const RecordedStep& step) {
   return std::move(recognised.job);
 }
 
-// The step without the scalars between its gradients, such as losses and norms: they stay what they are.
+// Returns the step without the scalars between its gradients, such as losses and norms. No setting changes
+// them.
 RecordedStep WithoutScalars(RecordedStep step) {
   constexpr uint64_t kScalarBytes = 4096;
   std::vector<int64_t> issued;
@@ -66,7 +67,8 @@ const HookReport* ReportOf(const std::vector<HookReport>& reports) {
   return found == reports.end() ? nullptr : &*found;
 }
 
-// Sets in the job what the setting of the framework says. False: the simulator does not know the setting.
+// Changes the simulated job as a setting of the framework would. Returns false if the simulator does not know
+// the setting.
 bool Set(const std::string& setting, const Json& value, SettingTexts& settings) {
   if (setting == "ddp.bucket_cap_mb")
     settings["bucket_bytes"] = settings["first_bucket_bytes"] = BytesOf(value.get<double>());

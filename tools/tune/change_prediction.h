@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts what a setting of the framework would be worth, from the start in which the job was watched: the
-// simulator of `dynamiccl advise` gets its calls, their times, and the time that is left for computing, then
-// the calls that the setting would make of them. Configs of NCCL are not predicted: the calls were timed with
-// NCCL's own choice only.
+// Predicts what a setting of the framework would be worth, with the simulator of `dynamiccl advise`. The run
+// in which the job was watched gives the job's calls, their times, and the time that remains for computing.
+// The simulator then runs the calls that the job would make with the setting. Configs of NCCL are not
+// predicted, because the calls were timed only with NCCL's own choice.
 #pragma once
 
 #include <optional>
@@ -21,19 +21,20 @@ inline constexpr double kPredictionError = 0.10;
 
 class ChangePrediction {
  public:
-  // An error says why the job's changes cannot be predicted.
+  // Prepares predictions from the run in which the job was watched. An error says why they are not possible.
   static Result<ChangePrediction> From(const WatchedRun& base);
 
-  // Predicted step with the candidate's settings as a share of the job's own; nothing for a candidate with a
-  // config, and for settings that the simulator does not know.
+  // Returns the predicted step time with the candidate's settings, divided by that of the unchanged job.
+  // Nothing for a candidate with a config, and for settings that the simulator does not know.
   std::optional<double> RatioOf(const Candidate& candidate) const;
-  // Bytes of a DDP job's calls: two candidates with equal ones are the same to it. Empty for other jobs,
-  // whose settings change when a call is issued, and where RatioOf is nothing.
+  // Returns the bytes of each call of a DDP job with the candidate's settings. Two candidates with equal
+  // lists are the same to the job. Empty for other frameworks, whose settings only change when calls are
+  // issued, and where RatioOf returns nothing.
   std::vector<uint64_t> CallsOf(const Candidate& candidate) const;
 
  private:
   ChangePrediction() = default;
-  // The job with the candidate's settings; nothing where RatioOf is nothing.
+  // Returns the job with the candidate's settings; nothing where RatioOf returns nothing.
   std::optional<AdvisedJob> JobWith(const Candidate& candidate) const;
 
   AdvisedJob job_;
@@ -44,22 +45,23 @@ class ChangePrediction {
   int64_t step_ns_ = 0;
 };
 
-// The prediction for one candidate, which the journal keeps.
+// The prediction for one candidate. The journal keeps it.
 struct Forecast {
   // The candidate's name.
   std::string setting;
-  // Predicted step as a share of the job's own; 0: not predicted.
+  // Predicted step time divided by that of the unchanged job; 0: not predicted.
   double ratio = 0;
   // Candidate::not_tried.
   std::string not_tried;
 };
 
-// Returns the forecasts of the framework's candidates, the most promising first. Not worth a start are those
-// that lose more than kPredictionError and those with the calls of one that is tried.
+// Returns the forecasts of the framework's candidates, the most promising first. A candidate is marked as not
+// tried if it is predicted to lose more than kPredictionError, or if it makes the same calls as a candidate
+// before it.
 std::vector<Forecast> ForecastsOf(const ChangePrediction& prediction,
                                   const std::vector<Candidate>& candidates);
-// Fills the forecasts into the list, puts its candidates into their order, and takes out those that are not
-// worth a start.
+// Copies the forecasts into the list, orders the list's candidates by them, and takes out the candidates that
+// are not tried.
 void Apply(const std::vector<Forecast>& forecasts, CandidateList& list);
 
 }  // namespace dynamiccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's configs take turns within one start of the job, as under `dynamiccl ab`: the machine changes more
-// from one start to the next than most configs change a step. Only those that are faster there are tried
-// further.
+// Lets NCCL's configs take turns within one start of the job, as `dynamiccl ab` does. Comparing different
+// starts would not work: the machine changes more from one start to the next than most configs change a step.
+// Only configs that are faster within the start are tried further.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace dynamiccl {
 
-// Keeps the likeliest configs, as many as a start with `turns` turns can tell apart, and notes how many it
-// leaves out.
+// Keeps the first configs, as many as can be distinguished within `turns` turns, and notes in the list how
+// many were left out.
 void CutToTurns(size_t turns, CandidateList& list);
 // Returns the names of the settings that take turns: the job as it is, then the configs.
 std::vector<std::string> SettingsInTurn(const CandidateList& list);
-// Returns the names of the configs whose whole interval lies below the job's own step. There are at most two,
-// the fastest first.
+// Returns the names of the configs whose whole 95 % interval lies below the step time of the unchanged job.
+// There are at most two, the fastest first.
 std::vector<std::string> FasterInTurns(const TurnComparison& comparison);
 // Keeps the configs that `faster` names, and notes how many others there were.
 void KeepFaster(const std::vector<std::string>& faster, CandidateList& list);

@@ -18,7 +18,8 @@ constexpr const char* kSettingsFormat = "dynamiccl-settings";
 constexpr int kSettingsVersion = 1;
 constexpr size_t kChecksumDigits = 64;
 constexpr std::string_view kChecksumKey = "\"checksum\"";
-// FSDP2 would hold the parameters of more modules than most models have; a larger depth is a slip.
+// The largest prefetch depth that is accepted. With a larger one FSDP2 would hold the parameters of more
+// modules than most models have, so it is most likely a typo.
 constexpr int kMostPrefetch = 8;
 
 enum class Kind { kPositive, kFlag, kDepth };

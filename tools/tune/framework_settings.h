@@ -31,7 +31,7 @@ Result<FrameworkSettings> ParseFrameworkSettings(std::string_view text, const st
 // Reads the file and makes the path of its rules absolute.
 Result<FrameworkSettings> ReadFrameworkSettings(const std::string& path);
 
-// Adds the setting in a text such as "bucket_cap_mb=100", which names it without its framework.
+// Adds a setting given as a text such as "bucket_cap_mb=100", without the name of its framework.
 Status AddValue(const std::string& text, FrameworkValues& values);
 // The settings as a user would name them: "bucket_cap_mb=100 gradient_as_bucket_view=true"; "default" where
 // there are none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hook in a job's Python processes reports (plugin/startup/dynamiccl_settings/report.py): which
-// framework the script uses, what was applied, and what the framework then had.
+// Reads the reports of the hook in a job's Python processes (plugin/startup/dynamiccl_settings/report.py):
+// which framework the script uses, which settings were applied, and which values the framework then had.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One or more DistributedDataParallel of a process.
+// The DistributedDataParallel objects of a process.
 struct DdpReport {
   int constructed = 0;
   double bucket_cap_mb = 0;
@@ -36,14 +36,15 @@ struct Fsdp2Report {
   bool on_host = false;
 };
 
-// A setting that was asked for. Where `reason` is not empty, it was left alone for that reason.
+// A setting that was asked for. If `reason` is not empty, the setting was not applied, for that reason.
 struct AppliedSetting {
   Json asked;
   Json in_effect;
   std::string reason;
 };
 
-// The report of one process. A launcher such as torchrun imports torch too and has one without a framework.
+// The report of one Python process. A launcher such as torchrun also imports torch, so it has a report too,
+// but without a framework.
 struct HookReport {
   int rank = -1;
   // Says why the settings file could not be used. Empty if it could.

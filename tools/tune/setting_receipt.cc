@@ -45,8 +45,9 @@ SizeCounts AllReducesOf(const RecordedStep& step) {
   return counts;
 }
 
-// Whether the AllReduces of a step are the buckets, each the same number of times (once for each synchronised
-// backward pass). Beside them a step may reduce what is smaller than the smallest bucket, such as losses.
+// Whether the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
+// for each backward pass that synchronises). A step may also have AllReduces that are smaller than the
+// smallest bucket, such as losses.
 bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {
   SizeCounts expected;
   for (const uint64_t bucket : buckets) ++expected[bucket / divided_by];
@@ -86,7 +87,8 @@ Judgement JudgeReshard(bool asked, const RecordedStep& step) {
   return NotInEffect(seen + (again ? ": parameters are gathered again" : ": nothing is gathered again"));
 }
 
-// Only where the steps are marked is it known with which call a step begins.
+// Judges the prefetch depth by the gathers before the first ReduceScatter of the backward pass. This needs
+// marked steps, because otherwise it is unknown with which call a step begins.
 Judgement JudgeBackwardPrefetch(int depth, const RecordedStep& step) {
   const auto is = [](Collective collective) {
     return [collective](const WireOperation& operation) { return operation.collective == collective; };
@@ -117,7 +119,8 @@ bool SameValue(const Json& asked, const Json& in_effect) {
   return std::abs(asked.get<double>() - in_effect.get<double>()) <= 1e-3 * asked.get<double>();
 }
 
-// The first reason, in order of rank, why a process did not apply the setting; empty: all did.
+// Returns the reason why a process did not apply the setting, for the lowest such rank; empty if all applied
+// it.
 std::string WhyNotApplied(const std::string& setting, const Json& asked,
                           const std::vector<HookReport>& reports) {
   if (reports.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receipts: for each setting of PyTorch that was asked for, whether it is in effect, and what shows it. An
-// argument that was passed proves nothing, since a subclass or a communication hook may ignore it. The
-// recorded calls of a step do.
+// Receipts: for each setting of PyTorch that was asked for, whether it is in effect, and what shows it. A
+// passed argument proves nothing, because a subclass or a communication hook may ignore it. The recorded
+// calls of a step prove it.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct SettingReceipt {
   std::string setting;
   Json asked;
   SettingStanding standing = SettingStanding::kNotProvable;
-  // Says what was seen, in one sentence without its full stop.
+  // What was seen, as one sentence without its full stop.
   std::string how;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The starts that a tune has finished, so that one that was interrupted goes on where it ended.
+// Keeps the starts that a tune has finished, so that an interrupted tune can continue.
 // docs/formats/tune_journal.md has the grammar.
 #pragma once
 
@@ -20,39 +20,39 @@ struct JobStart {
   std::string candidate;
   // Median of the steps in milliseconds; 0 where the start failed.
   double step_ms = 0;
-  // Says why the candidate cannot be used. Empty if it can.
+  // The reason why the candidate cannot be used. Empty if it can.
   std::string failure;
-  // Says how the calls of a step show the candidate's settings: the receipts' reasons, joined. Of the start
-  // with configs in turns: the names of those that were faster.
+  // How the calls of a step prove the candidate's settings: the reasons of all receipts. For the start in
+  // which configs take turns, it is instead the names of the faster configs.
   std::string seen;
   // Bytes of each AllReduce of a step. Two candidates with equal lists are the same to NCCL, so only one is
   // tried.
   std::string buckets;
-  // The start took so long.
+  // Duration of the start in seconds.
   double seconds = 0;
 };
 
-// The order of a search, and how it was cut to its budget. A tune that goes on keeps the shape that it began
-// with, because the same starts must come in the same order.
+// The order of a search, and how the search was cut to fit its budget. A continued tune keeps the shape with
+// which it began, because the same starts must come in the same order.
 struct SearchShape {
-  // Number of candidates of the list.
+  // The most candidates that are tried.
   size_t most = 0;
-  // Rounds before the slower half is given up.
+  // Number of rounds after which the slower half of the candidates is given up.
   int level_rounds = 1;
   std::vector<Forecast> forecasts = {};
 };
 
-// TuneSession owns it and uses it on one thread. The same search asks for the same starts in the same order,
-// so each start is looked up once, in order. The first that differs ends the looking up and removes what
-// follows.
+// The journal of one tune. TuneSession owns it and uses it on one thread. The same search asks for the same
+// starts in the same order, so each start is compared with the next one of the journal. From the first that
+// differs on, the journal's starts are dropped and the job is started again.
 class TuneJournal {
  public:
   // Continues the journal at `path` if it is of this plan and undamaged; otherwise begins a new one.
   static Result<TuneJournal> Open(const std::string& path, const std::string& plan);
 
-  // The shape of the search that an earlier process began; nothing where this one begins it.
+  // Returns the shape of the search that an earlier process began; nothing if there was none.
   std::optional<SearchShape> FoundShape() const;
-  // Has the journal begin with this shape. Call it before Add where nothing was found.
+  // Sets the shape with which the journal begins. Call it before Add if FoundShape returned nothing.
   void SetShape(const SearchShape& shape) { shape_ = shape; }
   // Returns what an earlier process recorded of this start; nothing if the start has to run.
   std::optional<JobStart> Next(int turn, const std::string& candidate);

@@ -33,7 +33,8 @@ std::string IntervalText(const TunedRatio& ratio) {
   return fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high);
 }
 
-// Says which sums come out the same. With two ranks a sum has only one order.
+// Says whether the best candidate may change the order of sums, and with it the losses. With two ranks a sum
+// has only one order.
 std::string NumericsText(const TuneResult& result) {
   const Candidate& best = Best(result);
   const bool moves_sums =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer of a tune: one screen, JSON, and the files to run the job with.
+// Formats the answer of a tune as text and JSON, and writes the files with which to run the job.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace dynamiccl {
 // won, the settings file has no settings and an earlier rules file is removed.
 Status WriteTuned(const TuneResult& result, const std::string& folder);
 
-// The answer for people, to be followed by nothing else.
+// Returns the answer as text of about one screen.
 std::string Describe(const TuneResult& result, const std::string& folder);
 // The answer as JSON, schema 1.
 Json ToJson(const TuneResult& result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Singles first: each setting and each config alone. Then the best of both together, halved until two are
-// left, which then run until their intervals say enough.
+// The search has three stages. First it tries singles: each setting and each config alone. Then it combines
+// the best of both, and gives up the slower half again and again until two candidates are left. These run
+// until their intervals decide.
 #include "tools/tune/tune_search.h"
 
 #include <algorithm>
@@ -9,14 +10,16 @@
 namespace dynamiccl {
 namespace {
 
-// Combinations are made of this many settings and this many configs.
+// The best settings and the best configs, this many of each, are combined with each other.
 constexpr size_t kCombinedOfEach = 2;
-// A single that is slower than this is not combined: no effect of another setting makes up for it.
+// A single candidate with a larger ratio is not combined, because no other setting makes up for such a loss.
 constexpr double kNotCombined = 1.05;
 constexpr size_t kFinalists = 2;
-// More starts than this take minutes, in which the machine may change under the job's own start.
+// The most candidates of one turn. More take minutes, in which the machine may change, so that they could not
+// be compared with the unchanged job's start of the same turn.
 constexpr size_t kMostInTurn = 4;
-// The signed-rank interval needs six pairs; twelve make it a third narrower, more cost too much time.
+// Turns of a finalist. The signed-rank interval needs at least six. Twelve make it a third narrower; more
+// would take too much time.
 constexpr size_t kFewestTurns = 6;
 constexpr size_t kMostTurns = 12;
 
@@ -133,7 +136,8 @@ void TuneSearch::Judge() {
   const size_t best = Best();
   for (const size_t candidate : In()) {
     const TunedRatio ratio = RatioOf(candidate);
-    // Judging after each turn would find a difference by chance in the end.
+    // Candidates are judged only every six turns. Judging after each turn would sooner or later find a
+    // difference by chance.
     if (ratio.turns % kFewestTurns != 0) {
       more = true;
       continue;

@@ -23,15 +23,17 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kSecondsOfNs = 1e-9;
-// The two finalists and the job itself take so many starts in the six turns that an interval needs.
+// Starts of the final: the two finalists and the unchanged job, in each of the six turns that an interval
+// needs.
 constexpr size_t kStartsOfFinal = 18;
-// The combined candidates take about so many starts before the final.
+// Starts that the combined candidates need before the final, as an estimate.
 constexpr size_t kStartsOfHalving = 14;
 
-// With fewer candidates one of the two lists would not be tried at all.
+// The least number of singles to try. With fewer, one of the two lists (settings and configs) would not be
+// tried.
 constexpr size_t kFewestSingles = 4;
 
-// "3 AllReduces of 1.1M and 4 AllGathers of 2M".
+// Returns a text such as "3 AllReduces of 1.1M together, 4 AllGathers of 2M together".
 std::string CallsOfStep(const RecordedStep& step) {
   std::string text;
   for (int i = 0; i < kTunableCollectives; ++i) {
@@ -53,11 +55,11 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
-// DYNAMICCL_TIMES of the start that is only watched. Timing costs time, so the starts that are compared do
-// without.
+// DYNAMICCL_TIMES of the start in which the job is only watched. The starts that are compared time no calls,
+// because timing itself takes time.
 constexpr const char* kAllTimes = "all";
 
-// The journal knows the start in which configs take turns by this name.
+// Name under which the journal keeps the start in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
 auto Interrupted(const LaunchOutcome& outcome) {
@@ -65,8 +67,8 @@ auto Interrupted(const LaunchOutcome& outcome) {
                   "the same command goes on where this one ended; the job's own settings were not touched");
 }
 
-// Fills in what a run shows about a candidate. Receipts show whether its settings are in effect, and the
-// calls that rules decided show it of its config.
+// Writes into `start` what a run proves about a candidate. Receipts prove its settings; calls that rules
+// decided prove its config.
 void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
   for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
@@ -77,7 +79,8 @@ void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
     start.failure = "not in effect: NCCL offers " + candidate.config + " for none of the calls";
 }
 
-// Fills in which of the settings `names` their turns show to be faster, or why they show nothing.
+// Writes into `start` the names of the settings that were faster in their turns, or why the turns show
+// nothing.
 void JudgeTurns(const SectionCalls& calls, const std::vector<std::string>& names, JobStart& start) {
   const auto comparison = CompareTurns({calls}, names, kStepsOfTurn);
   if (!comparison) {
@@ -297,7 +300,7 @@ Result<SearchShape> TuneSession::Shape(CandidateList& list) {
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
-  // One start of the job itself goes with every four candidates.
+  // Four of five starts are candidates; the fifth is the unchanged job, which runs once with every four.
   const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
   const size_t configs = given_.only.empty() ? std::min<size_t>(list.configs.size(), 2) : list.configs.size();

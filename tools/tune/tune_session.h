@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One tune of a job: watches it as it is, then starts it again and again with candidates until the search or
-// the budget ends.
+// Runs one tune of a job: watches the unchanged job, then starts it with one candidate after the other until
+// the search is over or the budget is spent.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,12 @@ namespace dynamiccl {
 struct TuneOptions {
   LaunchOptions launch;
   std::string folder = "tune";
-  // Seconds for all of it. The starts of an interrupted tune that is continued count too.
+  // Seconds that the tune may take. If an interrupted tune is continued, its earlier starts count too.
   double budget_s = 600;
-  // Seconds after which one start of the job is ended; what it recorded until then counts.
+  // Seconds after which one start of the job is ended. What the start has recorded until then counts.
   double start_limit_s = 60;
-  // Candidates to try in place of the list: "bucket_cap_mb=100", "ring/simple/1" or both with a comma.
+  // Candidates to try instead of the automatic list: "bucket_cap_mb=100", "ring/simple/1", or both separated
+  // by a comma.
   std::vector<std::string> only;
 };
 
@@ -29,18 +30,18 @@ struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
   int ranks = 0;
-  // Milliseconds of a step in the start that only watched.
+  // Milliseconds of a step in the start in which the job was only watched.
   double watched_ms = 0;
-  // Calls of a step, in words.
+  // The calls of a step, described in words.
   std::string calls;
   std::vector<TriedCandidate> tried;
   // The candidates' ratios with intervals, in the order of `tried`.
   std::vector<TunedRatio> ratios;
-  // For each of `tried`, the receipts' reasons (JobStart::seen).
+  // For each candidate of `tried`, the reasons of its receipts (JobStart::seen).
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
-  // Number of times that the job was started, also by earlier tunes that wrote the same journal.
+  // Number of times that the job was started, including the starts of earlier tunes with the same journal.
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;
@@ -48,17 +49,17 @@ struct TuneResult {
   std::vector<Candidate> not_tried;
   std::vector<std::string> notes;
 
-  // Median step of the job as it is, in milliseconds; where nothing was tried beside it, watched_ms.
+  // Median step of the unchanged job in milliseconds, over the turns. Without any turn it is watched_ms.
   double OwnStepMs() const;
 };
 
-// Owned by the command, which calls Run once. It says on standard error what it does.
+// Runs a tune and reports progress on standard error. The command owns it and calls Run once.
 class TuneSession {
  public:
   TuneSession(const CommandLine& line, TuneOptions& given) : line_(line), given_(given) {}
 
-  // An error where the job itself fails, repeats no step, or is interrupted; the journal then allows to go
-  // on.
+  // Runs the tune. It is an error if the unchanged job fails, repeats no step, or is interrupted. After an
+  // interrupt the journal lets the same command continue.
   Result<TuneResult> Run();
   // The signal that ended Run; 0: none.
   int interrupted_by() const { return interrupted_by_; }
@@ -67,7 +68,8 @@ class TuneSession {
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
   std::chrono::milliseconds StartLimit() const;
-  // Starts the job once. A candidate that fails is no error: the start says why.
+  // Starts the job once with a candidate. If the candidate fails, JobStart::failure says why; this is no
+  // error.
   Result<JobStart> Start(const Candidate& candidate, const std::string& times, WatchedRun& run);
   // `times`: RuntimeOptions::times.
   Result<LaunchOutcome> Launch(const Candidate& candidate, const std::string& times,
@@ -75,19 +77,21 @@ class TuneSession {
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
-  // Lets the configs of the list take turns within one start, and keeps those that are faster there. Configs
-  // that the user named with --try are kept as they are.
+  // Lets the configs of the list take turns within one start, and keeps the faster ones. Configs that the
+  // user named with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
-  // Predicts what the framework's candidates are worth. Empty, with a note, where that is not possible.
+  // Predicts what the framework's candidates are worth. If this is not possible, returns nothing and adds a
+  // note to the list.
   std::vector<Forecast> Predict(CandidateList& list);
-  // Orders the list by forecasts and cuts it to the budget, both as an earlier process did where one began.
+  // Orders the list by the forecasts and cuts it to the budget. A continued tune uses the order and length of
+  // the earlier process.
   Result<SearchShape> Shape(CandidateList& list);
-  // Returns how much of the list fits the budget with time left for the final.
+  // Returns how many candidates fit the budget if enough time is left for the final.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
-  // Gives a candidate up that fails, is not in effect, or is the same as another.
+  // Gives up a candidate that failed, is not in effect, or makes the same calls as another.
   void Weigh(TuneSearch& search, size_t candidate, const JobStart& start);
   bool FitsBudget(size_t starts) const;
 
@@ -97,14 +101,14 @@ class TuneSession {
   int64_t begun_ns_ = 0;
   // Seconds of starts that an earlier process ran.
   double earlier_s_ = 0;
-  // Seconds of the starts so far, for the estimate of those to come.
+  // Seconds of all starts so far. They give the expected duration of later starts.
   double starts_s_ = 0;
   std::optional<TuneJournal> journal_;
   WatchedRun base_;
   TuneResult result_;
   // JobStart::seen of each candidate, by its name.
   std::map<std::string, std::string> seen_;
-  // The candidate that first had these AllReduces, by their sizes.
+  // For the AllReduces of a step (JobStart::buckets), the name of the first candidate that had them.
   std::map<std::string, std::string> by_buckets_;
 };
 

@@ -18,8 +18,8 @@ size_t DecidedByRules(const SectionCalls& section) {
   }));
 }
 
-// The traces that the processes of a watched launch left in `folder`, the lowest rank's first, also of killed
-// processes. A file that was cut before its header is left out.
+// Reads the traces that the processes of a watched launch left in `folder`, also those of killed processes.
+// The lowest rank comes first. A file that was cut before its header is left out.
 std::vector<Trace> TracesIn(const std::string& folder) {
   std::vector<Trace> traces;
   std::error_code ignored;
@@ -32,7 +32,8 @@ std::vector<Trace> TracesIn(const std::string& folder) {
   return traces;
 }
 
-// Times of the collectives on all ranks: on one alone, waiting for a late rank would count as the network's.
+// Returns the times of the collectives over all ranks. On one rank alone, waiting for a late rank would look
+// like time of the network.
 std::vector<TimedCell> TimesOn(const std::vector<Trace>& traces) {
   std::vector<SectionCalls> sections;
   for (const Trace& trace : traces)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of a job that is watched from two sides: the hook in its Python processes reports what the framework
-// does, and the recorder keeps its calls.
+// Watches a run of a job from two sides: the hook in its Python processes reports what the framework does,
+// and the recorder records the calls.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// Fewer steps than this say nothing about the time of a step: two of them warm up.
+// With fewer steps the time of a step is not known. Two of the steps only warm up.
 inline constexpr size_t kFewestSteps = 6;
 
 // If configs take turns within one start, a turn has this many steps. The first of them does not count.
@@ -26,14 +26,14 @@ struct WatchedRun {
   std::optional<RecordedStep> step;
   // One sentence that says why there is no step; empty where there is one.
   std::string why_no_step;
-  // Calls of that rank whose configuration a rule decided.
+  // Number of calls of the lowest rank whose config a rule decided.
   size_t decided_by_rules = 0;
-  // Whole turns of settings that a start with these calls has (tools/ab/job_in_turns.h).
+  // Number of whole turns that settings would have in a start with these calls (tools/ab/job_in_turns.h).
   size_t turns = 0;
 };
 
-// Has a launch report and record into `folder`, which only this run uses. A trace that the user asked for is
-// left as it is; the calls are then not seen here.
+// Makes a launch report and record into `folder`, which only this run uses. If the user asked for a trace
+// elsewhere, the trace stays there, and ReadWatched does not see the calls.
 void Watch(const std::string& folder, RuntimeOptions& runtime);
 // Reads what the processes of an ended launch wrote into `folder`. Processes may have been killed.
 WatchedRun ReadWatched(const std::string& folder);

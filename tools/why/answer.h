@@ -20,12 +20,12 @@ struct WhyPart {
   std::vector<std::string> lines;
 };
 
-// All parts that have something to say, in the order above. `policy` recognises the stage of a job that does
-// not label it; null: the stage stays unknown. The answer states only what the files show, and names
-// assumptions and predictions as such.
+// Returns all parts that have something to say, in the order of the ids above. `policy` recognises the stage
+// of a job that does not label it; with null the stage stays unknown. The answer states only what the files
+// show, and marks assumptions and predictions as such.
 std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy);
 
-// One screen of text, at most 100 columns wide but for names and commands.
+// Returns about one screen of text. Lines have at most 100 columns, except for long names and commands.
 std::string WhyText(const std::vector<WhyPart>& parts);
 // Returns the answer as a page for a browser.
 std::string WhyHtml(const std::vector<WhyPart>& parts);

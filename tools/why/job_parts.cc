@@ -123,8 +123,8 @@ void AddWaits(const RankWaits& waits, size_t ranks, std::vector<std::string>& li
   lines.push_back(text + ".");
 }
 
-// The highest bus bandwidth of the library's own choices for one collective, and from which size on half of
-// it is reached.
+// Says how high the bus bandwidth of the library's own choices gets for one collective, and from which size
+// on it reaches half of that.
 std::string BandwidthText(const std::string& topology, Collective collective, int n_ranks,
                           const std::map<uint64_t, double>& gb_s_by_bytes) {
   const auto best = std::ranges::max_element(gb_s_by_bytes, {}, [](const auto& each) { return each.second; });

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kRecord = "dynamiccl record -o job.ctrace -- LAUNCH";
 
-// Counts the calls for which the files do not say which algorithm NCCL used. Some importers count calls here
-// that have none, such as Sends.
+// Counts the calls for which the files do not say which algorithm NCCL used. Some importers also count calls
+// that have no algorithm, such as Sends.
 uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
   uint64_t calls = 0;
   for (const WhyFile& file : input.files)
@@ -38,7 +38,7 @@ ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& 
       counted.without_algorithm += told ? 0 : 1;
     }
   }
-  // One answer of a log may be for several calls, and stands at the first of them.
+  // A log may give one answer for several calls, and the trace has the answer only at the first of them.
   counted.without_algorithm = std::min(counted.without_algorithm, CallsWithoutAlgorithm(input));
   return counted;
 }

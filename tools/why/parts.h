@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an answer. Each function returns the part's sentences; none: the files say nothing about it.
+// The parts of an answer. Each function returns the sentences of one part; it returns none if the files say
+// nothing about it.
 #pragma once
 
 #include <optional>
@@ -35,19 +36,20 @@ struct WhyFacts {
 // With a null `policy` nothing is recognised.
 WhyFacts FactsOf(const WhyInput& input, const Policy* policy);
 
-// These say what kind of job it is, how many ranks it has, and what a step consists of.
+// Says what kind of job it is, how many ranks it has, and what a step consists of.
 std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts);
-// These say how long a step takes and what the time is spent on.
+// Says how long a step takes and on what the time is spent.
 std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts);
-// These say what NCCL chose, and whether a sweep has measured something faster.
+// Says what NCCL chose, and whether a sweep measured something faster.
 std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& facts);
-// These name calls that differ between ranks, and the rank for which a job that stood still was waiting.
+// Names calls that differ between ranks, and the rank for which a job that stood still was waiting.
 std::vector<std::string> TroubleLines(const WhyInput& input);
-// These name at most three changes of the job that are predicted to shorten a step.
+// Names at most three changes of the job that are predicted to shorten a step.
 std::vector<std::string> ChangeLines(const WhyFacts& facts);
-// These name each question that the files leave open, with the kind of file that would answer it.
+// Names each question that the files leave open, with the kind of file that would answer it.
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts);
-// Returns the command to type next. `trouble` and `changes`: whether those parts say something.
+// Says which command to type next. `trouble` and `changes` say whether TroubleLines and ChangeLines found
+// something.
 std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool changes);
 
 }  // namespace dynamiccl

@@ -18,7 +18,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kMeasurements = R"("magic":"dynamiccl-measurements")";
-// Kinds of our files that describe no job, by the ending of their name, and the command that reads them.
+// Files of DynamICCL that describe no job, by the ending of their names, with the command that reads them.
 constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {".dcpolicy", "dynamiccl inspect"},
     {".dcsite", "dynamiccl inspect"},
@@ -40,7 +40,7 @@ Error NothingKnown(const std::string& path, Error error) {
   return error;
 }
 
-// The sentences of WhyInput::known_faults. None where the installation has no table of them.
+// Returns the sentences for WhyInput::known_faults. Empty if the installation has no table of known issues.
 std::vector<std::string> KnownFaults(const NcclLog& log) {
   const auto installation = FindInstallation();
   const auto known = installation ? ReadKnownIssues(*installation) : tl::unexpected(installation.error());
@@ -54,7 +54,7 @@ std::vector<std::string> KnownFaults(const NcclLog& log) {
   return sentences;
 }
 
-// Adds what NCCL's own logs show beside calls: settings that it did not take, and known faults.
+// Adds what NCCL's logs show apart from calls: settings that are not in effect, and known faults.
 Status ReadLogs(WhyInput& input) {
   std::vector<std::string> logs;
   for (const WhyFile& file : input.files) {
@@ -104,7 +104,8 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
   }
   Result<Imported> imported = ImportFile(path, "", {.needs_calls = false});
   if (!imported && NcclDebugImporter().Recognises(head)) {
-    // A job that fails before its first call still logs its settings and why it failed.
+    // A log without calls is still useful: a job that fails before its first call logs its settings and the
+    // failure.
     input.imported = true;
     input.files.push_back({path, std::string(NcclDebugImporter().name()), {}, {imported.error().message}});
     return {};

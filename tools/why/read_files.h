@@ -25,41 +25,45 @@ struct WhyFile {
   std::vector<std::string> notes;
 };
 
-// All files of one question. The traces must be of one job and are merged; sweeps are kept separately.
+// All files about one job. Their traces are merged; sweeps are kept separately.
 struct WhyInput {
   std::vector<WhyFile> files;
   std::optional<Trace> trace;
   std::vector<MeasurementFile> measurements;
   // One entry for each profile that shows what its device did.
   std::vector<DeviceTime> devices;
-  // Some file is another tool's, so that commands which take traces need it imported first.
+  // Some file comes from another tool, so the user must import it before other commands can read it as a
+  // trace.
   bool imported = false;
-  // Filled by ReadWhyFiles alone. For each known fault of the logged release of which a log holds the
-  // message, a sentence with the line.
+  // Filled only by ReadWhyFiles. For each known fault of the logged release whose message a log contains, a
+  // sentence that names the line.
   std::vector<std::string> known_faults = {};
-  // Filled by ReadWhyFiles alone. For each setting that a log shows not to be in effect, a sentence with the
+  // Filled only by ReadWhyFiles. For each setting that a log shows not to be in effect, a sentence with the
   // line that proves it.
   std::vector<std::string> refuted_settings = {};
 };
 
-// The backend of torch.distributed whose calls a profile shows where it is not nccl: "gloo". Empty otherwise.
+// Returns the torch.distributed backend of the calls in a profile if it is not nccl, for example "gloo".
+// Empty otherwise.
 std::string OtherBackend(const WhyInput& input);
-// True where the files are profiles that show no call of a collective, so that they show a device's time at
-// most. Kernels of NCCL may be in them: then they lack the field "calls".
+// True if the files are profiles without a call of a collective. They then show at most the device's time. If
+// they contain kernels of NCCL, they lack the field "calls".
 bool IsProfileAlone(const WhyInput& input);
-// True if some file does not contain the field, a name that importers use: "algorithm", "bytes".
+// True if some file does not contain the field. Fields have the names that importers use: "algorithm",
+// "bytes".
 bool Lacks(const WhyInput& input, std::string_view field);
-// True if the files do not say how many ranks the job has: an importer then takes one rank.
+// True if the files do not say how many ranks the job has. Importers then assume one rank.
 bool HidesRanks(const WhyInput& input);
 
-// Reads all files, and all files of folders: traces of ours in any form, .measurements, and everything that
-// an importer recognises. The kind of a file follows from its content. An error names the file. It is also an
-// error when the traces are of two jobs. A log without calls is no error: it adds to `files` alone.
+// Reads all files, and all files of folders: traces of DynamICCL in any form, .measurements, and every file
+// that an importer recognises. The kind of a file follows from its content. An error names the file. It is
+// also an error when the traces belong to two jobs. A log without calls is no error; it only appears in
+// `files`.
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths);
 
-// Reads the files as above, and also works out what NCCL's logs show beside calls: known faults, and a
-// receipt for each setting. Logs are read a second time for it. A log without calls is an error if nothing
-// else says anything of the job.
+// Does the same as ReadJobFiles, and also finds the known faults and the refuted settings in NCCL's logs, for
+// which the logs are read a second time. A log without calls is an error if no other file says anything about
+// the job.
 Result<WhyInput> ReadWhyFiles(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl

@@ -29,7 +29,7 @@ struct SlowerDefault {
   double ratio = 1;  // time of the default over that of the best
 };
 
-// Sums up what a sweep tells about the library's own choices.
+// How the library's own choices compare with the best ones in a sweep.
 struct DefaultsOfSweep {
   size_t cells = 0;  // cells that have a default and another config to compare it with
   std::vector<SlowerDefault> slower;
@@ -72,7 +72,7 @@ void AddSweep(const MeasurementFile& sweep, std::vector<std::string>& lines) {
   }
 }
 
-// The answers that most calls got, and who gave them.
+// Adds a line with the configs that most calls got, and who decided them.
 void AddDecisions(const TraceSummary& summary, std::vector<std::string>& lines) {
   std::vector<std::pair<int64_t, std::string>> counted;
   for (const auto& [decision, calls] : summary.decisions)

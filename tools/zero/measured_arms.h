@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the trainer with different options, in turns, and what a step of each takes.
+// Runs the trainer with different options, in turns, and measures the step time of each.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Time limit of one run, far beyond what a comparison needs.
+// Time limit of one run, far longer than any compared run takes.
 constexpr std::chrono::milliseconds kLimit = std::chrono::minutes(30);
 
 void TakeLine(const Json& line, TrainerReport& report) {
@@ -32,8 +32,8 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-// The trainer's exit code for a lack of memory is the one for every other lack of the machine, so the log
-// decides.
+// Whether the run failed for lack of memory. The trainer has one exit code for everything that the machine
+// lacks, so the log decides.
 bool RanOutOfMemory(const LaunchOutcome& outcome, const std::string& log) {
   if (!outcome.first_failed || outcome.first_failed->exit_code != kExitEnvironment) return false;
   const auto text = ReadTextFile(log);

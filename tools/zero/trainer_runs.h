@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of dynamiccl-zero on this machine, one after the other, and what each reported.
+// Runs dynamiccl-zero on this machine, one run after the other, and reads what each run reported.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TrainerReport {
   std::vector<double> step_ms;
   // Bits per byte on the held-out text; 0: not evaluated.
   double held_out_bits_per_byte = 0.0;
-  // By category, "total" and "activations_kept" among them.
+  // Peak bytes by category. "total" and "activations_kept" are among the categories.
   std::map<std::string, int64_t> peak_bytes;
   double sent_bytes_a_step = 0.0;
 };

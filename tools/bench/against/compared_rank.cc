@@ -23,8 +23,8 @@ namespace {
 // never reported, since the winner of a selection looks faster than it is.
 constexpr int kPickRepeats = 5;
 constexpr double kPickSeconds = 4;
-// Bytes of all ranks together over which the machine's copy rate is probed. The size is the same in every
-// cell, so that a change of the rate means a change of the machine.
+// The copy rate of the machine is probed over this many bytes of all ranks together. The size is the same in
+// every cell, so that a change of the rate means a change of the machine.
 constexpr double kSteadyBytes = 16 << 20;
 
 // Executes commands, one after the other, and keeps the call and the buffers between them. ServeComparison
@@ -57,8 +57,8 @@ class Server {
   std::optional<ForcedConfig> forced_;
 };
 
-// Executes "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". The names come from our own comparison,
-// so they are not validated.
+// Executes "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". The names are not validated, because
+// only `dynamiccl bench --against` sends them.
 Result<std::string> Server::SetUp(const std::string& line) {
   char collective[32], type[32], op[32];
   unsigned long long count = 0, send_bytes = 0, receive_bytes = 0;

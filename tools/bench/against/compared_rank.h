@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own rank in a comparison: executes the commands of the control line with the NCCL library of this
-// process (docs/benchmarking.md describes the lines).
+// A rank of hostccl in a comparison with other libraries. It executes the commands of the control line with
+// the NCCL library of this process (docs/benchmarking.md describes the lines).
 #pragma once
 
 #include "tools/bench/against/control_line.h"

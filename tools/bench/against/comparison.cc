@@ -30,8 +30,8 @@ struct RoundResult {
   bool steady = true;
 };
 
-// Calls that fit `burst_ms` at `call_us` each: 2 to 20000 back to back, half as many single calls (at most
-// 1000).
+// Returns the number of calls that take `burst_ms` if one takes `call_us`: 2 to 20000 calls back to back, and
+// half as many single calls (at most 1000).
 Burst BurstFor(double call_us, double burst_ms) {
   constexpr double kMax = 20000;
   const double fitting = burst_ms * 1e3 / std::max(call_us, 0.1);
@@ -62,8 +62,8 @@ class Cell {
   CellResult result_;
 };
 
-// Sets the call up on every side and sizes its bursts. A side without the call is left out with its reason;
-// ours must have it.
+// Prepares the call on every side and determines the lengths of its bursts. A side whose library lacks the
+// call is left out, with the reason. The first side, hostccl's, must have the call.
 Status Cell::Prepare() {
   for (size_t i = 0; i < sides_.size(); ++i) {
     SideResult& side = result_.sides.emplace_back();

@@ -15,7 +15,8 @@ namespace dynamiccl {
 // Sets how long each cell is measured.
 struct ComparisonOptions {
   int rounds = 5;
-  // Milliseconds of back-to-back calls of one side in one round. Single calls take half as long again.
+  // Milliseconds that one side's calls back to back take in a round. Half as many single calls follow, at
+  // most 1000.
   double burst_ms = 40;
 };
 
@@ -24,7 +25,7 @@ struct SideResult {
   std::string name;
   // The reason why the side has no times; empty if it has some.
   std::string missing;
-  // The config that our side picked; empty where it picked none.
+  // The config that hostccl's side picked. Empty for the other sides, and where it picked none.
   std::string config;
   std::vector<double> microseconds;
   std::vector<double> p50_us;
@@ -43,21 +44,23 @@ struct CellResult {
   // Copy limit of algbw (copy_limit.h), from the median copy rate of the rounds.
   double copy_limit_gbps = 0;
   int void_rounds = 0;  // thrown away since the machine's copy rate changed within them
-  // Results of all sides; ours comes first.
+  // Results of all sides. The first is hostccl's.
   std::vector<SideResult> sides;
 
   // nccl-tests' algbw of one side; 0 without times.
   double algorithm_gbps(const SideResult& side) const;
-  // Time of `side` over ours, back to back: above 1 ours is faster. Nothing when either has no times.
+  // Time of `side` divided by that of hostccl's side, for calls back to back. Above 1 hostccl is faster.
+  // Nothing when one of the two has no times.
   std::optional<double> TimeRatio(const SideResult& side) const;
   // Returns the ratio of the medians of single calls.
   std::optional<double> SingleRatio(const SideResult& side) const;
 };
 
-// Measures one cell. `sides` has ours first. Rounds rotate the order of the sides, and begin and end with a
-// probe of the copy rate. A round whose probes differ by a factor of more than 1.3 is void and repeated, for
-// at most twice the wanted number of rounds in total; if too few valid rounds remain, void ones fill up. A
-// side that lacks the call is left out; any other failure, and any of ours, ends the comparison.
+// Measures one cell. The first of `sides` is hostccl's. Each round begins with another side, and has a probe
+// of the copy rate at its beginning and end. A round whose two probes differ by a factor of more than 1.3 is
+// void and is repeated; there are at most twice as many rounds as wanted. If too few valid rounds remain,
+// void ones are used too. A side whose library lacks the call is left out. Any other failure of a side, and
+// every failure of hostccl's, ends the comparison.
 Result<CellResult> CompareCall(std::vector<Side>& sides, const ComparedCall& call, int n_ranks,
                                const ComparisonOptions& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the processes of a side and talks to all of its ranks in step.
+// Starts the processes of a side and sends each command to all of its ranks.
 #include "tools/bench/against/side.h"
 
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ namespace {
 
 // Limit for the start: importing LibTorch on a busy machine takes the longest.
 constexpr std::chrono::milliseconds kStart{120'000};
-// Limit for one answer: single calls of 64 MiB over sockets, the slowest burst, take seconds.
+// Time limit for one answer. The slowest burst, single calls of 64 MiB over sockets, takes seconds.
 constexpr std::chrono::milliseconds kAnswer{300'000};
 // Time that ranks have to end after "quit".
 constexpr std::chrono::milliseconds kEnd{3'000};

@@ -72,7 +72,7 @@ class Side {
   Result<std::string> SetUp(const ComparedCall& call);
   // Times the call of the latest SetUp.
   Result<SideTimes> Time(int iterations, int warmups, int singles);
-  // Probes the copy rate; only our own ranks know this command.
+  // Probes the copy rate. Only hostccl's side knows this command.
   Result<CopyRates> Copy(double footprint, double milliseconds);
 
  private:

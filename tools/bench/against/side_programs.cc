@@ -80,9 +80,9 @@ Result<std::string> BuildMpiProgram(const Installation& installation, const std:
   return program.string();
 }
 
-// Debian's Open MPI over shared memory, with single copies by process_vm_readv. The host's slots are stated,
-// since mpirun otherwise refuses more ranks than cores. With more ranks than cores it yields when idle, as it
-// would by itself without stated slots.
+// Debian's Open MPI over shared memory, which copies by process_vm_readv. The options state the host's slots,
+// because mpirun otherwise refuses more ranks than cores. With more ranks than cores they also let idle ranks
+// yield, as mpirun does by itself without stated slots.
 Result<SideProgram> OpenMpi(const SideSettings& settings) {
   if (!OnPath("mpicc.openmpi") || !OnPath("mpirun.openmpi"))
     return Missing("Open MPI is not on this machine", "apt-get install openmpi-bin libopenmpi-dev");
@@ -100,8 +100,8 @@ Result<SideProgram> OpenMpi(const SideSettings& settings) {
   return side;
 }
 
-// Debian's MPICH as it comes: UCX over shared memory. It spins while it waits, also with more ranks than
-// cores.
+// Debian's MPICH with its default settings: UCX over shared memory. A rank that waits spins, even with more
+// ranks than cores.
 Result<SideProgram> Mpich(const SideSettings& settings) {
   if (!OnPath("mpicc.mpich") || !OnPath("mpiexec.mpich"))
     return Missing("MPICH is not on this machine", "apt-get install mpich libmpich-dev");

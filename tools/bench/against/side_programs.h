@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a comparison runs: our own ranks, and those of Open MPI, MPICH, Intel MPI and Gloo, which
-// are built where needed.
+// The programs that a comparison runs: hostccl's ranks, and those of Open MPI, MPICH, Intel MPI and Gloo,
+// which are built where needed.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct SideSettings {
 // Whether `name` is "openmpi", "mpich", "impi" or "gloo".
 bool IsPeerName(const std::string& name);
 
-// The program of a peer. Builds what is missing into ~/.cache/dynamiccl/peers. kUnavailable when the library
-// is not on this machine; the hint has the command that installs it.
+// Finds the program of another library and builds missing parts into ~/.cache/dynamiccl/peers. kUnavailable
+// when the library is not installed on this machine; the hint has the command that installs it.
 Result<SideProgram> FindPeer(const std::string& name, const SideSettings& settings);
 
 // "core" where ranks are to be bound, else "none".

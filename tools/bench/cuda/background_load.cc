@@ -93,7 +93,7 @@ Status BackgroundLoad::Allocate() {
   DYNAMICCL_CHECK_OK(
       runtime_->Check(runtime_->HostAlloc(&memory, sizeof(unsigned), kHostAllocMapped), "cudaHostAlloc"));
   stop_ = static_cast<volatile unsigned*>(memory);
-  // A stream of its own, which does not wait for the null stream.
+  // The load has its own stream, which does not wait for the null stream.
   DYNAMICCL_CHECK_OK(runtime_->Check(runtime_->StreamCreateWithFlags(&stream_, kStreamNonBlocking),
                                      "cudaStreamCreateWithFlags"));
   if (plan_.words == 0) return {};

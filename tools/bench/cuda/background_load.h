@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load on a GPU during the measured collectives, at a chosen share: it occupies multiprocessors or memory
-// bandwidth. It serves to study overlap and congestion; the best configs under load differ from those on an
-// idle GPU.
+// Puts load on a GPU during measured collectives. The load occupies a chosen share of the multiprocessors or
+// of the memory bandwidth. It is for studies of overlap and congestion: the best configs under load differ
+// from those on an idle GPU.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace dynamiccl::cuda {
 
 // The resource that a load occupies.
 enum class LoadKind {
-  // The share of the multiprocessors that compute and accept no other block.
+  // A share of the multiprocessors computes all the time and accepts no other block.
   kCompute,
-  // The share of the time in which the memory is saturated.
+  // The memory is saturated for a share of the time.
   kMemory,
 };
 
@@ -44,7 +44,7 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
 struct LoadReport {
   unsigned blocks = 0;
   uint64_t rounds = 0;
-  // Read and written, over the time from start to stop; 0 for kCompute.
+  // Bytes read and written, divided by the time from start to stop; 0 for kCompute.
   double gigabytes_per_second = 0;
 };
 
@@ -52,9 +52,9 @@ struct LoadReport {
 // a time; the destructor stops it.
 class BackgroundLoad {
  public:
-  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Null for a rank
-  // that shares its GPU with a lower rank, which loads it already. kUnsupported when this build has no
-  // kernels.
+  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Returns null if a
+  // lower rank of this host has the same GPU, because that rank makes the load. kUnsupported when this build
+  // has no kernels.
   static Result<std::unique_ptr<BackgroundLoad>> Prepare(const LoadRequest& request, int local_rank);
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;

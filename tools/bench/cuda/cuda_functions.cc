@@ -16,7 +16,7 @@ Result<DynamicLibrary> OpenRuntimeLibrary() {
                   "put the CUDA runtime's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
 }
 
-// Looks `name` up and stores it in `function`; false where the library lacks it.
+// Looks up the function `name` and stores it in `function`. Returns false if the library lacks it.
 template <typename F>
 bool Resolve(const DynamicLibrary& library, const char* name, F& function) {
   function = reinterpret_cast<F>(library.Symbol(name));

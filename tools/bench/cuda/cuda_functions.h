@@ -29,7 +29,8 @@ inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 inline constexpr int kMaxDynamicSharedBytes = 8;
 
-// X(name, parameters), all of CUDA's releases since 10.
+// X(name, parameters) for each function of the CUDA runtime that is used. All releases since CUDA 10 have
+// them.
 #define DYNAMICCL_CUDA_RUNTIME_FUNCTIONS(X)                \
   X(GetDeviceCount, (int*))                                \
   X(SetDevice, (int))                                      \

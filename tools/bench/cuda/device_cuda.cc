@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the data
-// where this build has them; otherwise the host does.
+// A GPU, used through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the
+// test data if this build has them; otherwise the host does.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -128,8 +128,8 @@ Result<std::vector<double>> CudaDevice::Intervals() {
   return intervals;
 }
 
-// Loads the kernels at first use. False for a GPU for which they were not built: the host then checks, as in
-// a build without kernels.
+// Loads the kernels at first use. Returns false if they were not built for this GPU. The host then checks the
+// data, as in a build without kernels.
 bool CudaDevice::HasKernels() {
   if (looked_for_kernels_) return module_ != nullptr;
   looked_for_kernels_ = true;

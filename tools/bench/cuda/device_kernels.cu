@@ -20,7 +20,7 @@ __device__ uint64_t Nanoseconds() {
 // Multiply-adds that a thread makes between two looks at the clock: some microseconds.
 constexpr int kMultipliesARound = 1024;
 
-// Each word is read, changed and written back. All reads of a round are under way before the first write.
+// Reads, changes and writes some words. All reads of a round are under way before the first write.
 __device__ unsigned long long CopyWords(uint4* buffer, Slice slice, uint64_t* at) {
   const uint64_t length = slice.end - slice.begin;
   uint4 words[kWordsARound];
@@ -70,8 +70,8 @@ extern "C" __global__ void dynamiccl_check_result(CheckedCall call, int rank, co
   if (own.wrong != 0) atomicAdd(&tally->wrong, own.wrong);
 }
 
-// `buffer` null: the blocks compute, and hold their multiprocessors; else they walk over memory, of which
-// each block's slice has at least a round's words.
+// The background load. If `buffer` is null, the blocks compute and occupy their multiprocessors. Otherwise
+// they read and write the buffer. Each block's slice of the buffer must have at least the words of one round.
 extern "C" __global__ void __launch_bounds__(1024)
     dynamiccl_background_load(DutyCycle duty, uint4* buffer, uint64_t words, const volatile unsigned* stop,
                               LoadTally* tally) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names a host after the rank.
+// Gives each rank that shares a GPU a host name of its own, so that NCCL accepts the ranks.
 #include "tools/bench/cuda/shared_gpus.h"
 
 namespace dynamiccl::cuda {
@@ -14,7 +14,7 @@ Result<std::optional<std::string>> HostIdOnSharedGpus(const RankPlace& place, in
                     "make them processes (-g instead of -t), or set NCCL_MULTI_RANK_GPU_ENABLE=1 with NCCL "
                     "2.30.3 or later");
   }
-  // The name has the rank in the job and not on its host: two hosts must not get one name.
+  // The name contains the rank in the job, not the rank on the host, so that no two hosts have the same name.
   return "dynamiccl-shared-gpu-" + std::to_string(place.rank);
 }
 

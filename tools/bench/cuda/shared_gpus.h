@@ -11,12 +11,12 @@
 
 namespace dynamiccl::cuda {
 
-// The value of NCCL_HOSTID for this rank's process when ranks of this host share GPUs; nothing when every
-// rank has a GPU. With it NCCL sees each process as a host of its own and moves all traffic between processes
-// over sockets. Times then mean little, but data and decisions are real.
+// Returns the value of NCCL_HOSTID for this rank's process if ranks of this host share GPUs; nothing if every
+// rank has its own GPU. With this value NCCL sees each process as a host and moves all traffic between
+// processes over sockets. Times then mean little, but data and decisions are real.
 //
-// It is an error when ranks of one process would share a GPU, as a process is one host. Pure function. Any
-// rank of a process may be asked; their answers differ, and one of them is used.
+// It is an error when ranks of one process would share a GPU, because one process is one host. The function
+// is pure. The ranks of a process get different answers; use any one of them.
 Result<std::optional<std::string>> HostIdOnSharedGpus(const RankPlace& place, int devices);
 
 }  // namespace dynamiccl::cuda

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One rank of an MPI library, timed beside hostccl by `dynamiccl bench --against`. Built at run time with the
- * library's own compiler wrapper. Every rank connects to the Unix socket named on the command line and obeys
- * lines (docs/benchmarking.md); between them it sleeps in read(), so that it takes no core from the others.
+ * One rank of an MPI library, which `dynamiccl bench --against` times beside hostccl. It is built at run time
+ * with the library's own compiler wrapper. Every rank connects to the Unix socket named on the command line
+ * and executes the commands that it reads there, one a line (docs/benchmarking.md). Between commands it
+ * sleeps in read(), so that it takes no core from the other libraries.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -68,7 +69,8 @@ static int known_collective(const char* name) {
   return 0;
 }
 
-/* MPI_DATATYPE_NULL for the 16- and 8-bit floating types, which MPI does not have. */
+/* Returns the MPI type of this name. It is MPI_DATATYPE_NULL for floating types of 16 and 8 bits, which MPI
+ * lacks. */
 static MPI_Datatype type_named(const char* name) {
   if (!strcmp(name, "float")) return MPI_FLOAT;
   if (!strcmp(name, "double")) return MPI_DOUBLE;
@@ -94,7 +96,8 @@ static void answer(const char* text) {
   fflush(answers);
 }
 
-/* Ones in memory that has been touched: as the other side's buffers are. */
+/* Allocates a buffer and fills it with ones, so that its pages are touched, as those of hostccl's rank are.
+ */
 static char* fresh_buffer(char* old, size_t bytes) {
   char* buffer = NULL;
   free(old);
@@ -103,7 +106,7 @@ static char* fresh_buffer(char* old, size_t bytes) {
   return buffer;
 }
 
-/* setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES */
+/* Executes the command "setup COLLECTIVE TYPE OP COUNT SEND_BYTES RECEIVE_BYTES". */
 static void set_up(const char* line) {
   char type[32], op[32];
   unsigned long long count, send_bytes, receive_bytes;
@@ -127,13 +130,13 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* The value below which `share` of the n ascending values lie, by the nearest rank. */
+/* Returns the percentile `share` (0 to 1) of n ascending values, by the nearest-rank method. */
 static double percentile(const double* values, int n, double share) {
   const int at = (int)(share * n + 0.999999);
   return n == 0 ? 0 : values[at < 1 ? 0 : at > n ? n - 1 : at - 1];
 }
 
-/* time ITERATIONS WARMUPS SINGLES */
+/* Executes the command "time ITERATIONS WARMUPS SINGLES". */
 static void time_calls(const char* line) {
   int iterations, warmups, singles;
   if (sscanf(line, "time %d %d %d", &iterations, &warmups, &singles) != 3)

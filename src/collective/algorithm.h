@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's algorithms, with its numbers (NCCL_ALGO_*, src/include/plugin/nccl_tuner.h) and its spellings.
-// kUndefined is the answer "leave NCCL alone".
+// Whoever chooses kUndefined leaves the choice to NCCL.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Algorithm : int8_t {
   kNvlsTree = 5,
   kPat = 6,
 };
-// Rows of NCCL's cost table.
+// Number of algorithms. NCCL's cost table has one row for each.
 inline constexpr int kAlgorithms = 7;
 
 // Returns the name as NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS",

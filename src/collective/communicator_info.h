@@ -6,7 +6,7 @@
 
 namespace dynamiccl {
 
-// This is a plain value of one rank. All fields but `rank` are equal on all ranks of the communicator.
+// This plain value belongs to one rank. All fields but `rank` are equal on all ranks of the communicator.
 struct CommunicatorInfo {
   uint64_t id = 0;  // equal on all ranks; NCCL's commHash or commId where it is known
   int32_t rank = 0;

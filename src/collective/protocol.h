@@ -8,8 +8,8 @@
 
 namespace dynamiccl {
 
-// LL sends 4 bytes of data with a 4-byte flag, LL128 120 bytes with an 8-byte flag, Simple whole chunks that
-// are announced by a counter.
+// LL sends 4 bytes of data with a 4-byte flag. LL128 sends 120 bytes of data with an 8-byte flag. Simple
+// sends whole chunks, each announced by a counter.
 enum class Protocol : int8_t { kUndefined = -1, kLL = 0, kLL128 = 1, kSimple = 2 };
 inline constexpr int kProtocols = 3;
 

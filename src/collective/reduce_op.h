@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself
-// (ncclRedOpCreatePreMulSum) have larger numbers and no place here.
+// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself with
+// ncclRedOpCreatePreMulSum have larger numbers and are not in this enum.
 #pragma once
 
 #include <cstdint>

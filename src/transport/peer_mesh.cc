@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Setting up the mesh without deadlock, and the exchanges over it. Every rank connects to all lower ranks
-// first and then accepts the higher ones. A message is a uint32 length and its bytes.
+// How the mesh is set up without deadlock, and the exchanges over it. Every rank first connects to all lower
+// ranks and then accepts connections from the higher ones. A message is a uint32 length and its bytes.
 #include "src/transport/peer_mesh.h"
 
 #include <poll.h>
@@ -41,8 +41,8 @@ std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   return hosts;
 }
 
-// Every user of the machine can see the listener's name in /proc/net/unix and connect. Connections of other
-// users are dropped.
+// Accepts the next connection of this user. Every user of the machine can see the listener's name in
+// /proc/net/unix and connect; connections of other users are dropped.
 Result<UniqueFd> AcceptOwnUser(int listener, Deadline deadline) {
   for (;;) {
     DYNAMICCL_TRY(UniqueFd socket, Accept(listener, deadline));
@@ -142,8 +142,8 @@ Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   return {};
 }
 
-// Here a connector waits until it is accepted. It waits for lower ranks only, and rank 0 accepts at once, so
-// this cannot deadlock either.
+// Over TCP a connector waits until its connection is accepted. Every rank waits for lower ranks only, and
+// rank 0 accepts at once, so this cannot deadlock.
 Status PeerMesh::ConnectHosts(int listener, Deadline deadline) {
   constexpr std::array kPurposes = {ConnectionPurpose::kExchange, ConnectionPurpose::kRelay};
   for (int peer = 0; peer < rank_; ++peer) {

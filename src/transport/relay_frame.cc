@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of FIFOs, checksums, and writing of lines. See relay_frame.h.
+// Views of FIFOs, checksums, and the writing of LL and LL128 lines. See relay_frame.h.
 #include "src/transport/relay_frame.h"
 
 #define XXH_INLINE_ALL

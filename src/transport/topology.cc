@@ -13,7 +13,7 @@ namespace dynamiccl {
 
 namespace {
 
-// Returns the number of places on each node, for this many ranks.
+// Returns how many ranks each node has room for, for a job of this many ranks.
 std::vector<int> Places(const Topology& topology, int n_ranks) {
   if (topology.ranks_per_node.size() > 1) return topology.ranks_per_node;
   const int each = topology.ranks_per_node.empty() ? (n_ranks + topology.nodes - 1) / topology.nodes

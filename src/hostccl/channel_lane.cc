@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kinds of lanes. A ChannelLane takes the plan's collectives in order, cuts out its channel's share
-// of each (MakeWork), and runs the algorithm's coroutines over it. A TransferLane does the same for sends or
-// receives.
+// The two kinds of lanes. A ChannelLane takes the plan's collectives in order. For each it determines its
+// channel's part (MakeWork) and runs the algorithm's coroutines on that part. A TransferLane does the same
+// for sends or receives.
 #include "src/hostccl/channel_lane.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
-// Makes the primitives of a protocol in `place`, and replaces the former ones.
+// Makes the primitives of a protocol in `place`, which destroys the primitives that were there.
 Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
                            const Reduction& reduction, size_t chunk_bytes) {
   if (protocol == Protocol::kLL128) {
@@ -32,7 +32,8 @@ Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* 
   return place.emplace<SimplePrimitives>(channel, reduction, chunk_bytes);
 }
 
-// Returns the algorithm of the call; with HOSTCCL_SUM=rank_order the one that sums in rank order.
+// Returns the algorithm of the call. With HOSTCCL_SUM=rank_order that is the one that sums in the order of
+// ranks.
 const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
   const AlgorithmEntry* const ordered =
       communicator.settings().rank_order ? FindOrderedAlgorithm(operation.collective) : nullptr;
@@ -51,7 +52,7 @@ struct Running {
   }
 };
 
-// Returns the share of one channel.
+// Returns one channel's part of a collective.
 ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;
@@ -77,7 +78,7 @@ ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& oper
 }
 
 // Runs the collectives of one channel in the plan's order. An algorithm may consist of several coroutines,
-// which are polled in turn; the next collective starts when all of them are done.
+// which are polled in turn. The next collective starts when all of them are done.
 class ChannelLane final : public LaunchLane {
  public:
   ChannelLane(const CommunicatorPlan& plan, int channel) : plan_(plan), channel_(channel) { StartNext(); }
@@ -108,7 +109,7 @@ class ChannelLane final : public LaunchLane {
   }
 
  private:
-  // Starts the next collective that uses this channel; ends the lane if there is none.
+  // Starts the next collective that uses this channel, or ends the lane if there is none.
   void StartNext() {
     event_.End();
     while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;

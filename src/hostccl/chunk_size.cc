@@ -64,7 +64,8 @@ size_t TreeLl128(const ChunkSizeQuery& query) {
   return chunk;
 }
 
-// PAT: the chunk is made smaller until all steps of the algorithm can be in progress at once.
+// PAT: the chunk is halved, down to 16 KiB, while a channel has fewer chunks than the algorithm needs to keep
+// all its steps in progress.
 size_t Pat(const ChunkSizeQuery& query) {
   const uint64_t chunks =
       query.collective == Collective::kAllGather ? kPatAllGatherChunks : kPatReduceScatterChunks;

@@ -238,7 +238,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
   if (!IsLive(comm) || flags != NCCL_REVOKE_DEFAULT) {
     return RefuseArgument(fmt::format("ncclCommRevoke: no live handle, or flags {:#x} are not 0", flags));
   }
-  // A call in the background must end first, because it may still start launches.
+  // A call that runs in the background must end first, so that its launches are ended too.
   WaitForJob(*comm);
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

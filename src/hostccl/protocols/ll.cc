@@ -11,17 +11,18 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every 2^27 uses of a slot, 2^30 steps in all, the sender writes the whole slot, so that no line keeps an
-// old flag until the flags repeat (NCCL_LL_CLEAN_MASK).
+// Once in 2^27 uses of a slot, that is 2^30 steps, the sender writes the whole slot. So no line keeps an old
+// flag until the flags repeat (see NCCL_LL_CLEAN_MASK in NCCL).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 
-// Returns the flag of a step. It differs from the flag of the slot's earlier contents, whose step is kLlSlots
-// smaller. It is never zero, the value of lines before their first use. It repeats every 2^31 steps.
+// Returns the flag of a step. It differs from the flag of the slot's previous contents, whose step is smaller
+// by kLlSlots. It is never zero, which is the value of lines before their first use. It repeats every 2^31
+// steps.
 uint32_t Flag(uint64_t step) {
   return static_cast<uint32_t>(step) | uint32_t{1} << 31;
 }
 
-// Returns the number of lines for `bytes`.
+// Returns the number of lines that hold `bytes` of data.
 size_t Lines(size_t bytes) {
   return (bytes + kLlLineData - 1) / kLlLineData;
 }
@@ -72,8 +73,8 @@ bool LlPrimitives::Advance() {
   return true;
 }
 
-// Two cases need no combining: a block that is only received is written directly to its destination, and one
-// that is only sent is stored directly from its source.
+// Two cases need no combining. A block that is only received is written directly to its destination. A block
+// that is only sent is sent directly from its source.
 bool LlPrimitives::MoveBlock(size_t count) {
   std::array<Block, kMaxPeers> received;
   Block combined;

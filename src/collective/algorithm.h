@@ -25,7 +25,8 @@ inline constexpr int kAlgorithms = 7;
 // Returns the name as NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS",
 // "NVLSTree", "PAT".
 std::string_view Name(Algorithm algorithm);
-// Accepts any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Nullopt for an unknown name.
+// Parses a name in any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Returns nullopt for
+// an unknown name.
 std::optional<Algorithm> ParseAlgorithm(std::string_view name);
 // Returns the name as NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
 std::string_view LogName(Algorithm algorithm);

@@ -25,9 +25,10 @@ enum class Collective : uint8_t {
 inline constexpr int kTunableCollectives = 5;
 inline constexpr int kCollectives = 8;
 
-// Returns NCCL's spelling: "AllReduce".
+// Returns the name as NCCL spells it: "AllReduce".
 std::string_view Name(Collective collective);
-// Accepts NCCL's spelling and that of nccl-tests ("all_reduce"), in any case. Nullopt for an unknown name.
+// Parses a name in NCCL's spelling or that of nccl-tests ("all_reduce"), in any case. Returns nullopt for an
+// unknown name.
 std::optional<Collective> ParseCollective(std::string_view name);
 
 // True if the collective combines elements of all ranks by an operator.

@@ -33,8 +33,8 @@ struct CollectiveCall {
   int32_t n_ranks = 1;
 };
 
-// A call together with what the issuing rank measured and what the program labelled. Traces and reports use
-// it; decisions never see it.
+// A call together with the values that the issuing rank measured and the labels that the program gave. Traces
+// and reports use them; decisions never do.
 struct IssuedCall {
   CollectiveCall call;
   int32_t rank = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice that is made for a collective consists of an algorithm, a protocol and a number of channels.
+// The configuration of a collective: an algorithm, a protocol and a number of channels.
 #pragma once
 
 #include <cstdint>

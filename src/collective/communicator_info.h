@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file lists what is known about a communicator once it is initialised.
+// The facts about a communicator that are known once it is initialised.
 #pragma once
 
 #include <cstdint>

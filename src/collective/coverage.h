@@ -17,7 +17,7 @@ enum class Coverage : uint8_t {
   kPointToPoint = 4,  // sends, receives and the collectives that NCCL builds from them
   kCaptured = 5,      // part of a CUDA graph: decided once, at its capture
   kNotAsked = 6,      // a call of no bytes
-  // NCCL asks no tuner about the two following kinds.
+  // NCCL does not ask a tuner about the following two kinds of calls.
   kSymmetricKernel = 7,  // its buffers lie in windows that are registered on all ranks
   kCopyEngine = 8,       // such buffers under the CTA policy ZERO: copy engines move the data
 };

@@ -22,8 +22,8 @@ constexpr size_t ConfigIndex(Algorithm algorithm, Protocol protocol) {
   return static_cast<size_t>(algorithm) * kProtocols + static_cast<size_t>(protocol);
 }
 
-// Returns the pairs for which NCCL 2.30 to 2.32 has kernels; none for point-to-point operations. A
-// communicator offers a subset of them, which depends on the topology.
+// Returns the pairs of algorithm and protocol for which NCCL 2.30 to 2.32 has kernels; none for
+// point-to-point operations. A communicator offers a subset of them, which depends on the topology.
 ConfigMask NcclConfigs(Collective collective);
 
 // Returns for example "Tree:LL,Simple Ring:LL,LL128,Simple", and "nothing" for an empty mask. The text has at
@@ -36,8 +36,8 @@ std::string Describe(const CollectiveConfig& config);
 // Returns nullopt for any other text, and for "-".
 std::optional<CollectiveConfig> ParseConfig(std::string_view text);
 
-// Returns every allowed pair with 1, 2, 4, 8, ... channels below `max_channels` and with `max_channels`
-// itself, which must be from 1 to 255. Sweeps time these configurations.
+// Returns every allowed pair of algorithm and protocol with 1, 2, 4, 8, ... channels below `max_channels` and
+// with `max_channels` itself, which must be from 1 to 255. Sweeps time these configurations.
 std::vector<CollectiveConfig> EnumerateConfigs(const ConfigMask& allowed, int max_channels);
 
 }  // namespace dynamiccl

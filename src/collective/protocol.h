@@ -15,7 +15,7 @@ inline constexpr int kProtocols = 3;
 
 // Returns the name as NCCL_PROTO spells it: "LL", "LL128", "Simple".
 std::string_view Name(Protocol protocol);
-// Accepts any case. Nullopt for an unknown name.
+// Parses a name in any case. Returns nullopt for an unknown name.
 std::optional<Protocol> ParseProtocol(std::string_view name);
 // Returns the name as NCCL's TUNING line spells it: "LL", "LL128", "SIMPLE".
 std::string_view LogName(Protocol protocol);

@@ -14,7 +14,7 @@ inline constexpr int kReduceOps = 5;
 
 // Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
 std::string_view Name(ReduceOp op);
-// Accepts any case. Nullopt for an unknown name.
+// Parses a name in any case. Returns nullopt for an unknown name.
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);
 
 }  // namespace dynamiccl

@@ -34,11 +34,11 @@ inline constexpr int kRoles = 8;
 // The roles with smaller numbers can be labels by the trainer and are classes of the LSTM.
 inline constexpr int kLabelledRoles = 7;
 
-// Part of a training step in which the call was issued.
+// The part of the training step in which the call was issued.
 enum class Phase : uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };
 inline constexpr int kPhases = 5;
 
-// ZeRO stage, recognised or labelled.
+// The ZeRO stage of a call, as the LSTM recognised it or as the trainer labelled it.
 enum class ZeroStage : uint8_t { kStage0 = 0, kStage1 = 1, kStage2 = 2, kStage3 = 3, kUnknown = 4 };
 inline constexpr int kZeroStages = 5;
 

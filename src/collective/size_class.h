@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// index = 4 * floor(log2(bytes)) + the next two binary digits of bytes.
+// The class of a size: index = 4 * floor(log2(bytes)) + the next two binary digits of bytes.
 struct SizeClass {
   uint8_t index = 0;
 

@@ -14,7 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Returns the data type of a call; an error for a number that NCCL 2.32 does not have.
+// Returns the data type of a call. Returns an error for a number that NCCL 2.32 does not have.
 Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
@@ -168,8 +168,8 @@ Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   return {};
 }
 
-// Validates AlltoAll, Gather or Scatter and splits it into transfers. The first transfer carries the launch
-// event.
+// Validates AlltoAll, Gather or Scatter and splits it into sends and receives. The first of these carries the
+// event of the call's ncclCollConfig_t.
 Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const CollectiveArguments& given = call.arguments;
   DYNAMICCL_TRY(const auto communicator, CheckCommunicator(given.comm));
@@ -201,7 +201,8 @@ ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
   return GroupEnd();
 }
 
-// Every call takes this path: validate, check the stream, drop a call of zero elements, issue.
+// Validates a call, checks its stream, drops a call of zero elements, and issues all others. Every call takes
+// this path.
 template <typename Arguments>
 ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading of ncclCollConfig_t. See call_choice.h.
+// Reads a program's ncclCollConfig_t. See call_choice.h.
 #include "src/hostccl/call_choice.h"
 
 #include <algorithm>

@@ -35,8 +35,8 @@ struct CallChoice {
 // ignored.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
-// Returns the pairs of `allowed` that the call's algSelection permits. If the user's environment pins the
-// collective, all of `allowed` is returned.
+// Returns the pairs of algorithm and protocol in `allowed` that the call's algSelection permits. If the
+// user's environment pins the collective, all of `allowed` is returned.
 ConfigMask Selected(const CallChoice& choice, const ConfigMask& allowed, bool pinned);
 
 // Returns `channels` within the call's limits, and from 1 to the communicator's number of channels.
@@ -57,8 +57,8 @@ struct AlgorithmSelection {
   bool symmetric = false;
 };
 
-// Returns the named pairs that NCCL has for `collective`; an empty text selects no pair. Returns nullopt if
-// the text does not parse or a term contradicts itself.
+// Returns the pairs of algorithm and protocol that the text names and NCCL has for `collective`; an empty
+// text names none. Returns nullopt if the text does not parse or a term contradicts itself.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective);
 
 }  // namespace dynamiccl::hostccl

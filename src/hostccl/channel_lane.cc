@@ -16,8 +16,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every call makes new primitives, so they are constructed in place. Those of LL128 contain blocks of data
-// and are therefore on the heap.
+// Every call makes new primitives, so they are constructed in place. Those of LL128 contain blocks of data,
+// so they are made on the heap.
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
@@ -40,7 +40,7 @@ const AlgorithmEntry& EntryFor(const Communicator& communicator, const Collectiv
   return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
-// A coroutine and the primitives that it uses. The object must not move while the coroutine lives.
+// A coroutine and the primitives that it uses. The object must not be moved while the coroutine exists.
 struct Running {
   AnyPrimitives primitives;
   Lane lane;
@@ -142,7 +142,7 @@ class ChannelLane final : public LaunchLane {
   KernelChannelEvent event_;
 };
 
-// Runs the transfers one after another, each with its profiler event.
+// Runs sends or receives one after another, each with its profiler event.
 Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::vector<Transfer> transfers,
                   bool sends) {
   KernelChannelEvent event;
@@ -158,7 +158,7 @@ Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::
   }
 }
 
-// Runs the transfers with one peer in one direction, with protocol Simple on the point-to-point channel.
+// Runs the sends to one peer, or the receives from it, with protocol Simple on the point-to-point channel.
 class TransferLane final : public LaunchLane {
  public:
   TransferLane(const CommunicatorPlan& plan, int peer, bool sends) : peer_(peer) {

@@ -175,8 +175,8 @@ class Communicator {
   InlineGauge& inline_gauge() { return inline_gauge_; }
   // Blocks until all launches have ended. Any thread may call this.
   void WaitForLaunches();
-  // Return the numbers of the communicators made from this one. Each number is equal on the ranks that take
-  // part.
+  // These return numbers for the communicators that are made from this one. Each number is equal on the ranks
+  // that take part.
   uint64_t NextSplit() { return splits_++; }
   uint64_t NextShrink() { return shrinks_++; }
 

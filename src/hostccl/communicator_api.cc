@@ -264,7 +264,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-// The job is cancelled and waited for before the communicator is aborted, because the job may be making the
+// The job is cancelled and must end before the communicator is aborted, because the job may be making the
 // communicator.
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;

@@ -40,7 +40,7 @@ struct ncclComm {
 
 namespace dynamiccl::hostccl {
 
-// Returns a live handle without a communicator.
+// Makes a live handle, without a communicator yet.
 ncclComm_t NewHandle(bool blocking);
 // Frees a handle, whose job must have ended. The communicator lives until no queued work refers to it.
 void FreeHandle(ncclComm_t handle);

@@ -98,7 +98,7 @@ class Assembly {
     parts_.is_split = true;
   }
 
-  // Makes the communicator and its planner, and agrees with all ranks on whether everyone succeeded.
+  // Makes the communicator and its planner. Then all ranks agree on whether every rank has succeeded.
   InitResult Build() {
     Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
     if (HasSeveralHosts()) fabric.inter = kHostLink;

@@ -164,7 +164,7 @@ ncclResult_t GroupSimulate(float* microseconds) {
   return result == ncclSuccess ? EstimateGroup(calls, *microseconds) : result;
 }
 
-// A single blocking call without events, the most frequent kind, skips the bookkeeping of groups.
+// A single blocking call without profiler events, the most frequent kind, skips the bookkeeping of groups.
 ncclResult_t Issue(PendingCollective collective) {
   const bool blocking = collective.handle == nullptr || collective.handle->blocking;
   const bool has_events =

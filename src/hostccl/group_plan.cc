@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning and dispatch of a group:
+// Plans the calls of a group and starts them:
 // - Drafts collects the calls into launches, one for each set of related streams and communicators.
 // - ChooseConfigs sorts and merges the calls of each communicator and asks the planner.
 // - Dispatch (dispatch.h) runs each launch.
@@ -29,7 +29,8 @@ auto Bin(const CollectiveOperation& operation) {
 // Collects calls into drafts, and merges drafts that share a stream or a communicator.
 class Drafts {
  public:
-  // Returns the plan for a call on this communicator and stream. The reference is valid until the next call.
+  // Returns the plan for a call on this communicator and stream. The reference is valid until the next call
+  // of this function.
   CommunicatorPlan& PlanFor(const std::shared_ptr<Communicator>& communicator, cudaStream_t stream) {
     LaunchDraft* target = nullptr;
     for (auto draft = drafts_.begin(); draft != drafts_.end();) {
@@ -142,8 +143,8 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   return ncclSuccess;
 }
 
-// Records the launch events of the calls' ncclCollConfig_t before the launch, as NCCL does with CUDA before
-// 12.3. A group may have at most one event for each communicator.
+// The events that calls name in their ncclCollConfig_t are recorded before the launch, as NCCL does with CUDA
+// before 12.3. A group may have at most one such event for each communicator.
 class CallEvents {
  public:
   // `event` is null for a call without an event.

@@ -10,7 +10,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The data-moving calls of a group, in the order in which the program issued them.
+// The collectives, sends and receives of a group, in the order in which the program issued them.
 struct GroupCalls {
   std::vector<PendingCollective> collectives;
   std::vector<PendingTransfer> transfers;

@@ -53,8 +53,8 @@ class HostStream {
   // Claims an idle stream for a caller that runs the next work itself. The caller must then call Release or
   // HandOver; work that is enqueued meanwhile waits for that.
   bool TryClaim();
-  // Like TryClaim, but keeps trying for `ns` nanoseconds. For a caller that knows that the stream's work is
-  // about to end.
+  // Does as TryClaim, but keeps trying for `ns` nanoseconds. A caller uses it when the stream's work is about
+  // to end.
   bool ClaimSoon(int64_t ns);
   // Ends the claim. `result` is the result of the work that the caller has done.
   void Release(ncclResult_t result);
@@ -93,7 +93,7 @@ class HostStream {
   // Claims a stream on which no work is running, and returns how many pieces are queued. Returns 0, without a
   // claim, if no piece is queued or somebody runs one.
   size_t ClaimQueued();
-  // Runs the first queued piece for a caller that has claimed the stream.
+  // Runs the first queued piece of work for a caller that has claimed the stream.
   void RunFirst();
   void WakeIfSleeping();
   void KeepError(ncclResult_t result);

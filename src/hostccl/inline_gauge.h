@@ -21,9 +21,9 @@ class InlineGauge {
     --skip_;
     return false;
   }
-  // Reports that the attempt succeeded.
+  // The caller reports that its attempt succeeded.
   void NoteDone() { next_skip_ = 0; }
-  // Reports that the attempt gave up.
+  // The caller reports that its attempt gave up.
   void NoteGivenUp() {
     skip_ = next_skip_;
     next_skip_ = std::min(kMaxSkip, 2 * next_skip_ + 1);

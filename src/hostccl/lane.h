@@ -45,8 +45,8 @@ class Lane {
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    // In an algorithm only the allocation of its frame can throw, and that happens before the algorithm
-    // starts.
+    // An algorithm cannot throw, so this is never called. Only the allocation of its frame can throw, and
+    // that happens before the algorithm starts.
     void unhandled_exception() { std::terminate(); }
 
     Awaited* awaited = nullptr;

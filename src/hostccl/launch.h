@@ -45,7 +45,7 @@ struct CollectiveOperation {
   CallChoice choice;
 };
 
-// One send or receive of a validated call.
+// One validated send or receive.
 struct Transfer {
   int peer = 0;
   std::byte* buffer = nullptr;  // only read when sending
@@ -54,7 +54,7 @@ struct Transfer {
   TaskEvents events;
 };
 
-// The calls of one group on one communicator, in the order in which all ranks run them.
+// The calls of one group on one communicator. All ranks run them in this order.
 struct CommunicatorPlan {
   std::shared_ptr<Communicator> communicator;
   std::vector<CollectiveOperation> collectives;
@@ -84,7 +84,7 @@ class Launch {
  private:
   class PlanRun;
 
-  // Polls every plan once; returns true if anything moved.
+  // Polls every plan once. Returns true if anything moved.
   bool PollAll();
   // Removes the plans that have ended.
   void DropDone();

@@ -97,7 +97,7 @@ ncclResult_t DeregisterBuffer(ncclComm_t comm, void* handle) {
   return Refuse(InvalidArgument("ncclCommDeregister: the handle is not one of this communicator"));
 }
 
-// *window is null until all ranks have agreed.
+// Sets *window to null at once, and to the handle when all ranks have agreed.
 ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int flags) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

@@ -35,7 +35,7 @@ ncclResult_t RefuseParameter(const char* problem) {
   return Refuse(Error{ErrorKind::kInvalidArgument, fmt::format("ncclParam: {}", problem), {}});
 }
 
-// Returns the parameter's value as a number of this type; an error if it does not fit.
+// Returns the parameter's value as a number of this type. Returns an error if the value does not fit.
 template <typename Number>
 ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   if (!IsParameter(handle) || out == nullptr) return RefuseParameter("no such handle, or a null place");

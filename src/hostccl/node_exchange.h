@@ -102,7 +102,7 @@ class NodeExchange {
   // Wakes the members that sleep. It is a separate function because its fence waits until all stores have
   // left the core. The caller can look for the peers' parcels before that.
   void RingPeers();
-  // After PostParcel: returns true once all members have announced their parcels.
+  // After PostParcel: returns true once all members have announced their data.
   bool AllCarried() const;
   // Announces the data at NextParcel, and waits until all members have announced theirs.
   Until Carry(const std::optional<ElementValue>& multiplier);
@@ -113,7 +113,7 @@ class NodeExchange {
   // Waits until `arrival_ns`, the arrival time that a booking returned.
   Until Arrival(int64_t arrival_ns) { return {*this, &NodeExchange::PollArrived, arrival_ns}; }
 
-  // Waits as Announce does, for a second lane of the same call.
+  // Waits for the same as Announce. For a second lane of the same call.
   Until Announced() { return {*this, &NodeExchange::PollAnnounced}; }
   // After Announce: returns true if every needed buffer can be reached; equal on all members. If it is false,
   // only Finish may be called.
@@ -126,7 +126,7 @@ class NodeExchange {
   // the pieces stay in the second-level cache.
   size_t PieceBytes() const;
 
-  // Returns true if some link of this node is emulated.
+  // Returns true if some link between ranks of this node is emulated.
   bool shaped() const { return shaped_; }
   // These book a message of `bytes` on the links from, or to, all other members. They return the arrival of
   // the last message; 0 means at once.
@@ -141,7 +141,7 @@ class NodeExchange {
   // Returns `bytes` of a member's send buffer: the buffer itself if it is mapped, else a copy in the member's
   // scratch buffer. The copy is valid until Leave.
   const std::byte* Input(int member, size_t offset, size_t bytes);
-  // Returns the bits of the member's PreMulSum factor.
+  // Returns the factor of the member's ncclRedOpCreatePreMulSum.
   ElementValue Multiplier(int member) const;
   // Returns the member's receive buffer at `offset`; null if it is not mapped. In that case use
   // StoreUnmapped.
@@ -174,7 +174,8 @@ class NodeExchange {
   // Publishes this rank's next announcement and rings the peers' doorbells.
   void PostAnnouncement();
   bool AllAnnounced() const;
-  // The conditions of the waits. PollAnnounced also maps the buffers once all members have announced them.
+  // The conditions for which the waits above wait. PollAnnounced also maps the buffers once all members have
+  // announced them.
   bool PollAnnounced(int64_t arrival_ns);
   bool PollCarried(int64_t /*arrival_ns*/) { return AllCarried(); }
   bool PollArrived(int64_t /*arrival_ns*/) { return true; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters. See parameters.h.
+// The table of environment variables that hostccl reads. See parameters.h.
 #include "src/hostccl/parameters.h"
 
 #include <algorithm>

@@ -16,7 +16,8 @@ struct ncclParamHandle {
 
 namespace dynamiccl::hostccl {
 
-// Returns the table of all parameters. Its addresses are the handles, so it never changes.
+// Returns the table of all parameters. The addresses of its entries are the handles, so the table never
+// changes.
 std::span<const ncclParamHandle> AllParameters();
 // Returns the parameter with this key, or null for an unknown key.
 const ncclParamHandle* FindParameter(const char* key);
@@ -24,7 +25,7 @@ const ncclParamHandle* FindParameter(const char* key);
 // Returns true if the handle points to an entry of AllParameters, false for null.
 bool IsParameter(const ncclParamHandle* handle);
 
-// Returns the variable's text, or its default. Each call reads the environment.
+// Returns the text of the environment variable, or the default. Each call reads the environment.
 std::string TextOf(const ncclParamHandle& parameter);
 // Returns the variable as a whole number, written in decimal, octal or hexadecimal. Returns nothing if the
 // text is no number.

@@ -24,8 +24,8 @@ PinnedNames PinnedFromEnvironment();
 // For each collective the pairs of algorithm and protocol that the user allows.
 using PinnedMasks = std::array<ConfigMask, kTunableCollectives>;
 
-// Returns the pairs that the two variables allow for each collective. For an unknown name it returns
-// kInvalidArgument with NCCL's wording.
+// Returns the pairs of algorithm and protocol that the two variables allow for each collective. For an
+// unknown name it returns kInvalidArgument with NCCL's wording.
 Result<PinnedMasks> MasksOf(const PinnedNames& names);
 
 // Limits on the number of channels of a communicator. A limit of 0 means that there is none.

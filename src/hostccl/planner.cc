@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner of hostccl. For each batch it computes the costs of the pairs that hostccl has and the user
-// allows, lets the tuner plugin change these costs, and takes the cheapest pair by the rule of the emulated
-// NCCL release. The number of channels follows from the size of the batch and the limits.
+// The planner of hostccl. For each batch it computes the costs of the pairs of algorithm and protocol that
+// hostccl has and the user allows. It lets the tuner plugin change these costs, and takes the cheapest pair
+// by the rule of the emulated NCCL release. The number of channels follows from the size of the batch and the
+// limits.
 #include "src/hostccl/planner.h"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ tl::unexpected<PlanError> Fail(ncclResult_t result, std::string message) {
   return tl::unexpected<PlanError>(PlanError{result, std::move(message)});
 }
 
-// In microseconds (FLT_MAX / 2): the cost that NCCL 2.31 and later give to a pair that only a tuner may
-// choose.
+// In microseconds (FLT_MAX / 2): the cost that NCCL 2.31 and later give to a pair of algorithm and protocol
+// that only a tuner may choose.
 constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
 // In bytes. NCCL 2.31 and later ask the tuner first about symmetric kernels. That question has the bytes of
 // one rank's share, but at least this many (seen with 2.32.3).
@@ -38,9 +39,9 @@ bool HasSymmetricKernels(Collective collective) {
          collective == Collective::kReduceScatter;
 }
 
-// Returns the cheapest pair by the rule of NCCL 2.31 and later. Only pairs that were possible before the
-// tuner was asked count. A negative cost is not excluded. Among equal costs the pair with the highest numbers
-// wins.
+// Returns the cheapest pair of algorithm and protocol by the rule of NCCL 2.31 and later. Only pairs that
+// were possible before the tuner was asked count. A negative cost is not excluded. Among equal costs the pair
+// with the highest numbers wins.
 CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
   CollectiveConfig best = kLeaveNcclAlone;
   float best_time = std::numeric_limits<float>::infinity();
@@ -91,7 +92,7 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
-  // Returns true if the choice for this batch may be kept.
+  // Returns true if the choice for this batch may be remembered: the call must have no wishes of its own.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
@@ -165,8 +166,8 @@ class TunedPlanner final : public Planner {
   ChoiceMemory memory_;
 };
 
-// Computes the configuration of a batch from the cost table, which the tuner may change. If no pair is
-// possible, the error message names the variables that the user set.
+// Computes the configuration of a batch from the cost table, which the tuner may change. If no algorithm and
+// protocol are possible, the error message names the variables that the user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -189,7 +190,8 @@ PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   return config;
 }
 
-// Returns the costs of the pairs that are possible for the batch, without the changes of the tuner.
+// Returns the costs of the pairs of algorithm and protocol that are possible for the batch, before the tuner
+// changes them.
 CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   const auto index = static_cast<size_t>(batch.collective);
   ConfigMask allowed =
@@ -271,8 +273,8 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
 }
 
-// Called if none of the pairs in the call's algSelection is possible on this communicator. A forced selection
-// is an error; otherwise the selection is ignored.
+// Called if none of the algorithms and protocols in the call's algSelection is possible on this communicator.
+// A forced selection is an error; otherwise the selection is ignored.
 PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& batch) {
   if (batch.choice.forced) {
     return Fail(ncclInvalidArgument,

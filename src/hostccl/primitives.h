@@ -19,7 +19,8 @@
 
 namespace dynamiccl::hostccl {
 
-// A tree node has at most three children: two on other nodes, one on its own.
+// The most peers that a primitive receives from or sends to: a tree node has at most three children, two on
+// other nodes and one on its own.
 inline constexpr size_t kMaxPeers = 3;
 
 // Ranks from which or to which a primitive moves data; -1 for an unused place.
@@ -118,7 +119,7 @@ class Primitives : public Awaited {
   Awaiter Start(const ChunkStep& step);
 };
 
-// The inputs and outputs of one piece.
+// The inputs and outputs of one pass of the reduction over a piece of a chunk.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
   std::array<const ElementValue*, kMaxPeers + 1> multipliers{};

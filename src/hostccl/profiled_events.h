@@ -26,7 +26,7 @@ struct CollectiveOperation;
 struct CommunicatorPlan;
 struct Transfer;
 
-// The handles of the events of one call.
+// The handles of the profiler events of one call.
 struct TaskEvents {
   int mask = 0;  // as read when the call was issued; 0: nothing is recorded
   void* group_api = nullptr;

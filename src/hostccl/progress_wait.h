@@ -50,7 +50,7 @@ class ProgressWait {
   // Called after a round without progress, once Spin returns false. `arrival_ns` is when a message arrives
   // over an emulated link; kNotPosted for no message.
   Next Idle(int64_t arrival_ns);
-  // Returns the nanoseconds since the spinning ended.
+  // Returns the nanoseconds since spinning ended.
   int64_t idle_ns() const;
   // Returns the longest time that a sleep may last, in nanoseconds.
   static int64_t SleepNs(int64_t arrival_ns);

@@ -22,7 +22,7 @@ struct RegroupDoors {
   TcpListener own;
   std::vector<TcpAddress> addresses;  // by rank
 
-  // Collective over the mesh: opens this rank's door and exchanges the addresses.
+  // Collective over all ranks of the mesh: opens this rank's door and exchanges the addresses of the doors.
   static Result<RegroupDoors> Open(PeerMesh& mesh, const std::string& interface_address, Deadline deadline);
 
   // Collective over `ranks`, which is ascending and contains the caller, `rank`. The ranks meet at the door

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a communicator waits for a peer that makes no progress.
+// The time-out: how long a communicator waits for a peer that makes no progress.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds of the yield gauge. See yield_gauge.h.
+// The yield gauge and its thresholds. See yield_gauge.h.
 #include "src/hostccl/yield_gauge.h"
 
 #include <sched.h>

@@ -13,7 +13,7 @@ class YieldGauge {
 
   // Returns true if a waiting thread should sleep and not yield.
   bool crowded() const { return sleeps_left_ > 0; }
-  // Gives up the core once and measures how long that took.
+  // Yields the core once, and measures how long that took.
   void Yield();
   // The caller reports a sleep that replaced yields.
   void NoteSleep() { sleeps_left_ -= sleeps_left_ > 0 ? 1 : 0; }

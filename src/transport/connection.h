@@ -29,8 +29,8 @@ template <uint64_t kCount>
 class SendEnd {
  public:
   SendEnd() = default;
-  // All pointers must outlive the object. `link` is null for a link that is not shaped. `relayed` says that
-  // the receiver is on another host; the relay then needs the size of each message.
+  // All pointers must outlive the object. `link` is null unless the link is emulated. `relayed` says that the
+  // receiver is on another host; the relay then needs the size of each message.
   SendEnd(FifoCounters<kCount>* counters, Doorbell* receiver, ShapedLink* link, bool relayed = false)
       : counters_(counters), receiver_(receiver), link_(link), relayed_(relayed) {}
 
@@ -86,14 +86,14 @@ class ReceiveEnd {
   uint64_t step() const { return step_; }
   bool shaped() const { return shaped_; }
   // Returns whether the next message has been posted. A posted message may be read at once, unless the link
-  // is shaped.
+  // is emulated.
   bool Posted() {
     if (step_ < posted_) return true;
     posted_ = counters_->tail.load(std::memory_order_acquire);
     return step_ < posted_;
   }
   // Returns the time at which the next message may be read, in nanoseconds of CLOCK_MONOTONIC: kNotPosted
-  // before the message is posted, 0 on a link that is not shaped.
+  // before the message is posted, 0 if the link is not emulated.
   int64_t Arrival() {
     if (!Posted()) return kNotPosted;
     return shaped_ ? counters_->arrival_ns[step_ % kCount].load(std::memory_order_relaxed) : 0;

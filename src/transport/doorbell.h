@@ -25,7 +25,7 @@ struct alignas(64) Doorbell {
     if (sleepers.load(std::memory_order_relaxed) != 0) Wake();
   }
 
-  // Announces a sleeper. Returns the value to hand to Sleep().
+  // Announces that this thread is about to sleep. Returns the value to pass to Sleep().
   uint32_t Arm();
   // Withdraws the announcement of Arm(); for a sleeper that found work at its second look.
   void Disarm() { sleepers.fetch_sub(1, std::memory_order_relaxed); }

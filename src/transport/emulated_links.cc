@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes shaped links from a topology. All numbers of a link follow from the topology's text, so every rank
+// Makes emulated links from a topology. All numbers of a link follow from the topology's text, so every rank
 // computes the same ones. Only how long a link is busy lies in shared memory.
 #include "src/transport/emulated_links.h"
 

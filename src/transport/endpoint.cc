@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of endpoints. See endpoint.h for the order of the fields.
+// Encodes and decodes endpoints. See endpoint.h for the order of the fields.
 #include "src/transport/endpoint.h"
 
 #include <span>

@@ -15,8 +15,8 @@
 
 namespace dynamiccl {
 
-// Slots of protocol Simple: the sender fills one, the receiver empties one, and two are in flight on a shaped
-// link.
+// Slots of protocol Simple: the sender fills one, the receiver empties one, and two are in flight on an
+// emulated link.
 inline constexpr uint64_t kSlots = 4;
 // In bytes. 128 KiB are enough that posting costs less than 1 % of the copy, and few enough that the data
 // stay in the second-level cache between sender and receiver.
@@ -46,14 +46,15 @@ static_assert(sizeof(Ll128Line) == 128);
 // The counters of one protocol. Each counter lies on a cache line of its own because another core writes it.
 template <uint64_t kCount>
 struct FifoCounters {
-  // Slots posted so far; written by the sender.
+  // Number of messages that the sender has posted so far. Only the sender writes it.
   alignas(64) std::atomic<uint64_t> tail;
-  // Slots released so far; written by the receiver.
+  // Number of messages that the receiver has released so far. Only the receiver writes it.
   alignas(64) std::atomic<uint64_t> head;
   // Times at which the last byte of each slot arrives over the emulated link, in nanoseconds of
   // CLOCK_MONOTONIC. Valid once `tail` is larger than the slot's message number.
   alignas(64) std::array<std::atomic<int64_t>, kCount> arrival_ns;
-  // Bytes of the message in each slot. Used only in the shadow segment of a remote peer (remote_relay.h).
+  // Number of bytes of the message in each slot. Used only in the shadow segment of a remote peer
+  // (remote_relay.h).
   std::array<std::atomic<uint32_t>, kCount> wire_bytes;
 };
 

@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// First byte of loopback addresses (127.0.0.0/8).
+// The first byte of loopback addresses (127.0.0.0/8).
 constexpr uint32_t kLoopbackNet = 127;
 
 // A parsed choice of interfaces: whether it began with "^" and with "=", and its names.

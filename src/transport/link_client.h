@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking side of link control: `dynamiccl link` finds the running jobs of this user and sends them
-// requests. docs/formats/link_control.md has the messages.
+// The client of link control: `dynamiccl link` finds the running jobs of this user and sends them requests.
+// docs/formats/link_control.md has the messages.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of link control messages. docs/formats/link_control.md has the grammar.
+// Encodes and decodes the messages of `dynamiccl link`. docs/formats/link_control.md has the grammar.
 #include "src/transport/link_messages.h"
 
 #include <unistd.h>

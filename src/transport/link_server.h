@@ -16,7 +16,7 @@ namespace dynamiccl {
 Status ServeLinks(const std::shared_ptr<const EmulatedLinks>& links);
 
 // Carries out a request on these jobs and returns the answer. It is a function of its own so that tests need
-// no socket. A job without any shaped link is not counted among the jobs that the request reached.
+// no socket. A job without any emulated link is not counted among the jobs that the request reached.
 LinkAnswer AnswerLinkRequest(const LinkRequest& request,
                              const std::vector<std::shared_ptr<const EmulatedLinks>>& jobs);
 

@@ -25,7 +25,7 @@ constexpr int64_t kHelloTimeoutMs = 2000;
 
 using Nonce = std::array<uint8_t, 16>;
 
-// This is the listener's first message.
+// The listener's first message of the handshake.
 struct Challenge {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;

@@ -18,7 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// 64 KiB. Every rank sends to all peers before it receives, so a message must fit into the socket's buffer.
+// In bytes: the longest message. Every rank sends to all peers before it receives, so a message must fit into
+// the socket's buffer.
 constexpr uint32_t kMaxMessage = 1 << 16;
 
 Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
@@ -27,7 +28,7 @@ Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
   return self.process == peer.process ? Reach::kSameProcess : Reach::kSameHost;
 }
 
-// Numbers the hosts in the order of their lowest ranks.
+// Returns the host number of each rank. Hosts are numbered in the order of their lowest ranks.
 std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   std::vector<int> hosts;
   int next = 0;
@@ -120,7 +121,8 @@ int PeerMesh::Count(Reach reach, int first, int last) const {
   return static_cast<int>(std::count(reach_.begin() + first, reach_.begin() + last, reach));
 }
 
-// Connecting to a unix listener succeeds before the listener accepts, so the order of ranks cannot deadlock.
+// A connection to a unix socket succeeds before the listener accepts it. So ranks cannot deadlock, in
+// whatever order they connect.
 Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   for (size_t peer = 0; peer < static_cast<size_t>(rank_); ++peer) {
     if (reach_[peer] != Reach::kSameHost) continue;

@@ -44,7 +44,7 @@ RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol) {
 
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload) {
   for (std::byte* line = slots.slot(step).data(); !payload.empty(); line += slots.line_bytes) {
-    // The last word of a line carries its flag, so it is stored last.
+    // The last word of a line contains the line's flag, so it is stored last.
     const size_t data_bytes = slots.line_bytes - sizeof(uint64_t);
     std::memcpy(line, payload.data(), data_bytes);
     uint64_t word = 0;

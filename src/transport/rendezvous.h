@@ -36,8 +36,8 @@ struct RendezvousTicket {
   int n_ranks = 1;
 };
 
-// Sends `payload` (at most 64 KiB) and returns the payloads of all ranks, by rank. kTimeout names the ranks
-// that did not come; kPeerFailed means that the root is gone.
+// Sends `payload` (at most 64 KiB) and returns the payloads of all ranks, by rank. The error kTimeout names
+// the ranks that did not come; kPeerFailed means that the root is gone.
 Result<std::vector<std::vector<std::byte>>> MeetAtRendezvous(const RendezvousTicket& ticket,
                                                              std::span<const std::byte> payload,
                                                              int64_t timeout_ms);

@@ -55,9 +55,10 @@ constexpr size_t LinkStates(int n_ranks) {
 // them unmaps it. The contents are accessed without locks, by the rules of their types.
 class Segment {
  public:
-  // Makes a segment filled with zeros. kUnavailable when memory runs out.
+  // Makes a segment filled with zeros. Returns kUnavailable when memory runs out.
   static Result<std::shared_ptr<Segment>> Create(int n_ranks);
-  // Maps a segment that a peer in another process created. kInvalidArgument when it is too short.
+  // Maps a segment that a peer in another process created. Returns kInvalidArgument when the memory is too
+  // short for one.
   static Result<std::shared_ptr<Segment>> Attach(UniqueFd fd, int n_ranks);
   // Returns the segment at `address` that a peer in this process created. Returns kPeerFailed when that peer
   // has given up.
@@ -74,7 +75,7 @@ class Segment {
   uint64_t address() const { return reinterpret_cast<uint64_t>(memory_.data()); }
   size_t bytes() const { return memory_.size(); }
 
-  // Rings the doorbell, so that everybody who sleeps on it notices an abort.
+  // Rings the doorbell, so that everybody who sleeps on it wakes up and notices an abort.
   void WakeSleepers() const;
 
  private:

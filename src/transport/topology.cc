@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement of ranks, lookup of links, and loading of topologies. See topology.h.
+// Places ranks on nodes, looks up links, and loads topologies. See topology.h.
 #include "src/transport/topology.h"
 
 #include <algorithm>

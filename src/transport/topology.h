@@ -46,7 +46,7 @@ struct Topology {
   // ranks than the nodes have room for.
   Result<std::vector<int>> NodesOfRanks(int n_ranks) const;
   // Returns the link from a node to another node or inside a node. Overrides are applied, events are not.
-  // Returns nothing when the link is not shaped.
+  // Returns nothing when the link is not emulated.
   std::optional<LinkShape> Between(int from_node, int to_node, int rail) const;
   // Returns the events that change this link, in the order of the file.
   std::vector<LinkEvent> EventsOf(int from_node, int to_node, int rail) const;
@@ -55,7 +55,7 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-// Reads a topology: the name of a preset, the path of a file, or "" for one node without shaping.
+// Reads a topology: the name of a preset, the path of a file, or "" for one node without emulated links.
 Result<Topology> LoadTopology(const std::string& name_or_path);
 // Reads the text of a topology file; errors call it `source`. Unknown keys, missing keys and wrong values are
 // errors with line and column.

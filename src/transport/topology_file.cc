@@ -168,8 +168,8 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
-  // Returns whether every link of the target is shaped. [link.override] can shape links that neither
-  // [link.intra] nor [link.inter] shapes.
+  // Returns whether every link of the target is emulated. [link.override] can make links emulated for which
+  // there is neither [link.intra] nor [link.inter].
   static bool AllShaped(const Topology& topology, const LinkTarget& target) {
     for (int from = 0; from < topology.nodes; ++from) {
       for (int to = 0; to < topology.nodes; ++to) {

@@ -7,8 +7,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// One row for each pair of collective and algorithm. The texts give the costs as the number of steps on the
-// longest path, and as the bytes that each rank sends.
+// One row for each pair of collective and algorithm. The summary in a row gives the number of steps on the
+// longest path, and the bytes that each rank sends.
 constexpr AlgorithmEntry kEntries[] = {
     {Collective::kAllReduce, Algorithm::kRing, {RingAllReduce, nullptr}, "2(n-1) steps, 2S(n-1)/n bytes"},
     {Collective::kAllReduce,

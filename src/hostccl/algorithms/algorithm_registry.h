@@ -25,7 +25,7 @@ struct AlgorithmEntry {
   const char* summary;  // steps, and bytes on the wire for each rank, with n ranks and S bytes
 };
 
-// Returns the whole table.
+// Returns all rows of the registry.
 std::span<const AlgorithmEntry> AllAlgorithms();
 // Returns the row for this pair, or null if hostccl does not have the pair.
 const AlgorithmEntry* FindAlgorithm(Collective collective, Algorithm algorithm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algorithms, one coroutine each. All ranks start the coroutine for the same call, and each coroutine
-// does its rank's part on one channel. `work` must outlive the lane. docs/algorithms.md explains the
+// does its rank's part on one channel. `work` must outlive the coroutine. docs/algorithms.md explains the
 // algorithms.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace dynamiccl::hostccl {
 
-// In Ring the ranks form a circle, and data travel in one direction.
+// Ring: the ranks form a circle, and data travel in one direction.
 Lane RingAllReduce(Primitives& ring, const ChannelWork& work);
 Lane RingAllGather(Primitives& ring, const ChannelWork& work);
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
 Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
 Lane RingReduce(Primitives& ring, const ChannelWork& work);
 
-// Tree runs the two halves of an AllReduce side by side on a channel.
+// Tree: the two halves of an AllReduce, up to the root and down again, run side by side on a channel.
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 

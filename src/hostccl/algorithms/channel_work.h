@@ -58,7 +58,7 @@ struct ChannelWork {
   Peers TreeChildren() const { return {tree.children}; }
 };
 
-// A range of elements of a block.
+// A range of elements within a block.
 struct Chunk {
   size_t offset = 0;
   size_t count = 0;
@@ -90,7 +90,7 @@ class ChunkRounds {
         granule_(std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes)),
         next_(work.begin) {}
 
-  // Moves to the next round; returns false after the last one.
+  // Moves to the next round. Returns false after the last one.
   bool Next() {
     if (next_ >= end_) return false;
     begin_ = next_;

@@ -68,7 +68,8 @@ size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }
 
-// Stores the head's finished chunk into the other members' buffers. Call it between Enter and Leave.
+// Stores the chunk that this head has finished into the other members' buffers. Call it between
+// NodeExchange::Enter and Leave.
 void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& reduction,
                  const Chunk& chunk) {
   const std::byte* const from = work.Output(chunk.offset);

@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The owner's accumulator for one chunk. It lives in the frame of a lane.
+// The owner's sum for one chunk. The object is a local variable of a lane.
 class OrderedAccumulator {
  public:
   OrderedAccumulator(const ChannelWork& work, size_t max_chunk)

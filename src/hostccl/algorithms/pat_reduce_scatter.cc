@@ -59,7 +59,7 @@ class PartialSums {
       }
     }
   }
-  // Adds the parts of a received message to this rank's sums.
+  // Adds the blocks of a received message to this rank's sums.
   void AddApart(Aggregation& message, int span, int first, int n) {
     const ElementValue* const own = span == 1 && reduction_.multiplier ? &*reduction_.multiplier : nullptr;
     const ElementValue* const multipliers[] = {own, nullptr};
@@ -76,8 +76,8 @@ class PartialSums {
                           IsFinal(span));
     }
   }
-  // With an odd number of ranks, no rank is behind the last even distance. The partial sum there is this
-  // rank's own input.
+  // Stores the sum for the largest distance if that is even. No rank is farther from the root, so the sum is
+  // only this rank's own input.
   void HoldUnpaired() {
     const int last = work_.n_ranks - 1;
     if (last % 2 == 0) reduction_.ScaleOwn(Held(last), Own(last), chunk_.count);

@@ -37,7 +37,8 @@ class ProfilerSession {
   // Records a change of an event's state with a time in nanoseconds.
   void RecordTime(void* handle, ncclProfilerEventState_t state, int64_t ns) const;
 
-  // Returns the number of earlier collectives of this kind. Only the thread that ends groups calls it.
+  // Returns how many collectives of this kind came before, and counts one more. Only the thread that ends
+  // groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
   // Calls the plugin's finalize, once, when no event is open. This may close the library.

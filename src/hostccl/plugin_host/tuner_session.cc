@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the tuner plugin, with the checks that keep a plugin from choosing an impossible pair.
+// Calls the tuner plugin, with the checks that keep a plugin from choosing an impossible pair of algorithm
+// and protocol.
 #include "src/hostccl/plugin_host/tuner_session.h"
 
 #include <algorithm>
@@ -55,8 +56,8 @@ TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& ta
   }
   for (size_t a = 0; a < table.microseconds.size(); ++a) {
     for (size_t p = 0; p < table.microseconds[a].size(); ++p) {
-      // If a plugin gives an impossible pair a cost, NCCL up to 2.30 uses the pair and crashes. hostccl marks
-      // the pair as impossible again.
+      // If a plugin gives a cost to an impossible pair of algorithm and protocol, NCCL up to 2.30 uses the
+      // pair and crashes. hostccl marks the pair as impossible again.
       if (table.microseconds[a][p] < 0) answer.table.microseconds[a][p] = -1;
     }
   }

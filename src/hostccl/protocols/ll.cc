@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by LL: slot by slot, and in each slot block by block. Only the sender waits for credit; the
-// receiver polls the flags of the lines.
+// Moves a chunk by the LL protocol: slot by slot, and in each slot block by block. Only the sender waits for
+// credit; the receiver polls the flags of the lines.
 #include "src/hostccl/protocols/ll.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ void LlPrimitives::OnStart() {
 bool LlPrimitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll_send.HasCredit()) return false;
-    // Over shared memory the flags show which data have arrived. On an emulated link the lines arrive
-    // together with the message.
+    // In shared memory the flags show which data have arrived. On an emulated link all lines arrive together,
+    // at the arrival of the message.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll_receive.Arrival();
     next_arrival_ns_ = arrival;

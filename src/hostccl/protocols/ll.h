@@ -28,13 +28,13 @@ class LlPrimitives final : public Primitives {
   size_t ChunkGrainBytes() const override;
   // Returns true if there is credit to send and, on emulated links, the message has arrived from every peer.
   bool SlotReady();
-  // Moves one block of `count` elements; returns false if some of its lines have not arrived.
+  // Moves one block of `count` elements. Returns false if some of its lines have not arrived.
   bool MoveBlock(size_t count);
   // Copies the block of each sending peer to its place in `to`. Returns false if lines are missing.
   bool ReceiveBlock(std::byte* const* to, size_t bytes) const;
   // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes) const;
-  // Returns true if the received data are already the result.
+  // Returns true if the received data are the result, because nothing is combined with them.
   bool only_receives() const {
     return step_.src == nullptr && step_.dst != nullptr && from_[1] == nullptr && !step_.is_final;
   }

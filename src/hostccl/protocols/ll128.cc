@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by LL128: slot by slot, and in each slot block by block of eight lines.
+// Moves a chunk by the LL128 protocol: slot by slot, and in each slot block by block of eight lines.
 #include "src/hostccl/protocols/ll128.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ size_t Unpack(const Ll128Line* lines, size_t done, size_t bytes, uint64_t flag, 
       std::memcpy(data + done, line.data.data(), bytes - done);
       return bytes;
     }
-    // A copy of constant size compiles to a few wide moves.
+    // The size is constant, so that the copy compiles to a few wide moves.
     std::memcpy(data + done, line.data.data(), kLl128LineData);
     done += kLl128LineData;
   }
@@ -74,8 +74,8 @@ void Ll128Primitives::OnStart() {
 bool Ll128Primitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll128_send.HasCredit()) return false;
-    // Over shared memory the flags show which data have arrived. On an emulated link the lines arrive
-    // together with the message.
+    // In shared memory the flags show which data have arrived. On an emulated link all lines arrive together,
+    // at the arrival of the message.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll128_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll128_receive.Arrival();
     next_arrival_ns_ = arrival;

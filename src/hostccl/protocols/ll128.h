@@ -36,9 +36,9 @@ class Ll128Primitives final : public Primitives {
   bool ReceiveBlock(size_t bytes);
   // Returns the address to which the lines of peer number `i` are unpacked.
   std::byte* Target(size_t i);
-  // Returns true if the step does more than pass on the data of one peer.
+  // Returns true if the data must be combined and not just passed on from one peer.
   bool combines() const { return step_.src != nullptr || from_[1] != nullptr || step_.is_final; }
-  // Returns the result of the block in contiguous memory.
+  // Combines the block's inputs and returns the result in contiguous memory.
   const std::byte* CombineBlock(size_t count);
   // Stores the block as lines for each receiving peer.
   void SendBlock(const std::byte* data, size_t bytes);

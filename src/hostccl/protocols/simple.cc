@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by Simple, piece by piece. See simple.h.
+// Moves a chunk by the Simple protocol, piece by piece. See simple.h.
 #include "src/hostccl/protocols/simple.h"
 
 #include <algorithm>

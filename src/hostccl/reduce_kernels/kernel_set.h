@@ -8,7 +8,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The kernels for one data type and operator.
+// The functions of one set for one data type and operator.
 struct TypeKernels {
   CombineKernel combine = nullptr;
   WidenKernel widen = nullptr;
@@ -25,7 +25,7 @@ TypeKernels PortableKernels(DataType type, ReduceOp op);
 TypeKernels Avx2Kernels(DataType type, ReduceOp op);
 TypeKernels Avx512Kernels(DataType type, ReduceOp op);
 
-// Returns the kernels of a set.
+// Returns the functions of a set for one data type and operator.
 TypeKernels KernelsOf(KernelSet set, DataType type, ReduceOp op);
 
 }  // namespace dynamiccl::hostccl

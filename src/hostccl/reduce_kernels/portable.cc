@@ -23,7 +23,7 @@ struct Plain {
   static T Narrow(T value) { return value; }
 };
 
-// The format of fp16.
+// The format of fp16, with its conversions to and from fp32.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -44,7 +44,7 @@ struct Half {
 #endif
 };
 
-// The format of bf16, the upper half of an fp32.
+// The format of bf16, which is the upper half of an fp32.
 struct Bfloat {
   using Stored = uint16_t;
   using Wide = float;

@@ -65,7 +65,7 @@ struct Reduction {
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// Returns the reduction for a data type and operator; every pair has one. kAvg combines like kSum, and the
+// Returns the reduction for a data type and operator, which always exists. kAvg combines like kSum, and the
 // last pass divides.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
@@ -90,7 +90,7 @@ inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAv
 
 // Returns "portable", "avx2" or "avx512".
 const char* Name(KernelSet set);
-// Returns true if this CPU and this build can run the set.
+// Returns true if this CPU can run the set and this build contains it.
 bool Runs(KernelSet set);
 // Returns the set that HOSTCCL_KERNELS names, or the widest one that runs on this machine. An error names the
 // sets that run.

@@ -34,8 +34,8 @@ struct DecisionKey {
   // False in a group that the program ends with ncclGroupSimulateEnd. No collective uses the answers to such
   // a group, and nothing counts it, so ranks may differ in how often they simulate.
   bool is_call = true;
-  // Phase and ZeRO stage of the call, recognised in the same way as `role` and unknown where `role` is. Of
-  // all deciders only rules read them.
+  // Phase and ZeRO stage of the call, recognised in the same way as `role` and unknown where `role` is. Only
+  // the user's rules depend on them.
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
 

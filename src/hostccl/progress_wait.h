@@ -10,8 +10,8 @@ namespace dynamiccl::hostccl {
 // sleep pays only for waits that are clearly longer.
 inline constexpr int64_t kYieldNs = 200'000;
 // In nanoseconds: how long a call waits on the calling thread before the stream's thread takes over. That
-// change of threads costs about as much: the wake-up of a sleeping thread (20 us), or a turn in the round of
-// yields.
+// change of threads costs about as much, because the stream's thread must be woken (20 us) or, if it yields,
+// must get its turn on a core.
 inline constexpr int64_t kInlinePatienceNs = 20'000;
 // In nanoseconds: kInlinePatienceNs for the case that ranks outnumber cores. A peer may then wait for its
 // turn on a core behind several ranks, and the stream's thread would be one more that wants a core. Measured

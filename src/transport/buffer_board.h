@@ -29,10 +29,9 @@ struct BufferBoard {
 // In bytes. Data up to this size travel with the announcement, so peers need not read the rank's buffer. The
 // peers wait once, for the announcement, and the rank waits for no peer.
 //
-// Each channel has two parcels, used in turns. A rank announces number s only after it has read every parcel
-// of s -
-// 1. So once this rank has seen all announcements of s - 1, every peer has read this rank's parcel of s - 2,
-// and number s may overwrite that parcel.
+// Each channel has two parcels, used in turns. A rank makes announcement s + 1 only after it has read every
+// parcel of announcement s. So once this rank has seen all announcements number s + 1, every peer has read
+// this rank's parcel number s, and announcement s + 2 may overwrite the parcel.
 inline constexpr size_t kParcelBytes = size_t{16} << 10;
 inline constexpr uint64_t kParcels = 2;
 // Holds data that travel with an announcement. `announced` is the number of that announcement; the owner
@@ -47,8 +46,9 @@ struct Parcel {
 
 // Keeps peers from touching the buffers of a rank that gives up, because its program may then free them.
 // Every rank has a gate and writes only its own one.
-//   peer:  sets touching = true, reads `withdrawn` of the others, uses a buffer if all are false, sets
-//   touching = false rank:  sets withdrawn = true, then waits until no peer is touching
+//   peer:  sets touching = true, reads `withdrawn` of the others, uses a buffer only if all are false, then
+//          sets touching = false
+//   rank:  sets withdrawn = true, then waits until no peer is touching
 // All accesses are in one total order (seq_cst). So either the peer sees that the rank has withdrawn, or the
 // rank sees that the peer is touching.
 struct alignas(64) AccessGate {

@@ -19,12 +19,10 @@
 // A cost model that knows only one latency and one bandwidth for each class of links sees no difference
 // between the two groups.
 // - A link that fell back from four lanes to one keeps a quarter of its bandwidth. PCIe and InfiniBand links
-// usually
-//   degrade in this way.
+//   usually degrade in this way.
 // - Two jobs that share an uplink leave each other half of the link.
 // - Bursts of 5 ms at 90 % every 20 ms are another job's gradient exchange, in a training step whose duration
-// is scaled
-//   like the bandwidths.
+//   is scaled like the bandwidths.
 #include "src/transport/topology.h"
 
 namespace dynamiccl {

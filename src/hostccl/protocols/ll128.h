@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The LL128 protocol: lines of 120 bytes of data and one 8-byte flag (NCCL's prims_ll128.h). The receiver
-// waits for a line and not for a whole slot. The flags make 128/120 of the bytes.
+// waits for a line and not for a whole slot. In return 128 bytes are moved for every 120 bytes of data.
 //
 // A GPU may rely on a warp's 128-byte store becoming visible as a whole; no CPU promises that. Here the flag
 // is stored with release order after the line's data and loaded with acquire order before the data. That is

@@ -29,8 +29,8 @@ constexpr uint16_t NarrowHalf(float value) {
   if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
   if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // 65520, halfway beyond 65504
   if (magnitude < 0x38800000) {                                              // below 2^-14: subnormal
-    // In the sum the last bit of the mantissa is worth 2^-24, the smallest denormal. So the addition rounds
-    // to a multiple of it.
+    // The sum lies between 0.5 and 1, where the last mantissa bit is worth 2^-24, the smallest binary16
+    // denormal. So the addition rounds to a multiple of 2^-24.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - std::bit_cast<uint32_t>(0.5F)));
   }

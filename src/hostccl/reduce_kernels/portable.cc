@@ -87,8 +87,8 @@ struct Float8 {
     const float magnitude = std::fabs(value);
     if (magnitude >= Widen(kMaxFinite)) return static_cast<uint8_t>(sign | kMaxFinite);
     const int exponent = std::max(1 - kBias, magnitude == 0 ? 1 - kBias : std::ilogb(magnitude));
-    // Number of units of the last mantissa place, rounded to nearest even. If it is 2^(mantissa bits), the
-    // result is the first number of the next exponent.
+    // The magnitude in units of the format's last mantissa place, rounded to nearest even. If it is rounded
+    // up to the next power of two, the sum below carries into the exponent, as it should.
     const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, kMantissaBits - exponent)));
     return static_cast<uint8_t>(sign | (((exponent + kBias - 1) << kMantissaBits) + units));
   }

@@ -14,8 +14,7 @@ inline bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// Returns whether the names are equal apart from the case of letters and underscores: "all_reduce" and
-// "AllReduce".
+// Returns whether the names are equal if case and underscores are ignored: "all_reduce" and "AllReduce".
 inline bool SameSpelling(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   for (;;) {

@@ -92,7 +92,8 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
-  // Returns true if the choice for this batch may be remembered: the call must have no wishes of its own.
+  // Returns true if the choice for this batch may be remembered: the call's own configuration selects no
+  // algorithm and sets no limits on channels.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks meet by a rendezvous (src/transport/rendezvous.h) at the door of the lowest rank. Its token is
-// computed from the members and the key.
+// The ranks meet by a rendezvous (src/transport/rendezvous.h) at the door of the lowest rank. The token of
+// the rendezvous is computed from the members and the key.
 #include "src/hostccl/regroup.h"
 
 #define XXH_INLINE_ALL

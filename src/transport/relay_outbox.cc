@@ -54,7 +54,7 @@ RelayOutbox::Outcome RelayOutbox::Flush() {
   return Outcome::kSent;
 }
 
-// Removes the frames that are covered by the first `bytes` sent bytes.
+// Records that `bytes` more bytes were sent, and removes the frames that are now sent completely.
 void RelayOutbox::Drop(size_t bytes) {
   sent_of_first_ += bytes;
   while (!pending_.empty()) {

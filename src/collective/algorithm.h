@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's algorithms, with its numbers (NCCL_ALGO_*, src/include/plugin/nccl_tuner.h) and its spellings.
-// kUndefined is the answer "leave NCCL alone".
+// Whoever chooses kUndefined leaves the choice to NCCL.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ enum class Algorithm : int8_t {
   kNvlsTree = 5,
   kPat = 6,
 };
-// Rows of NCCL's cost table.
+// Number of algorithms. NCCL's cost table has one row for each.
 inline constexpr int kAlgorithms = 7;
 
 // Returns the name as NCCL_ALGO spells it: "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS",
 // "NVLSTree", "PAT".
 std::string_view Name(Algorithm algorithm);
-// Accepts any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Nullopt for an unknown name.
+// Parses a name in any case and ignores underscores, since NCCL's log writes "NVLS_TREE". Returns nullopt for
+// an unknown name.
 std::optional<Algorithm> ParseAlgorithm(std::string_view name);
 // Returns the name as NCCL's TUNING line spells it: "TREE", "RING", "NVLS_TREE".
 std::string_view LogName(Algorithm algorithm);

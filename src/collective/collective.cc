@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings and the bus bandwidth of the collectives. See collective.h.
+// Names of the collectives and their bus bandwidth factors. See collective.h.
 #include "src/collective/collective.h"
 
 #include "src/collective/spelling.h"

@@ -20,13 +20,15 @@ enum class Collective : uint8_t {
   kRecv = 7,
 };
 
-// NCCL asks a tuner about the first five only: the others have no choice of algorithm and protocol.
+// NCCL asks a tuner about the first five collectives only. The others have no choice of algorithm and
+// protocol.
 inline constexpr int kTunableCollectives = 5;
 inline constexpr int kCollectives = 8;
 
-// Returns NCCL's spelling: "AllReduce".
+// Returns the name as NCCL spells it: "AllReduce".
 std::string_view Name(Collective collective);
-// Accepts NCCL's spelling and that of nccl-tests ("all_reduce"), in any case. Nullopt for an unknown name.
+// Parses a name in NCCL's spelling or that of nccl-tests ("all_reduce"), in any case. Returns nullopt for an
+// unknown name.
 std::optional<Collective> ParseCollective(std::string_view name);
 
 // True if the collective combines elements of all ranks by an operator.
@@ -35,16 +37,16 @@ constexpr bool Reduces(Collective collective) {
          collective == Collective::kReduce;
 }
 
-// NCCL's total bytes of a call, computed from the count argument of its API function. AllGather and
-// ReduceScatter take a count per rank, while the size that NCCL gives a tuner is the total over all ranks;
-// the other collectives use one count for both.
+// Returns the total bytes of a call as NCCL counts them. `count` is the argument of the API function.
+// AllGather and ReduceScatter take a count per rank, but NCCL tells a tuner the total over all ranks. For the
+// other collectives both are the same.
 constexpr uint64_t TotalBytes(Collective collective, uint64_t count, uint64_t element_bytes, int n_ranks) {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   return count * element_bytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
 }
 
-// busbw = algbw * factor, as nccl-tests defines it (doc/PERFORMANCE.md): the factor makes the bandwidths of
-// different collectives and rank counts comparable with that of a link.
+// Returns the factor of nccl-tests (doc/PERFORMANCE.md) in busbw = algbw * factor. The bus bandwidths of
+// different collectives and rank counts can be compared with each other and with the bandwidth of a link.
 double BusBandwidthFactor(Collective collective, int n_ranks);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice that is made for a collective consists of an algorithm, a protocol and a number of channels.
+// The configuration of a collective: an algorithm, a protocol and a number of channels.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ struct CollectiveConfig {
   friend bool operator==(const CollectiveConfig&, const CollectiveConfig&) = default;
 };
 
-// NCCL's MAXCHANNELS since 2.25: no communicator has more. The number also fits the signed byte in which
-// tuners answer.
+// No communicator has more channels: NCCL's MAXCHANNELS has been 64 since release 2.25.
 inline constexpr int kMaxNcclChannels = 64;
 
-// The answer that changes nothing.
+// The configuration by which a decision leaves the whole call to NCCL.
 inline constexpr CollectiveConfig kLeaveNcclAlone{};
 
 }  // namespace dynamiccl

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file lists what is known about a communicator once it is initialised.
+// The facts about a communicator that are known once it is initialised.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl {
 
-// This is a plain value of one rank. All fields but `rank` are equal on all ranks of the communicator.
+// This plain value belongs to one rank. All fields but `rank` are equal on all ranks of the communicator.
 struct CommunicatorInfo {
   uint64_t id = 0;  // equal on all ranks; NCCL's commHash or commId where it is known
   int32_t rank = 0;

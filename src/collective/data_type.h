@@ -35,7 +35,8 @@ constexpr size_t ElementBytes(DataType type) {
 std::string_view Name(DataType type);
 // Returns NCCL's spelling: "ncclFloat32".
 std::string_view NcclName(DataType type);
-// Accepts both spellings and NCCL's without its prefix ("float32"), in any case. Nullopt for an unknown name.
+// Parses a name in NCCL's spelling, with or without its prefix ("float32"), or in that of nccl-tests, in any
+// case. Returns nullopt for an unknown name.
 std::optional<DataType> ParseDataType(std::string_view name);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who chose the configuration of a call. Traces, the decision log and reports carry it.
+// Who chose the configuration of a call. Traces, the decision log and reports contain this value.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dynamiccl {
 
-// The numbers are part of the trace format (docs/formats/trace.md): append only.
+// The numbers are part of the trace format (docs/formats/trace.md), so new values are only appended.
 enum class DecidedBy : uint8_t {
   kNccl = 0,
   kPolicy = 1,
@@ -20,7 +20,7 @@ enum class DecidedBy : uint8_t {
 };
 inline constexpr int kDeciders = 8;
 
-// The name in reports and logs; "unknown" for a number outside the enum.
+// Returns the name that reports and logs show; "unknown" for a number outside the enum.
 constexpr std::string_view Name(DecidedBy decided_by) {
   constexpr std::string_view kNames[] = {"nccl",    "policy", "rule",  "pin",
                                          "chained", "guard",  "trial", "sample"};

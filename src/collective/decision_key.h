@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first law as a type: all that one decision may depend on beside what the ranks attested before. Every
-// field is equal on all ranks of the communicator at the same call; its comment says why. A rank number, an
-// address, a label of the trainer's or a time measured on this rank must never become a field: then ranks
-// could choose differently, and NCCL would hang or mix up data.
+// The only facts about one call that its decision may depend on. Beside them a decision depends only on data
+// that the ranks have attested. So this type enforces law 1 of docs/architecture.md, "all ranks decide the
+// same". Every field is equal on all ranks of the communicator at the same call, and its comment says why. A
+// rank number, an address, the trainer's label or a time measured on this rank must never become a field:
+// ranks could then choose differently, and NCCL would hang or corrupt data.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +13,29 @@
 
 namespace dynamiccl {
 
-// Built from NCCL's question by the tuner session alone (plugin/tuner), and read by DecisionEngine::Decide.
+// The tuner session (plugin/tuner) builds this value when NCCL asks it about a call. DecisionEngine::Decide
+// reads it.
 struct DecisionKey {
-  // NCCL requires that all ranks issue the same collectives in the same order.
+  // Equal on all ranks because NCCL requires that all ranks issue the same collectives in the same order.
   Collective collective = Collective::kAllReduce;
-  // NCCL's total over all ranks of the collectives that it issues as one batch. NCCL requires equal counts
-  // and data types on all ranks, and forms batches from the calls of a group alone.
+  // Total bytes, over all ranks, of the collectives that NCCL issues as one batch. Equal on all ranks because
+  // NCCL requires equal counts and data types, and forms batches only from the calls of one group.
   uint64_t bytes = 0;
-  // Number of collectives that NCCL put into the batch; equal on all ranks for the same reason.
+  // Number of collectives that NCCL put into the batch. Equal on all ranks because NCCL forms batches only
+  // from the calls of one group.
   int n_pipe_ops = 1;
-  // Recognised from the communicator's calls so far, by integer arithmetic of an attested policy.
-  // kUnknown on every rank where NCCL asks on a thread of its own: ranks attest whether it does.
+  // The role of the call, recognised from the communicator's earlier calls by integer arithmetic of an
+  // attested policy. It is kUnknown on every rank where NCCL asks the tuner on a thread of NCCL's own. Ranks
+  // attest whether NCCL does.
   Role role = Role::kUnknown;
-  // The communicator's outermost group ends in program order, which NCCL requires to be equal; 0 where `role`
-  // is unknown for the reason above.
+  // Number of the communicator's outermost group ends so far, in program order. Equal on all ranks because
+  // NCCL requires the same order of calls. It is 0 where NCCL asks the tuner on a thread of NCCL's own.
   uint64_t call_number = 0;
-  // False in a group that the program ends with ncclGroupSimulateEnd. Its answers are used by no collective,
-  // so it counts nothing, and ranks may differ in how often they simulate.
+  // False in a group that the program ends with ncclGroupSimulateEnd. No collective uses the answers to such
+  // a group, and nothing counts it, so ranks may differ in how often they simulate.
   bool is_call = true;
-  // Recognised in the same way as `role`, and unknown where `role` is. Only rules read these two.
+  // Phase and ZeRO stage of the call, recognised in the same way as `role` and unknown where `role` is. Only
+  // the user's rules depend on them.
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
   // A part of the table version that decides the call, so a number on which all ranks agreed. Only rules read

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric under a communicator as numbers that are equal on all ranks. The cost model and the config agent
-// see the links only in this form.
+// The fabric under a communicator, described by numbers that are equal on all ranks. The cost model and the
+// config agent know the links only by these numbers.
 #pragma once
 
 #include <cstdint>
 
 namespace dynamiccl {
 
-// One class of links. Latency is one-way, in microseconds; bandwidth is per direction, in units of 1e9 bytes
+// One class of links. Latency is one-way, in microseconds. Bandwidth is per direction, in units of 1e9 bytes
 // a second.
 struct LinkParameters {
   double latency_us = 0;
@@ -16,7 +16,7 @@ struct LinkParameters {
   friend bool operator==(const LinkParameters&, const LinkParameters&) = default;
 };
 
-// This is a plain value of one communicator. `max_channels` is the number of channels that the communicator
+// This plain value describes one communicator. `max_channels` is the number of channels that the communicator
 // has set up.
 struct Fabric {
   int32_t n_ranks = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's table of collective x algorithm x protocol, and the text form of configurations. Every tunable
-// collective has Ring; AllReduce has Tree too; every other algorithm exists with protocol Simple only.
+// collective has Ring. AllReduce has Tree too. Every other algorithm exists only with protocol Simple.
 #include "src/collective/legal_configs.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself
-// (ncclRedOpCreatePreMulSum) have larger numbers and no place here.
+// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself with
+// ncclRedOpCreatePreMulSum have larger numbers and are not in this enum.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr int kReduceOps = 5;
 
 // Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
 std::string_view Name(ReduceOp op);
-// Accepts any case. Nullopt for an unknown name.
+// Parses a name in any case. Returns nullopt for an unknown name.
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);
 
 }  // namespace dynamiccl

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file defines what a call is for the program (role), where in a training step it stands (phase), which
-// ZeRO stage it belongs to, whether the program waits for it (criticality), how the fabric is (regime), and
-// how short of memory a device is (memory pressure).
-// A DecisionKey contains the recognised role, phase and stage: the policy's table reads the role, rules may
-// read all three. Memory pressure is a part of a table version and reaches rules; criticality and regime
-// reach decisions through a table version. As labels, role, phase and
-// stage are the trainer's truth and exist in traces only.
+// This file defines the purpose of a call in the program (role), the part of the training step in which the
+// call stands (phase), its ZeRO stage, whether the program waits for the call (criticality), the state of the
+// fabric (regime), and how short of memory a device is (memory pressure). A DecisionKey contains the
+// recognised role, phase and stage: the policy's table reads the role, rules may read all three. Memory
+// pressure is a part of a table version, and rules may read it too. Criticality and regime reach decisions
+// only through a table version. The trainer's own labels of role, phase and stage are exact; they exist only
+// in traces.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace dynamiccl {
 
-// Bytes. An AllReduce of at most this size counts as a scalar, whatever it is for. Overflow flags, norms and
-// losses and short vectors of them stay below; their size does not grow with the model, and gradient buckets
-// lie far above.
+// In bytes. An AllReduce of at most this size counts as a scalar, whatever its purpose. Overflow flags,
+// norms, losses and short vectors of such values are smaller, and they do not grow with the model. Gradient
+// buckets are far larger.
 inline constexpr uint64_t kTinyBytes = 256;
 
-// kUnknown means "not recognised with confidence": decisions then use the generic row of the table.
+// kUnknown means "not recognised with confidence". Decisions then use the generic row of the table.
 enum class Role : uint8_t {
   kUnknown = 0,
   kParameterGather = 1,  // ZeRO-3: parameters before use, forward and backward
@@ -28,23 +28,23 @@ enum class Role : uint8_t {
   kActivation = 4,       // tensor parallel, or P_a of ZeRO-R
   kScalar = 5,           // overflow flags, gradient norms, losses; see kTinyBytes
   kOther = 6,
-  // Recognised only: a kParameterGather in the backward phase. So forward and backward gathers of one size
-  // have choices of their own.
+  // A kParameterGather in the backward phase. This role is only recognised, never labelled. It gives forward
+  // and backward gathers of one size separate choices.
   kBackwardGather = 7,
 };
 inline constexpr int kRoles = 8;
-// The roles before this number are labels of the trainer's and classes of the LSTM.
+// The roles with smaller numbers can be labels by the trainer and are classes of the LSTM.
 inline constexpr int kLabelledRoles = 7;
 
-// Part of a training step in which the call was issued.
+// The part of the training step in which the call was issued.
 enum class Phase : uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };
 inline constexpr int kPhases = 5;
 
-// ZeRO stage, recognised or labelled.
+// The ZeRO stage of a call, as the LSTM recognised it or as the trainer labelled it.
 enum class ZeroStage : uint8_t { kStage0 = 0, kStage1 = 1, kStage2 = 2, kStage3 = 3, kUnknown = 4 };
 inline constexpr int kZeroStages = 5;
 
-// Share of a key's communication time that the program waits for, as measured, in three levels.
+// How much of a key's communication time the program waits for, as measured, in three levels.
 enum class Criticality : uint8_t { kUnknown = 0, kHidden = 1, kPartial = 2, kExposed = 3 };
 inline constexpr int kCriticalities = 4;
 
@@ -54,7 +54,7 @@ constexpr bool IsLatencyCritical(Role role, Criticality level) {
   return level == Criticality::kExposed && (role == Role::kParameterGather || role == Role::kBackwardGather);
 }
 
-// State of the fabric. See docs/glossary.md.
+// State of the fabric: normal, shared with other traffic, one link slow, or one rank late.
 enum class Regime : uint8_t { kNormal = 0, kCongested = 1, kDegradedLink = 2, kStraggler = 3 };
 inline constexpr int kRegimes = 4;
 
@@ -63,13 +63,14 @@ inline constexpr int kRegimes = 4;
 enum class MemoryPressure : uint8_t { kLow = 0, kMedium = 1, kHigh = 2, kUnknown = 3 };
 inline constexpr int kMemoryPressures = 4;
 
-// The names in traces and reports, such as "gradient_reduce"; "unknown" for a number outside the enum.
+// These return the names used in traces and reports, such as "gradient_reduce"; "unknown" for a number
+// outside the enum.
 std::string_view Name(Role role);
 std::string_view Name(Phase phase);
 std::string_view Name(ZeroStage stage);
 std::string_view Name(Criticality criticality);
 std::string_view Name(MemoryPressure pressure);
-// These return the value of a name that Name gives. The case must match; nullopt for an unknown name.
+// These are the inverse of Name. The case of letters must match. They return nullopt for an unknown name.
 std::optional<Role> ParseRole(std::string_view name);
 std::optional<Phase> ParsePhase(std::string_view name);
 std::optional<ZeroStage> ParseStage(std::string_view name);

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Returns the binary logarithm of a unit ("K": 10); -1 for an unknown one.
+// Returns the binary logarithm of a unit (10 for "K"); -1 for an unknown unit.
 int ShiftOf(std::string_view unit) {
   if (unit.size() == 2 && std::tolower(static_cast<unsigned char>(unit[1])) == 'b') unit.remove_suffix(1);
   if (unit.empty()) return 0;
@@ -35,7 +35,8 @@ int ShiftOf(std::string_view unit) {
 [[gnu::hot]] SizeClass SizeClassOf(uint64_t bytes) {
   if (bytes <= 1) return {0};
   const int octave = std::bit_width(bytes) - 1;
-  // Below four bytes quarters are no whole numbers; shifting to the left instead keeps one formula.
+  // Below four bytes a quarter of an octave is not a whole number of bytes. Shifting to the left gives the
+  // same formula.
   const uint64_t quarter = octave >= 2 ? (bytes >> (octave - 2)) & 3 : (bytes << (2 - octave)) & 3;
   return {static_cast<uint8_t>(octave * 4 + static_cast<int>(quarter))};
 }

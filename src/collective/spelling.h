@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the names that programs give to collectives, algorithms and the like. Nothing is allocated,
-// because importers compare names for every call of a file.
+// Compares names of collectives, algorithms and the like as different programs spell them. The functions
+// allocate nothing, because importers compare names for every call in a file.
 #pragma once
 
 #include <strings.h>
@@ -9,12 +9,12 @@
 
 namespace dynamiccl {
 
-// Whether the names differ in the case of letters at most.
+// Returns whether the names are equal apart from the case of letters.
 inline bool EqualIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// Whether the names differ in the case of letters and in underscores at most: "all_reduce" and "AllReduce".
+// Returns whether the names are equal if case and underscores are ignored: "all_reduce" and "AllReduce".
 inline bool SameSpelling(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   for (;;) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses selections into sets of NCCL's names, and turns the sets into pairs of the cost table.
+// Parses a call's algSelection (grammar: call_choice.h) into a set of NCCL's names, and turns the set into
+// pairs of algorithm and protocol, the entries of the cost table.
 #include "src/hostccl/call_choice.h"
 
 #include <strings.h>
@@ -12,7 +13,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A name of the grammar. A symmetric kernel has no pair in the cost table, so both fields are kUndefined.
+// One name that an algSelection can use. A symmetric kernel has no pair in the cost table, so its algorithm
+// and protocol are kUndefined.
 struct NamedAlgorithm {
   std::string_view name;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -20,12 +22,12 @@ struct NamedAlgorithm {
   Collective collective = Collective::kAllReduce;  // the collective of a symmetric kernel
 };
 
-// The name of a symmetric kernel of one collective.
+// Makes the entry for the symmetric kernel of one collective.
 constexpr NamedAlgorithm Symmetric(std::string_view name, Collective collective) {
   return {name, Algorithm::kUndefined, Protocol::kUndefined, collective};
 }
 
-// The names of NCCL 2.32.
+// All names that NCCL 2.32 accepts.
 constexpr std::array kNamed = {
     NamedAlgorithm{"TREE_LL", Algorithm::kTree, Protocol::kLL},
     NamedAlgorithm{"TREE_LL128", Algorithm::kTree, Protocol::kLL128},
@@ -60,7 +62,7 @@ constexpr std::array kNamed = {
 
 using NameSet = std::bitset<kNamed.size()>;
 
-// Splits like strtok: empty parts are dropped.
+// Splits the text at the separator and drops empty parts, as strtok does.
 std::vector<std::string_view> Parts(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t begin = 0; begin < text.size();) {
@@ -71,7 +73,7 @@ std::vector<std::string_view> Parts(std::string_view text, char separator) {
   return parts;
 }
 
-// Returns all names that begin with the tag.
+// Returns all names that begin with this tag.
 NameSet NamesOf(std::string_view tag) {
   NameSet names;
   for (size_t i = 0; i < kNamed.size() && !tag.empty(); ++i) {
@@ -81,7 +83,7 @@ NameSet NamesOf(std::string_view tag) {
   return names;
 }
 
-// Returns the names that satisfy all factors; empty if the term is wrong.
+// Returns the names that satisfy all factors of a term; empty if the term does not parse.
 NameSet ParseTerm(std::string_view term) {
   const std::vector<std::string_view> factors = Parts(term, '+');
   NameSet names;
@@ -97,7 +99,7 @@ NameSet ParseTerm(std::string_view term) {
 
 }  // namespace
 
-// Like NCCL, removes white space first. Names of other collectives' kernels are valid but select nothing.
+// White space is removed first, as in NCCL. Names of other collectives' kernels are valid but select nothing.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective) {
   std::string packed;
   for (const char letter : text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of calls in NCCL's order: communicator, its health, data type, operator, root, buffers,
+// Validates calls in NCCL's order: communicator, its health, data type, operator, root, buffers,
 // configuration. A call of zero elements is validated and then dropped, as NCCL does.
 #include "src/hostccl/api_call.h"
 
@@ -14,7 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Returns the data type of a call; an error for a number that NCCL 2.32 does not have.
+// Returns the data type of a call. Returns an error for a number that NCCL 2.32 does not have.
 Result<DataType> CheckType(ncclDataType_t type) {
   if (type < 0 || type >= ncclNumTypes) {
     return MakeError(ErrorKind::kInvalidArgument, "data type {} does not exist", static_cast<int>(type));
@@ -22,7 +22,8 @@ Result<DataType> CheckType(ncclDataType_t type) {
   return static_cast<DataType>(type);
 }
 
-// Rooted collectives use one buffer on the root only, so the other ranks may pass null for it.
+// A collective with a root uses one of the buffers on the root only, so the other ranks may pass null for
+// this buffer.
 Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   const bool is_root = rank == arguments.root;
   const bool needs_send = arguments.collective != Collective::kBroadcast || is_root;
@@ -34,7 +35,8 @@ Status CheckBuffers(const CollectiveArguments& arguments, int rank) {
   return {};
 }
 
-// Translates the operator. Set operation.data_type before, because a user-made operator is bound to a type.
+// Translates the operator into `operation`. The caller sets operation.data_type first, because a user-made
+// operator belongs to one data type.
 Status ReadOperator(const CollectiveArguments& arguments, Communicator& communicator,
                     CollectiveOperation& operation) {
   if (arguments.op >= 0 && arguments.op < ncclNumOps) {
@@ -53,7 +55,8 @@ Status ReadOperator(const CollectiveArguments& arguments, Communicator& communic
                    Name(operation.data_type));
 }
 
-// Returns an error if the communicator may not move data: it was revoked, finalized or aborted, or it failed.
+// Returns an error if the communicator may not move data because it was revoked, finalized or aborted, or has
+// failed.
 Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
   if (communicator.interrupted()) {
     return MakeError(ErrorKind::kUnsupported,
@@ -67,7 +70,7 @@ Status CheckHealthy(ncclComm_t handle, const Communicator& communicator) {
                    "are left");
 }
 
-// Validates a collective and describes it for the group.
+// Validates a collective and returns it in the form that the group collects.
 Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   PendingCollective pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -89,7 +92,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   DYNAMICCL_TRY(operation.choice, ReadCallConfig(arguments.config, arguments.collective));
   operation.events.user_tag = operation.choice.user_tag;
   if (!Reduces(arguments.collective)) {
-    // Data that are only moved are planned and moved as bytes, as in NCCL.
+    // Data that are moved without arithmetic are planned and moved as bytes, as in NCCL.
     operation.count *= ElementBytes(operation.data_type);
     operation.data_type = DataType::kInt8;
   }
@@ -98,7 +101,7 @@ Result<PendingCollective> Check(const CollectiveArguments& arguments) {
   return pending;
 }
 
-// Validates a send or receive and describes it for the group.
+// Validates a send or receive and returns it in the form that the group collects.
 Result<PendingTransfer> Check(const TransferArguments& arguments) {
   PendingTransfer pending;
   DYNAMICCL_TRY(pending.communicator, CheckCommunicator(arguments.comm));
@@ -119,7 +122,7 @@ Result<PendingTransfer> Check(const TransferArguments& arguments) {
   return pending;
 }
 
-// A call that becomes a group of transfers.
+// A call of AlltoAll, Gather or Scatter, which becomes a group of sends and receives.
 struct GroupedCall {
   GroupedCollective grouped = GroupedCollective::kAlltoAll;
   CollectiveArguments arguments;
@@ -152,7 +155,7 @@ const char* NameOf(GroupedCollective grouped) {
   return kNames[static_cast<size_t>(grouped)];
 }
 
-// Gather's receive buffer and Scatter's send buffer matter on the root only.
+// Only the root uses Gather's receive buffer and Scatter's send buffer, so only there must they be valid.
 Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   const CollectiveArguments& given = call.arguments;
   const bool is_root = rank == given.root;
@@ -165,8 +168,8 @@ Status CheckGroupedBuffers(const GroupedCall& call, int rank) {
   return {};
 }
 
-// Validates AlltoAll, Gather or Scatter and splits it into transfers. The first transfer carries the launch
-// event.
+// Validates AlltoAll, Gather or Scatter and splits it into sends and receives. The first of these carries the
+// event of the call's ncclCollConfig_t.
 Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   const CollectiveArguments& given = call.arguments;
   DYNAMICCL_TRY(const auto communicator, CheckCommunicator(given.comm));
@@ -177,7 +180,8 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
                      given.root, communicator->n_ranks());
   }
   if (given.count > 0) DYNAMICCL_CHECK_OK(CheckGroupedBuffers(call, communicator->rank()));
-  // Transfers have no algorithm to choose: channel limits are accepted, a forced selection is refused.
+  // Sends and receives have no algorithm to choose: channel limits are accepted, a forced algorithm is
+  // refused.
   DYNAMICCL_TRY(const CallChoice choice, ReadCallConfig(given.config, Collective::kSendRecv));
   std::vector<PendingTransfer> pending;
   const size_t block = given.count * ElementBytes(type);
@@ -190,14 +194,15 @@ Result<std::vector<PendingTransfer>> Check(const GroupedCall& call) {
   return pending;
 }
 
-// Issues all transfers as one group, so no order of them can deadlock.
+// Issues all transfers as one group, so that they cannot deadlock in any order.
 ncclResult_t Issue(std::vector<PendingTransfer> transfers) {
   GroupStart();
   for (PendingTransfer& transfer : transfers) hostccl::Issue(std::move(transfer));
   return GroupEnd();
 }
 
-// Every call takes this path: validate, check the stream, drop a call of zero elements, issue.
+// Validates a call, checks its stream, drops a call of zero elements, and issues all others. Every call takes
+// this path.
 template <typename Arguments>
 ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size_t count) {
   auto pending = Check(arguments);
@@ -210,14 +215,15 @@ ncclResult_t CheckAndIssue(const Arguments& arguments, cudaStream_t stream, size
   return Issue(std::move(*pending));
 }
 
-// Returns the result that the program sees, which depends on the state of its communicator's handle.
+// Runs a call and returns the result that the program sees, which depends on the state of the communicator's
+// handle.
 template <typename Arguments>
 ncclResult_t Call(const Arguments& arguments) {
   return ResultFor(arguments.comm, CheckAndIssue(arguments, arguments.stream, arguments.count));
 }
 
-// Returns the part of the call that its repetitions share. A call that only moves data counts as a call of
-// bytes. Returns nothing for a type or an operator that is not NCCL's own.
+// Returns the values by which a repeated call finds its plan. A call that only moves data counts as a call of
+// bytes. Returns nothing for a data type or an operator that is not NCCL's own.
 std::optional<RepeatedCall> Repeated(const CollectiveArguments& arguments) {
   const bool known_type = arguments.data_type >= 0 && arguments.data_type < ncclNumTypes;
   if (!known_type || arguments.op < 0 || arguments.op >= ncclNumOps) return {};
@@ -227,8 +233,9 @@ std::optional<RepeatedCall> Repeated(const CollectiveArguments& arguments) {
   return RepeatedCall{arguments.collective, DataType::kInt8, op, arguments.count * ElementBytes(type)};
 }
 
-// Runs a repeated call by its kept plan. Returns false, and has done nothing, if there is none or anything
-// about the call is unusual; the ordinary path then does the work, or reports what is wrong.
+// Runs a repeated call by the plan that the communicator kept. If there is no such plan, or anything about
+// the call is unusual, it does nothing and returns false. The ordinary path then runs the call or reports
+// what is wrong.
 bool RunRepeated(const CollectiveArguments& arguments) {
   const ncclComm_t handle = arguments.comm;
   if (arguments.config != nullptr || InGroup() || arguments.send == nullptr || arguments.recv == nullptr) {

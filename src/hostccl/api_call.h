@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the arguments of the NCCL functions that move data, and issues the call. The C functions
+// Checks the arguments of the NCCL functions that move data, and issues the calls. The C functions
 // (nccl_api_collectives.cc) only collect their arguments and call one function of this file.
 //
 // The path of a call through hostccl:
@@ -11,7 +11,7 @@
 //   Launch::Run        launch.cc                polls the lanes of all channels (channel_lane.cc)
 //   RingAllReduce      algorithms/              moves chunks by primitives (primitives.h)
 //   SimplePrimitives   protocols/               moves slots or lines through FIFOs (src/transport)
-// A repeated small call goes from CallCollective to RunKept (carried_call.cc) at once.
+// A repeated small call goes directly from CallCollective to RunKept (carried_call.cc).
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The arguments of a collective as the program passed them. Members that a function does not have keep their
-// defaults.
+// The arguments of a collective as the program passed them. Members for which the called function has no
+// argument keep their defaults.
 struct CollectiveArguments {
   Collective collective = Collective::kAllReduce;
   const void* send = nullptr;
@@ -48,14 +48,14 @@ struct TransferArguments {
   cudaStream_t stream = nullptr;
 };
 
-// Validates and issues the call: on its own, or as a part of the thread's open group. Every failure is logged
-// as NCCL WARN and makes the open group fail.
+// Validates a call, and issues it as part of the thread's open group or on its own. A failure is logged as
+// NCCL WARN and makes the open group fail.
 ncclResult_t CallCollective(const CollectiveArguments& arguments);
 ncclResult_t CallTransfer(const TransferArguments& arguments);
 
 // The collectives that NCCL implements as a group of Send and Recv.
 enum class GroupedCollective { kAlltoAll, kGather, kScatter };
-// Does the same as CallCollective, for one of these three.
+// Validates and issues a call as CallCollective does, for one of these three collectives.
 ncclResult_t CallGrouped(GroupedCollective grouped, const CollectiveArguments& arguments);
 
 // The arguments of ncclRedOpCreatePreMulSum.
@@ -64,14 +64,14 @@ struct PreMulSumArguments {
   ncclDataType_t data_type = ncclFloat;
   ncclScalarResidence_t residence = ncclScalarHostImmediate;
 };
-// Makes an operator that multiplies each rank's input by a factor before the sum. A factor on the host is
-// read now; a factor in device memory is read when a collective runs.
+// Makes an operator that multiplies each rank's input by a factor before the sum. A factor in host memory is
+// read now, a factor in device memory when a collective runs.
 ncclResult_t CreatePreMulSum(ncclComm_t comm, const PreMulSumArguments& arguments, ncclRedOp_t* op);
-// Removes an operator; calls that were issued with it keep its factor.
+// Removes an operator. Calls that were already issued with the operator keep its factor.
 ncclResult_t DestroyOperator(ncclComm_t comm, ncclRedOp_t op);
 
-// Logs the error, which ncclGetLastError then returns, marks the open group as failed, and returns NCCL's
-// error number.
+// Reports a failed call: logs the error, keeps its text for ncclGetLastError, and makes the open group fail.
+// Returns the error's ncclResult_t.
 ncclResult_t Refuse(const Error& error);
 
 }  // namespace dynamiccl::hostccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a group of non-blocking communicators. It runs on its own thread, so that ncclGroupEnd returns
-// at once.
+// Runs the work of a group of non-blocking communicators on its own thread, so that ncclGroupEnd returns at
+// once.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Runs one function on a new thread. The handles of the group share it by shared_ptr. The thread that drops
-// the last reference waits for the job's thread, so it must be a different thread.
+// Runs one function on a new thread. The handles of the group share the job by shared_ptr. Whoever drops the
+// last reference waits for the job's thread, so that must happen on another thread.
 class BackgroundJob {
  public:
   BackgroundJob() = default;
@@ -21,19 +21,19 @@ class BackgroundJob {
   ~BackgroundJob();
   BackgroundJob(BackgroundJob&&) = delete;
 
-  // Call it once. `work` runs until it ends by itself or its CancelScope tells it to stop. `report` is then
-  // called with the result, on the same thread.
+  // Starts the thread; called once. `work` runs until it ends by itself or its CancelScope tells it to stop.
+  // Then `report` is called with the result, on the same thread.
   void Start(std::function<ncclResult_t()> work, std::function<void(ncclResult_t)> report);
-  // Makes waits inside the work end soon. Any thread.
+  // Makes waits inside the work end soon. Any thread may call this.
   void Cancel() { cancelled_.store(true, std::memory_order_release); }
-  // Blocks until `report` has returned. Any thread except the job's own.
+  // Blocks until `report` has returned. Any thread except the job's own may call this.
   void Wait() const { done_.wait(false, std::memory_order_acquire); }
 
   const std::atomic<bool>& cancelled() const { return cancelled_; }
 
  private:
   std::atomic<bool> cancelled_{false};
-  // Set last by the thread, after `report` has returned.
+  // The job's thread sets this last, after `report` has returned.
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

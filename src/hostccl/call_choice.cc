@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading of ncclCollConfig_t. See call_choice.h.
+// Reads a program's ncclCollConfig_t. See call_choice.h.
 #include "src/hostccl/call_choice.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// All bits that CTAPolicy may have.
+// All bits that ncclCollConfig_t's CTAPolicy may have.
 constexpr int kCtaPolicies = NCCL_CTA_POLICY_DEFAULT | NCCL_CTA_POLICY_EFFICIENCY | NCCL_CTA_POLICY_ZERO;
 
-// Checks the members that NCCL checks before it uses the structure.
+// Checks the members whose values NCCL checks before it uses the structure.
 Status CheckValues(const ncclCollConfig_t& config) {
   if (config.magic != NCCL_API_MAGIC) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -30,7 +30,7 @@ Status CheckValues(const ncclCollConfig_t& config) {
   return {};
 }
 
-// A selection of only symmetric kernels cannot be satisfied, because hostccl has none.
+// Refuses a forced selection that names only symmetric kernels, because hostccl has none.
 Status ReadSelection(const ncclCollConfig_t& config, Collective collective, CallChoice& choice) {
   if (config.algSelection == nullptr || *config.algSelection == '\0') return {};
   choice.isolated = true;
@@ -44,7 +44,7 @@ Status ReadSelection(const ncclCollConfig_t& config, Collective collective, Call
                   "names are TREE_LL ... PAT_SIMPLE; forceAlgSelection = 0 allows another choice");
 }
 
-// Returns the limit; 0 means "not set".
+// Returns a limit that the program set, or 0 if it set none.
 int Limit(int value) {
   return value == NCCL_CONFIG_UNDEF_INT ? 0 : std::max(0, value);
 }

@@ -13,32 +13,33 @@
 
 namespace dynamiccl::hostccl {
 
-// The checked wishes for one call. A default-constructed value asks for nothing.
+// The checked configuration of one call. A default-constructed value requests nothing.
 struct CallChoice {
   ConfigMask selection;  // pairs that may be chosen; an empty mask means all
   bool forced = true;    // true: a selection that cannot be satisfied is an error
-  // Limits of the call, from minCTAs and maxCTAs; 0 for none.
+  // Limits on the number of channels of the call, from minCTAs and maxCTAs; 0 for no limit.
   int min_channels = 0;
   int max_channels = 0;
-  // True if the call is planned alone instead of being merged with neighbouring calls. In NCCL minCTAs,
-  // maxCTAs, nvlsCTAs, algSelection, CTAPolicy and the event have this effect.
+  // True if the call is planned alone and not merged with neighbouring calls. As in NCCL, that is so if the
+  // program sets minCTAs, maxCTAs, nvlsCTAs, algSelection, CTAPolicy or the event.
   bool isolated = false;
-  // userProfilerTag, which profiler plugins see.
+  // The program's userProfilerTag, which profiler plugins receive.
   uint64_t user_tag = 0;
-  // An event to record in stream order before the call runs; null for none.
+  // An event that the stream records before the call runs; null for none.
   cudaEvent_t launch_event = nullptr;
 };
 
-// Reads at most config->size bytes; null gives the default. Returns kInvalidArgument for what NCCL refuses: a
-// wrong magic, forceAlgSelection or CTAPolicy, or a forced algSelection that names nothing for `collective`.
-// Vendor options and cgaClusterSize are accepted and ignored.
+// Reads at most config->size bytes; a null `config` gives the default. Returns kInvalidArgument where NCCL
+// refuses the structure: for a wrong magic number, a wrong forceAlgSelection or CTAPolicy, or a forced
+// algSelection that names nothing for `collective`. Vendor options and cgaClusterSize are accepted and
+// ignored.
 Result<CallChoice> ReadCallConfig(const ncclCollConfig_t* config, Collective collective);
 
-// Returns the pairs of `allowed` that the choice permits. If the user's environment pins the collective, the
-// choice is ignored.
+// Returns the pairs of algorithm and protocol in `allowed` that the call's algSelection permits. If the
+// user's environment pins the collective, all of `allowed` is returned.
 ConfigMask Selected(const CallChoice& choice, const ConfigMask& allowed, bool pinned);
 
-// Applies the call's limits to `channels`; the result is from 1 to the communicator's channels.
+// Returns `channels` within the call's limits, and from 1 to the communicator's number of channels.
 int ChannelsWithin(const CallChoice& choice, int channels, int communicator_channels);
 
 // ncclCollConfig_t's algSelection: which algorithms a call may use, in NCCL's grammar (2.31 and later).
@@ -48,15 +49,16 @@ int ChannelsWithin(const CallChoice& choice, int channels, int communicator_chan
 // A tag means every name that begins with it, in any case: "RING_LL" means RING_LL and RING_LL128. White
 // space is ignored. Example: "RING+^RING_SIMPLE,TREE_LL".
 
-// A parsed selection, applied to one collective.
+// A parsed algSelection, applied to one collective.
 struct AlgorithmSelection {
   ConfigMask configs;  // pairs of the cost table
-  // The selection names a symmetric kernel that NCCL has for the collective; hostccl has none.
+  // True if the selection names a symmetric kernel that NCCL has for the collective. hostccl has no symmetric
+  // kernels.
   bool symmetric = false;
 };
 
-// Returns the named pairs that NCCL has for `collective`; an empty text selects nothing. Returns nothing if
-// the text does not parse or a term contradicts itself.
+// Returns the pairs of algorithm and protocol that the text names and NCCL has for `collective`; an empty
+// text names none. Returns nullopt if the text does not parse or a term contradicts itself.
 std::optional<AlgorithmSelection> ParseAlgorithmSelection(std::string_view text, Collective collective);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kept plans: which calls have one, and how a call runs by it. A call whose peers are late becomes a Launch
+// Which calls have a kept plan, and how a call runs by its plan. If peers are late, the call becomes a Launch
 // with a single lane (CarriedLane), which waits, notices failures and times out like every other launch.
 #include "src/hostccl/carried_call.h"
 
@@ -22,7 +22,8 @@ RepeatedCall CallOf(const CollectiveOperation& operation) {
   return {operation.collective, operation.data_type, operation.op, operation.count};
 }
 
-// Fills in which elements each channel carries, as the channels' lanes would cut them.
+// Fills in the elements of a block that each channel carries. They are the same as in a call without a kept
+// plan.
 void CutShares(KeptPlan& plan) {
   const int channels = plan.config.channels;
   for (; plan.n_shares < channels; ++plan.n_shares) {
@@ -42,7 +43,8 @@ CarriedPart PartOf(const KeptPlan& plan, int channel) {
           .count = share.count};
 }
 
-// Returns true if the algorithm sends every channel's data with the announcement.
+// Returns true if every channel's data are few enough to travel with the announcement and no link is
+// emulated.
 bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
   for (int channel = 0; channel < plan.n_shares; ++channel) {
     const NodeExchange& node = communicator.node_exchange(channel);
@@ -52,14 +54,15 @@ bool IsCarried(Communicator& communicator, const KeptPlan& plan) {
   return plan.n_shares > 0;
 }
 
-// Returns the result of the launch, as Launch::Run does.
+// Returns the result of a call that has ended, as Launch::Run does.
 ncclResult_t ResultOf(const Communicator& communicator) {
   PassFailPoint(FailPoint::kLaunchEnd);
   if (communicator.async_error() != ncclSuccess) return communicator.async_error();
   return communicator.interrupted() ? ncclRemoteError : ncclSuccess;
 }
 
-// Announces the call and waits for at most `patience_ns`. Returns nothing if a peer is late.
+// Announces the call and waits for peers for at most `patience_ns` nanoseconds. Returns nothing if a peer is
+// late.
 std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t patience_ns) {
   PassFailPoint(FailPoint::kLaunchBegin);
   call.Announce();
@@ -77,7 +80,7 @@ std::optional<ncclResult_t> RunBriefly(CarriedCall& call, bool may_spin, int64_t
   return ResultOf(call.communicator());
 }
 
-// The rest of an announced call as the lane of a launch.
+// Finishes an announced call as the lane of a launch.
 class CarriedLane final : public LaunchLane {
  public:
   explicit CarriedLane(const CarriedCall& call) : call_(call) {}
@@ -96,7 +99,7 @@ class CarriedLane final : public LaunchLane {
   bool done_ = false;
 };
 
-// An announced call that waits for a late peer. It keeps the communicator alive.
+// An announced call that waits for a late peer. The object keeps the communicator alive.
 class LateCall {
  public:
   LateCall(std::shared_ptr<Communicator> communicator, const CarriedCall& call)
@@ -110,7 +113,8 @@ class LateCall {
   Launch launch_;
 };
 
-// Runs the call on a claimed stream; if a peer is late, the stream's thread does the rest.
+// Runs the call on a stream that this thread has claimed. If a peer is late, the stream's thread finishes the
+// call.
 void RunClaimed(const std::shared_ptr<Communicator>& communicator, CarriedCall& call, bool may_spin,
                 HostStream& stream) {
   auto& last = communicator->last_launch();
@@ -161,7 +165,7 @@ void CarriedCall::Announce() {
   });
 }
 
-// All channels have the same members.
+// Waking the peers through one channel is enough, because all channels have the same members.
 void CarriedCall::WakePeers() {
   communicator_->node_exchange(0).RingPeers();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a small collective by its kept plan: the data travel with the announcement, so the call writes one
-// parcel, waits for those of its peers, and combines them. No lane, no coroutine and no queue is needed
-// unless a peer is late.
+// Runs a small collective by its kept plan (kept_plan.h). The data travel with the announcement of the
+// buffers: the call writes one parcel, waits for the parcels of its peers, and combines them. It needs no
+// lane, coroutine or queue unless a peer is late.
 #pragma once
 
 #include <memory>
@@ -13,28 +13,29 @@
 
 namespace dynamiccl::hostccl {
 
-// One call on its way. Make it, Announce, and Finish once it has Arrived. Used by the thread that runs the
-// communicator's launch.
+// One call in progress. Call Announce, then Finish once Arrived returns true. The thread that runs the
+// communicator's launch uses the object.
 class CarriedCall {
  public:
-  // Copies what it needs of the plan. `communicator` and the buffers must outlive the object.
+  // Copies the values it needs from the plan. `communicator` and the buffers must outlive the object.
   CarriedCall(Communicator& communicator, const KeptPlan& plan, const std::byte* send, std::byte* recv);
 
-  // Begins the launch: sends this rank's data to its peers. WakePeers must follow soon, also after Finish.
+  // Begins the launch and sends this rank's data to its peers. The caller must call WakePeers soon
+  // afterwards; Finish may come before that.
   void Announce();
-  // Wakes the peers that sleep until this rank's data come.
+  // Wakes the peers that sleep until this rank's data arrive.
   void WakePeers();
-  // Returns true once the data of all peers are here.
+  // Returns true once the data of all peers have arrived.
   bool Arrived() const;
   // Stores the result and ends the launch.
   void Finish();
 
   Communicator& communicator() const { return *communicator_; }
-  // Returns the number that the launch got in Announce.
+  // Returns the number that Announce gave to the launch.
   uint64_t launch_number() const { return launch_number_; }
 
  private:
-  // Calls visit(exchange, part) for each channel that carries something.
+  // Calls visit(exchange, part) for each channel that carries a part of the data.
   template <typename Visit>
   void ForEachPart(Visit visit) const;
 
@@ -45,13 +46,13 @@ class CarriedCall {
   uint64_t launch_number_ = 0;
 };
 
-// Returns the plan for a call whose configuration was chosen, and keeps a new one if the present one is for
-// another configuration. Null for a call that is not carried: a large one, one with an operator's factor, on
-// emulated links, over several hosts, in rank order, or with an algorithm other than that of NVLS.
+// Returns the kept plan of a call whose configuration was chosen. It makes the plan if there is none for this
+// configuration. Returns null for a call that is not carried: a large call, an operator with a factor,
+// emulated links, several hosts, sums in rank order, or an algorithm other than NVLS.
 const KeptPlan* PlanToKeep(Communicator& communicator, const CollectiveOperation& operation);
 
-// Runs the call, on the calling thread or on the stream's, as Dispatch does (dispatch.h). Errors come through
-// the stream and the communicator.
+// Runs the call, on the calling thread or on the stream's thread, as Dispatch does (dispatch.h). Errors are
+// reported by the stream and the communicator.
 void RunKept(const std::shared_ptr<Communicator>& communicator, const KeptPlan& plan, const std::byte* send,
              std::byte* recv, HostStream& stream);
 

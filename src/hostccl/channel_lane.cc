@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kinds of lanes. A ChannelLane takes the plan's collectives in order, cuts out its channel's share
-// of each (MakeWork), and runs the algorithm's coroutines over it. A TransferLane does the same for sends or
-// receives.
+// The two kinds of lanes. A ChannelLane takes the plan's collectives in order. For each it determines its
+// channel's part (MakeWork) and runs the algorithm's coroutines on that part. A TransferLane does the same
+// for sends or receives.
 #include "src/hostccl/channel_lane.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every call makes new primitives, so they are constructed in place. Those of LL128 contain blocks of data
-// and are therefore on the heap.
+// Every call makes new primitives, so they are constructed in place. Those of LL128 contain blocks of data,
+// so they are made on the heap.
 using AnyPrimitives =
     std::variant<std::monostate, SimplePrimitives, LlPrimitives, std::unique_ptr<Ll128Primitives>>;
 
-// Makes the primitives of a protocol in `place`, and replaces the former ones.
+// Makes the primitives of a protocol in `place`, which destroys the primitives that were there.
 Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* channel,
                            const Reduction& reduction, size_t chunk_bytes) {
   if (protocol == Protocol::kLL128) {
@@ -32,14 +32,15 @@ Primitives& MakePrimitives(AnyPrimitives& place, Protocol protocol, Connection* 
   return place.emplace<SimplePrimitives>(channel, reduction, chunk_bytes);
 }
 
-// Returns the algorithm of the call; with HOSTCCL_SUM=rank_order the one that sums in rank order.
+// Returns the algorithm of the call. With HOSTCCL_SUM=rank_order that is the one that sums in the order of
+// ranks.
 const AlgorithmEntry& EntryFor(const Communicator& communicator, const CollectiveOperation& operation) {
   const AlgorithmEntry* const ordered =
       communicator.settings().rank_order ? FindOrderedAlgorithm(operation.collective) : nullptr;
   return ordered != nullptr ? *ordered : *FindAlgorithm(operation.collective, operation.config.algorithm);
 }
 
-// A coroutine and the primitives that it uses. The object must not move while the coroutine lives.
+// A coroutine and the primitives that it uses. The object must not be moved while the coroutine exists.
 struct Running {
   AnyPrimitives primitives;
   Lane lane;
@@ -51,7 +52,7 @@ struct Running {
   }
 };
 
-// Returns the share of one channel.
+// Returns one channel's part of a collective.
 ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& operation, int channel) {
   ChannelWork work;
   work.send = operation.send;
@@ -77,7 +78,7 @@ ChannelWork MakeWork(Communicator& communicator, const CollectiveOperation& oper
 }
 
 // Runs the collectives of one channel in the plan's order. An algorithm may consist of several coroutines,
-// which are polled in turn; the next collective starts when all of them are done.
+// which are polled in turn. The next collective starts when all of them are done.
 class ChannelLane final : public LaunchLane {
  public:
   ChannelLane(const CommunicatorPlan& plan, int channel) : plan_(plan), channel_(channel) { StartNext(); }
@@ -108,7 +109,7 @@ class ChannelLane final : public LaunchLane {
   }
 
  private:
-  // Starts the next collective that uses this channel; ends the lane if there is none.
+  // Starts the next collective that uses this channel, or ends the lane if there is none.
   void StartNext() {
     event_.End();
     while (next_ < plan_.collectives.size() && plan_.collectives[next_].config.channels <= channel_) ++next_;
@@ -141,7 +142,7 @@ class ChannelLane final : public LaunchLane {
   KernelChannelEvent event_;
 };
 
-// Runs the transfers one after another, each with its profiler event.
+// Runs sends or receives one after another, each with its profiler event.
 Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::vector<Transfer> transfers,
                   bool sends) {
   KernelChannelEvent event;
@@ -157,7 +158,7 @@ Lane RunTransfers(Primitives& primitives, const ProfilerSession* profiler, std::
   }
 }
 
-// Runs the transfers with one peer in one direction, with protocol Simple on the point-to-point channel.
+// Runs the sends to one peer, or the receives from it, with protocol Simple on the point-to-point channel.
 class TransferLane final : public LaunchLane {
  public:
   TransferLane(const CommunicatorPlan& plan, int peer, bool sends) : peer_(peer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects a rank to its peers' memory, and keeps its health. See communicator.h.
+// Connects a rank to its peers' memory, and records failures. See communicator.h.
 #include "src/hostccl/communicator.h"
 
 #include <sched.h>
@@ -18,8 +18,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds for which WithdrawBuffers waits for a peer of another process that died or was stopped inside a
-// piece. A piece normally takes well under a millisecond.
+// In nanoseconds: how long WithdrawBuffers waits for a peer of another process that died or was stopped while
+// it touched a piece of a buffer. A piece normally takes well under a millisecond.
 constexpr int64_t kMaxTouchNs = 500'000'000;
 
 }  // namespace
@@ -93,8 +93,9 @@ std::vector<int> Communicator::NodesOfRanks() const {
   return nodes;
 }
 
-// Fills the table of connections: for each channel and peer the two FIFOs, the doorbell to ring and the link
-// that delays messages. For a remote peer the table has the FIFO of its shadow and the relay's doorbell.
+// Fills in the table of connections. For each channel and peer it has the two FIFOs, the doorbell to ring and
+// the link that delays messages. For a remote peer the table has the FIFO of the peer's shadow and the
+// relay's doorbell.
 void Communicator::Connect() {
   const auto self = static_cast<size_t>(rank());
   const size_t n = parts_.segments.size();
@@ -130,13 +131,13 @@ void Communicator::CompleteCollectiveLaunch(uint64_t launch) {
   if (parts_.relay != nullptr) parts_.relay->doorbell()->Ring();
 }
 
-// Closes all sockets. This tells peers that the rank is gone, and ends all waits on the sockets.
+// Closes all sockets. The peers then notice that the rank is gone, and all waits on the sockets end.
 void Communicator::CutConnections() {
   if (mesh() != nullptr) mesh()->Shutdown();
   if (parts_.relay != nullptr) parts_.relay->Shutdown();
 }
 
-// Groups the ranks by node and makes an exchange with this node's ranks for each channel.
+// Groups the ranks by node, and makes for each channel an exchange with the ranks of this node.
 void Communicator::JoinNode() {
   const std::vector<int> nodes = NodesOfRanks();
   std::vector<int> seen;
@@ -172,8 +173,8 @@ void Communicator::WithdrawBuffers() {
   const int64_t end = MonotonicNanoseconds() + kMaxTouchNs;
   for (int peer = 0; peer < n_ranks(); ++peer) {
     const AccessGate& gate = header(peer).gate;
-    // A peer thread of this process always finishes its piece, even if it gets no core for long. It also has
-    // no mapping of its own that could keep the buffer valid.
+    // A peer that is a thread of this process always finishes its piece, even if it gets no core for long. It
+    // must be awaited, because no mapping of its own keeps the buffer valid.
     const bool finishes = mesh()->reach(peer) == Reach::kSameProcess;
     while (gate.touching.load(std::memory_order_seq_cst) && (finishes || MonotonicNanoseconds() < end)) {
       ::sched_yield();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a communicator: its peers, its memory, its planner and its health.
+// One rank of a communicator: its peers, its memory, its planner and its state of failure.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@
 
 namespace dynamiccl::hostccl {
 
-// The settings that a rank reads from its environment at init. The ranks compare max_channels, rank_order and
-// emulated, which must be equal (introduction.h). The others may differ; copies between processes are used
-// only if all ranks allow them.
+// The settings that a rank reads from its environment when a communicator is made. max_channels, rank_order
+// and emulated must be equal on all ranks, which compare them (introduction.h). The others may differ. Copies
+// between processes are used only if all ranks allow them.
 struct CommunicatorSettings {
   int64_t timeout_ms = 30000;  // milliseconds without progress before an operation fails
   int32_t max_channels = 8;
@@ -46,19 +46,21 @@ struct CommunicatorSettings {
   static Result<CommunicatorSettings> FromEnvironment();
 };
 
-// Made by communicator_init.h. Its handle and the work queued on streams share it by shared_ptr, and it ends
-// with the last of them. Calls that issue work come from one thread at a time. A launch runs on that thread
-// or on a stream's thread, one launch after another (launch_mutex). Functions that any thread may call at any
-// time say so.
+// One rank of a communicator, made by communicator_init.h. The handle and the work queued on streams share it
+// by shared_ptr. Calls that issue work come from one thread at a time. A launch runs on that thread or on a
+// stream's thread, one launch after another (launch_mutex). The comment of a function says so if any thread
+// may call it at any time.
 //
-// It has many members because it owns the parts of one rank and hands them to the launch in progress. What a
-// part does is in the part's own class; here are only their lifetimes, the order of launches and the health.
+// The class has many members because it owns the parts of one rank and hands them to the launch in progress.
+// Each part has a class of its own; this class has only their lifetimes, the order of launches and the state
+// of failure.
 //
-// A failure is sticky: after Fail, Abort or Interrupt the launches in flight end soon and no new one starts.
+// A failure is permanent: after Fail, Abort or Interrupt the launches in progress end soon and no new one
+// starts.
 class Communicator {
  public:
-  // Holds what set-up (communicator_init.cc) passes to the constructor. `link_ranks` maps ranks to the ranks
-  // of `links`, which belong to another communicator after a split.
+  // The values that communicator_init.cc passes to the constructor. `link_ranks` maps ranks to the ranks of
+  // `links`, which belong to another communicator after a split.
   struct Parts {
     CommunicatorInfo info;
     int device = 0;
@@ -84,84 +86,85 @@ class Communicator {
   const std::vector<int>& link_ranks() const { return parts_.link_ranks; }
   const ncclConfig_t& config() const { return parts_.config; }
   PeerMesh* mesh() const { return parts_.mesh.get(); }
-  // Returns true if the peer's memory can be mapped here or read with process_vm_readv.
+  // Returns true if this rank can map the peer's memory or read it with process_vm_readv.
   bool same_host(int peer) const { return mesh() == nullptr || mesh()->same_host(peer); }
   Planner& planner() const { return *planner_; }
   void set_planner(std::unique_ptr<Planner> planner) { planner_ = std::move(planner); }
-  // Returns null without a profiler plugin. Groups share the session, because their API events may outlast a
-  // call.
+  // Returns the profiler session; null without a profiler plugin. Groups share the session, because their API
+  // events may last longer than a call.
   const std::shared_ptr<ProfilerSession>& profiler() const { return profiler_; }
   void set_profiler(std::shared_ptr<ProfilerSession> profiler) { profiler_ = std::move(profiler); }
   SegmentHeader& header(int rank) const { return parts_.segments[static_cast<size_t>(rank)]->header(); }
-  // Returns the ranks in the order of the ring, and this rank's position in it.
+  // Return the ranks in the order of the ring, and this rank's position in the ring.
   std::span<const int> ring() const { return ring_; }
   int ring_position() const { return ring_position_; }
   const TreeNeighbours& tree(int which) const { return trees_[static_cast<size_t>(which)]; }
-  // Returns the connections of a channel, indexed by peer. For the launch in progress only.
+  // Returns the connections of a channel, indexed by peer. Only the launch in progress may use them.
   Connection* channel(int index) {
     return &connections_[static_cast<size_t>(index) * parts_.segments.size()];
   }
 
-  // Returns the exchange with the other ranks of this node on one channel. For the launch in progress only,
-  // and only with more than one rank.
+  // Returns the exchange with the other ranks of this node on one channel. Only the launch in progress may
+  // use it, and only with more than one rank.
   NodeExchange& node_exchange(int channel) { return *node_exchanges_[static_cast<size_t>(channel)]; }
-  // Returns the ranks of each node; nodes are in the order of their first ranks. node_index() is the node of
+  // Returns the ranks of each node. Nodes are in the order of their first ranks. node_index() is the node of
   // this rank.
   std::span<const std::vector<int>> ranks_by_node() const { return ranks_by_node_; }
   int node_index() const { return node_index_; }
   PeerBuffers& peer_buffers() { return peer_buffers_; }
   // Returns true if ranks may read and write each other's private memory; equal on all ranks.
   bool copies_between_processes() const { return parts_.copies_between_processes; }
-  // Returns when no peer touches this rank's buffers any more. Call it after a failure, before the program
-  // may free the buffers. It waits at most 0.5 s for peers in other processes.
+  // Waits until no peer touches this rank's buffers any more. It is called after a failure, before the
+  // program may free the buffers. For peers in other processes it waits at most 0.5 s.
   void WithdrawBuffers();
 
-  // Returns true if there is a core for each rank, so that waiting may spin. The ranks' cores are counted
-  // together, because each rank may be bound to one. A split communicator shares the machine with all ranks
-  // of its original communicator, so those are counted.
+  // Returns true if there is a core for each rank, so that a waiting rank may spin. Each rank may be bound to
+  // certain cores, so the cores of all ranks are counted together. A split communicator shares the machine
+  // with all ranks of its original communicator, so all those ranks are counted.
   bool may_spin() const { return may_spin_; }
-  // Returns the plans of repeated calls. For the thread that issues calls only.
+  // Returns the plans of repeated calls. Only the thread that issues calls may use them.
   KeptPlans& kept_plans() { return kept_plans_; }
 
-  // Returns the number of the next launch with collectives, from 1; equal on all ranks.
+  // Begins a launch with collectives and returns its number, from 1; equal on all ranks.
   uint64_t BeginCollectiveLaunch() {
     if (!parts_.is_split) parts_.links->NoteCall(static_cast<int64_t>(collective_launches_ + 1));
     return ++collective_launches_;
   }
-  // Publishes that this rank has completed its part of the launch.
+  // Tells the peers that this rank has completed its part of the launch.
   void CompleteCollectiveLaunch(uint64_t launch);
 
-  // Records the first failure for ncclCommGetAsyncError and tells all peers by cutting the connections. Later
-  // failures are ignored. Any thread.
+  // Records the first failure for ncclCommGetAsyncError, and tells all peers by closing the connections.
+  // Later failures are ignored. Any thread may call this.
   void Fail(ErrorKind kind, const std::string& message);
-  // Returns ncclSuccess while the communicator is healthy. Any thread.
+  // Returns ncclSuccess until the communicator has failed. Any thread may call this.
   ncclResult_t async_error() const { return async_error_.load(std::memory_order_acquire); }
-  // Returns the message passed to Fail; empty while healthy. Any thread.
+  // Returns the message that was passed to Fail; empty before a failure. Any thread may call this.
   std::string failure() const;
-  // Implements ncclCommAbort, from another thread: every thread that waits in this communicator returns soon,
-  // and peers are told.
+  // Implements ncclCommAbort, called on another thread: every thread that waits in this communicator returns
+  // soon, and the peers notice that this rank is gone.
   void Abort();
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
-  // Implements ncclCommRevoke. Like Abort, but peers are not told, and the communicator can still be split,
-  // shrunk or grown.
+  // Implements ncclCommRevoke. It is like Abort, but the peers are not told, and the communicator can still
+  // be split, shrunk or grown.
   void Interrupt();
   bool interrupted() const { return interrupted_.load(std::memory_order_acquire); }
 
-  // Returns true if the address lies in a window of ncclCommWindowRegister that is memory of ncclMemAlloc on
-  // all ranks. Equal on all ranks as long as they use the same windows.
+  // Returns true if the address lies in a window (ncclCommWindowRegister) whose memory comes from
+  // ncclMemAlloc on all ranks. The result is equal on all ranks as long as they use the same windows.
   bool InWindow(const void* address) const { return windows_.InSharedWindow(address); }
   RegisteredWindows& windows() { return windows_; }
   ReductionOperators& operators() { return operators_; }
   const RegroupDoors* doors() const { return parts_.doors.get(); }
-  // Returns the size of the shared memory in which this rank receives.
+  // Returns the size of the shared memory in which this rank receives, in bytes.
   uint64_t receive_bytes() const;
 
-  // Ends the work of the plugins, on the thread that destroys the handle. Queued work must be done.
+  // Ends the sessions of the plugins, on the thread that destroys the handle. Queued work must have ended
+  // before.
   void Close();
 
-  // The most recent launch, which orders launches on different streams and threads. `launch_mutex` guards it
-  // and is held while a call runs inline. So if a thread holds the mutex and the last launch is complete,
-  // nothing is running.
+  // The most recent launch; launches on different streams and threads wait for it to keep their order.
+  // `launch_mutex` guards this value, and a thread that runs a call inline holds the mutex. So if a thread
+  // holds the mutex and the last launch is complete, no launch is running.
   struct LastLaunch {
     std::shared_ptr<const Completion> completion;
     HostStream* stream = nullptr;
@@ -170,23 +173,25 @@ class Communicator {
   std::mutex& launch_mutex() { return launch_mutex_; }
   LastLaunch& last_launch() { return last_launch_; }
   InlineGauge& inline_gauge() { return inline_gauge_; }
-  // Blocks until all launches have ended. Any thread.
+  // Blocks until all launches have ended. Any thread may call this.
   void WaitForLaunches();
-  // Return the numbers of the communicators made from this one. Each number is equal on the ranks that take
-  // part.
+  // These return numbers for the communicators that are made from this one. Each number is equal on the ranks
+  // that take part.
   uint64_t NextSplit() { return splits_++; }
   uint64_t NextShrink() { return shrinks_++; }
 
  private:
-  // Steps of the constructor: make the table of connections, and the exchanges of this node.
+  // The constructor calls these. They make the table of connections, and the exchanges with the ranks of this
+  // node.
   void Connect();
-  // Closes the sockets of mesh and relay, which tells the peers.
+  // Closes the sockets of mesh and relay, so that the peers notice that this rank is gone.
   void CutConnections();
   void JoinNode();
   std::vector<int> NodesOfRanks() const;
   bool HasCoreForEachRank() const;
 
-  // These parts are fixed at construction; planner and profiler are set once, before the first launch.
+  // These members do not change after construction, except that planner and profiler are set once, before the
+  // first launch.
   Parts parts_;
   std::unique_ptr<Planner> planner_;
   std::shared_ptr<ProfilerSession> profiler_;
@@ -198,23 +203,23 @@ class Communicator {
   std::vector<Connection> connections_;
   std::vector<std::vector<int>> ranks_by_node_;
   int node_index_ = 0;
-  // Both serve the launch in progress.
+  // Both members serve the launch in progress.
   PeerBuffers peer_buffers_;
   NodeExchange::Scratch piece_scratch_;
   std::vector<std::unique_ptr<NodeExchange>> node_exchanges_;  // by channel
   KeptPlans kept_plans_;
-  // Counters that are equal on all ranks because all ranks make the same calls.
+  // These counters are equal on all ranks because all ranks make the same calls.
   uint64_t collective_launches_ = 0;
   uint64_t splits_ = 0;
   uint64_t shrinks_ = 0;
-  // The order of launches. The mutex guards last_launch_ and inline_gauge_.
+  // The order of launches. This mutex guards last_launch_ and inline_gauge_.
   std::mutex launch_mutex_;
   LastLaunch last_launch_;
   InlineGauge inline_gauge_;
-  // These tables guard themselves, so any thread may use them.
+  // Each of these tables has its own lock, so any thread may use it.
   RegisteredWindows windows_;
   ReductionOperators operators_;
-  // Any thread may read or set the health below. The mutex guards failure_.
+  // The state of failure. Any thread may read or set it. The mutex guards failure_.
   std::atomic<bool> aborted_{false};
   std::atomic<bool> interrupted_{false};
   std::atomic<ncclResult_t> async_error_{ncclSuccess};
@@ -222,7 +227,7 @@ class Communicator {
   std::string failure_;
 };
 
-// Returns NCCL's number for a kind of error.
+// Returns the ncclResult_t for a kind of error.
 ncclResult_t ToNcclResult(ErrorKind kind);
 
 }  // namespace dynamiccl::hostccl

@@ -21,14 +21,15 @@ ncclResult_t RefuseArgument(std::string message) {
   return Refuse(Error{ErrorKind::kInvalidArgument, std::move(message), {}});
 }
 
-// Logs a failed initialisation and notes it for the open group.
+// Logs a failed initialisation and makes the open group fail.
 ncclResult_t RefuseInit(const InitError& error) {
   Warn("{}", error.message);
   NoteGroupError(error.result);
   return error.result;
 }
 
-// Puts a communicator that was made by a blocking call, or from a parent, into a new handle.
+// Puts a communicator into a new handle. Used for communicators that were made by a blocking call or from a
+// parent.
 ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
   if (!made) return RefuseInit(made.error());
   if (*made == nullptr) return ncclSuccess;
@@ -39,7 +40,7 @@ ncclResult_t Publish(InitResult made, bool blocking, ncclComm_t* comm) {
 }
 
 // Runs `make` at the group's end and puts the communicator into a handle. A non-blocking handle exists at
-// once.
+// once, without a communicator.
 ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_order_on,
                       std::function<InitResult()> make) {
   *comm = nullptr;
@@ -58,7 +59,7 @@ ncclResult_t MakeInto(ncclComm_t* comm, bool blocking, const Communicator* in_or
   return ResultFor(handle, result);
 }
 
-// Runs `work` at the group's end. The result is kept in the handle's state.
+// Runs `work` on an existing communicator at the group's end. The handle's state keeps the result.
 ncclResult_t RunOn(ncclComm_t comm, const Communicator& communicator, std::function<ncclResult_t()> work) {
   return IssueSetup({comm, &communicator, std::move(work)});
 }
@@ -68,13 +69,14 @@ void Free(ncclComm_t comm) {
   FreeHandle(comm);
 }
 
-// A function on a non-blocking parent that has begun to make a child returns ncclSuccess, as in NCCL. The
+// As in NCCL, a function that has begun to make a child of a non-blocking parent returns ncclSuccess. The
 // parent's state shows the progress.
 ncclResult_t BegunOn(ncclResult_t result) {
   return result == ncclInProgress ? ncclSuccess : result;
 }
 
-// `excluded` is sorted. The calling rank must not be among the excluded ones, and at least one rank must be.
+// Checks the arguments of ncclCommShrink: at least one rank is excluded, and not the calling rank. `excluded`
+// is sorted.
 ncclResult_t CheckExcluded(const Communicator& parent, const std::vector<int>& excluded) {
   if (excluded.empty()) return RefuseArgument("ncclCommShrink: no rank is excluded");
   if (excluded.front() < 0 || excluded.back() >= parent.n_ranks()) {
@@ -98,7 +100,8 @@ ncclResult_t GetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// With several ids, rank i retires id i: all ranks meet at the first one, so the others are no longer served.
+// If the program passes several ids, all ranks meet at the first one. Rank i ends the service of id i, for i
+// above 0.
 ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   const int n_ranks = arguments.n_ranks;
   const int rank = arguments.rank;
@@ -120,7 +123,8 @@ ncclResult_t InitRank(ncclComm_t* comm, const InitArguments& arguments) {
   });
 }
 
-// The group's end makes the ranks side by side, because each waits for the others.
+// The ranks are made in one group, because the group's end makes them side by side: each waits for the
+// others.
 ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   if (comms == nullptr || count < 1) return RefuseArgument(fmt::format("ncclCommInitAll: {} ranks", count));
   ncclUniqueId id{};
@@ -134,7 +138,7 @@ ncclResult_t InitAll(ncclComm_t* comms, int count, const int* devices) {
   return GroupEnd();
 }
 
-// The parent's handle is busy until the child exists; the deferred work makes the child's handle.
+// The parent's handle is busy until the child exists. The work at the group's end makes the child's handle.
 ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, const ncclConfig_t* config) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -150,7 +154,7 @@ ncclResult_t Split(ncclComm_t comm, int color, int key, ncclComm_t* new_comm, co
   }));
 }
 
-// NCCL_SHRINK_ABORT first ends the calls in flight; the parent then moves no data any more.
+// NCCL_SHRINK_ABORT first ends the calls in progress. The parent then moves no data any more.
 ncclResult_t Shrink(ncclComm_t comm, const ShrinkArguments& arguments, ncclComm_t* new_comm) {
   const auto parent = CheckCommunicator(comm);
   if (!parent) return Refuse(parent.error());
@@ -185,7 +189,7 @@ ncclResult_t GetGrowId(ncclComm_t comm, ncclUniqueId* id) {
   return result;
 }
 
-// New ranks join like in ncclCommInitRank. Existing ranks first share the id over the old communicator.
+// New ranks join as in ncclCommInitRank. Existing ranks first share the id over the old communicator.
 ncclResult_t Grow(ncclComm_t comm, const GrowArguments& arguments, ncclComm_t* new_comm) {
   if (new_comm == nullptr) return RefuseArgument("ncclCommGrow: the new handle is null");
   if (comm == nullptr) {
@@ -234,7 +238,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
   if (!IsLive(comm) || flags != NCCL_REVOKE_DEFAULT) {
     return RefuseArgument(fmt::format("ncclCommRevoke: no live handle, or flags {:#x} are not 0", flags));
   }
-  // Waits for a call in the background first, so that its launches are ended with the others.
+  // A call that runs in the background must end first, so that its launches are ended too.
   WaitForJob(*comm);
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -248,7 +252,7 @@ ncclResult_t Revoke(ncclComm_t comm, int flags) {
                    }));
 }
 
-// A handle whose initialisation failed can be destroyed too, but not one whose job still runs.
+// A handle whose initialisation failed can be destroyed too, but not a handle whose job still runs.
 ncclResult_t Destroy(ncclComm_t comm) {
   PassFailPoint(FailPoint::kDestroy);
   if (comm == nullptr) return ncclSuccess;
@@ -260,7 +264,7 @@ ncclResult_t Destroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
-// The job is cancelled and waited for before the communicator is aborted, because the job may be making the
+// The job is cancelled and must end before the communicator is aborted, because the job may be making the
 // communicator.
 ncclResult_t Abort(ncclComm_t comm) {
   if (comm == nullptr) return ncclSuccess;

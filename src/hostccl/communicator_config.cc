@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranges that NCCL accepts, and the check of members against them. See communicator_config.h.
+// The ranges that NCCL accepts for the members of ncclConfig_t, and the check against them. See
+// communicator_config.h.
 #include "src/hostccl/communicator_config.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// An integer member and its range when it is set.
+// An integer member of ncclConfig_t, and the range of its values.
 struct Range {
   const char* name;
   int ncclConfig_t::*member;
@@ -20,7 +21,7 @@ struct Range {
 // NCCL's MAXCHANNELS.
 constexpr int kNcclChannels = 64;
 
-// NCCL 2.32 accepts these values.
+// The ranges that NCCL 2.32 accepts.
 constexpr Range kRanges[] = {
     {"blocking", &ncclConfig_t::blocking, 0, 1},
     {"cgaClusterSize", &ncclConfig_t::cgaClusterSize, 0, INT_MAX},
@@ -44,7 +45,7 @@ constexpr Range kRanges[] = {
     {"nvlsHostMode", &ncclConfig_t::nvlsHostMode, 0, INT_MAX},
 };
 
-// Members that are not set pass the check.
+// Members that the program did not set pass the check.
 Status CheckRanges(const ncclConfig_t& config) {
   for (const Range& range : kRanges) {
     const int value = config.*range.member;
@@ -70,7 +71,8 @@ Result<ncclConfig_t> ReadConfig(const ncclConfig_t* config, const ncclConfig_t& 
   ncclConfig_t result = DYNAMICCL_NCCL_CONFIG_INITIALIZER;
   std::memcpy(&result, config, std::min(config->size, sizeof(result)));
   DYNAMICCL_CHECK_OK(CheckRanges(result));
-  // The strings belong to the program and may go away; nothing here uses them later.
+  // The strings belong to the program and may go away, so the copy does not keep them. hostccl does not use
+  // them.
   result.netName = nullptr;
   result.commName = nullptr;
   return result;

@@ -8,11 +8,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// A dead handle is reused only after this many others died. So a program that uses a destroyed handle gets an
-// error during the next 1,024 communicators.
+// A dead handle is reused only after this many other handles have died. So a program that uses a destroyed
+// handle gets an error, unless 1,024 further communicators have been destroyed since.
 constexpr size_t kDeadHandles = 1024;
 
-// The pool is leaked on purpose: programs destroy communicators from static destructors.
+// All handles of the process. The pool is never destroyed, because programs destroy communicators from static
+// destructors.
 struct HandlePool {
   std::mutex mutex;
   std::deque<ncclComm_t> dead;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ncclComm_t points to a handle. The handle holds the communicator once it exists, and the result of
-// ncclCommGetAsyncError.
+// An ncclComm_t points to a handle. The handle holds the communicator once the communicator exists, and the
+// result of ncclCommGetAsyncError. The life of a handle:
 //
 //   NewHandle -> live --(non-blocking call)--> state ncclInProgress --> state = the job's result
 //   live --ncclCommFinalize or ncclCommRevoke--> finalized: no more data calls
@@ -17,50 +17,50 @@
 #include "src/hostccl/communicator.h"
 #include "src/nccl_abi/nccl_api.h"
 
-// A handle. Its memory is never returned to the system, so a destroyed handle can be distinguished from a
-// live one. Any thread may read the atomic members; `communicator` is written before `state` leaves
+// A handle. Its memory is never returned to the system, so a destroyed handle can be told from a live one.
+// Any thread may read the atomic members. `communicator` is written before `state` changes from
 // ncclInProgress.
 struct ncclComm {
   static constexpr uint64_t kMagic = 0x4d4d4f43'4c434348;  // "HCCLCOMM"
 
   std::atomic<uint64_t> magic{0};
   bool blocking = true;
-  // Null while the communicator is being made, and for good if that failed.
+  // Null until the communicator has been made, and for good if making it failed.
   std::shared_ptr<dynamiccl::hostccl::Communicator> communicator;
   // For a non-blocking handle: the result of its latest call, or ncclInProgress while that call runs.
   std::atomic<ncclResult_t> state{ncclSuccess};
   std::atomic<bool> finalized{false};
-  // True from ncclCommGetUniqueId until a ncclCommGrow has used that id.
+  // True after ncclCommGetUniqueId has returned an id, until an ncclCommGrow has used the id.
   std::atomic<bool> grow_id_out{false};
 
-  // The latest background job, shared by all handles of its group. The mutex guards the pointer.
+  // The latest background job, shared by all handles of its group. The mutex guards the pointer to the job.
   std::mutex job_mutex;
   std::shared_ptr<dynamiccl::hostccl::BackgroundJob> job;
 };
 
 namespace dynamiccl::hostccl {
 
-// Returns a live handle without a communicator.
+// Makes a live handle, without a communicator yet.
 ncclComm_t NewHandle(bool blocking);
-// Frees a handle, whose job must have ended. The communicator lives on while queued work refers to it.
+// Frees a handle, whose job must have ended. The communicator lives until no queued work refers to it.
 void FreeHandle(ncclComm_t handle);
 
-// Returns true from NewHandle to FreeHandle. Null is not live.
+// Returns true for a handle from NewHandle until FreeHandle. Returns false for null.
 bool IsLive(ncclComm_t handle);
 
-// Returns the communicator of a handle that may be used now. kInvalidArgument if the handle is not live or
-// its last non-blocking call is still in progress; kPeerFailed if its initialisation failed.
+// Returns the communicator of a handle that may be used now. Returns kInvalidArgument if the handle is not
+// live or its last non-blocking call is still in progress, kPeerFailed if its initialisation failed.
 Result<std::shared_ptr<Communicator>> CheckCommunicator(ncclComm_t handle);
 
-// Returns what ncclCommGetAsyncError gives for a live handle.
+// Returns the result of ncclCommGetAsyncError for a live handle.
 ncclResult_t StateOf(const ncclComm& handle);
 
 // Returns the result that the program gets for a call on this handle that ended with `result`. For a
-// blocking, null or dead handle that is `result`. A non-blocking handle keeps an error as its state, and
-// otherwise returns its state.
+// blocking, null or dead handle this is `result` itself. A non-blocking handle keeps an error as its state
+// and returns it; after a success it returns its state.
 ncclResult_t ResultFor(ncclComm_t handle, ncclResult_t result);
 
-// Makes waits of the handle's job end soon, if it has a job.
+// Makes the waits of the handle's job end soon, if it has a job.
 void CancelJob(ncclComm& handle);
 // Blocks until the handle's job has ended, if it has one.
 void WaitForJob(ncclComm& handle);

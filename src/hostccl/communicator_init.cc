@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets up communicators. The ranks of a fresh one meet at the rendezvous, those of a split exchange messages
-// over the parent's mesh, and those of a shrunk one meet at a door (regroup.h). From there all take the same
-// steps (Assembly):
-// - The ranks connect to each other (PeerMesh) and open doors for later.
+// Sets up communicators. The ranks of a new communicator meet at the rendezvous, those of a split exchange
+// messages over the parent's mesh, and those of a shrunk communicator meet at the door of one rank
+// (regroup.h). Then all take the same steps (Assembly):
+// - The ranks connect to each other (PeerMesh), and each opens a door for a later shrink.
 // - They exchange the memory in which they receive, and start the relay to other hosts.
 // - They agree on whether processes may copy from each other.
 // - The links follow from the topology, the fabric from the links. The planner is made for the fabric and
 //   loads the tuner plugin.
-// - They tell each other whether all succeeded, so that no rank is left with half a communicator.
+// - They tell each other whether they succeeded, so that all ranks have the communicator or none has.
 #include "src/hostccl/communicator_init.h"
 
 #define XXH_INLINE_ALL
@@ -31,7 +31,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The first 40 of the 128 bytes of an id; NCCL's own handle has the same size.
+// The first 40 of the 128 bytes of a unique id. NCCL's own handle inside an id has the same size.
 struct UniqueIdHandle {
   uint64_t magic = 0;
   uint32_t ipv4 = 0;
@@ -42,8 +42,8 @@ struct UniqueIdHandle {
 static_assert(sizeof(UniqueIdHandle) == 40);
 constexpr uint64_t kIdMagic = 0x31444955'4c434348;  // "HCCLUID1"
 
-// The common steps of fresh, split and shrunk communicators. It lives on the stack of the thread that makes
-// the communicator, and one deadline limits all its steps.
+// The common steps of making a new, split or shrunk communicator. The object lives on the stack of the thread
+// that makes the communicator, and one deadline limits all its steps.
 class Assembly {
  public:
   Assembly(CommunicatorInfo info, CommunicatorSettings settings, const ncclConfig_t& config, int device)
@@ -54,7 +54,7 @@ class Assembly {
     parts_.device = device;
   }
 
-  // Connects to all peers and exchanges the memory. Does nothing for one rank.
+  // Connects to all peers and exchanges the memory in which ranks receive. With one rank it does nothing.
   Status Join(MeshListener listener, const std::vector<std::string>& names) {
     if (parts_.info.n_ranks == 1) return {};
     DYNAMICCL_TRY(parts_.mesh, PeerMesh::Connect(std::move(listener), names, parts_.info.rank, deadline_));
@@ -69,7 +69,7 @@ class Assembly {
     return AgreeOnCopies();
   }
 
-  // After Join: makes the links of a topology, whose state lives in the memory of rank 0. On several hosts
+  // After Join: makes the links of a topology. Their state lies in the memory of rank 0. On several hosts
   // each host is a node, and no other topology is allowed.
   Status UseTopology(Topology topology) {
     DYNAMICCL_TRY(std::vector<int> node_of_rank, topology.NodesOfRanks(parts_.info.n_ranks));
@@ -90,24 +90,25 @@ class Assembly {
     if (parts_.info.rank == 0 && parts_.links->any_shaped()) OpenLinkControl();
     return {};
   }
-  // Communicators that were made from another one call this instead, because they share its links.
+  // Takes the links of the parent. Used instead of UseTopology by communicators that were made from another
+  // one.
   void UseLinks(std::shared_ptr<EmulatedLinks> links, std::vector<int> link_ranks) {
     parts_.links = std::move(links);
     parts_.link_ranks = std::move(link_ranks);
     parts_.is_split = true;
   }
 
-  // Makes the communicator and its planner, and agrees with all ranks on whether everyone succeeded.
+  // Makes the communicator and its planner. Then all ranks agree on whether every rank has succeeded.
   InitResult Build() {
     Fabric fabric = parts_.links->FabricOf(parts_.link_ranks, parts_.settings.max_channels);
     if (HasSeveralHosts()) fabric.inter = kHostLink;
     parts_.info.n_nodes = fabric.n_nodes;
     auto communicator = std::make_shared<Communicator>(std::move(parts_));
-    // Every rank learns of a failure of any rank, so that none is left with half a communicator.
+    // Every rank learns of a failure of any rank, so that all ranks have the communicator or none has.
     auto planner = CreatePlanner(*communicator, fabric);
     PassFailPoint(FailPoint::kPlannerMade);
     const Status agreed = AgreeOnSuccess(*communicator, planner ? "" : planner.error().message);
-    // The program of a rank whose plugin failed gets the plugin's own result.
+    // If the plugin failed on this rank, the program gets the plugin's own result.
     if (!planner) return tl::unexpected(InitError(planner.error().result, planner.error().message));
     if (!agreed) return tl::unexpected(InitError(agreed.error()));
     communicator->set_planner(std::move(*planner));
@@ -117,7 +118,7 @@ class Assembly {
   }
 
  private:
-  // A job whose links cannot be controlled still runs: a failure is only logged.
+  // Starts the server for `dynamiccl link`. The job also runs without it, so a failure is only logged.
   void OpenLinkControl() {
     const Status served = ServeLinks(parts_.links);
     if (!served) Warn("`dynamiccl link` cannot reach this job: {}", served.error().message);
@@ -144,8 +145,8 @@ class Assembly {
   }
   bool HasSeveralHosts() const { return NumberOfHosts() > 1; }
 
-  // Returns the segment of a rank: its own; that of a thread of this process; a mapping of another process's;
-  // or, for a remote rank, a new one as its shadow.
+  // Returns the segment of a rank. That is this rank's own segment, the segment of a thread of this process,
+  // a mapping of another process's segment, or, for a remote rank, a new segment as its shadow.
   Result<std::shared_ptr<Segment>> MemoryOf(int rank, const std::shared_ptr<Segment>& own,
                                             UniqueFd descriptor, std::span<const std::byte> address) const {
     switch (parts_.mesh->reach(rank)) {
@@ -161,7 +162,7 @@ class Assembly {
     return Segment::Create(parts_.info.n_ranks);  // the shadow of a remote rank
   }
 
-  // Starts the relay that carries messages to ranks on other hosts. Does nothing without such ranks.
+  // Starts the relay that carries messages to ranks on other hosts. Without such ranks it does nothing.
   Status StartRelay() {
     const int self = parts_.info.rank;
     PeerMesh* const mesh = parts_.mesh.get();
@@ -201,7 +202,8 @@ class Assembly {
     return Planner::Create(communicator.info(), fabric, options);
   }
 
-  // Exchanges each rank's problem, which is empty if the rank can join.
+  // Exchanges each rank's problem, which is an empty text if there is none. Returns an error if any rank has
+  // a problem.
   Status AgreeOnSuccess(const Communicator& communicator, const std::string& problem) const {
     if (communicator.mesh() == nullptr) return {};
     DYNAMICCL_TRY(const auto all,
@@ -218,12 +220,12 @@ class Assembly {
   Deadline deadline_;
 };
 
-// Chains values into one hash, which is equal on all ranks that hash the same values.
+// Returns the hash of a value and of an earlier hash. Ranks that hash the same values get the same hash.
 uint64_t Hash(const auto& value, uint64_t seed) {
   return XXH3_64bits_withSeed(&value, sizeof(value), seed);
 }
 
-// Reads an id; kInvalidArgument when another library made it.
+// Reads a unique id. Returns kInvalidArgument when another library made the id.
 Result<UniqueIdHandle> HandleOf(const ncclUniqueId& id) {
   UniqueIdHandle handle;
   std::memcpy(&handle, id.internal, sizeof(handle));
@@ -246,7 +248,7 @@ struct Members {
   }
 };
 
-// The last steps of split and shrink: a communicator of `members` over the parent's links.
+// Makes a communicator of `members` over the parent's links: the last steps of split and shrink.
 InitResult MakeChild(const Communicator& parent, const Members& members, MeshListener listener,
                      const ncclConfig_t& config) {
   Assembly assembly(members.InfoFor(parent.rank()), parent.settings(), config, parent.device());
@@ -292,7 +294,7 @@ Status RetireUniqueId(const ncclUniqueId& id) {
   return {};
 }
 
-// The id of the communicator, NCCL's commHash, is a hash of the rendezvous token.
+// The identifier of the communicator (NCCL's commHash) is a hash of the rendezvous token.
 InitResult InitCommunicator(const InitRequest& request) {
   DYNAMICCL_TRY(const UniqueIdHandle handle, HandleOf(request.id));
   DYNAMICCL_TRY(const CommunicatorSettings settings, CommunicatorSettings::FromEnvironment());
@@ -318,9 +320,9 @@ InitResult InitCommunicator(const InitRequest& request) {
   return assembly.Build();
 }
 
-// Every rank sends {i32 colour, i32 key, listener's name}. Ranks with the same colour are sorted by key and
-// then by rank in the parent. The listener is opened before the exchange, so that peers can connect at once
-// afterwards.
+// Every rank sends {i32 colour, i32 key, listener's name}. Ranks with the same colour are sorted by key, then
+// by rank in the parent. The listener is opened before the exchange, so that peers can connect immediately
+// after it.
 InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) {
   struct Member {
     int32_t key = 0;
@@ -358,7 +360,8 @@ InitResult SplitCommunicator(Communicator& parent, const SplitRequest& request) 
   return MakeChild(parent, members, std::move(listener), request.config);
 }
 
-// The survivors know each other without an exchange; they meet at a door because the mesh may be broken.
+// The remaining ranks follow from `excluded`, so no exchange is needed to find them. They meet at a door,
+// because the mesh may be broken.
 InitResult ShrinkCommunicator(Communicator& parent, std::span<const int> excluded,
                               const ncclConfig_t& config) {
   Members members{Hash(parent.NextShrink(), ~parent.info().id), {}, {}};

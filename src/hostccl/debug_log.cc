@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the log, and the parsing of its variables. See debug_log.h.
+// The state of the log, and the parsing of its environment variables. See debug_log.h.
 #include "src/hostccl/debug_log.h"
 
 #include <strings.h>
@@ -41,10 +41,10 @@ constexpr SubsystemName kSubsystems[] = {{"INIT", 0x1},
                                          {"PROFILE", 0x4000},
                                          {"RAS", 0x8000},
                                          {"ALL", ~0UL}};
-// NCCL's default: INIT, BOOTSTRAP and ENV.
+// The subsystems that NCCL logs by default: INIT, BOOTSTRAP and ENV.
 constexpr unsigned long kDefaultMask = 0x1 | 0x1000 | 0x80;
 
-// The state of the process's log. The mutex guards everything except the two atomics.
+// The state of the process's log. The mutex guards everything except the two atomic members.
 struct DebugState {
   std::atomic<ncclDebugLogLevel> level{NCCL_LOG_NONE};
   std::atomic<unsigned long> mask{kDefaultMask};
@@ -79,8 +79,8 @@ unsigned long BitOf(const std::string& name) {
   return 0;
 }
 
-// Parses a mask such as "INIT,COLL" or "^NET". As in NCCL, a leading ^ means all subsystems except the named
-// ones.
+// Parses a list of subsystems such as "INIT,COLL" or "^NET". As in NCCL, a leading ^ means all subsystems
+// except those named.
 unsigned long MaskFromText(std::string text) {
   const bool invert = !text.empty() && text[0] == '^';
   if (invert) text.erase(0, 1);
@@ -93,14 +93,14 @@ unsigned long MaskFromText(std::string text) {
   return invert ? ~mask : mask;
 }
 
-// Returns the host name up to its first dot, as NCCL shows it.
+// Returns the host name up to its first dot, as in NCCL's log lines.
 std::string ShortHostName() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) return "unknown";
   return std::string(name, ::strcspn(name, "."));
 }
 
-// Reads the variables. As in NCCL, NCCL_DEBUG_FILE is used only above the level VERSION.
+// Reads the variables. As in NCCL, NCCL_DEBUG_FILE is used only if the level is above VERSION.
 void Configure(DebugState& state) {
   state.host = ShortHostName();
   const char* const level = std::getenv("NCCL_DEBUG");
@@ -109,13 +109,13 @@ void Configure(DebugState& state) {
   state.mask = mask == nullptr ? kDefaultMask : MaskFromText(mask);
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr || state.level <= NCCL_LOG_VERSION) return;
-  // Never closed, because any thread may write lines until the process ends.
+  // The file is never closed, because any thread may write lines until the process ends.
   FILE* file = std::fopen(ExpandPath(path, 0).c_str(), "w");
   if (file != nullptr) state.file = file;
 }
 
 DebugState& State() {
-  // Never destroyed: plugins may log from their own destructors.
+  // The state is never destroyed, because plugins may log from their own destructors.
   static DebugState* state = [] {
     auto* fresh = new DebugState;
     Configure(*fresh);
@@ -147,7 +147,7 @@ void SetLogDevice(int device) {
   t_device = device;
 }
 
-// A WARN is written whatever subsystems it carries.
+// A WARN is written whatever its subsystems.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems) {
   const DebugState& state = State();
   if (level == NCCL_LOG_WARN) return state.level >= NCCL_LOG_WARN;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's debug log: the variables NCCL_DEBUG, NCCL_DEBUG_SUBSYS and NCCL_DEBUG_FILE, and lines in NCCL's
-// form, so that tools which read NCCL's log read hostccl's too.
+// form. So tools that read NCCL's log can read hostccl's log too.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,27 +13,27 @@
 
 namespace dynamiccl::hostccl {
 
-// Sets the device that lines of this thread show in brackets. hostccl calls it on entry to the API.
+// Sets the device number that this thread's lines show in brackets. hostccl calls it on entry to the API.
 void SetLogDevice(int device);
 
-// Reads NCCL_DEBUG and the related variables again. Any thread.
+// Reads NCCL_DEBUG and the related variables again. Any thread may call this.
 void ReloadDebugSettings();
 
-// Returns true if a line of this level and these subsystems is written. Any thread.
+// Returns true if a line of this level and these subsystems is written. Any thread may call this.
 bool DebugEnabled(ncclDebugLogLevel level, unsigned long subsystems);
 
 // Writes "<host>:<pid>:<tid> [<device>] NCCL INFO <text>". A WARN is also kept for LastWarning(), whatever
-// NCCL_DEBUG says. Any thread.
+// NCCL_DEBUG is. Any thread may call this.
 void DebugLine(ncclDebugLogLevel level, unsigned long subsystems, std::string_view text);
 
-// Returns the latest WARN of the process, which is the result of ncclGetLastError.
+// Returns the latest WARN of the process. ncclGetLastError returns the same text.
 std::string LastWarning();
 
-// The logger that is passed to plugins. `format` is a printf format.
+// The logging function that plugins receive. `format` is a printf format.
 void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                   const char* format, ...) __attribute__((format(printf, 5, 6)));
 
-// Formats and writes an INFO line; does nothing if such lines are off.
+// Formats and writes an INFO line. It does nothing if such lines are not written.
 template <typename... Args>
 void Info(unsigned long subsystems, fmt::format_string<Args...> format, Args&&... args) {
   if (!DebugEnabled(NCCL_LOG_INFO, subsystems)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs launches on the calling thread (RunInline) or passes them to their first stream; the other streams
-// wait for the first. RunAfterLast keeps the launches of a communicator in order.
+// Runs a launch on the calling thread (RunInline) or enqueues it on the first of its streams; the other
+// streams wait for that one. RunAfterLast keeps the launches of a communicator in order.
 #include "src/hostccl/dispatch.h"
 
 #include <utility>
@@ -8,11 +8,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes of traffic. A call of this size takes less time than waking the stream's thread and waiting for it.
+// In bytes of traffic (see Traffic). A call up to this size takes less time than waking the stream's thread
+// and waiting for it.
 constexpr uint64_t kInlineBytes = 32 << 10;
 
-// A launch and the plans that it runs. The caller that started it and the stream that ends it share the
-// object.
+// A launch and the plans that it runs. The caller that started the launch and the stream that ends it share
+// this object.
 struct OwnedLaunch {
   explicit OwnedLaunch(std::vector<CommunicatorPlan> given) : plans(std::move(given)), launch(plans) {}
 
@@ -20,7 +21,8 @@ struct OwnedLaunch {
   Launch launch;
 };
 
-// Returns true if the calling thread may run the launch itself: calls of one communicator with few bytes.
+// Returns true if the calling thread may run the launch itself: the calls of one communicator, with few
+// bytes.
 bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   if (plans.size() != 1) return false;
   const CommunicatorPlan& plan = plans.front();
@@ -33,8 +35,8 @@ bool FitsInline(const std::vector<CommunicatorPlan>& plans) {
   return FitsInline(*plan.communicator, bytes);
 }
 
-// Runs the plan on the calling thread; if a peer is late, the stream's thread does the rest. Returns false
-// and does nothing if the stream or the communicator is busy.
+// Runs the plan on the calling thread. If a peer is late, the stream's thread finishes the plan. If the
+// stream or the communicator is busy, this does nothing and returns false.
 bool RunInline(HostStream& stream, std::vector<CommunicatorPlan>& plans) {
   const std::shared_ptr<Communicator> communicator = plans.front().communicator;
   const std::lock_guard lock(communicator->launch_mutex());
@@ -70,9 +72,9 @@ bool FitsInline(const Communicator& communicator, uint64_t bytes) {
   return communicator.settings().inline_calls && communicator.config().blocking != 0 && bytes <= kInlineBytes;
 }
 
-// The stream's thread may be about to end the communicator's last
-// launch, a small one. A caller that waits briefly for that end can run inline. If it queued instead, all its
-// later calls would queue behind that thread as well.
+// The communicator's last launch may be a small one that the stream's thread is about to end. The caller then
+// waits briefly for its end and can run the call inline. If the caller enqueued the call, all its later calls
+// would wait for the stream's thread too.
 bool ClaimAfterLast(HostStream& stream, Communicator& communicator) {
   const auto& last = communicator.last_launch();
   if (last.completion == nullptr) return communicator.inline_gauge().Try() && stream.TryClaim();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses HOSTCCL_EMULATE, and returns version numbers.
+// Parses HOSTCCL_EMULATE, and gives the version numbers of the emulated releases.
 #include "src/hostccl/emulated_release.h"
 
 #include "src/base/settings.h"
@@ -14,7 +14,7 @@ Result<EmulatedRelease> EmulatedFromEnvironment() {
 }
 
 int VersionCode(EmulatedRelease release) {
-  // NCCL_VERSION(2, 30, 7) and NCCL_VERSION(2, 32, 3).
+  // These numbers are NCCL_VERSION(2, 30, 7) and NCCL_VERSION(2, 32, 3).
   return release == EmulatedRelease::k230 ? 23007 : 23203;
 }
 

@@ -18,13 +18,14 @@
 
 namespace dynamiccl::hostccl {
 
-// The numbers travel between ranks (introduction.h).
+// Ranks send each other these numbers (introduction.h).
 enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1 };
 
-// Reads "2.30" or "2.32". All ranks must agree; they compare it when they meet.
+// Reads "2.30" or "2.32" from HOSTCCL_EMULATE. All ranks must have the same release, which they check when
+// they meet.
 Result<EmulatedRelease> EmulatedFromEnvironment();
 
-// Returns the result of ncclGetVersion: the latest release of the family.
+// Returns the number that ncclGetVersion returns: that of the latest release of the family.
 int VersionCode(EmulatedRelease release);
 
 }  // namespace dynamiccl::hostccl

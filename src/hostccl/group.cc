@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a thread's group, and what the group's end does: run the setups, then launch the calls.
+// The state of a thread's group, and the work at the group's end: first set-ups of communicators, then the
+// launch of calls.
 #include "src/hostccl/group.h"
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Calls and communicator set-ups that the thread has issued since its outermost ncclGroupStart. ncclGroupEnd
-// runs them and empties it.
+// The calls and communicator set-ups that the thread has issued since its outermost ncclGroupStart.
+// ncclGroupEnd runs all of them and empties the group.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
@@ -30,7 +31,7 @@ struct Group {
 
 thread_local Group current;
 
-// Notes the communicator of a call. As in NCCL, a group must not mix blocking and non-blocking communicators.
+// Adds the communicator of a call. As in NCCL, a group must not mix blocking and non-blocking communicators.
 void NoteHandle(ncclComm_t handle) {
   const bool blocking = handle == nullptr || handle->blocking;
   if (current.blocking.value_or(blocking) != blocking) {
@@ -46,8 +47,8 @@ void NoteHandle(ncclComm_t handle) {
 
 using Setups = std::vector<PendingSetup>;
 
-// Splits setups into sequences. Setups of one communicator use its sockets, so they form one sequence; every
-// other setup is a sequence by itself.
+// Splits set-ups into sequences. Set-ups on the same communicator use its sockets, so they form one sequence.
+// Every other set-up is a sequence by itself.
 std::vector<Setups> Sequences(Setups setups) {
   std::vector<Setups> sequences;
   for (PendingSetup& setup : setups) {
@@ -63,7 +64,7 @@ std::vector<Setups> Sequences(Setups setups) {
   return sequences;
 }
 
-// Runs setups in order and stops at the first failure.
+// Runs set-ups in order and stops at the first failure.
 ncclResult_t RunInOrder(const Setups& setups) {
   for (const PendingSetup& setup : setups) {
     const ncclResult_t result = setup.run();
@@ -72,7 +73,8 @@ ncclResult_t RunInOrder(const Setups& setups) {
   return ncclSuccess;
 }
 
-// Runs each sequence on its own thread. `cancelled` is null if nobody can end the waits.
+// Runs each sequence on its own thread. `cancelled` tells the threads to stop waiting; it is null if nobody
+// can tell them.
 ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   const std::vector<Setups> sequences = Sequences(std::move(setups));
   std::vector<ncclResult_t> results(sequences.size(), ncclSuccess);
@@ -90,7 +92,7 @@ ncclResult_t RunSetups(Setups setups, const std::atomic<bool>* cancelled) {
   return failed == results.end() ? ncclSuccess : *failed;
 }
 
-// Runs setups first, because calls of the same group may use the communicators that they make.
+// Set-ups run first, because calls of the same group may use the communicators that they make.
 ncclResult_t RunGroup(Group group, const std::atomic<bool>* cancelled) {
   const ncclResult_t result = RunSetups(std::move(group.setups), cancelled);
   return result == ncclSuccess ? LaunchGroup(std::move(group.calls)) : result;
@@ -100,7 +102,7 @@ void SetStates(const std::vector<ncclComm_t>& handles, ncclResult_t state) {
   for (ncclComm_t handle : handles) handle->state.store(state, std::memory_order_release);
 }
 
-// Runs the group on a new thread; the result is kept in the states of its handles.
+// Runs the group on a new thread. The states of the group's handles keep the result.
 ncclResult_t RunInBackground(Group group) {
   const std::vector<ncclComm_t> handles = group.handles;
   auto job = std::make_shared<BackgroundJob>();
@@ -115,8 +117,8 @@ ncclResult_t RunInBackground(Group group) {
   return ncclInProgress;
 }
 
-// Ends the innermost group. Returns the group to run; nothing if an outer group is still open or the group
-// cannot run, and then sets `result`.
+// Ends the innermost group. Returns the group to run. If an outer group is still open or the group cannot
+// run, it returns nothing and sets `result`.
 std::optional<Group> Close(ncclResult_t& result) {
   result = ncclInvalidUsage;
   if (current.depth == 0) {
@@ -162,7 +164,7 @@ ncclResult_t GroupSimulate(float* microseconds) {
   return result == ncclSuccess ? EstimateGroup(calls, *microseconds) : result;
 }
 
-// A single blocking call without events, the most frequent kind, skips the bookkeeping of groups.
+// A single blocking call without profiler events, the most frequent kind, skips the bookkeeping of groups.
 ncclResult_t Issue(PendingCollective collective) {
   const bool blocking = collective.handle == nullptr || collective.handle->blocking;
   const bool has_events =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning and dispatch of a group:
+// Plans the calls of a group and starts them:
 // - Drafts collects the calls into launches, one for each set of related streams and communicators.
 // - ChooseConfigs sorts and merges the calls of each communicator and asks the planner.
 // - Dispatch (dispatch.h) runs each launch.
@@ -20,7 +20,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Calls are merged only with calls of the same bin.
+// Calls are merged only if they have the same bin: collective, operator and data type.
 auto Bin(const CollectiveOperation& operation) {
   return std::tuple(operation.collective, operation.op, operation.data_type,
                     operation.multiplier.has_value());
@@ -29,7 +29,8 @@ auto Bin(const CollectiveOperation& operation) {
 // Collects calls into drafts, and merges drafts that share a stream or a communicator.
 class Drafts {
  public:
-  // Returns the plan for a call on this communicator and stream. The reference is valid until the next call.
+  // Returns the plan for a call on this communicator and stream. The reference is valid until the next call
+  // of this function.
   CommunicatorPlan& PlanFor(const std::shared_ptr<Communicator>& communicator, cudaStream_t stream) {
     LaunchDraft* target = nullptr;
     for (auto draft = drafts_.begin(); draft != drafts_.end();) {
@@ -68,8 +69,8 @@ class Drafts {
   std::vector<LaunchDraft> drafts_;
 };
 
-// Starts the profiler events of a launch. They stop when the returned objects are destroyed, after the launch
-// was handed over.
+// Starts the profiler events of a launch. The events stop when the returned objects are destroyed, after the
+// launch has been passed to its stream.
 std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   std::vector<LaunchEvents> events;
   for (CommunicatorPlan& plan : draft.plans) {
@@ -78,14 +79,14 @@ std::vector<LaunchEvents> StartEvents(LaunchDraft& draft) {
   return events;
 }
 
-// Returns true if the buffers that all ranks use in the call lie in shared windows.
+// Returns true if all buffers of this rank that the call uses lie in shared windows (memory_api.cc).
 bool LiesInWindows(const CollectiveOperation& operation, const Communicator& communicator) {
   const bool sends = operation.collective == Collective::kBroadcast || communicator.InWindow(operation.send);
   const bool receives = operation.collective == Collective::kReduce || communicator.InWindow(operation.recv);
   return sends && receives;
 }
 
-// Returns the chunk size by NCCL's rule, or the one that a tuner makes of it.
+// Returns the chunk size of a call in bytes: that of NCCL's rule, unless the tuner plugin changes it.
 PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperation& operation) {
   const int n_ranks = communicator.n_ranks();
   const uint64_t bytes =
@@ -98,8 +99,8 @@ PlanResult<size_t> ChunkBytes(Communicator& communicator, const CollectiveOperat
   return communicator.planner().ChunkBytes({operation.collective, bytes, operation.config, usual});
 }
 
-// Returns the end of the batch that begins with `first`. NCCL merges neighbours whose traffic differs by less
-// than a factor of four.
+// Returns the end of the batch that begins with `first`. As in NCCL, neighbouring calls are merged if their
+// traffic differs by less than a factor of four.
 template <typename Iterator>
 Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
   if (first->choice.isolated) return first + 1;
@@ -109,7 +110,7 @@ Iterator EndOfBatch(Iterator first, Iterator end, int n_ranks) {
   });
 }
 
-// Calls visit(batch, config, first, last) for each merged batch of one communicator.
+// Calls visit(batch, config, first, last) for each batch of merged calls of one communicator.
 template <typename Visit>
 ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperation> operations,
                           Visit visit) {
@@ -117,7 +118,7 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   const auto before = [&](const CollectiveOperation& a, const CollectiveOperation& b) {
     return Bin(a) != Bin(b) ? Bin(a) < Bin(b) : Traffic(a, n_ranks) > Traffic(b, n_ranks);
   };
-  // Skips the sort for the single call that most groups have, because sorting allocates.
+  // Most groups have a single call, and sorting would allocate memory.
   if (operations.size() > 1) std::stable_sort(operations.begin(), operations.end(), before);
   const int channels = communicator.planner().channels();
   const int pipe_ops = (static_cast<int>(operations.size()) + channels - 1) / channels;
@@ -142,11 +143,11 @@ ncclResult_t ForEachBatch(Communicator& communicator, std::span<CollectiveOperat
   return ncclSuccess;
 }
 
-// Records the launch events of the calls' ncclCollConfig_t before the launch, as NCCL does with CUDA before
-// 12.3. A group may have at most one event for each communicator.
+// The events that calls name in their ncclCollConfig_t are recorded before the launch, as NCCL does with CUDA
+// before 12.3. A group may have at most one such event for each communicator.
 class CallEvents {
  public:
-  // `event` is null for a call without one.
+  // `event` is null for a call without an event.
   ncclResult_t Record(cudaEvent_t event, const Communicator* communicator, cudaStream_t stream) {
     if (event == nullptr) return ncclSuccess;
     if (std::find(seen_.begin(), seen_.end(), communicator) != seen_.end()) {
@@ -180,7 +181,8 @@ ncclResult_t RecordCallEvents(const GroupCalls& calls) {
 
 }  // namespace
 
-// If a plugin returns an error on one call, the others are still planned; the error is returned at the end.
+// If a plugin returns an error on one call, the other calls are still planned; the error is returned at the
+// end.
 ncclResult_t ChooseConfigs(Communicator& communicator, std::span<CollectiveOperation> operations) {
   ncclResult_t refused = ncclSuccess;
   const auto choose = [&](const PlannedBatch&, const CollectiveConfig& config, auto first, auto last) {

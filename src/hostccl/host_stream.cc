@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue, its thread, and claiming. Waits yield first and sleep later, because a wake-up costs more than a
-// short wait.
+// The queue of a stream, its thread, and how callers claim it. Waiting threads yield first and sleep later,
+// because waking a thread takes longer than a short wait.
 #include "src/hostccl/host_stream.h"
 
 #include <utility>
@@ -11,11 +11,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. A futex wake-up costs about 20 us here and a yield 0.14 us, so yielding for a few times the
-// cost of a wake-up before sleeping pays.
+// In nanoseconds. A futex wake-up costs about 20 us here and a yield 0.14 us. So it pays to yield for a few
+// times the cost of a wake-up before sleeping.
 constexpr int64_t kYieldNs = 50'000;
 
-// Yields until `ready` returns true or the time is over; returns true if it was ready.
+// Yields until `ready` returns true or kYieldNs are over. Returns true if `ready` did.
 template <typename Ready>
 bool YieldUntil(Ready ready, int64_t ns = kYieldNs) {
   if (ready()) return true;
@@ -81,8 +81,8 @@ bool HostStream::ClaimSoon(int64_t ns) {
 
 void HostStream::Release(ncclResult_t result) {
   KeepError(result);
-  // A thread that enqueued meanwhile either found the stream's thread asleep, or woke it in vain because of
-  // the claim.
+  // During the claim the stream's thread could not take work that was enqueued, and it may sleep. So it is
+  // woken now.
   if (pending_.fetch_sub(kClaimed, std::memory_order_acq_rel) != kClaimed) WakeIfSleeping();
 }
 
@@ -155,9 +155,10 @@ void HostStream::WaitFor(std::shared_ptr<const Completion> completion) {
   });
 }
 
-// Work that appears while it yields may be gone when it has the lock, because a caller of Synchronize took
-// it. More is likely to come then, so it yields again: waking it from its sleep costs the caller a system
-// call.
+// Takes the next work for the stream's thread, which first yields and then sleeps until there is some. Work
+// that appears while the thread yields may be gone once it has the lock, because a caller of Synchronize took
+// the work. More work is then likely, so the thread yields again: waking it from sleep would cost the caller
+// a system call.
 bool HostStream::Next(Work& work) {
   std::unique_lock lock(mutex_);
   const auto ended = [this] { return stopping_ && queue_.empty(); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream: an ordered queue of work with its own thread. In hostccl a cudaStream_t points to one.
+// A stream: a queue of work that runs in order on a thread of its own. In hostccl a cudaStream_t points to a
+// stream.
 #pragma once
 
 #include <atomic>
@@ -15,16 +16,16 @@
 
 namespace dynamiccl::hostccl {
 
-// A point in a stream's work. The stream that reaches it and everyone who waits for it share it by
-// shared_ptr. Any thread.
+// A point in a stream's work. The stream that reaches the point and everyone who waits for it share the
+// object by shared_ptr. Any thread may use it.
 class Completion {
  public:
   bool done() const { return state_.load(std::memory_order_acquire) != 0; }
-  // Returns when it was completed, in nanoseconds of CLOCK_MONOTONIC; valid once done.
+  // Returns when the point was reached, in nanoseconds of CLOCK_MONOTONIC. Valid once done() is true.
   int64_t done_ns() const { return done_ns_; }
-  // Yields for a while, then sleeps until it is done.
+  // Yields for a while, then sleeps until the point is reached.
   void Wait() const;
-  // Yields for at most `ns` nanoseconds; returns true if it is done.
+  // Yields for at most `ns` nanoseconds. Returns true if the point was reached.
   bool WaitBriefly(int64_t ns) const;
   void Complete();
 
@@ -34,41 +35,43 @@ class Completion {
 };
 
 // Runs work in the order in which it was enqueued, one piece at a time, on its own thread. The table of
-// handles owns it (FindStream). Any thread may enqueue.
+// handles owns the stream (FindStream). Any thread may enqueue work.
 //
-// A caller may also run the next work itself on an idle stream, which saves waking the thread: call TryClaim,
-// do the work, and call Release, or HandOver if the work takes long.
+// On an idle stream a caller may also run the next work itself, which saves waking the stream's thread: it
+// calls TryClaim, does the work, and calls Release, or HandOver if the work takes long.
 class HostStream {
  public:
   using Work = std::function<ncclResult_t()>;
 
   HostStream();
-  // Waits for the queued work.
+  // Waits until the queued work is done.
   ~HostStream();
 
-  // Any thread. The first result other than ncclSuccess is kept for TakeError.
+  // Adds work to the queue. The first result other than ncclSuccess is kept for TakeError. Any thread may
+  // call this.
   void Enqueue(Work work);
-  // Claims an idle stream for a caller that runs the next work itself. Work that is enqueued meanwhile waits
-  // for the Release or HandOver that must follow.
+  // Claims an idle stream for a caller that runs the next work itself. The caller must then call Release or
+  // HandOver; work that is enqueued meanwhile waits for that.
   bool TryClaim();
-  // Like TryClaim, but tries for `ns` nanoseconds, for a caller that knows that the stream's work is about to
-  // end.
+  // Does as TryClaim, but keeps trying for `ns` nanoseconds. A caller uses it when the stream's work is about
+  // to end.
   bool ClaimSoon(int64_t ns);
-  // Reports that the claimed work is done, with this result.
+  // Ends the claim. `result` is the result of the work that the caller has done.
   void Release(ncclResult_t result);
-  // Lets the stream's thread do the rest of the claimed work, before anything that was enqueued since.
+  // Ends the claim and lets the stream's thread do the rest of the work, before anything that was enqueued
+  // since the claim.
   void HandOver(Work rest);
-  // Returns a completion that is reached when all work enqueued so far is done; already done on an idle
-  // stream.
+  // Returns a completion that is done when all work enqueued so far is done; on an idle stream it is done
+  // already.
   std::shared_ptr<Completion> Record();
-  // Returns when all work enqueued so far is done. The caller runs the work that the stream's thread has not
-  // taken yet, in order, because it has nothing else to do, and handing small work to another thread takes
-  // longer than the work.
+  // Waits until all work enqueued so far is done. The caller has nothing else to do, so it runs the work that
+  // the stream's thread has not taken yet. Passing small work to another thread would take longer than the
+  // work.
   void Synchronize();
-  // Makes later work wait for the completion. The caller does not wait.
+  // Makes later work on this stream wait for the completion. The caller does not wait.
   void WaitFor(std::shared_ptr<const Completion> completion);
   bool idle() const { return pending_.load(std::memory_order_acquire) == 0; }
-  // Returns the first error since the last call, or ncclSuccess.
+  // Returns the first error since the last call of this function, or ncclSuccess.
   ncclResult_t TakeError() {
     const bool none = error_.load(std::memory_order_acquire) == ncclSuccess;
     return none ? ncclSuccess : error_.exchange(ncclSuccess);
@@ -76,21 +79,21 @@ class HostStream {
 
  private:
   // pending_ counts pieces of work in units of four. Its lowest bit is set while a caller has claimed the
-  // stream, the next one while the stream's thread runs a piece. At most one of the two is set.
+  // stream, and the next bit while the stream's thread runs a piece. At most one of the two bits is set.
   static constexpr uint64_t kClaimed = 1;
   static constexpr uint64_t kRunning = 2;
   static constexpr uint64_t kOneWork = 4;
 
   void Run();
   bool Next(Work& work);
-  // Returns true if the stream's thread may take the next work.
+  // Returns true if there is work that the stream's thread may take.
   bool Runnable() const {
     return !queue_.empty() && (pending_.load(std::memory_order_acquire) & kClaimed) == 0;
   }
-  // Claims a stream whose work has not begun, and returns how many pieces are queued; 0 if there are none or
-  // somebody runs one.
+  // Claims a stream on which no work is running, and returns how many pieces are queued. Returns 0, without a
+  // claim, if no piece is queued or somebody runs one.
   size_t ClaimQueued();
-  // Runs the first queued piece for a caller that has claimed the stream.
+  // Runs the first queued piece of work for a caller that has claimed the stream.
   void RunFirst();
   void WakeIfSleeping();
   void KeepError(ncclResult_t result);
@@ -106,8 +109,8 @@ class HostStream {
   std::thread worker_;  // last member, so the thread starts when the other members exist
 };
 
-// Returns the stream of a handle, or the process-wide stream for a null handle; null if the handle is no live
-// stream. It is shared, so a stream that another thread destroys stays valid while it is used.
+// Returns the stream of a handle; for a null handle the process-wide stream; null if the handle is no live
+// stream. The result shares ownership, so a stream that another thread destroys stays valid while it is used.
 std::shared_ptr<HostStream> FindStream(cudaStream_t handle);
 
 }  // namespace dynamiccl::hostccl

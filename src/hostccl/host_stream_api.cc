@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hostccl* functions of src/nccl_abi/host_stream.h, and the table of live handles. Handles are the
-// addresses of the objects, looked up in a map so that a stale handle is an error and not a crash.
+// The hostccl* functions of src/nccl_abi/host_stream.h, and the table of live handles. A handle is the
+// address of its object, and a map is searched for it, so that a handle of a destroyed object is an error and
+// not a crash.
 #include <atomic>
 #include <map>
 #include <utility>
@@ -15,7 +16,7 @@ using dynamiccl::hostccl::Completion;
 using dynamiccl::hostccl::FindStream;
 using dynamiccl::hostccl::HostStream;
 
-// An event; `latest` is null until the event is first recorded.
+// An event. `latest` is the completion that was recorded last; null until the first record.
 struct hostcclEvent {
   std::mutex mutex;
   std::shared_ptr<Completion> latest;
@@ -24,11 +25,13 @@ struct hostcclEvent {
 namespace dynamiccl::hostccl {
 namespace {
 
-// Live streams and events. Leaked on purpose: threads may use them until the process ends.
+// The live streams and events. The object is never destroyed, because threads may use it until the process
+// ends.
 struct Handles {
   std::mutex mutex;
   std::map<cudaStream_t, std::shared_ptr<HostStream>> streams;
-  // Number of streams that were destroyed: what a thread remembers of streams is valid while it is the same.
+  // Number of streams that were destroyed. A thread's LastStream is valid as long as this number is the one
+  // it saw.
   std::atomic<uint64_t> destroyed{0};
   std::map<hostcclEvent_t, std::shared_ptr<hostcclEvent>> events;
   std::shared_ptr<HostStream> null_stream;
@@ -46,7 +49,7 @@ std::shared_ptr<hostcclEvent> FindEvent(hostcclEvent_t handle) {
   return found == handles.events.end() ? nullptr : found->second;
 }
 
-// Returns the latest record of an event in `latest`; returns false for an unknown handle.
+// Stores the completion that an event recorded last in `latest`. Returns false for an unknown handle.
 bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
   const auto event = FindEvent(handle);
   if (event == nullptr) return false;
@@ -55,8 +58,8 @@ bool LatestRecord(hostcclEvent_t handle, std::shared_ptr<Completion>& latest) {
   return true;
 }
 
-// The stream that a thread used last. Programs mostly use one stream again and again, and the search with its
-// lock costs as much as a tenth of a small call. It does not keep the stream alive.
+// The stream that a thread used last. Programs mostly use one stream again and again, and searching the
+// table, with its lock, takes as much as a tenth of a small call. This object does not keep the stream alive.
 struct LastStream {
   cudaStream_t handle = nullptr;
   uint64_t destroyed = 0;
@@ -75,7 +78,8 @@ std::shared_ptr<HostStream> SearchStream(Handles& handles, cudaStream_t handle) 
 
 }  // namespace
 
-// The count is read before the search: a stream that is destroyed meanwhile makes the memory stale at once.
+// The count of destroyed streams is read before the search. So if a stream is destroyed during the search,
+// the next call searches again.
 std::shared_ptr<HostStream> FindStream(cudaStream_t handle) {
   static thread_local LastStream last;
   Handles& handles = AllHandles();

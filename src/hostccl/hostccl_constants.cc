@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibrated costs of hostccl's algorithms.
+// The calibrated costs of hostccl's algorithms.
 //
 // The model is used without NCCL's corrections for GPU clusters (CostModelInput::gpu_corrections). They were
-// measured there and no calibration of hostccl shows them. Two of them made its default wrong: LL for 16K
-// between nodes, and Ring where a tree moves less (docs/results/hostccl-map.md).
+// measured on GPU clusters, and no calibration of hostccl shows them. Two of them made hostccl's default
+// wrong: LL for 16K between nodes, and Ring where a tree moves fewer bytes (docs/results/hostccl-map.md).
 #include "src/hostccl/hostccl_constants.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
 // One row of the calibration, in microseconds. The command `dynamiccl-lab hostccl-calibration two-point`
-// prints these lines (docs/hostccl_calibration.md) from the smallest of 200 samples: two ranks of one node
-// without shaping, one channel, private buffers, on 2 cores of an Intel Xeon virtual machine that was
-// otherwise idle, 2026-11-21.
+// prints these rows (docs/hostccl_calibration.md) from the smallest of 200 samples. They were measured with
+// two ranks of one node without emulated links, one channel and private buffers, on 2 cores of an Intel Xeon
+// virtual machine that was otherwise idle, 2026-11-21.
 //
-// NVLSTree needs four ranks and uses the hop of NVLS; PAT needs several nodes and uses that of Ring/Simple.
-// Nothing is fitted to a table of winners: where the model is wrong about hostccl, the default is wrong too.
+// NVLSTree needs four ranks, so it has the hop of NVLS; PAT needs several nodes, so it has the hop of
+// Ring/Simple. No constant is fitted to which algorithm was fastest in a sweep: where the model is wrong
+// about hostccl, the default is too.
 struct SoftwareCost {
   Algorithm algorithm;
   Protocol protocol;
@@ -29,7 +30,8 @@ constexpr SoftwareCost kSoftwareCosts[] = {
     {Algorithm::kNvls, Protocol::kSimple, 0.95, 0.67}, {Algorithm::kNvlsTree, Protocol::kSimple, 0.95, 0.67},
     {Algorithm::kPat, Protocol::kSimple, 0.95, 0.58},
 };
-// Bandwidths from the same calibration, GB/s: of Ring/LL, Ring/LL128 and Tree/Simple over one channel.
+// Bandwidths from the same calibration over one channel, in 1e9 bytes a second: of Ring/LL, Ring/LL128 and
+// Tree/Simple.
 constexpr double kLLGbps = 2.78;
 constexpr double kLL128Gbps = 4.51;
 constexpr double kChannelGbps = 11.5;

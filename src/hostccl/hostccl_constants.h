@@ -6,12 +6,13 @@
 
 namespace dynamiccl::hostccl {
 
-// Returns the pairs that hostccl implements for a collective: Ring for all five; Tree for AllReduce; both
-// with Simple, LL and LL128; PAT with Simple; and the one-pass algorithms in the places of NVLS and NVLSTree,
-// with Simple.
+// Returns the pairs of algorithm and protocol that hostccl implements for a collective. Ring (all five
+// collectives) and Tree (AllReduce) exist with Simple, LL and LL128. PAT, NVLS and NVLSTree exist with
+// Simple; in place of NVLS and NVLSTree hostccl runs its one-pass algorithms.
 ConfigMask SupportedConfigs(Collective collective);
 
-// Returns the model's input for a communicator on `fabric`. A pure function, so equal on all ranks.
+// Returns the cost model's input for a communicator on `fabric`. This is a pure function, so the result is
+// equal on all ranks.
 CostModelInput HostcclModel(const Fabric& fabric);
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of introductions, and the comparison of settings.
+// Encodes and decodes introductions, and compares the settings in them. See introduction.h.
 #include "src/hostccl/introduction.h"
 
 #define XXH_INLINE_ALL
@@ -12,10 +12,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The most characters of a listener's name; an encoded endpoint has about 100.
+// In characters, the longest name of a listener. An encoded endpoint has about 100.
 constexpr size_t kMaxName = 256;
 
-// Returns the environment variable that differs; null if all are equal.
+// Returns the environment variable of the first setting that differs; null if all settings are equal.
 const char* FirstDifference(const Introduction& a, const Introduction& b) {
   if (a.settings.max_channels != b.settings.max_channels) return "HOSTCCL_CHANNELS";
   if (a.settings.rank_order != b.settings.rank_order) return "HOSTCCL_SUM";
@@ -48,7 +48,7 @@ Result<Introduction> Introduction::Decode(std::span<const std::byte> bytes) {
   return MakeError(ErrorKind::kCorrupt, "a rank introduced itself with a message that cannot be read");
 }
 
-// Every rank compares with rank 0, so all ranks report the same difference.
+// Every rank is compared with rank 0, so all ranks report the same difference.
 Status CheckEqualSettings(const std::vector<Introduction>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     const char* const setting = FirstDifference(ranks[0], ranks[rank]);

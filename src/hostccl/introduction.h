@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a new communicator first tell each other their addresses and the settings that must be equal.
+// The ranks of a new communicator first send each other their addresses and the settings that must be equal.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace dynamiccl::hostccl {
 
-// A rank's payload at the rendezvous.
+// The address and settings that a rank sends to the others at the rendezvous.
 struct Introduction {
   std::string listener;  // MeshListener::name
   CommunicatorSettings settings;
   uint64_t topology_hash = 0;
 
-  // Order of the fields: listener (u32 length, bytes), i32 channels, u8 rank order, u8 release, u64 topology
-  // hash.
+  // Returns the fields in this order: listener (u32 length, bytes), i32 channels, u8 rank order, u8 release,
+  // u64 topology hash.
   std::vector<std::byte> Encode() const;
   // Returns kCorrupt for a message that is too short.
   static Result<Introduction> Decode(std::span<const std::byte> bytes);
@@ -29,7 +29,7 @@ struct Introduction {
 // Returns kInvalidArgument and names the first setting in which a rank differs from rank 0.
 Status CheckEqualSettings(const std::vector<Introduction>& ranks);
 
-// Returns the hash of the topology's text form, by which ranks compare topologies.
+// Returns the hash of the topology's text form. Ranks compare their topologies by this hash.
 uint64_t HashOf(const Topology& topology);
 
 }  // namespace dynamiccl::hostccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator keeps of small calls that a program repeats, so that a repeated call is neither planned
-// nor allocates memory.
+// The plans that a communicator keeps for small calls which a program repeats. A repeated call is not planned
+// again and allocates no memory.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Two calls of a communicator share a plan if these values are equal. Buffers and streams are left out: the
-// data of such calls travel with the announcement, so it does not matter where the buffers lie.
+// The values by which a repeated call finds its plan: two calls of a communicator share a plan if these
+// values are equal. Buffers and streams are not among them. The data of such calls travel with the
+// announcement, so it does not matter where the buffers lie.
 struct RepeatedCall {
   Collective collective = Collective::kAllReduce;
   DataType data_type = DataType::kFloat32;  // as planned: int8 for data that are only moved
@@ -27,26 +28,27 @@ struct RepeatedCall {
   friend bool operator==(const RepeatedCall&, const RepeatedCall&) = default;
 };
 
-// A call and what was decided for it. Equal on all ranks, but for `may_spin` and `may_run_inline`.
+// A call and how it runs. All members but `may_spin` and `may_run_inline` are equal on all ranks.
 struct KeptPlan {
   RepeatedCall call;
   CollectiveConfig config;
   size_t chunk_bytes = 0;
   Reduction reduction;
-  // The elements of each block that each channel carries. Only the first `n_shares` channels carry any.
+  // The elements of each block that each channel carries. Only the first `n_shares` channels carry any
+  // elements.
   std::array<Chunk, kMaxChannels> shares;
   int n_shares = 0;
-  // True if each rank has a core of its own. Waiting then spins before it yields.
+  // True if each rank has a core of its own. A waiting rank then spins before it yields.
   bool may_spin = false;
-  // The calling thread may run the call (docs/small_messages.md).
+  // True if the calling thread may run the call itself (docs/small_messages.md).
   bool may_run_inline = false;
 };
 
-// The latest plans of one communicator. A direct-mapped cache: a new plan replaces the old one in its place.
-// One thread at a time, the one that issues the communicator's calls.
+// The latest plans of one communicator, as a direct-mapped cache: a new plan replaces the one that was in its
+// place. Only the thread that issues the communicator's calls may use it.
 class KeptPlans {
  public:
-  // Returns the plan of the call, or null. It is valid until the next Keep.
+  // Returns the plan of the call, or null if there is none. The pointer is valid until the next Keep.
   const KeptPlan* Find(const RepeatedCall& call) const {
     const KeptPlan& plan = plans_[Place(call)];
     return plan.call == call && call.count > 0 ? &plan : nullptr;
@@ -55,18 +57,19 @@ class KeptPlans {
     ++kept_;
     return plans_[Place(plan.call)] = plan;
   }
-  // Counts a call that ran by a kept plan.
+  // Counts a call that ran by its kept plan.
   void NoteRun() { ++runs_; }
 
-  // Returns how many plans were made, and how many calls ran by one; for tests.
+  // For tests: these return how many plans were made, and how many calls ran by a kept plan.
   size_t kept() const { return kept_; }
   size_t runs() const { return runs_; }
 
  private:
-  // Programs alternate between a few small calls.
+  // Number of places for plans. Programs alternate between only a few small calls.
   static constexpr size_t kPlans = 16;
 
-  // Multiplicative hash (Knuth, TAOCP volume 3, 6.4), because counts are mostly powers of two.
+  // Returns the place of a call's plan. The multiplicative hash (Knuth, TAOCP volume 3, 6.4) suits counts,
+  // which are mostly powers of two.
   static size_t Place(const RepeatedCall& call) {
     constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
     const auto kind = static_cast<uint64_t>(call.collective) | static_cast<uint64_t>(call.data_type) << 8 |

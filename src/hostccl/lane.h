@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An algorithm that runs on one channel: a C++20 coroutine that suspends where it must wait for a peer. One
-// thread polls all lanes of a launch in turn (launch.h); a lane never blocks that thread.
+// A lane is an algorithm that runs on one channel: a C++20 coroutine that suspends where it must wait for a
+// peer. One thread polls all lanes of a launch in turn (launch.h), so a lane must never block this thread.
 //
 //   Lane Example(Primitives& primitives, const ChannelWork& work) {
 //     co_await primitives.Send(work.send, count);  // suspends while the peer has no free slot
@@ -17,16 +17,16 @@
 
 namespace dynamiccl::hostccl {
 
-// A suspended lane waits for an object of this type. The lane only points to the object and does not own it.
+// The operation for which a suspended lane waits. The lane points to this object but does not own it.
 class Awaited {
  public:
   virtual ~Awaited() = default;
 
-  // Goes as far as it can; returns true when the lane may continue.
+  // Moves data as far as possible. Returns true when the lane may continue.
   virtual bool Advance() = 0;
-  // Number of pieces moved. The progress loop sees by it that something happened.
+  // Number of pieces moved so far. The progress loop compares two values to see whether something moved.
   uint64_t pieces_moved() const { return pieces_moved_; }
-  // Returns when to poll again: the arrival of a message on an emulated link, or kNotPosted.
+  // Returns when to poll again: the time at which a message arrives over an emulated link, or kNotPosted.
   int64_t next_arrival_ns() const { return next_arrival_ns_; }
 
  protected:
@@ -34,18 +34,19 @@ class Awaited {
   int64_t next_arrival_ns_ = kNotPosted;
 };
 
-// Owns the frame of a coroutine and destroys it. Movable, not copyable; one thread at a time.
+// Owns the frame of a coroutine and destroys it. A Lane can be moved but not copied. One thread at a time may
+// use it.
 class Lane {
  public:
-  // The C++ language requires this type and its functions of a coroutine. `awaited` is set at each
-  // suspension.
+  // C++ requires a coroutine to have this type and its functions. `awaited` is set each time the lane
+  // suspends.
   struct promise_type {
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    // In an algorithm only the allocation of its frame can throw, and that happens before the algorithm
-    // starts.
+    // An algorithm cannot throw, so this is never called. Only the allocation of its frame can throw, and
+    // that happens before the algorithm starts.
     void unhandled_exception() { std::terminate(); }
 
     Awaited* awaited = nullptr;
@@ -63,11 +64,13 @@ class Lane {
   }
 
   bool done() const { return !handle_ || handle_.done(); }
-  // Runs until the next wait or the end. Call it only while not done.
+  // Runs the lane until its next wait or its end. Call it only while the lane is not done.
   void Resume() { handle_.resume(); }
-  // Returns what the lane waits for; null before its first wait. Call it only while not done.
+  // Returns the operation for which the lane waits; null before its first wait. Call it only while the lane
+  // is not done.
   Awaited* awaited() const { return handle_.promise().awaited; }
-  // Continues if the lane's wait is over. Returns true if anything moved. Call it only while not done.
+  // Continues the lane if its wait is over. Returns true if anything moved. Call it only while the lane is
+  // not done.
   bool Poll() {
     Awaited* const wait = awaited();
     if (wait != nullptr) {
@@ -84,7 +87,7 @@ class Lane {
   Handle handle_;
 };
 
-// Base of awaitables that live in the frame of the lane that awaits them.
+// Base class of operations that live in the frame of the lane that waits for them.
 class AwaitedInLane : public Awaited {
  public:
   bool await_ready() { return Advance(); }
@@ -92,7 +95,7 @@ class AwaitedInLane : public Awaited {
   void await_resume() const {}
 };
 
-// co_await SubLane(...) runs another algorithm as part of this one.
+// Runs another algorithm as part of a lane: co_await SubLane(...).
 class SubLane final : public AwaitedInLane {
  public:
   explicit SubLane(Lane lane) : lane_(std::move(lane)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The progress loop. It polls every lane. If none moved it waits as ProgressWait says (spin, yield, sleep on
-// the doorbell). During long waits it checks whether a peer has died, the user aborted, or the time-out is
-// over.
+// The progress loop. It polls every lane of a launch. If none moved, it waits as ProgressWait says: spin,
+// yield, sleep on the doorbell. During long waits it checks whether a peer has died, the user has aborted, or
+// the time-out is over.
 #include "src/hostccl/launch.h"
 
 #include <algorithm>
@@ -16,11 +16,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. Only after a wait that is long for a collective does the loop look at sockets, which costs a
-// system call for each peer.
+// In nanoseconds: longer than a collective normally waits. Only after such a wait does the loop check the
+// sockets, which costs a system call for each peer.
 constexpr int64_t kHealthyNs = 200'000;
-// Nanoseconds. A launch with several communicators sleeps on the doorbell of only one of them, so it sleeps
-// only briefly.
+// In nanoseconds. A launch with several communicators sleeps on the doorbell of only one of them, so it must
+// wake up often to poll the others.
 constexpr int64_t kSeveralCommunicatorsNs = 100'000;
 
 bool AllMaySpin(std::span<const CommunicatorPlan> plans) {
@@ -62,12 +62,13 @@ class Launch::PlanRun {
     return next;
   }
 
-  // Called after a long idle time. Fails the communicator if further waiting is hopeless.
+  // Called when nothing has moved for long. Makes the communicator fail if further waiting is useless.
   void CheckHealth(int64_t idle_ns) {
     if (communicator_.interrupted() || communicator_.async_error() != ncclSuccess) return LeaveLanes();
     if (communicator_.aborted()) return Give(ErrorKind::kPeerFailed, "aborted by ncclCommAbort");
     communicator_.mesh()->LookForDeparted();
-    // Messages that a departed peer posted before it ended are still in memory, so they are polled first.
+    // Messages that a departed peer posted before it ended are still in memory, so the lanes are polled
+    // before the check.
     Poll();
     if (const auto peer = MissedPeer()) {
       return Give(ErrorKind::kPeerFailed,
@@ -82,8 +83,8 @@ class Launch::PlanRun {
   }
 
  private:
-  // Makes one lane for each channel that a collective uses, and one for each peer and direction of the
-  // transfers.
+  // Makes one lane for each channel that a collective uses, and one for each peer and direction of the sends
+  // and receives.
   void AddLanes() {
     int channels = 0;
     for (const CollectiveOperation& operation : plan_.collectives) {
@@ -106,7 +107,7 @@ class Launch::PlanRun {
     }
   }
 
-  // Sends of this rank to itself are copied to its receives, in order.
+  // Copies the sends of this rank to itself into its receives, in order.
   void CopyToSelf() {
     auto receive = plan_.receives.begin();
     for (const Transfer& send : plan_.sends) {
@@ -119,7 +120,7 @@ class Launch::PlanRun {
     }
   }
 
-  // With one rank every collective is a copy, or a multiplication by the operator's factor.
+  // With one rank every collective only copies its input, or multiplies it by the operator's factor.
   void CopyAlone() {
     for (const CollectiveOperation& operation : plan_.collectives) {
       const size_t bytes = operation.count * ElementBytes(operation.data_type);
@@ -133,7 +134,7 @@ class Launch::PlanRun {
     CopyToSelf();
   }
 
-  // Returns a departed peer whose part of this launch is missing; nothing if all parts can still arrive.
+  // Returns a departed peer that has not done its part of this launch; nothing if there is none.
   std::optional<int> MissedPeer() const {
     const PeerMesh& mesh = *communicator_.mesh();
     const auto missed = [&](int peer, uint64_t launch) {
@@ -141,7 +142,7 @@ class Launch::PlanRun {
              communicator_.header(peer).completed_launches.load(std::memory_order_acquire) < launch;
     };
     for (const auto& lane : lanes_) {
-      // A peer may leave once its sends are posted, while an emulated link still carries them.
+      // A peer may end once its sends are posted, while an emulated link still delays the messages.
       const bool in_flight = lane->next_arrival_ns() != kNotPosted;
       if (lane->peer() >= 0 && mesh.departed(lane->peer()) && !in_flight) return lane->peer();
       for (int peer = 0; lane->peer() < 0 && peer < communicator_.n_ranks(); ++peer) {
@@ -160,7 +161,7 @@ class Launch::PlanRun {
     LeaveLanes();
   }
 
-  // Drops all lanes. The lane that failed has reported the failure; the others might otherwise wait for ever.
+  // Drops all lanes. One lane has failed and reported the failure; the others might otherwise wait for ever.
   void LeaveLanes() {
     communicator_.WithdrawBuffers();
     lanes_.clear();
@@ -239,7 +240,7 @@ int64_t Launch::NextArrival() const {
   return next;
 }
 
-// Only the first communicator's doorbell ends the sleep; the others are polled when it ends.
+// Only the first communicator's doorbell ends the sleep; after the sleep all communicators are polled.
 void Launch::Sleep(ProgressWait& wait, int64_t arrival_ns) {
   Communicator& first = runs_.front().communicator();
   Doorbell& doorbell = first.header(first.rank()).doorbell;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines what a stream gets to run at the end of a group, and runs it. All channels of all calls are lanes
-// of one progress loop on one thread.
+// The work that a stream gets at the end of a group, and how it runs. All channels of all calls are lanes of
+// one progress loop on one thread.
 #pragma once
 
 #include <list>
@@ -31,10 +31,10 @@ struct CollectiveOperation {
   size_t count = 0;  // the count argument of the call
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  // The factor of ncclRedOpCreatePreMulSum: `op` is then kSum, and this rank's input is first multiplied by
-  // the factor. Ranks may have different values, but all or none must have a factor.
+  // The factor of ncclRedOpCreatePreMulSum. `op` is then kSum, and this rank's input is multiplied by the
+  // factor before the sum. Ranks may have different factors, but all ranks must have one or none.
   std::optional<PreMultiplier> multiplier;
-  // Returns the factor's value at the time when the call runs.
+  // Returns the value of the factor now, when the call runs.
   std::optional<ElementValue> Multiplier() const {
     return multiplier ? std::optional(multiplier->Read()) : std::nullopt;
   }
@@ -45,7 +45,7 @@ struct CollectiveOperation {
   CallChoice choice;
 };
 
-// One send or receive of a validated call.
+// One validated send or receive.
 struct Transfer {
   int peer = 0;
   std::byte* buffer = nullptr;  // only read when sending
@@ -54,7 +54,7 @@ struct Transfer {
   TaskEvents events;
 };
 
-// The calls of one group on one communicator, in the order in which all ranks run them.
+// The calls of one group on one communicator. All ranks run them in this order.
 struct CommunicatorPlan {
   std::shared_ptr<Communicator> communicator;
   std::vector<CollectiveOperation> collectives;
@@ -63,36 +63,38 @@ struct CommunicatorPlan {
 };
 
 // Runs plans side by side. The constructor starts them, and one thread at a time drives them with Run or
-// RunBriefly. The launches of a communicator are made, and end, one after another. A failure of one plan does
-// not stop the others.
+// RunBriefly. The launches of a communicator are made one after another and end in the same order. If one
+// plan fails, the others go on.
 class Launch {
  public:
   // `plans` must outlive the launch.
   explicit Launch(std::span<const CommunicatorPlan> plans);
-  // Continues a launch of one communicator that has begun elsewhere: its number, and the lane that is left of
-  // it. Of the plan only the communicator is used.
+  // Continues a launch of one communicator that began elsewhere. It gets the launch's number and its only
+  // remaining lane. Of the plan only the communicator is used.
   Launch(const CommunicatorPlan& plan, uint64_t launch_number, std::unique_ptr<LaunchLane> rest);
   ~Launch();
   Launch(Launch&&) = delete;
 
-  // Runs until all plans are done or have failed; returns the first failure.
+  // Runs until all plans are done or have failed. Returns the first failure.
   ncclResult_t Run();
-  // Like Run, but gives up and returns nothing when it has waited for a peer about as long as a hand-over to
-  // another thread takes. Run can continue from there.
+  // Like Run, but returns nothing after it has waited for a peer about as long as passing the launch to
+  // another thread takes. Run can then continue.
   std::optional<ncclResult_t> RunBriefly();
 
  private:
   class PlanRun;
 
-  // Polls every plan once; returns true if anything moved.
+  // Polls every plan once. Returns true if anything moved.
   bool PollAll();
   // Removes the plans that have ended.
   void DropDone();
   // Returns the earliest arrival over all lanes; kNotPosted if no message is on its way.
   int64_t NextArrival() const;
-  // Checks the peers' health if the wait is long, then sleeps on a doorbell until the arrival at the latest.
+  // Checks whether the peers are alive if the wait has been long. Then sleeps on a doorbell, at most until
+  // the arrival.
   void Sleep(ProgressWait& wait, int64_t arrival_ns);
-  // Returns the result of the launch, which is that of the first communicator that failed or was revoked.
+  // Returns the result of the launch: that of the first communicator that failed or was revoked, else
+  // ncclSuccess.
   ncclResult_t FirstFailure() const;
 
   const std::span<const CommunicatorPlan> plans_;
@@ -100,7 +102,7 @@ class Launch {
   std::list<PlanRun> runs_;  // mostly one
 };
 
-// Runs the plans to their end on the stream's thread; returns the first failure.
+// Runs the plans to their end on the stream's thread. Returns the first failure.
 inline ncclResult_t RunLaunch(std::span<const CommunicatorPlan> plans) {
   return Launch(plans).Run();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registration of buffers and windows. A window whose memory comes from ncclMemAlloc on all ranks is
-// "shared": calls in it count as registered when a tuner is asked.
+// Registration of buffers and windows. A window is "shared" if its memory comes from ncclMemAlloc on all
+// ranks. A tuner is told that a call is registered if the call's buffers lie in shared windows.
 #include "src/hostccl/memory_api.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The flags of nccl.h 2.32, and those that only GPU kernels can use.
+// The window flags of nccl.h 2.32, with those that only GPU kernels can use.
 constexpr int kWindowFlags =
     NCCL_WIN_COLL_SYMMETRIC | NCCL_WIN_STRICT_ORDERING | NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
 constexpr int kDeviceOnlyFlags = NCCL_WIN_GIN_ONLY | NCCL_WIN_CFT_COUNTED;
@@ -23,7 +23,7 @@ Error InvalidArgument(std::string message) {
   return {ErrorKind::kInvalidArgument, std::move(message), {}};
 }
 
-// Makes the checks that need no other rank.
+// Checks the arguments as far as that needs no other rank.
 Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window, int flags) {
   if (buffer == nullptr || bytes == 0 || window == nullptr) {
     return MakeError(ErrorKind::kInvalidArgument,
@@ -40,13 +40,13 @@ Status CheckWindow(const void* buffer, size_t bytes, const ncclWindow_t* window,
   return {};
 }
 
-// A rank sends these values about its window to the others.
+// The facts about a rank's window that the rank sends to the others.
 struct WindowFacts {
   int32_t flags = 0;
   uint8_t shared = 0;
 };
 
-// Returns true if the window is memory of ncclMemAlloc on all ranks.
+// Collective: returns true if the window's memory comes from ncclMemAlloc on all ranks.
 Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& mine) {
   if (communicator.mesh() == nullptr) return mine.shared != 0;
   ByteWriter message;
@@ -68,7 +68,7 @@ Result<bool> AgreeOnWindow(const Communicator& communicator, const WindowFacts& 
   return shared;
 }
 
-// Handles are entry numbers, which are never null and never used twice.
+// Makes a handle from the number of an entry, which is never 0 and never used twice.
 template <typename Handle>
 Handle ToHandle(uint64_t id) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(id));
@@ -97,7 +97,7 @@ ncclResult_t DeregisterBuffer(ncclComm_t comm, void* handle) {
   return Refuse(InvalidArgument("ncclCommDeregister: the handle is not one of this communicator"));
 }
 
-// *window is null until all ranks have agreed.
+// Sets *window to null at once, and to the handle when all ranks have agreed.
 ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWindow_t* window, int flags) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -114,7 +114,7 @@ ncclResult_t RegisterWindow(ncclComm_t comm, void* buffer, size_t bytes, ncclWin
   return ResultFor(comm, IssueSetup({comm, communicator->get(), run}));
 }
 
-// Affects only this rank. A null window is accepted.
+// Removes the window on this rank only. A null window is accepted.
 ncclResult_t DeregisterWindow(ncclComm_t comm, ncclWindow_t window) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -133,8 +133,8 @@ ncclResult_t WindowAddress(ncclComm_t comm, ncclWindow_t window, void** address)
   return ncclSuccess;
 }
 
-// hostccl cannot suspend memory. A communicator holds the memory in which it receives, so "persistent" and
-// "total" are its size, and the other statistics are 0.
+// The statistics "persistent" and "total" are the size of the memory in which the communicator receives. The
+// others are 0, because hostccl cannot suspend memory.
 ncclResult_t MemoryStatistic(ncclComm_t comm, ncclCommMemStat_t statistic, uint64_t* value) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());

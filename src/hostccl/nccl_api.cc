@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions for version and errors, communicators, and groups. Each only converts its arguments and
-// calls communicator_api.h or group.h.
+// NCCL's C functions for version and errors, for communicators, and for groups. Each only converts its
+// arguments and calls a function of communicator_api.h or group.h.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -41,13 +41,13 @@ HOSTCCL_WEAK(GroupSimulateEnd)
 
 namespace {
 
-// Makes one rank on device 0, because hostccl has no current device.
+// Makes one rank. The rank has device 0, because hostccl has no current device.
 ncclResult_t InitOne(ncclComm_t* comm, int n_ranks, const ncclUniqueId& id, int rank,
                      const ncclConfig_t* config) {
   return InitRank(comm, {n_ranks, rank, 0, std::span(&id, 1), config});
 }
 
-// Answers a question about an initialised communicator.
+// Stores the result of a Communicator's member function in *answer, if the communicator is initialised.
 ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() const) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -59,7 +59,7 @@ ncclResult_t Ask(ncclComm_t comm, int* answer, int (Communicator::*question)() c
 
 }  // namespace
 
-// Returns the version of the emulated release (HOSTCCL_EMULATE).
+// Returns the version of the emulated NCCL release (HOSTCCL_EMULATE).
 ncclResult_t pncclGetVersion(int* version) {
   if (version == nullptr) return ncclInvalidArgument;
   const auto emulated = EmulatedFromEnvironment();
@@ -81,7 +81,7 @@ const char* pncclGetErrorString(ncclResult_t result) {
   return result >= 0 && result < ncclNumResults ? kTexts[result] : "unknown result code";
 }
 
-// The text is valid until the thread calls this again.
+// The text is valid until the same thread calls this again.
 const char* pncclGetLastError(ncclComm_t comm) {
   static thread_local std::string text;
   const bool exists = IsLive(comm) && comm->state != ncclInProgress && comm->communicator != nullptr;
@@ -107,7 +107,8 @@ ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId 
   return InitOne(comm, nranks, commId, rank, config);
 }
 
-// NCCL spreads the ranks over several ids to scale the bootstrap; in hostccl all ranks meet at the first id.
+// NCCL spreads the ranks over several ids to speed up its bootstrap. In hostccl all ranks meet at the first
+// id.
 ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   const size_t count = commIds == nullptr || nId < 0 ? 0 : static_cast<size_t>(nId);
@@ -151,8 +152,8 @@ ncclResult_t pncclCommAbort(ncclComm_t comm) {
   return Abort(comm);
 }
 
-// Gives ncclInProgress while a non-blocking call runs, then that call's result, then the communicator's first
-// failure.
+// Stores ncclInProgress while a non-blocking call runs, then the result of that call. After a failure of the
+// communicator it stores the first failure.
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
   if (!IsLive(comm) || asyncError == nullptr) {
     return Refuse(Error{ErrorKind::kInvalidArgument, "ncclCommGetAsyncError: null or destroyed handle", {}});
@@ -180,14 +181,14 @@ ncclResult_t pncclGroupEnd() {
   return GroupEnd();
 }
 
-// Reads and writes at most simInfo->size bytes; null only closes the group.
+// Reads and writes at most simInfo->size bytes. A null simInfo only closes the group.
 ncclResult_t pncclGroupSimulateEnd(ncclSimInfo_t* simInfo) {
   ncclSimInfo_t info = DYNAMICCL_NCCL_SIM_INFO_INITIALIZER;
   if (simInfo == nullptr) return GroupSimulate(&info.estimatedTime);
   const size_t size = std::min(simInfo->size, sizeof(info));
   std::memcpy(static_cast<void*>(&info), simInfo, size);
   if (info.magic != NCCL_SIM_INFO_MAGIC) {
-    // The group is closed nevertheless.
+    // The group is closed although the argument is wrong.
     NoteGroupError(ncclInvalidArgument);
     Warn("ncclSimInfo_t was not initialised with NCCL_SIM_INFO_INITIALIZER");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's C functions that move data. Each only collects its arguments; api_call.h validates and issues the
-// call.
+// NCCL's C functions that move data. Each only collects its arguments; the functions of api_call.h validate
+// and issue the call.
 #include "src/hostccl/api_call.h"
 #include "src/hostccl/nccl_export.h"
 
@@ -54,7 +54,7 @@ ncclResult_t pncclBroadcastConfig(const void* sendbuff, void* recvbuff, size_t c
       {Collective::kBroadcast, sendbuff, recvbuff, count, datatype, ncclSum, root, comm, stream, config});
 }
 
-// Calls the public symbol, as NVIDIA's library does: an interposer sees both calls.
+// This calls the public symbol ncclBroadcast, as NVIDIA's library does. So an interposer sees both calls.
 ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                         cudaStream_t stream) {
   return ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
@@ -99,7 +99,7 @@ ncclResult_t pncclAllGatherConfig(const void* sendbuff, void* recvbuff, size_t s
       {Collective::kAllGather, sendbuff, recvbuff, sendcount, datatype, ncclSum, 0, comm, stream, config});
 }
 
-// NCCL implements these three as groups of Send and Recv, and so does hostccl.
+// NCCL implements AlltoAll, Gather and Scatter as groups of Send and Recv, and so does hostccl.
 ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                            ncclComm_t comm, cudaStream_t stream) {
   return CallGrouped(GroupedCollective::kAlltoAll,
@@ -138,7 +138,7 @@ ncclResult_t pncclScatterConfig(const void* sendbuff, void* recvbuff, size_t cou
                                                    ncclSum, root, comm, stream, config});
 }
 
-// The buffer is only read.
+// The const_cast is safe, because a send only reads its buffer.
 ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                        cudaStream_t stream) {
   return CallTransfer({true, const_cast<void*>(sendbuff), count, datatype, peer, comm, stream});

@@ -18,7 +18,7 @@ HOSTCCL_WEAK(CommWindowDeregister)
 HOSTCCL_WEAK(WinGetUserPtr)
 HOSTCCL_WEAK(CommMemStats)
 
-// The other ranks of the host can map this memory, which saves copies.
+// Allocates memory that the other ranks of the host can map, which saves copies.
 ncclResult_t pncclMemAlloc(void** ptr, size_t size) {
   if (ptr == nullptr || size == 0) {
     return Refuse(Error{ErrorKind::kInvalidArgument, "ncclMemAlloc: a null place, or 0 bytes", {}});

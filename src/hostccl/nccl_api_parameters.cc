@@ -35,7 +35,7 @@ ncclResult_t RefuseParameter(const char* problem) {
   return Refuse(Error{ErrorKind::kInvalidArgument, fmt::format("ncclParam: {}", problem), {}});
 }
 
-// Returns the parameter's value as a number of this type; an error if it does not fit.
+// Returns the parameter's value as a number of this type. Returns an error if the value does not fit.
 template <typename Number>
 ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   if (!IsParameter(handle) || out == nullptr) return RefuseParameter("no such handle, or a null place");
@@ -47,7 +47,7 @@ ncclResult_t GetNumber(ncclParamHandle_t handle, Number* out) {
   return ncclSuccess;
 }
 
-// Returns a text that is valid until the thread calls this again.
+// Returns the parameter's text. The reference is valid until the same thread calls this again.
 const std::string& KeptText(const ncclParamHandle& parameter) {
   static thread_local std::string text;
   text = TextOf(parameter);
@@ -56,7 +56,7 @@ const std::string& KeptText(const ncclParamHandle& parameter) {
 
 }  // namespace
 
-// The handle points into a table that lives as long as the process.
+// The handle points into a table that exists until the process ends.
 ncclResult_t pncclParamBind(ncclParamHandle_t* out, const char* key) {
   const ncclParamHandle* const found = FindParameter(key);
   if (out == nullptr || found == nullptr) return RefuseParameter("no such key, or a null place");
@@ -95,7 +95,7 @@ ncclResult_t pncclParamGetStr(ncclParamHandle_t h, const char** out) {
   return ncclSuccess;
 }
 
-// Copies the bytes of the text without a terminating zero.
+// Copies the bytes of the parameter's text without a terminating zero.
 ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len) {
   if (!IsParameter(h) || out == nullptr || len == nullptr) {
     return RefuseParameter("no such handle, or a null place");
@@ -108,7 +108,7 @@ ncclResult_t pncclParamGet(ncclParamHandle_t h, void* out, int maxLen, int* len)
   return ncclSuccess;
 }
 
-// The text is valid until the thread calls this again.
+// The text is valid until the same thread calls this again.
 ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* valueLen) {
   const ncclParamHandle* const found = FindParameter(key);
   if (found == nullptr || value == nullptr) return RefuseParameter("no such key, or a null place");
@@ -118,7 +118,7 @@ ncclResult_t pncclParamGetParameter(const char* key, const char** value, int* va
   return ncclSuccess;
 }
 
-// The table is valid until the thread calls this again.
+// The table is valid until the same thread calls this again.
 ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   if (table == nullptr || tableLen == nullptr) return RefuseParameter("a null place");
   static thread_local std::vector<const char*> keys;
@@ -129,7 +129,7 @@ ncclResult_t pncclParamGetAllParameterKeys(const char*** table, int* tableLen) {
   return ncclSuccess;
 }
 
-// Writes all parameters to the log, under the subsystem ENV.
+// Writes all parameters and their values to the log, under the subsystem ENV.
 void pncclParamDumpAll() {
   for (const ncclParamHandle& parameter : AllParameters()) {
     Info(NCCL_SUBSYS_ENV, "{} = {}", parameter.name, TextOf(parameter));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that NCCL has for GPUs only. They exist so that programs link; each returns ncclInvalidUsage and
-// logs the reason (docs/hostccl.md).
+// Functions that in NCCL work on GPUs only. They exist so that programs link. Each returns ncclInvalidUsage
+// and logs the reason (docs/hostccl.md).
 #include <algorithm>
 #include <cstring>
 
@@ -68,8 +68,8 @@ ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config) {
   return RefuseOnHost("ncclSetEncryption", "hostccl's sockets carry no encryption");
 }
 
-// The host side of nccl_device.h. The functions do not read their arguments, so none are declared, and no
-// layout of that header is fixed here.
+// The host functions of nccl_device.h. hostccl's versions do not read their arguments, so none are declared.
+// That way no structure of that header has to be copied here.
 #define HOSTCCL_DEVICE_FUNCTIONS(F) \
   F(DevCommCreate)                  \
   F(DevCommDestroy)                 \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of nccl_device.h that describes a communicator: its properties, and teams.
+// The functions of nccl_device.h that describe a communicator: its properties, and teams of its ranks.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ using namespace dynamiccl::hostccl;
 
 namespace {
 
-// The layout of nccl_device/host.h of 2.32. It only grows at its end, and `size` is the length of the
+// The layout of nccl_device/host.h of 2.32. Later releases only append members. `size` is the size of the
 // program's structure.
 struct CommunicatorProperties {
   size_t size;
@@ -37,15 +37,15 @@ struct CommunicatorProperties {
 static_assert(sizeof(CommunicatorProperties) == 152 &&
               offsetof(CommunicatorProperties, communicator_hash) == 56);
 
-// The layout of nccl_device/core.h.
+// The layout of ncclTeam in nccl_device/core.h.
 struct Team {
   int n_ranks;
   int rank;
   int stride;
 };
 
-// No kernel can read another rank's memory here. So every rank is its own load-store team, and a rail
-// contains all ranks. An empty team stands for an invalid communicator.
+// No kernel can read another rank's memory in hostccl. So every rank is a load-store team by itself, and a
+// rail contains all ranks. For an invalid communicator the team is empty.
 Team TeamOf(ncclComm_t comm, bool everybody) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return {0, 0, 0};
@@ -67,7 +67,7 @@ HOSTCCL_TOPOLOGY_FUNCTION(Team, TeamRail, (ncclComm_t comm))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToWorld, (ncclComm_t comm, Team team, int rank))
 HOSTCCL_TOPOLOGY_FUNCTION(int, TeamRankToLsa, (ncclComm_t comm, Team team, int rank))
 
-// Fills in as much of the structure as the program has. Everything about GPUs stays 0.
+// Fills in as much of the structure as the program's version has. Members about GPUs stay 0.
 ncclResult_t pncclCommQueryProperties(ncclComm_t comm, void* properties) {
   const auto communicator = CheckCommunicator(comm);
   if (!communicator) return Refuse(communicator.error());
@@ -105,7 +105,7 @@ Team pncclTeamRail(ncclComm_t comm) {
   return TeamOf(comm, true);
 }
 
-// Computes as nccl_device.h does: members of a team are `stride` apart.
+// Computes the rank as nccl_device.h does: the world ranks of a team's members are `stride` apart.
 int pncclTeamRankToWorld(ncclComm_t comm, Team team, int rank) {
   const auto communicator = CheckCommunicator(comm);
   return communicator ? (*communicator)->rank() + (rank - team.rank) * team.stride : -1;

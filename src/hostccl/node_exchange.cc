@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Announcements, mappings and gates of a node. See node_exchange.h for the sequence of calls and
+// The announcements, mappings and gates of a node's ranks. See node_exchange.h for the sequence of calls and
 // src/transport/buffer_board.h for the shared memory.
 #include "src/hostccl/node_exchange.h"
 
@@ -13,18 +13,18 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes. The pieces of all members together fill half of a second-level cache of 2 MiB. A piece is at most
-// 128 KiB, where the system's copies between processes cost least for each byte.
+// In bytes: the pieces of all members together, half of a second-level cache of 2 MiB. One piece has at most
+// 128 KiB, the size at which the system's copies between processes cost least for each byte.
 constexpr size_t kCopiedBytes = size_t{1} << 20;
 constexpr size_t kMaxCopiedPiece = size_t{128} << 10;
 constexpr size_t kMinCopiedPiece = size_t{16} << 10;
-// Bytes. Mapped memory needs no copy. Pieces only limit how long a peer that gave up waits, and let the work
-// overlap with links.
+// In bytes: a piece of mapped memory, which needs no copy. Pieces limit how long a peer that gives up must
+// wait, and let the work overlap with the transfers on emulated links.
 constexpr size_t kMappedPiece = size_t{256} << 10;
-// Bytes that a member reads from all parcels together, since every member sums for itself. They still fit in
-// the first-level caches.
+// In bytes: the most that a member reads from all parcels together. Every member sums all parcels itself, and
+// so many bytes still fit in the first-level caches.
 constexpr size_t kMaxCarried = size_t{64} << 10;
-// Number of announcements between two searches for mappings whose owners freed them.
+// Number of announcements between two searches for mappings whose owners have freed the memory.
 constexpr uint64_t kDropEvery = 64;
 
 }  // namespace
@@ -95,8 +95,8 @@ void NodeExchange::PostParcel(const std::optional<ElementValue>& multiplier) {
   mine.announced.store(step_, std::memory_order_release);
 }
 
-// A parcel keeps its number until the announcement after the next one, which its owner cannot make before
-// this rank has made the next one.
+// Comparing for equality is enough. A member overwrites a parcel two announcements later, and cannot make
+// that announcement before this rank has made the next one.
 bool NodeExchange::AllCarried() const {
   for (size_t member = 0; member < members_.size(); ++member) {
     if (parcel(member, step_).announced.load(std::memory_order_acquire) != step_) return false;
@@ -122,8 +122,8 @@ ElementValue NodeExchange::CarriedMultiplier(int member) const {
   return {std::bit_cast<decltype(ElementValue::bytes)>(bits)};
 }
 
-// All members use the same announcements to decide whether they can reach each other's memory, so all decide
-// the same.
+// All members see the same announcements, so all come to the same decision on whether they can reach each
+// other's memory.
 void NodeExchange::ReachAll() {
   reached_step_ = step_;
   PeerBuffers& buffers = communicator_.peer_buffers();

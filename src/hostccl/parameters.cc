@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters. See parameters.h.
+// The table of environment variables that hostccl reads. See parameters.h.
 #include "src/hostccl/parameters.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The variables of NCCL that have an effect here, with their defaults.
+// The environment variables of NCCL that have an effect in hostccl, with their defaults.
 constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_ALGO", ""},
     {"NCCL_PROTO", ""},
@@ -29,7 +29,7 @@ constexpr ncclParamHandle kOfNccl[] = {
     {"NCCL_DEBUG_FILE", ""},
 };
 
-// NCCL's variables first, then hostccl's in the order of settings.def.
+// Returns NCCL's variables first, then hostccl's in the order of settings.def.
 std::vector<ncclParamHandle> Collect() {
   std::vector<ncclParamHandle> all(std::begin(kOfNccl), std::end(kOfNccl));
   for (const SettingRow& row : AllSettings()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing of NCCL_ALGO, NCCL_PROTO and the channel limits, with NCCL's messages.
+// Parses NCCL_ALGO, NCCL_PROTO and the limits on channels, with NCCL's error messages.
 #include "src/hostccl/pinned_choice.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Splits and keeps empty parts, which are errors in NCCL's grammar.
+// Splits the text at the separator. Empty parts are kept, because they are errors in NCCL's grammar.
 std::vector<std::string> Split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -24,10 +24,10 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-// One bit for each algorithm or protocol, by collective.
+// For each collective one bit for each algorithm, or for each protocol.
 using Bits = std::array<unsigned, kTunableCollectives>;
 
-// Parses a name like ParseAlgorithm or ParseProtocol, and returns its index or nothing.
+// A function that parses a name, like ParseAlgorithm or ParseProtocol, and returns its number or nothing.
 using ParseElement = std::optional<int> (*)(std::string_view);
 
 std::optional<int> AlgorithmIndex(std::string_view name) {
@@ -40,7 +40,7 @@ std::optional<int> ProtocolIndex(std::string_view name) {
   return protocol ? std::optional<int>(static_cast<int>(*protocol)) : std::nullopt;
 }
 
-// Parses one list: returns the bits of its elements, or all other bits after a leading ^.
+// Parses one list. Returns the bits of the list's names, or all other bits after a leading ^.
 Result<unsigned> ParseList(std::string list, ParseElement parse, const std::string& whole) {
   const bool exclude = !list.empty() && list[0] == '^';
   if (exclude) list.erase(0, 1);
@@ -56,8 +56,8 @@ Result<unsigned> ParseList(std::string list, ParseElement parse, const std::stri
   return exclude ? ~bits : bits;
 }
 
-// Parses a whole variable. The first entry applies to all collectives if it names no function; later entries
-// replace it for one collective.
+// Parses a whole variable. If the first entry names no function, it applies to all collectives. Later entries
+// replace it for one collective each.
 Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   Bits bits;
   bits.fill(~0u);
@@ -86,7 +86,7 @@ Result<Bits> ParseVariable(const std::string& text, ParseElement parse) {
   return bits;
 }
 
-// Returns the variable's text, and logs it like NCCL if it is set.
+// Returns the variable's text. If the variable is set, it is logged as in NCCL.
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return {};
@@ -94,7 +94,7 @@ std::string Variable(const char* name) {
   return value;
 }
 
-// Returns 0 if the variable is not set or not a number from 1 to 1024.
+// Returns the variable's number; 0 if the variable is not set or is not a number from 1 to 1024.
 int PositiveVariable(const char* name) {
   const std::string text = Variable(name);
   if (text.empty()) return 0;
@@ -106,7 +106,7 @@ int PositiveVariable(const char* name) {
   return 0;
 }
 
-// Returns the stricter of two limits, where 0 means no limit.
+// Returns the stricter of two limits. A limit of 0 means that there is none.
 int Stricter(int a, int b, bool larger_is_stricter) {
   if (a == 0 || b == 0) return a + b;
   return larger_is_stricter ? std::max(a, b) : std::min(a, b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Users can pin a choice by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the limits on channels. The
-// grammar is that of NCCL 2.24 and later: "[function:]list;function:list". Lists are separated by commas, a
-// leading ^ excludes, and only the first entry may lack a function. Example: "ring;allreduce:tree,ring".
+// Users can fix ("pin") a choice by NCCL's own variables: NCCL_ALGO, NCCL_PROTO, and the limits on channels.
+// The grammar is that of NCCL 2.24 and later: "[function:]list;function:list". Lists are separated by commas,
+// a leading ^ excludes, and only the first entry may lack a function. Example: "ring;allreduce:tree,ring".
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace dynamiccl::hostccl {
 
-// Values of NCCL_ALGO and NCCL_PROTO; empty means not set.
+// The values of NCCL_ALGO and NCCL_PROTO. An empty text means that the variable is not set.
 struct PinnedNames {
   std::string algorithms;
   std::string protocols;
@@ -21,21 +21,21 @@ struct PinnedNames {
 // Reads the variables now, and logs those that are set.
 PinnedNames PinnedFromEnvironment();
 
-// The allowed pairs, by collective.
+// For each collective the pairs of algorithm and protocol that the user allows.
 using PinnedMasks = std::array<ConfigMask, kTunableCollectives>;
 
-// Returns the pairs that the two variables allow for each collective. An unknown token gives kInvalidArgument
-// with NCCL's wording.
+// Returns the pairs of algorithm and protocol that the two variables allow for each collective. For an
+// unknown name it returns kInvalidArgument with NCCL's wording.
 Result<PinnedMasks> MasksOf(const PinnedNames& names);
 
-// Limits on the channels of a communicator; 0 means no limit.
+// Limits on the number of channels of a communicator. A limit of 0 means that there is none.
 struct ChannelLimits {
   int min = 0;
   int max = 0;
 };
-// Returns the limits of the communicator's configuration, replaced by NCCL_MIN_CTAS and NCCL_MAX_CTAS and
-// tightened by NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS. As in NCCL, a value that is no positive number is
-// ignored with a WARN.
+// Returns the limits in force. NCCL_MIN_CTAS and NCCL_MAX_CTAS replace those of the communicator's
+// configuration. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS can only make them stricter. As in NCCL, a value
+// that is no positive number is ignored with a WARN.
 ChannelLimits LimitsFromEnvironment(ChannelLimits config);
 
 }  // namespace dynamiccl::hostccl

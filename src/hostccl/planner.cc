@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner of hostccl. For each batch it prices the pairs that hostccl has and the user allows, lets the
-// tuner plugin change the table, and takes the cheapest pair by the rule of the emulated release. The
-// channels follow from the size and the limits.
+// The planner of hostccl. For each batch it computes the costs of the pairs of algorithm and protocol that
+// hostccl has and the user allows. It lets the tuner plugin change these costs, and takes the cheapest pair
+// by the rule of the emulated NCCL release. The number of channels follows from the size of the batch and the
+// limits.
 #include "src/hostccl/planner.h"
 
 #include <algorithm>
@@ -24,20 +25,23 @@ tl::unexpected<PlanError> Fail(ncclResult_t result, std::string message) {
   return tl::unexpected<PlanError>(PlanError{result, std::move(message)});
 }
 
-// The price in NCCL 2.31 and later of a pair that only a tuner may choose: FLT_MAX / 2.
+// In microseconds (FLT_MAX / 2): the cost that NCCL 2.31 and later give to a pair of algorithm and protocol
+// that only a tuner may choose.
 constexpr float kOptInMicroseconds = std::numeric_limits<float>::max() / 2;
-// Bytes. In 2.31 and later the first question, about symmetric kernels, carries a rank's share but at least
-// this much (seen with 2.32.3).
+// In bytes. NCCL 2.31 and later ask the tuner first about symmetric kernels. That question has the bytes of
+// one rank's share, but at least this many (seen with 2.32.3).
 constexpr uint64_t kLeastFirstBytes = 1024;
 
-// Returns true for the collectives with symmetric kernels in NCCL, about which 2.31 and later ask first.
+// Returns true if NCCL has symmetric kernels for the collective. NCCL 2.31 and later ask the tuner about them
+// first.
 bool HasSymmetricKernels(Collective collective) {
   return collective == Collective::kAllReduce || collective == Collective::kAllGather ||
          collective == Collective::kReduceScatter;
 }
 
-// Returns the choice of 2.31 and later: only pairs that were possible before the tuner was asked, without a
-// test of the sign; among equal costs the highest pair.
+// Returns the cheapest pair of algorithm and protocol by the rule of NCCL 2.31 and later. Only pairs that
+// were possible before the tuner was asked count. A negative cost is not excluded. Among equal costs the pair
+// with the highest numbers wins.
 CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable& priced) {
   CollectiveConfig best = kLeaveNcclAlone;
   float best_time = std::numeric_limits<float>::infinity();
@@ -54,12 +58,13 @@ CollectiveConfig LatestCheapestConfig(const CostTable& possible, const CostTable
   return best;
 }
 
-// Bytes. A channel of AllReduce waits for its peer in each round, so from here on several take less time.
+// In bytes. A channel of AllReduce waits for its peer in each round, so from this size on several channels
+// take less time.
 constexpr uint64_t kManyChannelsFrom = 4 << 20;
 
-// Returns true if one channel is enough where no link is emulated. The channels are lanes of one thread, and
-// each has slots of its own: more of them copy no faster, and their slots no longer fit into the second-level
-// cache (docs/results/speed.md).
+// Returns true if one channel is enough for a batch where no link is emulated. The channels are lanes of one
+// thread, and each has slots of its own. More channels copy no faster, and their slots no longer fit into the
+// second-level cache (docs/results/speed.md).
 bool FewChannels(const PlannedBatch& batch) {
   switch (batch.collective) {
     case Collective::kAllGather:
@@ -72,9 +77,9 @@ bool FewChannels(const PlannedBatch& batch) {
   }
 }
 
-// The model's latest choices. Computing one takes longer than the lookup, and programs repeat their calls. It
-// holds only batches whose choice depends on nothing but the key below. A direct-mapped cache: a new entry
-// replaces the old one in its place.
+// Remembers the model's latest choices, because programs repeat their calls and computing a choice takes
+// longer than finding it here. It holds only batches whose choice depends on nothing but the members compared
+// in Find. It is a direct-mapped cache: a new entry replaces the one that was in its place.
 class ChoiceMemory {
  public:
   const CollectiveConfig* Find(const PlannedBatch& batch) const {
@@ -87,7 +92,8 @@ class ChoiceMemory {
   void Keep(const PlannedBatch& batch, const CollectiveConfig& config) {
     entries_[Place(batch)] = {batch.bytes, batch.collective, batch.op, batch.n_pipe_ops, config};
   }
-  // Returns true if the choice for this batch may be kept.
+  // Returns true if the choice for this batch may be remembered: the call's own configuration selects no
+  // algorithm and sets no limits on channels.
   static bool Holds(const PlannedBatch& batch) {
     const CallChoice& choice = batch.choice;
     return choice.selection.none() && choice.min_channels == 0 && choice.max_channels == 0;
@@ -103,7 +109,8 @@ class ChoiceMemory {
     CollectiveConfig config;
   };
 
-  // Multiplicative hash (Knuth, TAOCP volume 3, 6.4), because sizes are mostly powers of two.
+  // Returns the place of a batch's entry. The multiplicative hash (Knuth, TAOCP volume 3, 6.4) suits sizes,
+  // which are mostly powers of two.
   static size_t Place(const PlannedBatch& batch) {
     constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
     return ((batch.bytes ^ static_cast<uint64_t>(batch.collective)) * kGolden) >> 58;
@@ -112,7 +119,7 @@ class ChoiceMemory {
   std::array<Entry, kEntries> entries_;
 };
 
-// The library's planner. It owns the tuner plugin's session.
+// The planner of hostccl; tests use others. It owns the session of the tuner plugin.
 class TunedPlanner final : public Planner {
  public:
   struct Parts {
@@ -160,8 +167,8 @@ class TunedPlanner final : public Planner {
   ChoiceMemory memory_;
 };
 
-// Computes the choice and the channels from the cost table, which the tuner may change. If no pair is left,
-// the message names the variables that the user set.
+// Computes the configuration of a batch from the cost table, which the tuner may change. If no algorithm and
+// protocol are possible, the error message names the variables that the user set.
 PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   const auto index = static_cast<size_t>(batch.collective);
   if (index >= kTunableCollectives) return Fail(ncclInternalError, "planner asked for a point-to-point call");
@@ -184,7 +191,8 @@ PlanResult<CollectiveConfig> TunedPlanner::WorkOut(const PlannedBatch& batch) {
   return config;
 }
 
-// Returns the costs of the pairs that are possible for the batch, before the tuner is asked.
+// Returns the costs of the pairs of algorithm and protocol that are possible for the batch, before the tuner
+// changes them.
 CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   const auto index = static_cast<size_t>(batch.collective);
   ConfigMask allowed =
@@ -201,7 +209,7 @@ CostTable TunedPlanner::TableFor(const PlannedBatch& batch) const {
   return table;
 }
 
-// Asks one question. As in NCCL, an error of the plugin fails the user's call.
+// Asks the tuner one question. As in NCCL, an error of the plugin makes the user's call fail.
 PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer = parts_.tuner->Ask(question, table);
   if (answer.result == ncclSuccess) return answer;
@@ -209,7 +217,7 @@ PlanResult<TunerAnswer> TunedPlanner::AskTuner(const TunerQuestion& question, co
                                          Name(question.collective), static_cast<int>(answer.result)));
 }
 
-// Asks the tuner like the emulated release: 2.31 and later ask about symmetric kernels first.
+// Asks the tuner as the emulated release does: 2.31 and later ask about symmetric kernels first.
 PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostTable& table) {
   const TunerQuestion question{batch.collective, batch.bytes, batch.n_pipe_ops, batch.registered};
   if (newest() && HasSymmetricKernels(batch.collective)) {
@@ -227,17 +235,19 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
   return AskTuner(question, table);
 }
 
-// Returns the number of channels without a tuner: NCCL's for the size, where links are emulated.
+// Returns the number of channels without a tuner: NCCL's number for the size, or fewer where no link is
+// emulated.
 int TunedPlanner::UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const {
   const int by_size =
       DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
   return parts_.links || !FewChannels(batch) ? by_size : std::clamp(parts_.limits.min, 1, by_size);
 }
 
-// Returns the number of channels. `wanted` is the tuner's number; 0: none.
+// Returns the number of channels. `wanted` is the tuner's number, 0 if it gave none.
 int TunedPlanner::Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const {
   const int usual = UsualChannels(batch, config);
-  // NCCL up to 2.30 does not check a plugin's number; hostccl limits it to the channels that are set up.
+  // NCCL up to 2.30 does not check a plugin's number. hostccl limits it to the number of channels that are
+  // set up.
   if (!newest()) return std::clamp(wanted != 0 ? wanted : usual, 1, channels());
   const int capped = wanted > 0 ? std::min(wanted, usual) : usual;
   return std::clamp(std::max(capped, parts_.limits.min), 1, channels());
@@ -264,7 +274,8 @@ tl::unexpected<PlanError> TunedPlanner::NothingLeft(const PlannedBatch& batch) c
                           was_set("NCCL_ALGO", names.algorithms), was_set("NCCL_PROTO", names.protocols)));
 }
 
-// Called if none of the pairs in the call's algSelection is available on this communicator.
+// Called if none of the algorithms and protocols in the call's algSelection is possible on this communicator.
+// A forced selection is an error; otherwise the selection is ignored.
 PlanResult<CollectiveConfig> TunedPlanner::WithoutSelection(const PlannedBatch& batch) {
   if (batch.choice.forced) {
     return Fail(ncclInvalidArgument,
@@ -295,10 +306,10 @@ ChannelLimits LimitsOf(const PlannerOptions& options) {
   return LimitsFromEnvironment({given(options.min_ctas), given(options.max_ctas)});
 }
 
-// Returns the communicator's channels: those of the fabric, within the limits, and at least one.
+// Returns the number of channels of a communicator: that of the fabric, within the limits, and at least one.
 int ChannelsWithin(const Fabric& fabric, const ChannelLimits& limits) {
   const int channels = limits.max == 0 ? fabric.max_channels : std::min(fabric.max_channels, limits.max);
-  // In NCCL a minimum only adds channels to the communicator, and hostccl has already set up all of them.
+  // In NCCL a minimum only adds channels to the communicator. hostccl has already set up all of them.
   return std::clamp(channels, 1, std::max(1, fabric.max_channels));
 }
 

@@ -7,7 +7,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Returns the connections of the ranks that are set, without gaps.
+// Returns the connections of the peers, without gaps for unused places.
 std::array<Connection*, kMaxPeers> Resolve(Connection* channel, const Peers& peers) {
   std::array<Connection*, kMaxPeers> connections{};
   size_t next = 0;
@@ -55,7 +55,7 @@ void CombinePiece(const Reduction& reduction, const PieceOperands& operands, siz
        .outputs = operands.out.data(),
        .n_outputs = operands.n_out,
        .count = count,
-       // Only the first input can be this rank's own.
+       // Only the first input can be this rank's own, and only that one can have a factor.
        .multipliers = operands.multipliers[0] != nullptr ? operands.multipliers.data() : nullptr},
       is_final);
 }

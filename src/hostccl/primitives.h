@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of which algorithms consist, with NCCL's names (device/primitives.h). Each primitive moves
-// one chunk between local buffers and the connected peers. `co_await` it in a Lane; it suspends while a
-// peer's data or credit is missing.
+// one chunk between local buffers and the connected peers. A lane waits for it with `co_await` and is
+// suspended while a peer's data or credit is missing.
 //
 //   Send                to <- src                   RecvReduceSend      to <- src op from
 //   CopySend            dst, to <- src              RecvReduceCopy      dst <- src op from
@@ -19,15 +19,17 @@
 
 namespace dynamiccl::hostccl {
 
-// A tree node has at most three children: two on other nodes, one on its own.
+// The most peers that a primitive receives from or sends to: a tree node has at most three children, two on
+// other nodes and one on its own.
 inline constexpr size_t kMaxPeers = 3;
 
-// Ranks to receive from or to send to; -1 for an unused place.
+// Ranks from which or to which a primitive moves data; -1 for an unused place.
 struct Peers {
   std::array<int, kMaxPeers> ranks{-1, -1, -1};
 };
 
-// One chunk in flight: out = src op (what `from` sent). The result goes to `dst` and to the peers in `to`.
+// The chunk of the primitive in progress: out = src op (data received from `from`). The result goes to `dst`
+// and to the peers in `to`.
 struct ChunkStep {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
@@ -38,16 +40,17 @@ struct ChunkStep {
   bool is_result = false;  // `src` is no input of a reduction, so PreMulSum does not scale it
 };
 
-// Base of the three protocols (protocols/). A lane owns one and has at most one primitive in flight; one
-// thread. After a failure a wait never ends: the launch notices the failure and drops the lane.
+// Base class of the three protocols (protocols/). A lane owns the object and has at most one primitive in
+// progress. One thread at a time may use it. After a failure a wait never ends; the launch notices the
+// failure and drops the lane.
 class Primitives : public Awaited {
  public:
   // `channel` points to this channel's connections, indexed by peer. `chunk_bytes` is the call's chunk size;
-  // 0: the protocol's own.
+  // with 0 the protocol's own size is used.
   Primitives(Connection* channel, const Reduction& reduction, size_t chunk_bytes)
       : channel_(channel), reduction_(reduction), chunk_bytes_(chunk_bytes) {}
 
-  // Sets the peers of the following primitives. Do not call it while a primitive is in flight.
+  // Sets the peers of the following primitives. Do not call it while a primitive is in progress.
   void Connect(Peers from, Peers to);
 
   struct Awaiter {
@@ -58,7 +61,7 @@ class Primitives : public Awaited {
   };
 
   Awaiter Send(const std::byte* src, size_t count) { return Start({src, nullptr, count, false, true}); }
-  // Sends complete sums, or data that are only passed on.
+  // Sends finished sums, or data that are only passed on. The operator's factor is not applied.
   Awaiter SendResult(const std::byte* src, size_t count) {
     return Start({src, nullptr, count, false, true, false, true});
   }
@@ -67,11 +70,11 @@ class Primitives : public Awaited {
   }
   Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
   Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
-  // `is_result`: `src` is a sum of several ranks that already contains their factors.
+  // `is_result` says that `src` is a sum of several ranks that already contains their factors.
   Awaiter RecvReduceSend(const std::byte* src, size_t count, bool is_result = false) {
     return Start({src, nullptr, count, true, true, false, is_result});
   }
-  // The two primitives that end a reduction. They apply the operator's division.
+  // These two primitives end a reduction, so they apply the operator's division.
   Awaiter RecvReduceCopy(const std::byte* src, std::byte* dst, size_t count) {
     return Start({src, dst, count, true, false, true});
   }
@@ -79,7 +82,7 @@ class Primitives : public Awaited {
     return Start({src, dst, count, true, true, true, is_result});
   }
 
-  // Like RecvReduceCopy; `step` tells whether the sum ends here and whether `src` is a partial sum.
+  // Like RecvReduceCopy, but `step` says whether the sum ends here and whether `src` is a partial sum.
   Awaiter RecvReducePartial(ChunkStep step) {
     step.receives = true;
     return Start(step);
@@ -92,15 +95,15 @@ class Primitives : public Awaited {
   size_t element_bytes() const { return reduction_.element_bytes; }
 
  protected:
-  // Begins the primitive in step_. A primitive without peers on one side skips that side: the leaf of a tree
-  // sends up and receives from no peer.
+  // Begins the primitive in step_. If the primitive has no peers on one side, that side is skipped: the leaf
+  // of a tree sends up and receives from no peer.
   virtual void OnStart() = 0;
-  // Returns MostChunkBytes of the protocol.
+  // Returns MostChunkBytes (chunk_size.h) of the protocol.
   virtual size_t ChunkCeilingBytes() const = 0;
-  // Every chunk is a multiple of this number of bytes.
+  // Returns the number of bytes of which every chunk is a multiple.
   virtual size_t ChunkGrainBytes() const = 0;
 
-  // Returns the factor of this rank's input at `src`; null if it has none.
+  // Returns the factor that applies to `src`, this rank's input; null if there is none.
   const ElementValue* SourceMultiplier() const {
     return reduction_.multiplier && !step_.is_result ? &*reduction_.multiplier : nullptr;
   }
@@ -116,7 +119,7 @@ class Primitives : public Awaited {
   Awaiter Start(const ChunkStep& step);
 };
 
-// The inputs and outputs of one piece.
+// The inputs and outputs of one pass of the reduction over a piece of a chunk.
 struct PieceOperands {
   std::array<const std::byte*, kMaxPeers + 1> in{};
   std::array<const ElementValue*, kMaxPeers + 1> multipliers{};

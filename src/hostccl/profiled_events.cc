@@ -11,8 +11,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// An event is sent if the plugin wants it or an event below it in the hierarchy (NCCL's profiler.cc), because
-// children need their parents.
+// NCCL sends an event if the plugin wants this event or one below it in the hierarchy, because children need
+// their parents (NCCL's profiler.cc).
 constexpr int kKernelEvents = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh |
                               ncclProfileNetPlugin | ncclProfileKernelPhase;
 constexpr int kCollEvents = ncclProfileColl | kKernelEvents;
@@ -23,11 +23,11 @@ constexpr int kP2pApiEvents = ncclProfileP2pApi | kP2pEvents;
 constexpr int kGroupApiEvents =
     ncclProfileGroupApi | ncclProfileCollApi | ncclProfileP2pApi | ncclProfileKernelLaunch | kGroupEvents;
 
-// NCCL counts warps here; one thread runs a channel.
+// In NCCL this is the number of warps of a channel. In hostccl one thread runs a channel.
 constexpr uint8_t kWarps = 1;
 constexpr const char* kPhaseNames[] = {"initial_sync", "compute", "final_sync"};
 
-// Returns a descriptor with everything else zero.
+// Returns a descriptor of this type and parent. All other members are zero.
 ncclProfilerEventDescr_v7_t Event(uint64_t type, void* parent) {
   ncclProfilerEventDescr_v7_t event{};
   event.type = type;
@@ -106,7 +106,7 @@ void GroupEvents::EndBegins() {
 
 LaunchEvents::LaunchEvents(CommunicatorPlan& plan, cudaStream_t stream) {
   const Communicator& communicator = *plan.communicator;
-  // NCCL runs the calls of a communicator with one rank as copies, without tasks.
+  // As in NCCL, the calls of a communicator with one rank are copies and have no events.
   if (communicator.profiler() == nullptr || communicator.n_ranks() == 1) return;
   session_ = communicator.profiler();
   rank_ = communicator.rank();
@@ -135,7 +135,7 @@ void LaunchEvents::StartLaunch(int mask, void* group_api, cudaStream_t stream) {
 }
 
 void LaunchEvents::StartCollective(CollectiveOperation& operation) {
-  // Counts the collective even if it is not recorded, so that the numbers stay equal on all ranks.
+  // The collective is counted even if no event is sent, so that the numbers stay equal on all ranks.
   const uint64_t sequence = session_->NextSequence(operation.collective);
   if ((operation.events.mask & kCollEvents) == 0) return;
   auto event = Event(ncclProfileColl, operation.events.api);
@@ -166,7 +166,7 @@ void LaunchEvents::StartTransfer(Transfer& transfer, bool sends) {
   event.p2p.datatype = NcclName(transfer.data_type).data();
   event.p2p.count = Elements(transfer);
   event.p2p.peer = transfer.peer;
-  // No channel carries data that a rank sends to itself.
+  // Data that a rank sends to itself use no channel.
   event.p2p.nChannels = transfer.peer == rank_ ? 0 : 1;
   event.p2p.userTag = transfer.events.user_tag;
   transfer.events.task = session_->Start(event);

@@ -3,15 +3,14 @@
 //   GroupApi > CollApi > Coll > KernelCh > KernelPhase     GroupApi > P2pApi > P2p > KernelCh
 //   GroupApi > KernelLaunch     Group: parentGroup of the Coll and P2p events of one launch
 //
-// API, launch and task events start and stop on the thread that issues the calls; their stop means
-// "enqueued". KernelCh is one channel of one task. It starts and stops on the thread that runs the launch,
-// with the times at which the channel's lane began and ended, in nanoseconds of CLOCK_MONOTONIC. KernelPhase
-// (version 7) splits that time: initial_sync until the first piece moves, compute until the last piece,
-// final_sync until the lane ends.
+// API, launch, Coll and P2p events start and stop on the thread that issues the calls. They stop when the
+// work has been enqueued. A KernelCh event is one channel of one Coll or P2p event. It starts and stops on
+// the thread that runs the launch, with the times at which the channel's lane began and ended, in nanoseconds
+// of CLOCK_MONOTONIC. KernelPhase events (version 7) split that time: initial_sync lasts until the first
+// piece moves, compute until the last piece, final_sync until the lane ends.
 //
-// Proxy, network and copy-engine events are never sent: hostccl has no proxy between a kernel and a network,
-// and its links are part of the lane. Without a profiler, or with a mask of 0, each of these classes costs
-// one branch.
+// Proxy, network and copy-engine events are never sent, because hostccl has no proxy and its links are part
+// of the lane. Without a profiler, or with a mask of 0, each of these classes costs one branch.
 #pragma once
 
 #include <memory>
@@ -27,7 +26,7 @@ struct CollectiveOperation;
 struct CommunicatorPlan;
 struct Transfer;
 
-// The handles of the events of one call.
+// The handles of the profiler events of one call.
 struct TaskEvents {
   int mask = 0;  // as read when the call was issued; 0: nothing is recorded
   void* group_api = nullptr;
@@ -36,8 +35,8 @@ struct TaskEvents {
   uint64_t user_tag = 0;
 };
 
-// The API events of one outermost group, on the thread that issues it. GroupApi begins with the first call
-// and stops when this object is destroyed.
+// The API events of one outermost group, on the thread that issues the group. GroupApi begins with the first
+// call and stops when this object is destroyed.
 class GroupEvents {
  public:
   GroupEvents() = default;
@@ -45,17 +44,17 @@ class GroupEvents {
   GroupEvents& operator=(GroupEvents&& other) noexcept;
   ~GroupEvents();
 
-  // Record a call and fill in its handles. `depth` is the depth of the group that contains the call; 1 for a
-  // call outside of groups.
+  // These record a call and fill in its handles. `depth` is the depth of the group that contains the call; 1
+  // for a call outside of groups.
   void OnCollective(const Communicator& communicator, cudaStream_t stream, int depth,
                     CollectiveOperation& operation);
   void OnTransfer(const Communicator& communicator, cudaStream_t stream, int depth, bool sends,
                   Transfer& transfer);
-  // Records the start of the outermost group's end.
+  // Records that the end of the outermost group begins.
   void EndBegins();
 
  private:
-  // Returns false if nothing of the call is to be recorded.
+  // Returns false if the plugin wants no event of this call.
   bool Begin(const Communicator& communicator, int depth, TaskEvents& events);
 
   std::shared_ptr<const ProfilerSession> session_;
@@ -63,8 +62,8 @@ class GroupEvents {
 };
 
 // The KernelLaunch, Group, Coll and P2p events of one communicator's part of a launch. They start before the
-// launch is handed to its stream and stop when this object is destroyed. Fills in the task handles of the
-// plan.
+// launch is passed to its stream and stop when this object is destroyed. The constructor stores the handles
+// of the Coll and P2p events in the plan.
 class LaunchEvents {
  public:
   LaunchEvents(CommunicatorPlan& plan, cudaStream_t stream);
@@ -72,7 +71,7 @@ class LaunchEvents {
   ~LaunchEvents();
 
  private:
-  // Each of these starts its events if the plugin wants one of their kinds.
+  // Each of these starts its events if the plugin wants one of them.
   void StartLaunch(int mask, void* group_api, cudaStream_t stream);
   void StartCollective(CollectiveOperation& operation);
   void StartTransfer(Transfer& transfer, bool sends);
@@ -84,7 +83,7 @@ class LaunchEvents {
   std::vector<void*> tasks_;
 };
 
-// The KernelCh event of a lane, on the thread that runs the launch. At most one task at a time.
+// The KernelCh event of a lane, on the thread that runs the launch. It describes at most one call at a time.
 class KernelChannelEvent {
  public:
   KernelChannelEvent() = default;
@@ -95,7 +94,7 @@ class KernelChannelEvent {
   void Begin(const ProfilerSession* session, const TaskEvents& events, int channel) {
     if ((events.mask & (ncclProfileKernelCh | ncclProfileKernelPhase)) != 0) Start(session, events, channel);
   }
-  // Stamps the time; the lane calls it each time it has moved one piece of the call's data.
+  // Records the present time. The lane calls this each time it has moved one piece of the call's data.
   void NotePiece() {
     if (session_ != nullptr) StampPiece();
   }
@@ -104,7 +103,7 @@ class KernelChannelEvent {
   }
 
  private:
-  // The slow paths, taken only while a plugin wants the events.
+  // These are called only while a plugin wants the events.
   void Start(const ProfilerSession* session, const TaskEvents& events, int channel);
   void StampPiece();
   void Stop();

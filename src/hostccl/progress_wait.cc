@@ -11,10 +11,10 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds. A sleep is at most this long, so that an abort, a dead peer or the time-out is noticed.
+// In nanoseconds. No sleep lasts longer, so that an abort, a dead peer or the time-out is noticed.
 constexpr int64_t kMaxSleepNs = 1'000'000;
-// Nanoseconds by which a timed sleep may end late. The sleep is shortened by this time, and the loop yields
-// for the rest.
+// In nanoseconds: how late a timed sleep may end. The sleep is shortened by this time, and the loop yields
+// until the arrival.
 constexpr int64_t kTimerSlackNs = 80'000;
 
 }  // namespace

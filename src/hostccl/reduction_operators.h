@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators that a program made on one communicator (ncclRedOpCreatePreMulSum).
+// The operators that a program has made on one communicator with ncclRedOpCreatePreMulSum.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace dynamiccl::hostccl {
 
-// The factor of a pre-multiplied sum: a value (ncclScalarHostImmediate), or the address from which the
-// collective reads it when it runs (ncclScalarDevice).
+// The factor of such an operator: a value (ncclScalarHostImmediate), or the address from which a collective
+// reads the factor when it runs (ncclScalarDevice).
 struct PreMultiplier {
   DataType data_type = DataType::kFloat32;
   ElementValue value;
@@ -23,15 +23,16 @@ struct PreMultiplier {
   ElementValue Read() const;
 };
 
-// The table of one communicator's operators. Any thread.
+// The operators of one communicator. Any thread may use the table.
 class ReductionOperators {
  public:
-  // Returns a number from ncclNumOps on. No number is used twice in a process, not even by another
-  // communicator.
+  // Adds an operator and returns its number, which is ncclNumOps or larger. No number is used twice in a
+  // process, not even by another communicator.
   ncclRedOp_t Add(const PreMultiplier& factor);
-  // Returns nothing for an operator that was not made here or was removed.
+  // Returns the factor of an operator. Returns nothing for an operator that was not made on this communicator
+  // or was removed.
   std::optional<PreMultiplier> Find(ncclRedOp_t op) const;
-  // Returns false if there is no such operator.
+  // Removes an operator. Returns false if there is no such operator.
   bool Remove(ncclRedOp_t op);
 
  private:

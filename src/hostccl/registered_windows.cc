@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of registrations. See registered_windows.h.
+// The buffers that a program registered on one communicator. See registered_windows.h.
 #include "src/hostccl/registered_windows.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that a program registered on one communicator: for one rank (ncclCommRegister), or, agreed with
-// all ranks, as windows (ncclCommWindowRegister).
+// The buffers that a program registered on one communicator: for one rank (ncclCommRegister), or, together
+// with all ranks, as windows (ncclCommWindowRegister).
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The table of one communicator's registrations. Any thread.
+// The registrations of one communicator. Any thread may use the table.
 class RegisteredWindows {
  public:
   // One registration.
@@ -23,12 +23,13 @@ class RegisteredWindows {
     bool shared = false;  // a window that is memory of ncclMemAlloc on every rank
   };
 
-  // Returns a number that is never 0 and never used again; handles are made from it.
+  // Adds a registration and returns its number, which is never 0 and never used again. Handles are made from
+  // the number.
   uint64_t Add(const Entry& entry);
   std::optional<Entry> Find(uint64_t id) const;
-  // Returns false if there is no such entry of this kind.
+  // Removes a registration. Returns false if there is none of this kind with this number.
   bool Remove(uint64_t id, bool is_window);
-  // Returns true if the address lies in a shared window.
+  // Returns true if the address lies in a window whose memory comes from ncclMemAlloc on all ranks.
   bool InSharedWindow(const void* address) const;
 
  private:

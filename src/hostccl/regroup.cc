@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A meeting is a rendezvous (src/transport/rendezvous.h) at the door of the lowest rank, with a token
-// computed from the members and the key.
+// The ranks meet by a rendezvous (src/transport/rendezvous.h) at the door of the lowest rank. The token of
+// the rendezvous is computed from the members and the key.
 #include "src/hostccl/regroup.h"
 
 #define XXH_INLINE_ALL
@@ -15,7 +15,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Returns equal tokens for equal members and keys.
+// Returns the token of a rendezvous. Ranks with equal members and keys get the same token.
 RendezvousToken TokenOf(std::span<const int> ranks, uint64_t key) {
   RendezvousToken token{};
   for (size_t part = 0; part < token.size(); part += sizeof(uint64_t)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time-out that a program requested, in addition to the user's setting.
+// The time-out of a communicator, from the user's setting and from the program's request.
 #include "src/hostccl/timeout.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Not an environment variable: child processes inherit those, and changing one while other threads read it is
-// undefined.
+// The time-out that the program requested, in milliseconds; 0 for none. It is not an environment variable,
+// because child processes inherit those, and changing one while other threads read it is undefined behaviour.
 std::atomic<int64_t> asked_for_ms{0};
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<int64_t> TimeoutMs() {
 
 }  // namespace dynamiccl::hostccl
 
-// Keeps the largest value; concurrent calls are safe.
+// Of several requests the largest counts. Any thread may call this at any time.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds) {
   if (milliseconds < 1) return ncclInvalidArgument;
   auto& longest = dynamiccl::hostccl::asked_for_ms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a communicator waits for a peer that makes no progress.
+// The time-out: how long a communicator waits for a peer that makes no progress.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Returns the milliseconds for a communicator that is made now: HOSTCCL_TIMEOUT_MS if it is set, otherwise
-// the larger of its default and the value passed to hostcclRaiseTimeout. kInvalidArgument for a setting that
-// is not positive. Any thread.
+// Returns the time-out, in milliseconds, of a communicator that is made now. That is HOSTCCL_TIMEOUT_MS if it
+// is set, otherwise the larger of its default and the value passed to hostcclRaiseTimeout. Returns
+// kInvalidArgument for a setting that is not positive. Any thread may call this.
 Result<int64_t> TimeoutMs();
 
 }  // namespace dynamiccl::hostccl

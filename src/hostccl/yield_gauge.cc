@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thresholds of the yield gauge. See yield_gauge.h.
+// The yield gauge and its thresholds. See yield_gauge.h.
 #include "src/hostccl/yield_gauge.h"
 
 #include <sched.h>
@@ -11,10 +11,11 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Nanoseconds: more than the longest yield among hostccl's own threads, and less than the shortest time slice
-// of the scheduler.
+// In nanoseconds: a yield that takes longer gave the core to another program. This is more than the longest
+// yield among hostccl's own threads, and less than the shortest time slice of the scheduler.
 constexpr int64_t kStrangerNs = 1'000'000;
-// At 40 us each, this many sleeps cost about as much as the one long yield that they avoid.
+// Number of sleeps after a yield that gave the core to another program. At 40 us each, they cost about as
+// much as the one long yield that they avoid.
 constexpr int kSleepsAfterStranger = 100;
 
 }  // namespace

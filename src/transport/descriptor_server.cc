@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format: the client sends the uint64 number of an allocation; the server answers with the
-// descriptor and then the uint64 number of bytes, or closes the connection when it has no such allocation.
+// The wire format. The client sends a uint64, the number of an allocation. The server answers with the
+// descriptor and a uint64, the number of bytes. It closes the connection when it has no such allocation.
 #include "src/transport/descriptor_server.h"
 
 #include <pthread.h>
@@ -18,20 +18,20 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds. A client sends its request right after it connects; one that does not must not hold up the
-// others.
+// In milliseconds. A client sends its request right after it connects. A client that sends nothing must not
+// hold up the others longer than this.
 constexpr int64_t kRequestMs = 1000;
-// Milliseconds. The wait on an idle listener needs some end; an hour costs nothing.
+// In milliseconds. Waiting for the next client needs some deadline; waking up once an hour costs nothing.
 constexpr int64_t kIdleMs = 3'600'000;
 
-// The abstract name of a process's socket.
+// Returns the abstract name of a process's socket.
 std::string ServerName(uint64_t process) {
   return fmt::format("hostccl-memory-{:016x}", process);
 }
 
-// Kept outside the thread so that a child of fork() can close it. Otherwise the name would stay taken, with
-// nobody to answer, for as long as the child lives. Leaked on purpose: the thread outlives static
-// destructors.
+// Returns the listening socket. It is not a local variable of the thread, so that a child of fork() can close
+// it. Otherwise the child would keep the name taken without answering on it. It is never destroyed, because
+// the thread outlives static destructors.
 UniqueFd& Listener() {
   static auto* const listener = new UniqueFd;
   return *listener;
@@ -50,14 +50,14 @@ Status Answer(int socket) {
 }
 
 void Serve(int listener) {
-  // Signals sent to the program are for the program's own threads.
+  // This thread blocks all signals, because signals sent to the program are for the program's own threads.
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ::pthread_setname_np(::pthread_self(), "hostccl-memory");
   for (;;) {
     const auto socket = Accept(listener, Deadline::After(kIdleMs));
-    // A client that cannot be answered sees its connection close.
+    // The result is ignored: a client that gets no answer sees its connection close.
     if (socket) [[maybe_unused]]
       const Status answered = Answer(socket->get());
   }

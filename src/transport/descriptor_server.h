@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hands out the memfds of this process's shared buffers (shared_buffer.h) to the other ranks of the host. A
-// thread answers on an abstract unix socket whose name contains the process token. It serves processes of the
-// same user only.
+// thread answers on an abstract unix socket whose name contains the process token (process_identity.h). It
+// serves processes of the same user only.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace dynamiccl {
 
-// Starts the thread. Call it once a process, and once more in a child of fork() that has buffers of its own.
-// kUnavailable when the socket or the thread cannot be made.
+// Starts the thread. Call it once per process, and again in a child of fork() that has buffers of its own.
+// Returns kUnavailable when the socket or the thread cannot be made.
 Status StartDescriptorServer();
 
 // The memfd of one buffer and the size of its data in bytes.
@@ -23,8 +23,8 @@ struct SharedBufferGrant {
   uint64_t bytes = 0;
 };
 
-// Asks the server of the process with this token for buffer number `allocation`. kPeerFailed when that
-// process is gone or has freed the buffer, kTimeout at the deadline.
+// Asks the server of the process with this token for buffer number `allocation`. Returns kPeerFailed when
+// that process is gone or has freed the buffer, kTimeout at the deadline.
 Result<SharedBufferGrant> RequestDescriptor(uint64_t process, uint64_t allocation, Deadline deadline);
 
 }  // namespace dynamiccl

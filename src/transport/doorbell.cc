@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The futex calls of a doorbell, and exact short sleeps. See doorbell.h.
+// The futex calls of a doorbell, and short sleeps that end on time. See doorbell.h.
 #include "src/transport/doorbell.h"
 
 #include <linux/futex.h>
@@ -13,13 +13,13 @@
 namespace dynamiccl {
 namespace {
 
-// Nanoseconds. Sleeps shorter than 5 ms wait for arrivals over emulated links and must end on time; longer
-// ones only check whether peers are alive.
+// In nanoseconds. A sleep shorter than 5 ms waits for an arrival over an emulated link and must end on time.
+// A longer sleep only ends in order to check whether peers are alive.
 constexpr int64_t kExactNs = 5'000'000;
 
-// Sets the thread's timer slack to 1 ns while it lives. The kernel may end a timed sleep late by the slack,
-// 50 us by default, which is as long as two latencies of an emulated link. The thread may be the user's, so
-// its value is restored.
+// Sets the thread's timer slack to 1 ns while this object lives. The slack is the time by which the kernel
+// may end a timed sleep late: 50 us by default, as long as two latencies of an emulated link. The destructor
+// restores the old value, because the thread may be the user's.
 class NoTimerSlack {
  public:
   NoTimerSlack() : before_(::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) { Set(1); }
@@ -34,7 +34,7 @@ class NoTimerSlack {
 };
 
 void Wait(std::atomic<uint32_t>* word, uint32_t value, const timespec& timeout) {
-  // Without FUTEX_PRIVATE, since the waker may be another process.
+  // The flag FUTEX_PRIVATE is not set, since the waker may be another process.
   ::syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, nullptr, 0);
 }
 

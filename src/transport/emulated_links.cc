@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes shaped links from a topology. All numbers of a link follow from the topology's text, so every rank
-// computes the same ones; only how busy a link is lies in shared memory.
+// Makes emulated links from a topology. All numbers of a link follow from the topology's text, so every rank
+// computes the same ones. Only how long a link is busy lies in shared memory.
 #include "src/transport/emulated_links.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void KeepSlower(std::optional<LinkParameters>& slowest, const LinkParameters& li
   slowest->bandwidth_gbps = std::min(slowest->bandwidth_gbps, link.bandwidth_gbps);
 }
 
-// All rails between two nodes as one link. Each rail counts as the slowest one.
+// Returns all rails between two nodes as one link, with every rail as slow as the slowest one.
 LinkParameters NominalOf(const Topology& topology, int from_node, int to_node) {
   const int rails = topology.RailsBetween(from_node, to_node);
   std::optional<LinkParameters> slowest;
@@ -35,7 +35,7 @@ EmulatedLinks::EmulatedLinks(Topology topology, std::vector<int> node_of_rank,
                              std::shared_ptr<Segment> states)
     : topology_(std::move(topology)), node_of_rank_(std::move(node_of_rank)), states_(std::move(states)) {
   if (states_ == nullptr) return;
-  // The first rank that gets here starts the clock for all.
+  // The first rank that gets here starts the clock for all ranks.
   int64_t unset = 0;
   clock().epoch_ns.compare_exchange_strong(unset, MonotonicNanoseconds());
 }
@@ -55,8 +55,8 @@ bool EmulatedLinks::any_shaped() const {
 }
 
 size_t EmulatedLinks::RailState(int from_node, int to_node, int rail) const {
-  // States are ordered by (from, to, rail). Nodes are filled in order, so a node with ranks has a number
-  // below the number of ranks.
+  // States are ordered by (from, to, rail). Nodes are filled in order, so the number of a node that has ranks
+  // is below the number of ranks.
   const size_t pair = static_cast<size_t>(from_node) * node_of_rank_.size() + static_cast<size_t>(to_node);
   return pair * kRailStates + static_cast<size_t>(rail);
 }
@@ -69,7 +69,7 @@ size_t EmulatedLinks::PairState(int from, int to) const {
 ShapedLink EmulatedLinks::Make(int from_node, int to_node, int rail, size_t state) const {
   LinkTimeline timeline(*topology_.Between(from_node, to_node, rail),
                         topology_.EventsOf(from_node, to_node, rail));
-  // Multiplying by an odd number keeps the seeds of different links and of different topologies apart.
+  // Multiplying by an odd number gives different links and different topologies different seeds.
   const uint64_t seed = static_cast<uint64_t>(topology_.seed) * 0xd1342543de82ef95 + state;
   return {std::move(timeline), seed, &states_->link_state(state), &clock()};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of endpoints. See endpoint.h for the order of the fields.
+// Encodes and decodes endpoints. See endpoint.h for the order of the fields.
 #include "src/transport/endpoint.h"
 
 #include <span>
@@ -10,7 +10,7 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint8_t kVersion = 1;
-// Characters. Socket names have 40 and host identities 16; a longer text is damage.
+// In characters. Socket names have 40 and host identities 16, so a longer text is a damaged one.
 constexpr size_t kMaxText = 64;
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace dynamiccl {
 
-// This is a plain value. It travels as one text through the rendezvous or through the mesh of a parent
-// communicator, and must reach members only, because it contains the secret.
+// This plain value travels as one text through the rendezvous or through the mesh of a parent communicator.
+// It contains a secret, so only members of the communicator may receive it.
 struct Endpoint {
   std::string socket_name;           // name of an abstract unix socket
   std::string host;                  // HostIdentity()
@@ -20,9 +20,10 @@ struct Endpoint {
   TcpAddress address;                // for peers on other hosts
   std::array<uint8_t, 16> secret{};  // proves membership to a peer on another host (peer_handshake.h)
 
-  // Returns the bytes as text: version, socket name, host, process, IPv4 address, port, secret.
+  // Returns these fields as text: version, socket name, host, process, IPv4 address, port, secret.
   std::string Encode() const;
-  // kCorrupt, with the version that was found, for anything that Encode of this version does not produce.
+  // Reads a text that Encode wrote. Returns kCorrupt, with the version that was found, for a text of another
+  // version or any other text.
   static Result<Endpoint> Decode(const std::string& text);
 };
 

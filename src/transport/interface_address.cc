@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a choice of interfaces and applies it. See interface_address.h.
+// Parses a choice of network interfaces and applies it. See interface_address.h.
 #include "src/transport/interface_address.h"
 
 #include <arpa/inet.h>
@@ -15,10 +15,10 @@
 namespace dynamiccl {
 namespace {
 
-// First byte of loopback addresses (127.0.0.0/8).
+// The first byte of loopback addresses (127.0.0.0/8).
 constexpr uint32_t kLoopbackNet = 127;
 
-// A parsed choice: its flags "^" and "=", and its names.
+// A parsed choice of interfaces: whether it began with "^" and with "=", and its names.
 struct NameList {
   bool excludes = false;
   bool exact = false;

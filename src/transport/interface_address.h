@@ -10,20 +10,22 @@
 
 namespace dynamiccl {
 
-// An interface of this host and its IPv4 address.
+// A network interface of this host and its IPv4 address.
 struct InterfaceAddress {
   std::string name;
   uint32_t ipv4 = 0;  // host byte order
 };
 
-// `choice` is a dotted IPv4 address or a list of interface names separated by commas. Names are prefixes
-// ("eth,ib"); after "=" they are exact ("=eth0"); after "^" they are left out ("^docker,lo", exact: "^=lo").
+// `choice` is a dotted IPv4 address or a list of interface names separated by commas. A name is a prefix
+// ("eth,ib"); after "=" names are exact ("=eth0"). After "^" the named interfaces are excluded ("^docker,lo",
+// or exact: "^=lo").
 //
-// Returns the address of the first interface of `available` that fits, in the order of the names. With "^"
-// the loopback interface comes last. kInvalidArgument, with the names at hand, when none fits.
+// Returns the address of the first interface of `available` that matches, in the order of the names. With "^"
+// the loopback interface is the last resort. Returns kInvalidArgument, with the names that are available,
+// when none matches.
 Result<uint32_t> ChooseInterface(const std::string& choice, const std::vector<InterfaceAddress>& available);
 
-// ChooseInterface among the interfaces of this network namespace that are up.
+// Applies ChooseInterface to the interfaces of this network namespace that are up.
 Result<uint32_t> AddressOfInterface(const std::string& choice);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the jobs by the names of their sockets in /proc/net/unix and talks to one of them. See link_client.h.
+// Finds the running jobs by the names of their sockets in /proc/net/unix and talks to one of them. See
+// link_client.h.
 #include "src/transport/link_client.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds. The server answers within 1 ms unless its machine is overloaded.
+// In milliseconds. The server answers within 1 ms unless its machine is overloaded.
 constexpr int64_t kAnswerMs = 5000;
 
 }  // namespace
@@ -28,7 +29,7 @@ std::vector<pid_t> ProcessesWithLinks() {
     if (parsed.ec == std::errc() && parsed.ptr == end) processes.push_back(process);
   }
   std::sort(processes.begin(), processes.end());
-  // Connections that are being served show the name once more.
+  // /proc/net/unix lists the socket's name once more for each connection that is being served.
   processes.erase(std::unique(processes.begin(), processes.end()), processes.end());
   return processes;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking side of link control: `dynamiccl link` finds the running jobs of this user and sends them
-// requests. docs/formats/link_control.md has the messages.
+// The client of link control: `dynamiccl link` finds the running jobs of this user and sends them requests.
+// docs/formats/link_control.md has the messages.
 #pragma once
 
 #include <sys/types.h>
@@ -12,11 +12,11 @@
 
 namespace dynamiccl {
 
-// Process ids of this user's processes that answer such requests, in ascending order.
+// Returns the process ids of this user's processes that answer requests about links, in ascending order.
 std::vector<pid_t> ProcessesWithLinks();
 
-// Sends one request and waits up to 5 s for the answer. kNotFound when the process has no emulated links;
-// kInvalidArgument, with its reason, when it refuses.
+// Sends one request and waits up to 5 s for the answer. Returns kNotFound when the process has no emulated
+// links, and kInvalidArgument with the server's reason when the server refuses.
 Result<LinkAnswer> AskForLinks(pid_t process, const LinkRequest& request);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding of link control messages. docs/formats/link_control.md has the grammar.
+// Encodes and decodes the messages of `dynamiccl link`. docs/formats/link_control.md has the grammar.
 #include "src/transport/link_messages.h"
 
 #include <unistd.h>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr uint32_t kMagic = 0x4b4c4344;  // "DCLK"
 constexpr uint32_t kVersion = 1;
-// 16 MiB. The rows of 64 nodes with 8 rails take 3 MB.
+// 16 MiB, the most that a message's body may have. The rows of 64 nodes with 8 rails take 3 MB.
 constexpr uint32_t kMaxBody = 16 << 20;
-// Characters of a refusal.
+// In characters: the longest reason that comes with a refusal.
 constexpr size_t kMaxReason = 4096;
 
 void PutTarget(ByteWriter& writer, const LinkTarget& target) {
@@ -35,7 +35,7 @@ LinkTarget GetTarget(ByteReader& reader) {
   return target;
 }
 
-// All fields of the table, in its order.
+// Writes the fields in the order of LinkFieldTable.
 void PutShape(ByteWriter& writer, const LinkShape& shape) {
   for (const LinkField& field : LinkFieldTable()) writer.Put(shape.*field.value);
 }

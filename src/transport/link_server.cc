@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that answers link control, and what it does with a request. See link_server.h.
+// The thread that answers requests about links, and how it carries them out. See link_server.h.
 #include "src/transport/link_server.h"
 
 #include <pthread.h>
@@ -15,16 +15,16 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds. A client sends its request right after it connects; one that does not must not hold up the
-// others.
+// In milliseconds. A client sends its request right after it connects. A client that sends nothing must not
+// hold up the others longer than this.
 constexpr int64_t kRequestMs = 1000;
-// Milliseconds. The wait on an idle listener needs some end; an hour costs nothing.
+// In milliseconds. Waiting for the next client needs some deadline; waking up once an hour costs nothing.
 constexpr int64_t kIdleMs = 3'600'000;
 
 using Job = std::shared_ptr<const EmulatedLinks>;
 
-// The process-wide state of the server. The mutex guards all members. Leaked on purpose: the thread outlives
-// static destructors.
+// The state of the server, one for the process. The mutex guards all members. The object is never destroyed,
+// because the thread outlives static destructors.
 struct Server {
   std::mutex mutex;
   UniqueFd listener;
@@ -46,12 +46,12 @@ struct Server {
   }
 };
 
-// Returns whether an order is in force at this time.
+// Returns whether an ordered change is in force at this time.
 bool Holds(const OrderedChange::Order& order, int64_t now_ns) {
   return order.change.fields != 0 && now_ns < order.until_ns;
 }
 
-// Writes the order to all links that `target` names; returns their number.
+// Orders the change on all links that `target` selects. Returns the number of these links.
 uint32_t Order(const EmulatedLinks& links, const LinkTarget& target, const OrderedChange::Order& order) {
   uint32_t changed = 0;
   links.ForEachWire([&](EmulatedLinks::Wire& wire) {
@@ -62,7 +62,8 @@ uint32_t Order(const EmulatedLinks& links, const LinkTarget& target, const Order
   return changed;
 }
 
-// Adds a wire to the rows. Further pairs of ranks inside one node are added to the row of the first pair.
+// Adds a row for a wire. Inside one node only the first pair of ranks gets a row, and further pairs are added
+// to it.
 void AddWire(LinkJob& job, EmulatedLinks::Wire& wire, int64_t now_ns) {
   const bool another_pair = wire.from_node == wire.to_node && !job.rows.empty() &&
                             job.rows.back().from == wire.from_node && job.rows.back().to == wire.to_node;
@@ -78,7 +79,7 @@ void AddWire(LinkJob& job, EmulatedLinks::Wire& wire, int64_t now_ns) {
   job.rows.back().bytes += wire.state->bytes.load(std::memory_order_relaxed);
 }
 
-// Returns the job's clocks, and a row for each link.
+// Returns the clock and the number of calls of a job, and a row for each link.
 LinkJob Show(const EmulatedLinks& links, int64_t now_ns) {
   LinkJob job;
   job.n_ranks = links.n_ranks();
@@ -102,21 +103,21 @@ Status Answer(int socket) {
 }
 
 void Serve(int listener) {
-  // Signals sent to the program are for the program's own threads.
+  // This thread blocks all signals, because signals sent to the program are for the program's own threads.
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ::pthread_setname_np(::pthread_self(), "hostccl-links");
   for (;;) {
     const auto socket = Accept(listener, Deadline::After(kIdleMs));
-    // A client that cannot be answered sees its connection close.
+    // The result is ignored: a client that gets no answer sees its connection close.
     if (socket) [[maybe_unused]]
       const Status answered = Answer(socket->get());
   }
 }
 
-// A child of fork() has no server thread, so it must not keep the name. It resets the descriptor without
-// taking the lock, which another thread of the parent may have held while forking.
+// Runs in a child of fork(), which has no server thread and so must not keep the socket's name. It resets the
+// descriptor without the lock, because another thread of the parent may have held the lock during fork().
 void ForgetInChild() {
   Server::Mine().listener.Reset();
 }
@@ -142,7 +143,7 @@ Status ServeLinks(const std::shared_ptr<const EmulatedLinks>& links) {
   return server.listener.valid() ? Status{} : Start(server);
 }
 
-// A reset is an order without fields. A time that would overflow means "until reset".
+// A reset is an order without fields. A duration too long for the clock means "until reset".
 LinkAnswer AnswerLinkRequest(const LinkRequest& request, const std::vector<Job>& jobs) {
   LinkAnswer answer;
   const int64_t now_ns = MonotonicNanoseconds();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets `dynamiccl link` see and change the links of a running job. A thread in the process of rank 0 answers
-// on an abstract unix socket, for processes of the same user only.
+// Lets `dynamiccl link` show and change the links of a running job. A thread in the process of rank 0 answers
+// on an abstract unix socket. It serves processes of the same user only.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace dynamiccl {
 
-// Registers the links of a new communicator and starts the thread if it does not run yet. The server holds no
-// reference: links that have been destroyed are forgotten. Any thread.
+// Registers the links of a new communicator and starts the server thread if it does not run yet. The server
+// does not keep the links alive and forgets them once they are destroyed. Any thread may call this.
 Status ServeLinks(const std::shared_ptr<const EmulatedLinks>& links);
 
 // Carries out a request on these jobs and returns the answer. It is a function of its own so that tests need
-// no socket. A job without any shaped link does not count as reached.
+// no socket. A job without any emulated link is not counted among the jobs that the request reached.
 LinkAnswer AnswerLinkRequest(const LinkRequest& request,
                              const std::vector<std::shared_ptr<const EmulatedLinks>>& jobs);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of link fields, and what can be done with changes and targets. See link_shape.h.
+// The table of link fields, and the functions on changes and targets. See link_shape.h.
 #include "src/transport/link_shape.h"
 
 #include <array>
@@ -8,7 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// Ten times what the slowest preset needs; a slower link would only make a test time out.
+// Upper bounds of a link's times: 1 s in microseconds, 1,000 s in milliseconds. No preset comes near them; on
+// a slower link a test would only time out.
 constexpr double kMaxMicroseconds = 1e6;
 constexpr double kMaxMilliseconds = 1e6;
 

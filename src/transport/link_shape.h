@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an emulated link is like, as plain values: its numbers, changes of some of them, and which links a
-// change is for. Files, messages and command-line options all iterate over one table of the fields.
+// Plain values that describe an emulated link: its numbers, changes of some numbers, and the selection of
+// links that a change applies to. Files, messages and command-line options all iterate over one table of the
+// fields.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace dynamiccl {
 
-// One direction of one rail. Latency and bandwidth are nominal, and they are all that a planner is told. The
-// other fields are the link's condition, which a job can only find out by measuring.
+// One direction of one rail. Latency and bandwidth are nominal, and the planner knows only these two. The
+// other fields are the link's present condition, which a job can find out only by measuring.
 struct LinkShape {
   double latency_us = 0;
   double bandwidth_gbps = 0;  // 1e9 bytes a second; 0: only latency is emulated
@@ -28,7 +29,7 @@ struct LinkShape {
   friend bool operator==(const LinkShape&, const LinkShape&) = default;
 };
 
-// One line of the table: name, option, member and range of a field.
+// One row of the table of fields: name, command-line option, member and range.
 struct LinkField {
   const char* name;    // key in topology files
   const char* option;  // option of `dynamiccl link set`
@@ -39,10 +40,11 @@ struct LinkField {
   const char* meaning;
 };
 inline constexpr size_t kLinkFields = 7;
-// The fields in the order in which files and messages have them.
+// Returns the fields in the order in which files and messages list them.
 std::span<const LinkField, kLinkFields> LinkFieldTable();
 
-// New values for some fields. Bit i of `fields` says that field i of the table is set.
+// New values for some fields of a LinkShape. Bit i of `fields` says that field i of LinkFieldTable has a new
+// value.
 struct LinkChange {
   uint32_t fields = 0;
   LinkShape values;
@@ -53,15 +55,15 @@ struct LinkChange {
   friend bool operator==(const LinkChange&, const LinkChange&) = default;
 };
 
-// kInvalidArgument, naming the first field that is out of its range.
+// Returns kInvalidArgument, naming the first field that is out of its range.
 Status CheckRanges(const LinkChange& change);
 
-// Wildcards of a target.
+// These values in a LinkTarget select every node and every rail.
 inline constexpr int kAnyNode = -1;
 inline constexpr int kAnyRail = -1;
 
-// Selects links: those from one node to another one, or, if `from` and `to` are equal and named, those inside
-// a node.
+// Selects links: those from node `from` to node `to`, or those inside one node if `from` and `to` name the
+// same node.
 struct LinkTarget {
   int from = kAnyNode;
   int to = kAnyNode;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequence lock (seqlock) over plain words, with atomic words instead of a fence so that ThreadSanitizer
-// understands it. An odd version means that a writer is at work.
+// A sequence lock (seqlock) over plain words: an odd version means that a writer is at work. The words are
+// atomic, where a usual seqlock has a fence, because ThreadSanitizer does not understand fences.
 #include "src/transport/link_state.h"
 
 #include <bit>
 
 namespace dynamiccl {
 
-// A reader that sees any word of a newer order also sees the odd version that was stored before it, and then
-// returns nothing.
+// A reader that sees any word of a newer order also sees the odd version that was stored before that word,
+// and then returns nothing.
 void OrderedChange::Write(const Order& order) {
   const uint64_t version = version_.load(std::memory_order_relaxed) & ~uint64_t{1};
   version_.store(version + 1, std::memory_order_relaxed);

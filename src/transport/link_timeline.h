@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link's shape follows from the events of a topology file. It is a pure function of the time since the
-// links were made and of the call number, so every rank computes the same shape and an experiment can be
-// repeated.
+// Computes the shape of a link from the events of a topology file. The shape is a pure function of the time
+// since the links were made and of the call number. So every rank computes the same shape, and an experiment
+// can be repeated.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// The two clocks by which events start and end.
+// How far a job has come: the time and the call number by which events start and end.
 struct JobProgress {
   int64_t elapsed_ns = 0;  // nanoseconds since the links were made
   int64_t calls = 0;       // number of collective launches begun; 1 during the first
@@ -20,7 +20,7 @@ struct JobProgress {
 
 inline constexpr int64_t kNeverNs = std::numeric_limits<int64_t>::max();
 
-// A change of links that starts at a time or at a call, for a while or for good.
+// A change of links that starts at a time or at a call number, and lasts for a while or for good.
 struct LinkEvent {
   bool by_call = false;  // unit of `begin` and `end`: calls if true, nanoseconds if not
   int64_t begin = 0;
@@ -32,18 +32,18 @@ struct LinkEvent {
   friend bool operator==(const LinkEvent&, const LinkEvent&) = default;
 };
 
-// All events of one link, over its shape without events. Where several events hold, the later one in the file
-// wins. Immutable, so any thread may use it.
+// The shape of one link without events, and all events that change this shape. Where several events are in
+// force, the one that comes later in the file wins. The object is immutable, so any thread may use it.
 class LinkTimeline {
  public:
   LinkTimeline(const LinkShape& base, std::vector<LinkEvent> events)
       : base_(base), events_(std::move(events)) {}
 
   LinkShape At(const JobProgress& progress) const;
-  // Nanoseconds after the links were made at which the shape may next change by time alone; kNeverNs if it
-  // never does.
+  // Returns the time, in nanoseconds after the links were made, at which the clock may next change the shape.
+  // Returns kNeverNs if only calls can change it from now on.
   int64_t NextChange(int64_t elapsed_ns) const;
-  // Returns whether any event starts or ends at a call.
+  // Returns whether any event starts or ends at a call number.
   bool depends_on_calls() const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mappings of peers' buffers, shared within the process, and copies between processes. See peer_buffers.h.
+// Mappings of peers' buffers, which all ranks of the process share, and copies between processes. See
+// peer_buffers.h.
 #include "src/transport/peer_buffers.h"
 
 #include <sys/mman.h>
@@ -15,8 +16,8 @@
 namespace dynamiccl {
 namespace {
 
-// All mappings of this process, so that its ranks and communicators share them. Leaked on purpose: threads
-// may outlive static destructors.
+// All mappings of this process; its ranks and communicators share them. The object is never destroyed,
+// because threads may outlive static destructors.
 struct SharedMappings {
   std::mutex mutex;
   std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<PeerMapping>> by_key;
@@ -27,8 +28,8 @@ SharedMappings& Mappings() {
   return *mappings;
 }
 
-// Asks the owner for the descriptor and maps it. What the peer states is checked first: a wrong size could
-// otherwise lead to reads beyond the buffer or to SIGBUS.
+// Asks the owner of the buffer for its descriptor and maps it. The size that the peer states is checked
+// first: a wrong size could lead to reads beyond the buffer or to SIGBUS.
 Result<std::shared_ptr<PeerMapping>> MapGranted(const BufferRef& ref, Deadline deadline) {
   DYNAMICCL_TRY(const SharedBufferGrant grant, RequestDescriptor(ref.process, ref.allocation, deadline));
   if (ref.offset > grant.bytes || ref.bytes > grant.bytes - ref.offset) {
@@ -44,8 +45,8 @@ Result<std::shared_ptr<PeerMapping>> MapGranted(const BufferRef& ref, Deadline d
   return std::make_shared<PeerMapping>(data, layout.data_bytes);
 }
 
-// Returns the process's mapping of the buffer and makes it if there is none. The lock is held while the owner
-// is asked, so that two ranks do not map the same buffer twice.
+// Returns the process's mapping of the buffer, and maps the buffer if there is no mapping yet. The lock is
+// held while the owner is asked, so that two ranks do not map the same buffer twice.
 Result<std::shared_ptr<PeerMapping>> FindOrMap(const BufferRef& ref, Deadline deadline) {
   SharedMappings& shared = Mappings();
   const std::pair key(ref.process, ref.allocation);
@@ -59,7 +60,7 @@ Result<std::shared_ptr<PeerMapping>> FindOrMap(const BufferRef& ref, Deadline de
 
 enum class Direction { kRead, kWrite };
 
-// The system calls may move fewer bytes than asked for, so they are repeated.
+// The system calls may copy fewer bytes than requested, so they are repeated.
 Status CopyAcross(Direction direction, const BufferRef& ref, size_t offset, void* local, size_t bytes) {
   auto* at = static_cast<std::byte*>(local);
   uint64_t remote = ref.address + offset;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank reaches the buffers of other ranks on its host. There are three ways: the pointer itself inside
-// one process, a mapping of a shared buffer, and the system calls that copy between processes.
+// Gives a rank access to the buffers of other ranks on its host, in one of three ways: the pointer itself
+// inside one process, a mapping of a shared buffer, or the system calls that copy between processes.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class PeerMapping {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // Returns whether the owner gave the memory back. The mapping stays readable, but its contents are zeros.
+  // Returns whether the owner gave the memory back. The mapping stays readable, but reads as zeros.
   bool freed() const;
 
  private:
@@ -34,13 +34,13 @@ class PeerMapping {
   size_t bytes_;
 };
 
-// The mappings that one communicator uses. They are dropped with the communicator, and earlier if their owner
-// freed them. One thread at a time.
+// The mappings that one communicator uses. A mapping is dropped with the communicator, or earlier if its
+// owner has freed the buffer. One thread at a time may use this object.
 class PeerBuffers {
  public:
-  // Returns the address in this process of the first byte of the range; for shared buffers and for memory of
-  // this process. kPeerFailed when the owner is gone or has freed the buffer. The first use of a buffer asks
-  // its owner, which may take a millisecond.
+  // Returns the address in this process of the first byte of the range, which must lie in a shared buffer or
+  // in memory of this process. Returns kPeerFailed when the owner is gone or has freed the buffer. The first
+  // use of a buffer asks its owner, which may take a millisecond.
   Result<std::byte*> Map(const BufferRef& ref, Deadline deadline);
   // Unmaps the buffers that their owners have freed.
   void DropFreed();
@@ -51,12 +51,12 @@ class PeerBuffers {
   std::map<Key, std::shared_ptr<PeerMapping>> mappings_;
 };
 
-// Returns whether the system lets this process read the memory of `pid`. It reads 8 bytes at `address` there,
-// which must hold `expected`.
+// Returns whether the system lets this process read the memory of process `pid`. To find out, it reads the 8
+// bytes at `address` of that process, which must be `expected`.
 bool CanReadProcess(int64_t pid, uint64_t address, uint64_t expected);
 
-// Copies between this process and private memory of another one, at `offset` into the range `ref`. The caller
-// checks that the range lies inside `ref`. kPeerFailed when the peer is gone.
+// These copy between this process and private memory of another one, at `offset` into the range `ref`. The
+// caller checks that the bytes lie inside `ref`. They return kPeerFailed when the peer is gone.
 Status ReadPeerMemory(const BufferRef& ref, size_t offset, void* to, size_t bytes);
 Status WritePeerMemory(const BufferRef& ref, size_t offset, const void* from, size_t bytes);
 

@@ -3,8 +3,8 @@
 //   listener  -> connector  {magic, version, nonce}                                  32 bytes
 //   connector -> listener   {magic, version, purpose, from, to, nonce, proof}        72 bytes
 //   listener  -> connector  {proof}                                                  32 bytes
-// A proof is an HMAC-SHA-256 over everything that both sides sent, keyed by both secrets. The fresh nonces
-// keep an old conversation from being replayed.
+// A proof is an HMAC-SHA-256 over everything that both sides sent, keyed by the secrets of both endpoints.
+// The nonces are fresh, so nobody can replay an old conversation.
 #include "src/transport/peer_handshake.h"
 
 #include <algorithm>
@@ -19,12 +19,13 @@ namespace {
 
 constexpr uint64_t kMagic = 0x31524545'504c4348;  // "HCLPEER1"
 constexpr uint32_t kVersion = 1;
-// Milliseconds that a stranger, such as a port scanner, may hold up the others without sending anything.
+// In milliseconds: how long a stranger, such as a port scanner, may hold up the others without sending
+// anything.
 constexpr int64_t kHelloTimeoutMs = 2000;
 
 using Nonce = std::array<uint8_t, 16>;
 
-// This is the listener's first message.
+// The listener's first message of the handshake.
 struct Challenge {
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
@@ -45,8 +46,8 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 72);
 
-// The digest covers all that both sides sent. `side` keeps one side's proof from being sent back as the
-// other's.
+// Returns the proof of one side, over all that both sides sent. `side` makes the two proofs differ, so that
+// an attacker cannot send one side's proof back to it.
 Sha256Digest ProofOf(std::string_view side, const Challenge& challenge, const Hello& hello,
                      const std::vector<Endpoint>& endpoints) {
   ByteWriter key;
@@ -75,7 +76,7 @@ Result<T> Receive(int socket, Deadline deadline) {
   return message;
 }
 
-// Challenges whoever connected. kInvalidArgument for a stranger.
+// Makes whoever connected prove to be a member. Returns kInvalidArgument for a stranger.
 Result<MemberConnection> Admit(UniqueFd socket, const std::vector<Endpoint>& endpoints, int self,
                                Deadline deadline) {
   Challenge challenge;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects two ranks of different hosts over TCP. Each side proves that it knows the secrets in both
-// endpoints, which only members of the communicator were told. docs/formats/host_relay.md has the grammar and
-// says against what it protects.
+// Connects two ranks on different hosts over TCP. Each side proves that it knows the secrets in both
+// endpoints, which only members of the communicator receive. docs/formats/host_relay.md has the grammar and
+// lists the attacks that this stops.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 
 namespace dynamiccl {
 
-// Two ranks have one connection for each purpose.
+// Every two ranks on different hosts have one connection for each purpose.
 enum class ConnectionPurpose : uint32_t { kExchange = 0, kRelay = 1 };
 
-// Connects rank `from`, which is the caller, to the listener of rank `to`; `endpoints` are those of all
-// ranks, by rank. kPeerFailed when it cannot be reached or is not that rank, kTimeout at the deadline.
+// Connects the caller, rank `from`, to the listener of rank `to`. `endpoints` are those of all ranks, by
+// rank. Returns kPeerFailed when the listener cannot be reached or does not prove to be that rank, kTimeout
+// at the deadline.
 Result<UniqueFd> ConnectToMember(const std::vector<Endpoint>& endpoints, int from, int to,
                                  ConnectionPurpose purpose, Deadline deadline);
 
@@ -28,7 +29,7 @@ struct MemberConnection {
   ConnectionPurpose purpose = ConnectionPurpose::kExchange;
 };
 
-// Waits for the next member that connects to rank `self`. Connections that cannot prove membership are
+// Waits for the next member that connects to rank `self`. Connections that do not prove membership are
 // dropped.
 Result<MemberConnection> AcceptMember(int listener, const std::vector<Endpoint>& endpoints, int self,
                                       Deadline deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Setting up the mesh without deadlock, and the exchanges over it. Every rank connects to all lower ranks
-// first and then accepts the higher ones. A message is a uint32 length and its bytes.
+// How the mesh is set up without deadlock, and the exchanges over it. Every rank first connects to all lower
+// ranks and then accepts connections from the higher ones. A message is a uint32 length and its bytes.
 #include "src/transport/peer_mesh.h"
 
 #include <poll.h>
@@ -18,7 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// 64 KiB. Every rank sends to all peers before it receives, so a message must fit into the socket's buffer.
+// In bytes: the longest message. Every rank sends to all peers before it receives, so a message must fit into
+// the socket's buffer.
 constexpr uint32_t kMaxMessage = 1 << 16;
 
 Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
@@ -27,7 +28,7 @@ Reach ReachOf(const Endpoint& self, const Endpoint& peer) {
   return self.process == peer.process ? Reach::kSameProcess : Reach::kSameHost;
 }
 
-// Numbers the hosts in the order of their lowest ranks.
+// Returns the host number of each rank. Hosts are numbered in the order of their lowest ranks.
 std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   std::vector<int> hosts;
   int next = 0;
@@ -41,8 +42,8 @@ std::vector<int> NumberHosts(const std::vector<Endpoint>& endpoints) {
   return hosts;
 }
 
-// Every user of the machine can see the listener's name in /proc/net/unix and connect. Connections of other
-// users are dropped.
+// Accepts the next connection of this user. Every user of the machine can see the listener's name in
+// /proc/net/unix and connect; connections of other users are dropped.
 Result<UniqueFd> AcceptOwnUser(int listener, Deadline deadline) {
   for (;;) {
     DYNAMICCL_TRY(UniqueFd socket, Accept(listener, deadline));
@@ -120,7 +121,8 @@ int PeerMesh::Count(Reach reach, int first, int last) const {
   return static_cast<int>(std::count(reach_.begin() + first, reach_.begin() + last, reach));
 }
 
-// Connecting to a unix listener succeeds before the listener accepts, so the order of ranks cannot deadlock.
+// A connection to a unix socket succeeds before the listener accepts it. So ranks cannot deadlock, in
+// whatever order they connect.
 Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   for (size_t peer = 0; peer < static_cast<size_t>(rank_); ++peer) {
     if (reach_[peer] != Reach::kSameHost) continue;
@@ -142,8 +144,8 @@ Status PeerMesh::ConnectProcesses(int listener, Deadline deadline) {
   return {};
 }
 
-// Here a connector waits until it is accepted. It waits for lower ranks only, and rank 0 accepts at once, so
-// this cannot deadlock either.
+// Over TCP a connector waits until its connection is accepted. Every rank waits for lower ranks only, and
+// rank 0 accepts at once, so this cannot deadlock.
 Status PeerMesh::ConnectHosts(int listener, Deadline deadline) {
   constexpr std::array kPurposes = {ConnectionPurpose::kExchange, ConnectionPurpose::kRelay};
   for (int peer = 0; peer < rank_; ++peer) {

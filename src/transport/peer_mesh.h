@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection between every two ranks of a communicator. It carries the small exchanges at set-up, hands
-// over memory inside a host, and shows that a peer ended.
+// Connections between all ranks of a communicator. They carry the small exchanges at set-up, hand over memory
+// inside a host, and show when a peer has ended.
 //
-// Threads of one process use a mailbox, processes of one host a unix socket, ranks of different hosts TCP.
-// The kernel closes the sockets of a process that dies, which is how a dead peer is noticed.
+// Threads of one process use a mailbox, processes of one host a unix socket, ranks on different hosts TCP.
+// When a process dies the kernel closes its sockets, which is how its peers notice.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@
 
 namespace dynamiccl {
 
-// The place where a rank awaits its peers. Its name travels to them by the rendezvous and contains a secret,
-// so only members may learn it.
+// The sockets and the mailbox on which a rank awaits its peers. The listener's name reaches the peers by the
+// rendezvous and contains a secret, so only members may learn it.
 struct MeshListener {
   UniqueFd fd;
   UniqueFd tcp;
@@ -34,54 +34,56 @@ struct MeshListener {
   MeshListener& operator=(MeshListener&&) = default;
   ~MeshListener();
 
-  // Listens on an abstract unix socket, a TCP port and a mailbox. Inside a host the random name cannot be
-  // guessed, and the user id of whoever connects is checked as well.
+  // Listens on an abstract unix socket, a TCP port and a mailbox. Other users of the host cannot guess the
+  // random name of the unix socket, and the user id of whoever connects is checked as well.
   static Result<MeshListener> Open();
 };
 
-// The way to a peer.
+// How this rank reaches a peer.
 enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
-// Owned by one communicator, whose thread makes the exchanges; functions for other threads say so. Every
-// exchange is collective: all ranks call it, in the same order. When a peer ends in the middle, the exchange
-// fails with kPeerFailed on the ranks that wait for it.
+// One communicator owns the mesh, and its thread makes the exchanges. Functions that other threads may call
+// say so. Every exchange is collective: all ranks call it, in the same order. When a peer ends in the middle,
+// the exchange fails with kPeerFailed on the ranks that wait for that peer.
 class PeerMesh {
  public:
-  // Connects this rank to all others; every rank calls it. `names` are the names of all ranks' listeners, by
-  // rank.
+  // Collective: connects this rank to all others. `names` are the names of all ranks' listeners, by rank.
   static Result<std::unique_ptr<PeerMesh>> Connect(MeshListener listener,
                                                    const std::vector<std::string>& names, int rank,
                                                    Deadline deadline);
   ~PeerMesh();
 
-  // A collective call that returns every rank's bytes, by rank. Messages must have at most 64 KiB, because
-  // every rank sends to all before it receives.
+  // Collective: returns the bytes of every rank, by rank. A message must have at most 64 KiB, because every
+  // rank sends to all others before it receives.
   Result<std::vector<std::vector<std::byte>>> AllGather(std::span<const std::byte> mine, Deadline deadline);
-  // Collective: returns a descriptor from every rank in another process of this host; the other entries are
-  // empty.
+  // Collective: returns the descriptor of every rank in another process of this host. The entries of other
+  // ranks are empty.
   Result<std::vector<UniqueFd>> AllGatherDescriptors(int mine, Deadline deadline);
 
   Reach reach(int peer) const { return reach_[static_cast<size_t>(peer)]; }
-  // Returns whether memory of the peer can be mapped here.
+  // Returns whether memory of the peer can be mapped into this process.
   bool same_host(int peer) const { return reach(peer) != Reach::kRemote; }
-  // Returns the host of each rank. Hosts are numbered in the order of their lowest ranks, so the numbers are
-  // equal on all ranks.
+  // Returns the host number of each rank. Hosts are numbered in the order of their lowest ranks, so the
+  // numbers are equal on all ranks.
   const std::vector<int>& hosts() const { return hosts_; }
-  // Hands over the second connection to a remote peer, which the relay uses. Call it once a peer.
+  // Hands over the second connection to a remote peer, which the relay uses. Call it once for each remote
+  // peer.
   UniqueFd TakeRelaySocket(int peer) { return std::move(relay_sockets_[static_cast<size_t>(peer)]); }
 
-  // Looks for closed connections without waiting. Any thread, but one at a time.
+  // Looks for closed connections without waiting. Any thread may call this, but only one at a time.
   void LookForDeparted();
-  // True once the peer ended or closed its communicator and LookForDeparted has seen it. Any thread.
+  // Returns true once LookForDeparted has seen that the peer ended or closed its communicator. Any thread may
+  // call this.
   bool departed(int peer) const {
     return departed_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
   }
-  // Called by the relay when it has delivered all that a remote peer posted before it ended. Any thread.
+  // The relay calls this when it has delivered all that a remote peer posted before the peer ended. Any
+  // thread may call this.
   void NoteRemoteEnd(int peer) {
     remote_ends_[static_cast<size_t>(peer)].store(true, std::memory_order_release);
   }
 
-  // Tells all peers that this rank is gone. Any thread.
+  // Tells all peers that this rank is gone. Any thread may call this.
   void Shutdown();
 
   int rank() const { return rank_; }

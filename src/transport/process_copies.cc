@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two exchanges over the mesh: where each rank's word is, and whether all words could be read.
+// Makes two exchanges over the mesh. In the first each rank sends the address of one word, in the second
+// whether it could read the words of the others.
 #include "src/transport/process_copies.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ Result<bool> AgreeOnProcessCopies(PeerMesh& mesh, bool wanted, Deadline deadline
     const auto peer = ByteReader(message).Get<BufferRef>();
     allowed = allowed && CanReadProcess(peer.pid, peer.address, peer.process);
   }
-  // The second exchange also keeps the word alive until all have read it.
+  // The second exchange also keeps `word` alive until all ranks have read it.
   DYNAMICCL_TRY(const auto answers, mesh.AllGather(std::as_bytes(std::span(&allowed, 1)), deadline));
   return std::all_of(answers.begin(), answers.end(),
                      [](const auto& answer) { return answer.size() == 1 && answer.front() == std::byte{1}; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agreement on whether the ranks of a communicator may copy from and to each other's private memory with
-// process_vm_readv and process_vm_writev.
+// Finds out, on all ranks alike, whether the ranks of a communicator may copy to and from each other's
+// private memory with process_vm_readv and process_vm_writev.
 #pragma once
 
 #include "src/base/status.h"
@@ -9,8 +9,8 @@
 namespace dynamiccl {
 
 // Collective: every rank tries to read one word of every other process of its host. Returns true on all ranks
-// if all have `wanted` and no attempt was refused. Systems refuse because of ptrace_scope, seccomp,
-// containers or different process-id namespaces.
+// if `wanted` is true on all ranks and no attempt was refused. Systems refuse because of ptrace_scope,
+// seccomp, containers or different process-id namespaces.
 Result<bool> AgreeOnProcessCopies(PeerMesh& mesh, bool wanted, Deadline deadline);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the token, and draws it again after fork(). See process_token.h.
+// Draws the process token, and draws it again after fork(). See process_identity.h.
 #include "src/transport/process_identity.h"
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ void DrawToken() {
   token.store(drawn, std::memory_order_release);
 }
 
-// Bytes of the digest that are kept; 64 bits are enough to tell the hosts of a job apart.
+// Number of bytes of the digest that are kept. 64 bits are enough to tell the hosts of a job apart.
 constexpr size_t kIdentityBytes = 8;
 
 std::string BootId() {
@@ -48,7 +48,8 @@ uint64_t ProcessToken() {
   return token.load(std::memory_order_acquire);
 }
 
-// Hashes the kernel's boot id and the network namespace, or the user's text, into one identity.
+// The identity is a hash of the kernel's boot id and the network namespace, or of the user's text in
+// HOSTCCL_HOSTID.
 std::string HostIdentity() {
   const std::string given = TextSetting(Setting::kHostcclHostid);
   const std::string text =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of FIFOs, checksums, and writing of lines. See relay_frame.h.
+// Views of FIFOs, checksums, and the writing of LL and LL128 lines. See relay_frame.h.
 #include "src/transport/relay_frame.h"
 
 #define XXH_INLINE_ALL
@@ -44,7 +44,7 @@ RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol) {
 
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload) {
   for (std::byte* line = slots.slot(step).data(); !payload.empty(); line += slots.line_bytes) {
-    // The last word of a line carries its flag, so it is stored last.
+    // The last word of a line contains the line's flag, so it is stored last.
     const size_t data_bytes = slots.line_bytes - sizeof(uint64_t);
     std::memcpy(line, payload.data(), data_bytes);
     uint64_t word = 0;

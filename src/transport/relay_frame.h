@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two relays on different hosts send each other: frames of a fixed header and a payload.
+// Frames that the relays on two hosts send each other: a fixed header and a payload.
 // docs/formats/host_relay.md has the grammar.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// The meaning of `value` differs by type.
+// The comment of each type says what the header's `value` means.
 enum class FrameType : uint8_t {
   kMessage = 1,    // value: the message's step in its FIFO; the payload is the posted data
   kCredit = 2,     // value: number of messages released so far
@@ -20,7 +20,7 @@ enum class FrameType : uint8_t {
   kLeave = 4,      // the sender closes its communicator; it sends nothing more
 };
 
-// 32 bytes on the wire, little-endian, in the order of the members.
+// The header has 32 bytes on the wire, little-endian, in the order of the members.
 struct FrameHeader {
   uint32_t payload_bytes = 0;
   FrameType type = FrameType::kMessage;
@@ -32,14 +32,14 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32);
 
-// Never 0, which stands for "not computed".
+// Returns the checksum of a frame. It is never 0, which stands for "not computed".
 uint64_t ChecksumOf(FrameHeader header, std::span<const std::byte> payload);
 
 enum class RelayedProtocol : uint8_t { kSimple = 0, kLl = 1, kLl128 = 2 };
 inline constexpr size_t kRelayedProtocols = 3;
 
-// One protocol's part of a FIFO, with the number of slots as a value instead of a type. It points into the
-// FIFO.
+// A view of one protocol's part of a FIFO. The number of slots is a value here and not a template argument.
+// The pointers point into the FIFO.
 struct RelayedSlots {
   std::atomic<uint64_t>* tail = nullptr;
   std::atomic<uint64_t>* head = nullptr;
@@ -54,8 +54,8 @@ struct RelayedSlots {
 // Returns a view of one protocol of `fifo`.
 RelayedSlots SlotsOf(Fifo& fifo, RelayedProtocol protocol);
 
-// Writes a message of lines that a receiver may be polling: a line of LL in one store, the data of a line of
-// LL128 before its flag.
+// Writes a message of LL or LL128 lines into a slot that the receiver may be polling. It writes a line of LL
+// in one store, and the data of a line of LL128 before the flag.
 void StoreLines(const RelayedSlots& slots, uint64_t step, std::span<const std::byte> payload);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state machine with two states: it waits for a header or for a payload. The header is checked as soon as
-// it is complete, so that a payload has a valid place before its first byte arrives.
+// The inbox is a state machine with two states: it waits for a header or for a payload. It checks the header
+// as soon as the header is complete, so that a payload has a valid place before its first byte arrives.
 #include "src/transport/relay_inbox.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,8 @@ std::optional<std::string> RelayInbox::CheckHeader() const {
   return fmt::format("frame type {} is unknown", static_cast<int>(header_.type));
 }
 
-// Only this relay writes `tail`, and only this rank writes `head`: the peer has no say in where its bytes go.
+// Accepts only the next message, and only if its slot is free. Only this relay writes `tail`, and only this
+// rank writes `head`, so the peer cannot influence where its bytes go.
 std::optional<std::string> RelayInbox::CheckMessage() const {
   const RelayedSlots slots = Incoming();
   const uint64_t tail = slots.tail->load(std::memory_order_relaxed);
@@ -75,7 +76,7 @@ std::optional<std::string> RelayInbox::CheckMessage() const {
   return fmt::format("a message of {} bytes for a slot of {}", header_.payload_bytes, slots.slot_bytes);
 }
 
-// A credit may release what was posted and not yet released, nothing else.
+// A credit may release only messages that were posted and not yet released.
 std::optional<std::string> RelayInbox::CheckCredit() const {
   const RelayedSlots slots = Outgoing();
   const uint64_t head = slots.head->load(std::memory_order_relaxed);
@@ -84,7 +85,8 @@ std::optional<std::string> RelayInbox::CheckCredit() const {
   return fmt::format("a credit for {} of {} messages, {} of them released", header_.value, tail, head);
 }
 
-// A message of slots is read into its slot directly. Lines must appear whole, so they are collected first.
+// A message of slots is received directly into its slot. A receiver may be polling lines, which must appear
+// whole, so lines are collected first.
 RelayInbox::Outcome RelayInbox::HeaderArrived() {
   if (auto problem = CheckHeader()) return Violation(std::move(*problem));
   ++sequence_;

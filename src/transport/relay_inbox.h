@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the frames that arrive from one peer and delivers them. A peer on another host is not trusted: every
-// frame is checked before its effect, and it can change nothing but this rank's FIFO from that peer.
+// frame is checked before it takes effect, and it can change only this rank's FIFO from that peer.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,12 @@
 
 namespace dynamiccl {
 
-// A parser that the relay's receiving thread feeds with the bytes it wants next. Owned by that thread's link
-// to the peer; one thread. It allocates only while a message of lines is incomplete.
+// A parser: it says where the next bytes belong, and the relay's receiving thread puts them there. The
+// relay's link to the peer owns the object, and only the receiving thread uses it. It allocates only while a
+// message of lines is incomplete.
 class RelayInbox {
  public:
-  // The two ranks and the memory between them.
+  // The two ranks and the segments between them.
   struct Place {
     int self = 0;
     int peer = 0;
@@ -27,18 +28,18 @@ class RelayInbox {
   };
   explicit RelayInbox(Place place);
 
-  // Returns the place for the next bytes; never empty.
+  // Returns the memory into which the next bytes must be read; never empty.
   std::span<std::byte> Wanted() const { return wanted_; }
-  // Says what the received bytes completed.
+  // What the received bytes completed.
   enum class Outcome {
     kMore,       // the frame is not complete yet
     kDelivered,  // a frame took effect; the rank may have been waiting for it
     kLeft,       // the peer closes its communicator
     kViolation,  // the peer broke the grammar, see problem(); read nothing more
   };
-  // Tells that the first `bytes` of Wanted() have been written.
+  // The caller reports that it has written the first `bytes` bytes of Wanted().
   Outcome Arrived(size_t bytes);
-  // Describes how the peer broke the grammar.
+  // Describes how the peer broke the grammar, after a violation.
   const std::string& problem() const { return problem_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends several frames with one sendmsg(2) and keeps track of a frame that was sent in part.
+// Sends several frames with one sendmsg(2) and remembers how much of a frame has been sent.
 #include "src/transport/relay_outbox.h"
 
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Frames that one system call sends. A FIFO has 4 to 8 slots, so more are rarely pending.
+// Number of frames that one system call sends. A FIFO has 4 to 8 slots, so more frames are rarely pending.
 constexpr size_t kFramesPerCall = 16;
 
 }  // namespace
@@ -54,7 +54,7 @@ RelayOutbox::Outcome RelayOutbox::Flush() {
   return Outcome::kSent;
 }
 
-// Removes the frames that were sent completely.
+// Records that `bytes` more bytes were sent, and removes the frames that are now sent completely.
 void RelayOutbox::Drop(size_t bytes) {
   sent_of_first_ += bytes;
   while (!pending_.empty()) {

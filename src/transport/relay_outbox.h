@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames on their way to one peer. They are sent as far as the socket takes them; payloads are not copied.
+// Queues frames for one peer and sends as much as the socket takes. Payloads are not copied.
 #pragma once
 
 #include <deque>
@@ -8,15 +8,14 @@
 
 namespace dynamiccl {
 
-// A queue of frames that the relay's sending thread fills and flushes; that thread alone uses it. It does not
-// own the socket.
+// A queue of frames. Only the relay's sending thread fills, flushes and uses it. It does not own the socket.
 class RelayOutbox {
  public:
-  // `checksums`: whether each frame carries one.
+  // `checksums` says whether each frame carries a checksum.
   RelayOutbox(int socket, bool checksums) : socket_(socket), checksums_(checksums) {}
 
-  // Queues a frame and fills in its size, sequence and checksum. `payload` must stay unchanged until Flush
-  // has sent it. Slots do: they are written again only after the peer's credit.
+  // Queues a frame and fills in its size, sequence number and checksum. `payload` must stay unchanged until
+  // Flush has sent it. Slots of a FIFO do: they are written again only after the peer's credit.
   void Add(FrameHeader header, std::span<const std::byte> payload = {});
 
   enum class Outcome {
@@ -24,7 +23,7 @@ class RelayOutbox {
     kBlocked,  // the socket's buffer is full
     kClosed,   // the peer is gone
   };
-  // Sends queued frames until none is left or the socket takes no more. Never blocks.
+  // Sends queued frames until none is left or the socket takes no more. It never blocks.
   Outcome Flush();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two threads of the relay. The sending thread compares the counters of all FIFOs with what it has sent,
-// queues frames for the difference, and sleeps on the doorbell when there is none. The receiving thread waits
-// in epoll, feeds each peer's inbox, and rings the rank's doorbell. `blocked` and `departed` of a link are
-// the only state that both write.
+// and queues frames for the difference. If there is none it sleeps on the doorbell. The receiving thread
+// waits in epoll, passes the bytes to the peer's inbox, and rings the rank's doorbell. Both threads write
+// only `blocked` and `departed` of a link; all other state belongs to one thread.
 #include "src/transport/remote_relay.h"
 
 #include <sys/epoll.h>
@@ -23,13 +23,13 @@
 namespace dynamiccl {
 namespace {
 
-// Nanoseconds. A lost wake-up would cost this much; none is known.
+// In nanoseconds. If a wake-up were ever lost, it would cost at most this time; no such case is known.
 constexpr int64_t kLongestSleepNs = 1'000'000'000;
-// Bytes that one recv(2) may bring; several small frames arrive with one call.
+// In bytes, the most that one recv(2) reads. Several small frames can arrive with one call.
 constexpr size_t kStagingBytes = 64 << 10;
 
-// Blocks all signals while it lives, so that the threads started meanwhile inherit the mask: the program's
-// signals are for the program's threads.
+// Blocks all signals while this object lives. Threads started meanwhile inherit the mask, so that the
+// program's signals reach the program's own threads.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -43,8 +43,9 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-// Uses of a slot. Of a slot of lines only the posted part is carried, except once in 2^20 uses: then all of
-// it is, so that the sender's clearing of old flags (protocols/ll.cc, every 2^27 uses) arrives too.
+// Number of uses of an LL or LL128 slot after which the relay sends the whole slot once; otherwise it sends
+// only the posted part. The sender clears old flags every 2^27 uses (protocols/ll.cc), and the cleared flags
+// must reach the receiver too.
 constexpr uint64_t kUsesBetweenWholeSlots = uint64_t{1} << 20;
 
 size_t BytesToCarry(const RelayedSlots& slots, uint64_t step, size_t posted) {
@@ -72,8 +73,8 @@ struct RemoteRelay::Link {
   // The receiving thread uses these.
   RelayInbox inbox;
   std::vector<std::byte> staging;
-  // Both threads use these. `blocked`: the socket's buffer was full, or the peer closed. `departed`: nothing
-  // is sent or received any more.
+  // Both threads use these. `blocked`: the socket's buffer was full, or the peer closed the connection.
+  // `departed`: nothing is sent to the peer or received from it any more.
   std::atomic<bool> blocked{false};
   std::atomic<bool> departed{false};
 };
@@ -114,7 +115,7 @@ RemoteRelay::~RemoteRelay() {
   if (sender_.joinable()) sender_.join();
   farewell_said_.store(true, std::memory_order_seq_cst);
   const uint64_t one = 1;
-  // Cannot fail: the counter of the eventfd is far from its limit.
+  // This write cannot fail, because the counter of the eventfd is far from its limit.
   if (::write(wake_.get(), &one, sizeof(one)) < 0) Shutdown();
   if (receiver_.joinable()) receiver_.join();
 }
@@ -151,8 +152,8 @@ bool RemoteRelay::SendWhatIsPosted() {
   return sent;
 }
 
-// Queues what was posted since the last look. The number of completed launches is read first: a launch may be
-// reported as completed only after everything it posted has been queued.
+// Queues frames for what was posted since the last call. The number of completed launches is read first: a
+// launch may be reported as completed only after everything that it posted has been queued.
 bool RemoteRelay::Collect(Link& link) {
   const uint64_t completed = setup_.own->header().completed_launches.load(std::memory_order_seq_cst);
   bool found = false;
@@ -167,7 +168,7 @@ bool RemoteRelay::Collect(Link& link) {
   return true;
 }
 
-// Queues one FIFO's new messages to the peer, and the credits for messages from it.
+// Queues the new messages of one FIFO to the peer, and the credits for messages from the peer.
 bool RemoteRelay::CollectFifo(Link& link, int channel, size_t protocol) {
   const auto which = static_cast<RelayedProtocol>(protocol);
   const FrameHeader frame{.protocol = static_cast<uint8_t>(protocol),
@@ -203,7 +204,8 @@ void RemoteRelay::Flush(Link& link) {
       SetWriteInterest(link, true);
       return;
     case RelayOutbox::Outcome::kClosed:
-      // The receiving thread reads what has still arrived and then reports that the peer is gone.
+      // The peer closed. The receiving thread reads what still arrives and then reports that the peer is
+      // gone.
       link.blocked.store(true, std::memory_order_seq_cst);
       return;
   }
@@ -212,11 +214,11 @@ void RemoteRelay::Flush(Link& link) {
 void RemoteRelay::SetWriteInterest(const Link& link, bool wanted) {
   epoll_event event{.events = EPOLLIN | (wanted ? uint32_t{EPOLLOUT} : 0),
                     .data = {.ptr = const_cast<Link*>(&link)}};
-  // Fails, harmlessly, if the receiving thread has given the peer up meanwhile.
+  // This call fails if the receiving thread has meanwhile given the peer up; the failure does no harm.
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, link.peer.socket.get(), &event);
 }
 
-// Flushes what was posted, tells the peers that nothing follows, and closes the sending half of each
+// Sends what was posted, tells the peers that nothing follows, and closes the sending half of each
 // connection.
 void RemoteRelay::SayFarewell() {
   const Deadline deadline = Deadline::After(setup_.linger_ms);
@@ -236,7 +238,7 @@ void RemoteRelay::SayFarewell() {
   }
   for (const auto& link : links_) {
     link->outbox.Add({.type = FrameType::kLeave});
-    // A peer that does not take these last few bytes finds the connection closed, which tells it the same.
+    // If the peer does not take these last few bytes, the closed connection tells it the same.
     (void)link->outbox.Flush();
     ::shutdown(link->peer.socket.get(), SHUT_WR);
   }
@@ -247,8 +249,8 @@ bool RemoteRelay::AllDeparted() const {
                      [](const auto& link) { return link->departed.load(std::memory_order_acquire); });
 }
 
-// After the farewell it reads on until the peers have closed as well. Closing a socket with unread bytes
-// would reset the connection and lose what the peer has not read yet.
+// After the farewell the loop still reads until the peers have closed their connections too. Closing a socket
+// with unread bytes would reset the connection, and the peer would lose what it has not read yet.
 void RemoteRelay::ReceiveLoop() {
   std::array<epoll_event, 16> events;
   Deadline deadline{INT64_MAX};
@@ -275,7 +277,8 @@ void RemoteRelay::ReceiveLoop() {
   }
 }
 
-// Reads once and returns, so that other peers get their turn; epoll reports the rest again.
+// Reads once and returns, so that other peers get their turn. If more bytes are there, epoll reports the
+// socket again.
 void RemoteRelay::Receive(Link& link) {
   const std::span<std::byte> wanted = link.inbox.Wanted();
   const bool direct = wanted.size() >= link.staging.size();
@@ -289,7 +292,7 @@ void RemoteRelay::Receive(Link& link) {
   if (delivered) setup_.own->header().doorbell.Ring();
 }
 
-// Feeds the bytes of one recv(2), which may hold several frames, to the inbox piece by piece.
+// Passes the bytes of one recv(2), which may hold several frames, to the inbox piece by piece.
 bool RemoteRelay::TakeApart(Link& link, std::span<const std::byte> arrived) {
   bool delivered = false;
   while (!arrived.empty() && !link.departed.load(std::memory_order_relaxed)) {
@@ -302,7 +305,7 @@ bool RemoteRelay::TakeApart(Link& link, std::span<const std::byte> arrived) {
   return delivered;
 }
 
-// Returns whether the rank may have been waiting for the frame.
+// Returns whether the rank may have been waiting for what arrived.
 bool RemoteRelay::Handle(Link& link, RelayInbox::Outcome outcome) {
   if (outcome == RelayInbox::Outcome::kViolation) {
     Log(LogLevel::kWarn, "rank {} on another host broke the relay's protocol: {}", link.peer.rank,
@@ -313,11 +316,11 @@ bool RemoteRelay::Handle(Link& link, RelayInbox::Outcome outcome) {
   return outcome == RelayInbox::Outcome::kDelivered;
 }
 
-// Ends the link: reports the peer once and wakes both the rank and the sending thread.
+// Ends the link: reports the peer as gone, once, and wakes both the rank and the sending thread.
 void RemoteRelay::Depart(Link& link) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link.peer.socket.get(), nullptr);
   link.departed.store(true, std::memory_order_seq_cst);
-  // A peer that is still alive waits for this before it ends.
+  // A peer that is still alive ends only after it sees this connection closed.
   ::shutdown(link.peer.socket.get(), SHUT_WR);
   setup_.on_departed(link.peer.rank);
   setup_.own->header().doorbell.Ring();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the FIFOs between this rank and its peers on other hosts.
+// Carries messages between this rank and its peers on other hosts.
 //
-// A shadow segment of the same layout stands in for each remote peer. This rank posts into the shadow as if
-// the peer could see it; the relay carries what was posted over TCP into the peer's own segment. Credits come
-// back in the same way. So protocols and algorithms do not know whether a peer is remote.
+// For each remote peer this rank has a shadow: a segment with the layout of the peer's own one. This rank
+// posts into the shadow as if the peer could see it. The relay sends what was posted over TCP, and the relay
+// of the peer puts it into the peer's own segment. Credits come back in the same way. So protocols and
+// algorithms need not know that a peer is remote.
 //
 //   rank A: Post() -> shadow of B -> relay of A == TCP ==> relay of B -> segment of B -> rank B: Release()
 #pragma once
@@ -23,16 +24,17 @@
 
 namespace dynamiccl {
 
-// Checksums cost a pass over the data and TCP has its own, so only debug builds compute them.
+// Only debug builds compute checksums of frames: they cost a pass over the data, and TCP has its own
+// checksums.
 #ifdef NDEBUG
 inline constexpr bool kRelayChecksums = false;
 #else
 inline constexpr bool kRelayChecksums = true;
 #endif
 
-// Owns the connections to all remote peers of one communicator and two threads: one sleeps on a doorbell and
-// sends, one sleeps in epoll and receives. Neither polls. A peer that closes, dies or breaks the protocol is
-// reported once by on_departed; the relay then goes on for the others.
+// Owns the connections to all remote peers of one communicator, and two threads. One thread sleeps on a
+// doorbell and sends, the other sleeps in epoll and receives. Neither thread polls. When a peer closes, dies
+// or breaks the protocol, on_departed is called once for it; the relay goes on for the other peers.
 class RemoteRelay {
  public:
   struct Peer {
@@ -44,21 +46,23 @@ class RemoteRelay {
     int rank = 0;
     std::shared_ptr<Segment> own;
     std::vector<Peer> peers;
-    // Called once a peer, on the receiving thread, when all that the peer posted before it ended has arrived.
+    // Called once for each peer that ended, on the receiving thread, after all that the peer had posted has
+    // arrived.
     std::function<void(int peer)> on_departed;
-    // Milliseconds that closing waits for a peer to take what was posted.
+    // In milliseconds: how long closing waits for a peer to take what was posted.
     int64_t linger_ms = 0;
     bool checksums = kRelayChecksums;
   };
-  // Starts both threads. kUnavailable when the system has no descriptors for epoll.
+  // Starts both threads. Returns kUnavailable when the system has no descriptors for epoll.
   static Result<std::unique_ptr<RemoteRelay>> Start(Setup setup);
-  // Sends what is posted, tells the peers that this rank leaves, and ends the threads. It may take linger_ms
-  // twice.
+  // Sends what is posted, tells the peers that this rank leaves, and ends the threads. This may take twice
+  // linger_ms.
   ~RemoteRelay();
 
-  // Ring it after posting to a remote peer, after releasing a message of one, and after completing a launch.
+  // The rank rings this doorbell after posting to a remote peer, after releasing a message of a remote peer,
+  // and after completing a launch.
   Doorbell* doorbell() { return &doorbell_; }
-  // Cuts all connections at once; what is posted is lost. Any thread.
+  // Cuts all connections at once; messages that are posted but not sent are lost. Any thread may call this.
   void Shutdown();
 
  private:

@@ -2,7 +2,7 @@
 // The two messages, little-endian:
 //   rank -> root  {u64 magic, token, u32 n_ranks, u32 rank, u32 size, u32 unused, payload}
 //   root -> rank  {u32 0, u32 size, n_ranks x (u32 size, payload)}  or  {u32 error kind + 1, u32 size, text}
-// The root collects greetings until all ranks have come, and then answers all of them at once.
+// The root collects one greeting from each rank, and then answers all ranks at once.
 #include "src/transport/rendezvous.h"
 
 #include <fcntl.h>
@@ -20,21 +20,22 @@ namespace dynamiccl {
 namespace {
 
 constexpr uint64_t kMagic = 0x315a5652'4c434348;  // "HCCLRVZ1"
-// Bytes of a rank's payload; an endpoint has about 100.
+// In bytes, the most that a rank's payload may have. An endpoint has about 100 bytes.
 constexpr uint32_t kMaxPayload = 1 << 16;
-// Bytes of a refusal's text.
+// In bytes, the most that the text of a refusal may have.
 constexpr size_t kMaxRefusal = 4096;
-// More ranks than any job has. A damaged greeting must not make the root count further.
+// More ranks than any job has. The root refuses a larger number, which must come from a damaged greeting.
 constexpr uint32_t kMaxRanks = 1 << 20;
-// Missing ranks that a refusal names; further ones are only counted.
+// A refusal names at most this many missing ranks, and only counts further ones.
 constexpr size_t kMaxNamed = 16;
-// Milliseconds that a stranger, such as a port scanner, may hold up the others without sending anything.
+// In milliseconds: how long a stranger, such as a port scanner, may hold up the others without sending
+// anything.
 constexpr int64_t kHelloTimeoutMs = 2000;
-// Milliseconds. The root answers at its own deadline; ranks wait a little longer to receive which ranks are
-// missing.
+// In milliseconds. The root answers at its own deadline. Ranks wait this much longer, so that they learn
+// which ranks are missing.
 constexpr int64_t kAnswerGraceMs = 2000;
 
-// The greeting of a rank, as it is on the wire before the payload.
+// The greeting of a rank as it is on the wire, without the payload that follows it.
 struct Hello {
   uint64_t magic = kMagic;
   RendezvousToken token{};
@@ -45,23 +46,24 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 48);
 
-// A rank that came, and waits for the answer.
+// A rank that has sent its greeting and waits for the answer.
 struct Arrival {
   UniqueFd socket;
   std::vector<std::byte> payload;
 };
 
-// Serves one rendezvous. It is owned by its thread and lives as long as that thread.
+// Serves one rendezvous. Its thread owns it, and it lives as long as the thread.
 class Root {
  public:
   Root(UniqueFd listener, const RendezvousToken& token, int64_t timeout_ms)
       : listener_(std::move(listener)), token_(token), timeout_ms_(timeout_ms) {}
 
   void Serve() {
-    // The first rank may come at any time: a program may make the id long before it uses it.
+    // There is no deadline for the first rank, because a program may make the unique id long before it uses
+    // the id.
     Deadline deadline{INT64_MAX};
     while (arrivals_.empty() || arrivals_.size() < n_ranks_) {
-      // Strangers who keep connecting must not extend the time.
+      // The deadline is checked here, because strangers who keep connecting must not extend it.
       if (deadline.RemainingMs() == 0) return Refuse(ErrorKind::kTimeout, MissingRanks());
       auto socket = Accept(listener_.get(), deadline);
       if (!socket && socket.error().kind == ErrorKind::kTimeout && arrivals_.empty()) continue;
@@ -74,8 +76,8 @@ class Root {
   }
 
  private:
-  // Reads one greeting. A stranger is dropped (nothing is returned). A mistake by a rank is returned as text
-  // and makes the whole rendezvous fail: only ranks know the token, so one of them is wrong.
+  // Reads one greeting. It drops a stranger and returns nothing. If a rank made a mistake it returns a text,
+  // and the whole rendezvous fails: only ranks know the token, so one of the ranks is wrong.
   std::optional<std::string> Admit(UniqueFd socket, Deadline end) {
     const Deadline deadline{std::min(end.at_ns, Deadline::After(kHelloTimeoutMs).at_ns)};
     Hello hello;
@@ -85,7 +87,7 @@ class Root {
     if (!ReceiveAll(arrival.socket.get(), arrival.payload, deadline)) return {};
     if (arrivals_.empty()) n_ranks_ = hello.n_ranks;
     auto mistake = MistakeOf(hello);
-    // A wrong rank is kept as well, so that it receives the reason.
+    // A rank whose greeting is wrong is kept as well, so that it receives the reason.
     arrivals_.emplace(hello.rank, std::move(arrival));
     return mistake;
   }
@@ -136,8 +138,9 @@ class Root {
     SendToAll(answer.buffer());
   }
 
-  // Answers all ranks. A rank that died after its greeting is noticed by the others when they connect to it.
-  // Rank 0, in whose process this mostly runs, comes last: it may end the process once it has its answer.
+  // Answers all ranks. If a rank died after its greeting, the others notice when they connect to it. Rank 0
+  // comes last: the root mostly runs in the process of rank 0, and rank 0 may end the process once it has its
+  // answer.
   void SendToAll(std::span<const std::byte> bytes) {
     const Deadline deadline = Deadline::After(kHelloTimeoutMs);
     for (auto arrival = arrivals_.rbegin(); arrival != arrivals_.rend(); ++arrival) {
@@ -166,12 +169,12 @@ Status Greet(int socket, const RendezvousTicket& ticket, std::span<const std::by
 
 tl::unexpected<Error> RefusalOf(uint32_t code, std::span<const std::byte> body) {
   const std::string text(reinterpret_cast<const char*>(body.data()), body.size());
-  // An error kind that this build does not know is still a refusal.
+  // If this build does not know the error kind, the answer is still treated as a refusal.
   const uint32_t kind = std::min(code - 1, static_cast<uint32_t>(ErrorKind::kInternal));
   return MakeError(static_cast<ErrorKind>(kind), "rendezvous: {}", text);
 }
 
-// Reads the root's answer. Its size is checked before memory is allocated for it.
+// Reads the root's answer. The size of the answer is checked before memory is allocated.
 Result<std::vector<std::vector<std::byte>>> HearAnswer(int socket, size_t n_ranks, Deadline deadline) {
   std::array<uint32_t, 2> head{};
   DYNAMICCL_CHECK_OK(ReceiveAll(socket, std::as_writable_bytes(std::span(head)), deadline));

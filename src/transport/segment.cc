@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of a segment, and the table of segments that were made in this process. See segment.h.
+// Layout of a segment, and the table of the segments that this process has made. See segment.h.
 #include "src/transport/segment.h"
 
 #include <sched.h>
@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The header comes first, then a FIFO for each peer and channel, then the job's clock and the states of
+// The header comes first, then a FIFO for each peer and channel, then the job's clock, then the states of
 // links.
 size_t ClockOffset(int n_ranks) {
   return sizeof(SegmentHeader) + sizeof(Fifo) * static_cast<size_t>(n_ranks) * kFifosPerPeer;
@@ -21,8 +21,8 @@ size_t SegmentBytes(int n_ranks) {
   return ClockOffset(n_ranks) + sizeof(JobClock) + sizeof(LinkState) * LinkStates(n_ranks);
 }
 
-// Segments made in this process, by address, so that ranks that are threads find each other's. Leaked on
-// purpose: threads may outlive static destructors.
+// The segments that this process has made, by address. Ranks that are threads find each other's segments
+// here. The object is never destroyed, because threads may outlive static destructors.
 struct LocalSegments {
   std::mutex mutex;
   std::map<uint64_t, std::weak_ptr<Segment>> by_address;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfer times with load and bursts, jitter, and the booking of a link. All randomness is a hash of (seed,
-// number), so that every rank and every repetition gets the same delays.
+// number), so every rank and every repetition gets the same delays.
 #include "src/transport/shaped_link.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 namespace dynamiccl {
 namespace {
 
-// Longest jitter in multiples of the mean. A share of e^-10 of the messages would have more, and one of them
-// could look like a hang.
+// The longest jitter as a multiple of the mean. Without this limit a share of e^-10 of the messages would
+// have more jitter, and such a message could look like a hang.
 constexpr double kJitterLimit = 10;
 
-// Returns a random number in [0, 1) for a pair of numbers: splitmix64 (Steele, Lea and Flood, 2014) of their
-// mix.
+// Returns a number in [0, 1) that looks random but depends only on the two arguments: splitmix64 (Steele, Lea
+// and Flood, 2014) of a mix of both.
 double Random(uint64_t seed, uint64_t number) {
   uint64_t x = seed + (number + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -26,14 +26,14 @@ bool Bursts(const LinkShape& shape) {
   return shape.load > 0 && shape.burst_on_ms > 0 && shape.burst_off_ms > 0;
 }
 
-// Returns the nanoseconds a byte without the traffic of others.
+// Returns the nanoseconds that one byte takes when no other job's traffic is on the link.
 double NsPerByte(const LinkShape& shape) {
   return shape.bandwidth_gbps > 0 ? 1 / (shape.bandwidth_gbps * shape.degrade) : 0;
 }
 
-// Traffic of others that comes in bursts. Time is cut into cycles of one burst and one mean pause. The place
-// of the burst in its cycle is random, so pauses are between 0 and twice their mean. Times are nanoseconds
-// since the links were made.
+// Traffic of other jobs that comes in bursts. Time is cut into cycles; each has the length of one burst plus
+// the mean pause. The burst's place in its cycle is random, so pauses last between 0 and twice their mean.
+// All times are nanoseconds since the links were made.
 class Strangers {
  public:
   Strangers(const LinkShape& shape, uint64_t seed)
@@ -43,8 +43,8 @@ class Strangers {
         cycle_ns_(on_ns_ + off_ns_),
         burst_rate_(1 - shape.load) {}
 
-  // Time at which the link has carried, from `start_ns` on, what it would carry alone in `work_ns`. Whole
-  // cycles are skipped in one step.
+  // Returns the time at which a transfer ends that starts at `start_ns` and would take `work_ns` on a link
+  // without other traffic. Whole cycles are skipped in one step.
   int64_t EndOf(int64_t start_ns, double work_ns) const {
     const double work_a_cycle = static_cast<double>(on_ns_) * burst_rate_ + static_cast<double>(off_ns_);
     int64_t now = start_ns;
@@ -63,7 +63,7 @@ class Strangers {
   }
 
  private:
-  // Until when the link has the same rate, and that rate as a share of the bandwidth.
+  // A stretch of time in which the link has one rate: its end, and the rate as a share of the bandwidth.
   struct Span {
     int64_t end_ns;
     double rate;
@@ -95,7 +95,7 @@ int64_t TransferNs(const LinkShape& shape, uint64_t seed, int64_t start_ns, size
 
 int64_t JitterNs(const LinkShape& shape, uint64_t seed, uint64_t message) {
   if (shape.jitter_us <= 0) return 0;
-  // ~seed gives a stream of numbers that is independent of that of the bursts.
+  // Jitter uses the seed ~seed, so that its random numbers are independent of those of the bursts.
   const double means = std::min(kJitterLimit, -std::log1p(-Random(~seed, message)));
   return std::llround(means * shape.jitter_us * 1e3);
 }
@@ -132,7 +132,8 @@ int64_t ShapedLink::Schedule(int64_t now_ns, size_t bytes) {
   Refresh(now_ns);
   const uint64_t message = state_->messages.fetch_add(1, std::memory_order_relaxed);
   state_->bytes.fetch_add(bytes, std::memory_order_relaxed);
-  // Several senders may book at once: whoever loses the exchange starts after the winner.
+  // Several senders may book the link at the same time. A sender that loses the compare-and-exchange starts
+  // after the winner.
   int64_t busy = state_->busy_until_ns.load(std::memory_order_relaxed);
   int64_t sent = 0;
   do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An emulated link: it computes when a message that is posted now arrives at the other end. It moves no data;
-// receivers wait for the arrival time (connection.h).
+// the receiver waits until the arrival time (connection.h).
 //
 //   arrival = max(now, time at which the link is free) + bytes / bandwidth + latency + jitter
 #pragma once
@@ -13,31 +13,34 @@
 
 namespace dynamiccl {
 
-// Nanoseconds that `bytes` take over a link of this shape, beginning at `start_ns` after the links were made.
-// It depends on `start_ns` only through bursts of load.
+// Returns the nanoseconds that `bytes` take over a link of this shape. `start_ns` is the start of the
+// transfer in nanoseconds after the links were made; it matters only if the load comes in bursts.
 int64_t TransferNs(const LinkShape& shape, uint64_t seed, int64_t start_ns, size_t bytes);
-// Random delay, in nanoseconds, of message number `message`: exponentially distributed, at most ten times the
-// mean.
+// Returns the random delay, in nanoseconds, of message number `message`. The delay is exponentially
+// distributed, but at most ten times the mean.
 int64_t JitterNs(const LinkShape& shape, uint64_t seed, uint64_t message);
 
-// One direction of a rail as one sender sees it. Senders in other processes have objects of their own over
-// the same LinkState, which makes them queue behind each other. One thread at a time; it cannot fail.
+// One direction of a rail as one sender sees it. Senders in other processes have their own objects over the
+// same LinkState, so they queue behind each other. One thread at a time may use this object. No function
+// fails.
 class ShapedLink {
  public:
-  // `seed` names the link: jitter and bursts follow from it alone. Both pointers must outlive the object.
+  // `seed` identifies the link and alone determines its jitter and bursts. Both pointers must outlive the
+  // object.
   ShapedLink(LinkTimeline timeline, uint64_t seed, LinkState* state, const JobClock* clock);
 
-  // Books the link for a message of `bytes` and returns its arrival in nanoseconds of CLOCK_MONOTONIC.
+  // Books the link for a message of `bytes` and returns the message's arrival in nanoseconds of
+  // CLOCK_MONOTONIC.
   int64_t Schedule(int64_t now_ns, size_t bytes);
-  // The shape of the link at this moment, with events and orders.
+  // Returns the shape of the link at this moment, changed by the events and orders that are in force.
   const LinkShape& ShapeAt(int64_t now_ns) {
     Refresh(now_ns);
     return shape_;
   }
 
  private:
-  // Rebuilds the shape if an event or an order began or ended since the last message. The usual case is three
-  // comparisons.
+  // Rebuilds the shape if an event or an order began or ended since the last message. Usually it makes only
+  // three comparisons.
   void Refresh(int64_t now_ns) {
     const bool called = by_calls_ && clock_->calls.load(std::memory_order_relaxed) != seen_calls_;
     if (called || now_ns >= valid_until_ns_ || state_->ordered.version() != seen_version_) Rebuild(now_ns);

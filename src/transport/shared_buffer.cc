@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of this process's shared buffers, and how their memory is made present. See shared_buffer.h.
+// The registry of this process's shared buffers, and the allocation of their pages. See shared_buffer.h.
 #include "src/transport/shared_buffer.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
-// MADV_POPULATE_WRITE, which older headers lack. Kernels before 5.14 answer EINVAL.
+// The value of MADV_POPULATE_WRITE, which older headers lack. Kernels before 5.14 answer EINVAL.
 constexpr int kMadvPopulateWrite = 23;
 
 size_t RoundUp(size_t bytes, size_t granule) {
@@ -42,10 +42,10 @@ SharedBufferTrailer& TrailerOf(const Allocation& allocation) {
   return *reinterpret_cast<SharedBufferTrailer*>(allocation.address + allocation.layout.data_bytes);
 }
 
-// All buffers of this process by address, behind one mutex. Any thread.
+// All buffers of this process by address, behind one mutex. Any thread may use it.
 class SharedBufferRegistry {
  public:
-  // The registry is leaked on purpose: static destructors of the program may free buffers.
+  // The registry is never destroyed, because static destructors of the program may free buffers.
   static SharedBufferRegistry& Get() {
     static auto* const registry = new SharedBufferRegistry;
     return *registry;
@@ -77,7 +77,7 @@ class SharedBufferRegistry {
     return std::move(node.mapped());
   }
 
-  // Fills in allocation and offset if the range lies in one buffer of this process.
+  // Fills in `allocation` and the offset of `ref` if the range lies in one buffer of this process.
   void Locate(const std::byte* address, BufferRef& ref) const {
     const std::lock_guard lock(mutex_);
     auto next = by_address_.upper_bound(const_cast<std::byte*>(address));
@@ -106,7 +106,8 @@ class SharedBufferRegistry {
     ::pthread_atfork([] { Get().mutex_.lock(); }, [] { Get().mutex_.unlock(); }, [] { Get().AfterFork(); });
   }
 
-  // Runs in the child with the lock held. The buffers stay usable there, but only the parent hands them out.
+  // Runs in a child of fork() with the lock held. The buffers stay usable in the child, but only the parent
+  // hands them out.
   void AfterFork() {
     for (auto& [address, allocation] : by_address_) {
       allocation.inherited = true;
@@ -124,8 +125,8 @@ class SharedBufferRegistry {
 
 // Touches every page now, so that running out of memory is an error here and not a SIGBUS later.
 Status MakePresent(std::byte* address, size_t bytes) {
-  // The advice is followed where shared memory may have huge pages
-  // (/sys/kernel/mm/transparent_hugepage/shmem_enabled); the first touch then costs a fraction.
+  // The kernel follows this advice where shared memory may have huge pages
+  // (/sys/kernel/mm/transparent_hugepage/shmem_enabled). The first touch then costs a fraction.
   ::madvise(address, bytes, MADV_HUGEPAGE);
   while (::madvise(address, bytes, kMadvPopulateWrite) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
@@ -133,7 +134,7 @@ Status MakePresent(std::byte* address, size_t bytes) {
       return MakeError(ErrorKind::kUnavailable, "no memory for a shared buffer of {} bytes: {}", bytes,
                        ErrnoText(errno));
     }
-    // An atomic addition of nothing: it faults the page in without changing what a peer may have written.
+    // Adding 0 atomically makes the page present without changing what a peer may have written.
     for (size_t at = 0; at < bytes; at += kPageBytes) {
       std::atomic_ref(reinterpret_cast<uint8_t&>(address[at])).fetch_or(0, std::memory_order_relaxed);
     }
@@ -142,8 +143,8 @@ Status MakePresent(std::byte* address, size_t bytes) {
   return {};
 }
 
-// Maps the memfd so that its offsets and addresses agree modulo the size of a huge page. It reserves a larger
-// range, maps inside it, and gives the rest back.
+// Maps the memfd so that file offsets and addresses agree modulo the size of a huge page. It reserves a
+// larger range, maps the memfd inside the range, and gives the rest back.
 Result<std::byte*> MapAligned(int fd, size_t bytes) {
   const size_t alignment = bytes < kHugePageBytes ? kPageBytes : kHugePageBytes;
   const size_t reserved = RoundUp(bytes, kPageBytes) + alignment;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that other processes can map. Each one is a memfd of its own; a thread of the owner hands the
-// descriptor out on request (descriptor_server.h). hostccl's ncclMemAlloc returns such buffers.
+// Buffers that other processes can map. Each buffer is a memfd of its own. A thread of the owning process
+// hands the descriptor out on request (descriptor_server.h). hostccl's ncclMemAlloc returns such buffers.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 
 namespace dynamiccl {
 
-// Allocates at least `bytes`, filled with zeros, aligned to a page, with every page present so that nothing
-// faults later. Any thread. kUnavailable when the system has not enough memory.
+// Allocates at least `bytes`, filled with zeros and aligned to a page. Every page is present, so no access
+// faults later. Any thread may call this. Returns kUnavailable when the system has not enough memory.
 Result<void*> AllocateSharedBuffer(size_t bytes);
 
-// Gives the memory back to the system at once, also where peers still map it: they then read zeros. Any
-// thread. kInvalidArgument for an address that AllocateSharedBuffer did not return.
+// Gives the memory back to the system at once, even where peers still map it: they then read zeros. Any
+// thread may call this. Returns kInvalidArgument for an address that AllocateSharedBuffer did not return.
 Status FreeSharedBuffer(void* address);
 
-// Tells a rank of the same host how to reach the range [address, address + bytes) of the process that
-// describes it. Plain data that travels through shared memory.
+// Tells a rank of the same host how to reach a range of memory [address, address + bytes) in the process that
+// filled this in. It is plain data that travels through shared memory.
 struct BufferRef {
   uint64_t process = 0;     // ProcessToken() of the owner
   uint64_t allocation = 0;  // number of the buffer within its owner, never reused; 0: private memory
@@ -35,16 +35,17 @@ struct BufferRef {
 };
 static_assert(std::is_trivially_copyable_v<BufferRef>);
 
-// Describes a range of this process. A range that is not wholly inside one shared buffer is private memory.
-// Any thread.
+// Describes a range of memory of this process. A range that is not wholly inside one shared buffer is
+// described as private memory. Any thread may call this.
 BufferRef DescribeBuffer(const void* address, size_t bytes);
 
-// Lies at the end of each memfd on a page of its own. By it peers learn that a mapping is of no more use.
+// The last page of each memfd begins with this trailer. It tells peers whether the owner has freed the
+// buffer.
 struct alignas(64) SharedBufferTrailer {
   std::atomic<uint32_t> freed;
 };
 
-// The layout of a buffer of `bytes` in its memfd: whole pages of data, then the page of the trailer.
+// The layout of a memfd with a buffer of `bytes`: whole pages of data, then the page of the trailer.
 struct SharedBufferLayout {
   size_t data_bytes = 0;
   size_t total_bytes = 0;
@@ -52,7 +53,7 @@ struct SharedBufferLayout {
   static SharedBufferLayout For(size_t bytes);
 };
 
-// Maps a whole memfd at an address that allows huge pages, with every page present. The caller unmaps
+// Maps a whole memfd at an address that allows huge pages, and makes every page present. The caller unmaps
 // layout.total_bytes.
 Result<std::byte*> MapSharedBuffer(int fd, const SharedBufferLayout& layout);
 
@@ -61,7 +62,7 @@ struct SharedBufferHandle {
   UniqueFd fd;
   size_t bytes = 0;
 };
-// The descriptor server calls this. kNotFound when the buffer was freed.
+// For the descriptor server: opens the buffer with this number. Returns kNotFound when the buffer was freed.
 Result<SharedBufferHandle> OpenSharedBuffer(uint64_t allocation);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls behind socket.h. All waiting goes through WaitFor, which knows deadlines and cancellation.
+// System calls behind socket.h. All waiting goes through WaitFor, which obeys deadlines and cancellation.
 #include "src/transport/socket.h"
 
 #include <fcntl.h>
@@ -21,22 +21,24 @@
 namespace dynamiccl {
 namespace {
 
-// Connections that may wait to be accepted. With more ranks on one host the later ones wait in connect().
+// Number of connections that may wait to be accepted. With more ranks on one host, the later ones wait in
+// connect().
 constexpr int kBacklog = 1024;
 
-// Makes a kUnavailable with the text of errno.
+// Returns a kUnavailable error with the text of errno.
 tl::unexpected<Error> SystemError(const std::string& what) {
   return MakeError(ErrorKind::kUnavailable, "{}: {}", what, ErrnoText(errno));
 }
 
-// The flag of the CancelScope in force on this thread; null without one.
+// The flag of the CancelScope in force on this thread; null without a scope.
 thread_local const std::atomic<bool>* t_cancelled = nullptr;
-// Milliseconds that a cancelled wait goes on at most.
+// In milliseconds: the longest time that a wait goes on after it was cancelled.
 constexpr int kCancelPollMs = 20;
-// Milliseconds that a server waits when the process has no descriptor or memory left for a connection.
+// In milliseconds: how long a server waits when the process has no descriptor or memory left for a
+// connection.
 constexpr int kExhaustedMs = 50;
 
-// Waits until `events` (POLLIN or POLLOUT) holds or the peer hung up.
+// Waits until `events` (POLLIN or POLLOUT) is possible or the peer hung up.
 Status WaitFor(int fd, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{fd, events, 0};
@@ -57,7 +59,8 @@ Result<UniqueFd> NewSocket(int domain) {
   return fd;
 }
 
-// A name in the abstract namespace: sun_path begins with a zero byte, and the length ends it.
+// A name in the abstract namespace. It begins with a zero byte in sun_path, and the address length says where
+// it ends.
 struct AbstractAddress {
   sockaddr_un address{};
   socklen_t length = 0;
@@ -130,7 +133,7 @@ Result<TcpListener> ListenTcp(const std::string& interface) {
   return TcpListener{std::move(fd), {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)}};
 }
 
-// Connects without blocking, so that the deadline and cancellation apply, and then makes the socket blocking
+// Connects without blocking, so that the deadline and cancellation apply. Then it makes the socket blocking
 // again.
 Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline) {
   DYNAMICCL_TRY(UniqueFd fd, NewSocket(AF_INET));
@@ -181,7 +184,8 @@ Result<UniqueFd> Accept(int listener, Deadline deadline) {
   UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (fd.valid()) return fd;
   const int error = errno;
-  // The connection waits on, so a caller that tries again would spin until descriptors or memory are free.
+  // The connection is still pending, so without a pause the caller would retry at full speed until
+  // descriptors or memory are free.
   if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
     ::poll(nullptr, 0, kExhaustedMs);
   errno = error;
@@ -215,7 +219,7 @@ Status ReceiveAll(int socket, std::span<std::byte> bytes, Deadline deadline) {
   return {};
 }
 
-// A descriptor travels as SCM_RIGHTS beside at least one byte of data.
+// A descriptor travels as SCM_RIGHTS, which needs at least one byte of data beside it.
 Status SendDescriptor(int socket, int descriptor) {
   char mark = 'd';
   iovec data{&mark, 1};
@@ -248,7 +252,7 @@ Result<UniqueFd> ReceiveDescriptor(int socket, Deadline deadline) {
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  // Room for one descriptor. The kernel closes further ones, which no rank of ours sends.
+  // There is room for one descriptor. Our ranks never send more; the kernel closes any further ones.
   message.msg_controllen = CMSG_LEN(sizeof(int));
   const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   const cmsghdr* header = received == 1 ? CMSG_FIRSTHDR(&message) : nullptr;

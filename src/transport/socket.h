@@ -20,12 +20,12 @@ struct Deadline {
   int64_t at_ns = 0;
 
   static Deadline After(int64_t milliseconds);
-  // Milliseconds left, for poll(); at least 0.
+  // Returns the milliseconds left, for poll(); at least 0.
   int RemainingMs() const;
 };
 
-// While it lives, waits of this thread end with kUnavailable soon (within 20 ms) after `*cancelled` becomes
-// true. ncclCommAbort uses it to free a rank that waits for peers. Scopes do not nest.
+// While this object lives, a wait of this thread ends with kUnavailable within 20 ms after `*cancelled`
+// becomes true. ncclCommAbort uses it to free a rank that waits for peers. Scopes do not nest.
 class CancelScope {
  public:
   explicit CancelScope(const std::atomic<bool>& cancelled);
@@ -33,10 +33,10 @@ class CancelScope {
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // Returns whether the calling thread shall stop waiting, with the error GivenUp().
+  // Returns whether the calling thread should stop waiting and return the error GivenUp().
   static bool Cancelled();
   static tl::unexpected<Error> GivenUp();
-  // When a wait of this thread on a condition variable should look at Cancelled() again.
+  // Returns when a wait of this thread on a condition variable should check Cancelled() again.
   static std::chrono::system_clock::time_point NextLook();
 };
 
@@ -48,40 +48,44 @@ struct TcpAddress {
 // Returns for example "10.0.0.1:4711".
 std::string Name(const TcpAddress& address);
 
-// A listening socket and the address it got.
+// A listening socket and the address that the system gave it.
 struct TcpListener {
   UniqueFd fd;
   TcpAddress address;
 };
 
-// Listens on a free port of an interface: a dotted IPv4 address, or a choice of names (interface_address.h).
+// Listens on a free port of an interface. `interface` is a dotted IPv4 address or a choice of names
+// (interface_address.h).
 Result<TcpListener> ListenTcp(const std::string& interface);
-// Connects, with TCP_NODELAY set. kUnavailable when the connection is refused or the host cannot be reached.
+// Connects, and sets TCP_NODELAY. Returns kUnavailable when the connection is refused or the host cannot be
+// reached.
 Result<UniqueFd> ConnectTcp(const TcpAddress& address, Deadline deadline);
-// Makes small messages leave at once (TCP_NODELAY).
+// Sets TCP_NODELAY, so that small messages are sent at once.
 void SetNoDelay(int socket);
 
-// `name` is given without the leading zero byte of the abstract namespace. kUnavailable when the name is
-// taken.
+// Listens on an abstract unix socket. `name` lacks the leading zero byte of the abstract namespace. Returns
+// kUnavailable when the name is taken.
 Result<UniqueFd> ListenAbstract(const std::string& name);
-// kPeerFailed when nobody listens under that name.
+// Connects to an abstract unix socket. Returns kPeerFailed when nobody listens under that name.
 Result<UniqueFd> ConnectAbstract(const std::string& name);
 
-// Returns the next connection; kTimeout at the deadline.
+// Returns the next connection, or kTimeout at the deadline.
 Result<UniqueFd> Accept(int listener, Deadline deadline);
 
-// Sends or receives exactly these bytes. kPeerFailed when the peer closed, kTimeout at the deadline.
+// These send or receive exactly these bytes. They return kPeerFailed when the peer closed, kTimeout at the
+// deadline.
 Status SendAll(int socket, std::span<const std::byte> bytes, Deadline deadline);
 Status ReceiveAll(int socket, std::span<std::byte> bytes, Deadline deadline);
 
-// Hands a descriptor to the peer together with one byte; the caller keeps its own.
+// Sends a descriptor to the peer together with one byte. The caller's own descriptor stays open.
 Status SendDescriptor(int socket, int descriptor);
 Result<UniqueFd> ReceiveDescriptor(int socket, Deadline deadline);
 
-// kInvalidArgument unless the process at the other end of a unix socket runs under our user id.
+// Returns kInvalidArgument unless the process at the other end of a unix socket runs under our user id.
 Status CheckPeerUser(int socket);
 
-// Cryptographically random bytes from getrandom(2). Blocks only early in the system's boot.
+// Fills the bytes with cryptographically random ones from getrandom(2). It blocks only early in the system's
+// boot.
 void FillRandom(std::span<std::byte> bytes);
 
 }  // namespace dynamiccl

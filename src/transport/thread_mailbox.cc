@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mailboxes and the directory in which threads of this process find them. See thread_mailbox.h.
+// Mailboxes, and the directory in which threads of this process find each other's. See thread_mailbox.h.
 #include "src/transport/thread_mailbox.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Leaked on purpose: threads may outlive static destructors. Lock order: the directory's mutex before a
-// mailbox's.
+// The mailboxes of this process by name. It is never destroyed, because threads may outlive static
+// destructors. Lock order: the directory's mutex before a mailbox's.
 struct Directory {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<ThreadMailbox>> by_name;
@@ -51,7 +51,8 @@ void ThreadMailbox::Put(int from, std::span<const std::byte> message) {
 }
 
 Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox& sender, Deadline deadline) {
-  // By the system clock, because this compiler's ThreadSanitizer does not know waiting by the steady clock.
+  // The wait uses the system clock, because this compiler's ThreadSanitizer does not support waiting by the
+  // steady clock.
   const auto until = std::chrono::system_clock::now() + std::chrono::milliseconds(deadline.RemainingMs());
   std::unique_lock lock(mutex_);
   std::deque<Message>& messages = inbox_[from];
@@ -71,7 +72,8 @@ Result<ThreadMailbox::Message> ThreadMailbox::Take(int from, const ThreadMailbox
 
 void ThreadMailbox::Leave() {
   if (left_.exchange(true, std::memory_order_acq_rel)) return;
-  // Takers wait on their own mailbox, so all mailboxes are notified. The directory's lock is released first.
+  // A thread that waits in Take waits on its own mailbox, so all mailboxes are notified. The directory's lock
+  // is released first.
   std::vector<std::shared_ptr<ThreadMailbox>> all;
   {
     Directory& directory = ThisProcess();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement of ranks, lookup of links, and loading of topologies. See topology.h.
+// Places ranks on nodes, looks up links, and loads topologies. See topology.h.
 #include "src/transport/topology.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace dynamiccl {
 
 namespace {
 
-// Returns the number of places on each node, for this many ranks.
+// Returns how many ranks each node has room for, for a job of this many ranks.
 std::vector<int> Places(const Topology& topology, int n_ranks) {
   if (topology.ranks_per_node.size() > 1) return topology.ranks_per_node;
   const int each = topology.ranks_per_node.empty() ? (n_ranks + topology.nodes - 1) / topology.nodes

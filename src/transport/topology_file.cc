@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads topology files. Every complaint names the place in the file.
+// Reads topology files. Every error names the place in the file.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -10,9 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds. Longer than any job; larger times would overflow nanoseconds.
+// In seconds, longer than any job. Much larger times would overflow a count of nanoseconds.
 constexpr int64_t kMaxEventSeconds = 1'000'000;
-// Doubles hold every integer up to 2^53.
+// Largest call number of an event. Numbers of the file pass through doubles, which hold every integer up to
+// 2^53.
 constexpr int64_t kMaxEventCalls = int64_t{1} << 53;
 
 using Keys = TomlReader::Keys;
@@ -22,7 +23,8 @@ Keys WithLinkFields(Keys keys) {
   return keys;
 }
 
-// Reads one file into a Topology, one function for each kind of table. It has no state beyond the base class.
+// Reads one file into a Topology, with one function for each kind of table. It has no state beyond that of
+// the base class.
 class TopologyReader : private TomlReader {
  public:
   using TomlReader::TomlReader;
@@ -64,7 +66,7 @@ class TopologyReader : private TomlReader {
                                                      topology.ranks_per_node.size(), topology.nodes));
   }
 
-  // The link fields that the table has, each checked against its range.
+  // Returns the link fields that the table sets, each checked against its range.
   Result<LinkChange> ReadChange(const toml::table& table) const {
     LinkChange change;
     for (size_t i = 0; i < kLinkFields; ++i) {
@@ -81,7 +83,8 @@ class TopologyReader : private TomlReader {
     return Complain(table.source().begin, "no key says what the link is like");
   }
 
-  // Latency and bandwidth, the first two fields, must be given where no class table gives them.
+  // Latency and bandwidth, the first two fields, must be given if the link's class has no table that gives
+  // them.
   Status CheckComplete(const toml::table& table, const LinkChange& change) const {
     for (size_t i = 0; i < 2; ++i) {
       if (change.sets(i)) continue;
@@ -142,7 +145,7 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
-  // The class table that the target's links belong to.
+  // Returns the table, [link.intra] or [link.inter], that the target's links belong to.
   static const std::optional<LinkShape>& ClassOf(const Topology& topology, const LinkTarget& target) {
     return target.from != kAnyNode && target.from == target.to ? topology.intra : topology.inter;
   }
@@ -165,7 +168,8 @@ class TopologyReader : private TomlReader {
     return {};
   }
 
-  // Returns whether overrides shape every link of the target, although no class table does.
+  // Returns whether every link of the target is emulated. [link.override] can make links emulated for which
+  // there is neither [link.intra] nor [link.inter].
   static bool AllShaped(const Topology& topology, const LinkTarget& target) {
     for (int from = 0; from < topology.nodes; ++from) {
       for (int to = 0; to < topology.nodes; ++to) {

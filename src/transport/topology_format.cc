@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes topology files: for round trips, for `dynamiccl link show`, and as the text by which the topologies
-// of two ranks are compared.
+// Writes topology files. They are read back in tests, shown by `dynamiccl link show`, and compared as text to
+// find out whether two ranks have the same topology.
 #include <fmt/format.h>
 
 #include "src/transport/topology.h"
@@ -8,7 +8,7 @@
 namespace dynamiccl {
 namespace {
 
-// The shortest decimal number that reads back as the same double.
+// Returns the shortest decimal number that reads back as the same double.
 std::string Number(double value) {
   return fmt::format("{}", value);
 }

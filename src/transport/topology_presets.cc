@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in topologies and the reasons for their numbers.
 //
-// The presets keep the ratios of real fabrics and are scaled so that two cores can carry them. The emulated
-// links must be slower than the copies that emulate them, or a measurement would show the copies instead of
-// the links.
+// The presets keep the ratios of real fabrics but are slower, so that two cores can emulate them. An emulated
+// link must be slower than the copies that emulate it. Otherwise a measurement would show the copies and not
+// the link.
 //
-// Real links, one direction: NVLink 4 to one peer about 150 GB/s of a GPU's 450 (NVIDIA's H100 data sheet:
-// 900 GB/s both ways over 18 links); InfiniBand NDR 50 GB/s (400 Gb/s, ConnectX-7 data sheet); 100 Gb/s
-// Ethernet 12.5 GB/s; 25 Gb/s Ethernet under load 3 GB/s. Latencies of the wire alone are 1 us, 4 us, 15 us
-// and 50 us; they are derived from what NCCL's own model takes for Simple (src/graph/tuning.cc: 3.4 to 4 us
-// over NVLink, 14 us over a network).
+// Real links, in one direction: NVLink 4 has about 150 GB/s to one peer, out of a GPU's 450 GB/s (NVIDIA's
+// H100 data sheet: 900 GB/s both ways over 18 links). InfiniBand NDR has 50 GB/s (400 Gb/s, ConnectX-7 data
+// sheet). 100 Gb/s Ethernet has 12.5 GB/s, and 25 Gb/s Ethernet under load 3 GB/s. The latencies of the wire
+// alone are 1 us, 4 us, 15 us and 50 us. They are derived from NCCL's cost model for protocol Simple
+// (src/graph/tuning.cc), which has 3.4 to 4 us over NVLink and 14 us over a network.
 //
-// Shared memory here moves about 6 GB/s between two ranks. The bandwidths are therefore divided by about 30,
-// and latencies are made long enough to wait for without burning a core (20 us and more). That gives the
-// numbers below: bandwidths as 10 : 3 : 1 : 0.3, latencies as 0.2 : 0.3 : 1 : 3.
+// Shared memory here moves about 6 GB/s between two ranks. The bandwidths are therefore divided by about 30.
+// The latencies are 20 us and more, long enough to wait for without keeping a core busy. The numbers below
+// follow: bandwidths have the ratios 10 : 3 : 1 : 0.3, latencies 0.2 : 0.3 : 1 : 3.
 //
-// The second group of presets shows what a cost model cannot see that knows one latency and one bandwidth for
-// each class of links. Their nominal links are those of the first group, so the model says the same for both:
-// - A quarter is what is left of a link that fell back from four lanes to one, the usual way in which PCIe
-//   and InfiniBand links degrade.
-// - Half a link taken by others' traffic is two jobs that share an uplink.
-// - Bursts of 5 ms at 90 % every 20 ms are a neighbour's gradient exchange, in a training step that is scaled
-//   like the bandwidths.
+// The second group of presets has nominal links like those of the first group, but their condition is worse.
+// A cost model that knows only one latency and one bandwidth for each class of links sees no difference
+// between the two groups.
+// - A link that fell back from four lanes to one keeps a quarter of its bandwidth. PCIe and InfiniBand links
+//   usually degrade in this way.
+// - Two jobs that share an uplink leave each other half of the link.
+// - Bursts of 5 ms at 90 % every 20 ms are another job's gradient exchange, in a training step whose duration
+//   is scaled like the bandwidths.
 #include "src/transport/topology.h"
 
 namespace dynamiccl {
@@ -32,7 +33,7 @@ constexpr LinkShape kInfiniband{.latency_us = 30, .bandwidth_gbps = 1.5};
 constexpr LinkShape kEthernet{.latency_us = 100, .bandwidth_gbps = 0.5};
 constexpr LinkShape kSlow{.latency_us = 300, .bandwidth_gbps = 0.15};
 
-// `nodes` nodes with links of this shape between them, and shared memory inside each.
+// Returns `nodes` nodes with links of this shape between them and shared memory inside each.
 Topology Nodes(int nodes, const LinkShape& inter) {
   Topology topology;
   topology.nodes = nodes;
@@ -40,7 +41,7 @@ Topology Nodes(int nodes, const LinkShape& inter) {
   return topology;
 }
 
-// Two nodes over kInfiniband with others' traffic on the link.
+// Returns two nodes over kInfiniband, with traffic of other jobs on the link.
 Topology Loaded(double load, double burst_on_ms, double burst_off_ms) {
   Topology topology = Nodes(2, kInfiniband);
   topology.inter->load = load;
@@ -49,7 +50,7 @@ Topology Loaded(double load, double burst_on_ms, double burst_off_ms) {
   return topology;
 }
 
-// A copy in which the links of `target` are at a quarter of their health.
+// Returns a copy in which the links of `target` have a quarter of their bandwidth.
 Topology Degraded(Topology topology, const LinkTarget& target) {
   LinkOverride override{.target = target};
   for (size_t i = 0; i < kLinkFields; ++i) {
@@ -59,7 +60,7 @@ Topology Degraded(Topology topology, const LinkTarget& target) {
   return topology;
 }
 
-// Two rails that together have the bandwidth of kInfiniband.
+// Returns a topology with two rails that together have the bandwidth of kInfiniband.
 Topology TwoRails() {
   Topology topology = Nodes(2, kInfiniband);
   topology.rails = 2;
@@ -67,7 +68,7 @@ Topology TwoRails() {
   return topology;
 }
 
-// Two nodes over kInfiniband with three ranks on one and one on the other.
+// Returns two nodes over kInfiniband with three ranks on one and one rank on the other.
 Topology Asymmetric() {
   Topology topology = Nodes(2, kInfiniband);
   topology.ranks_per_node = {3, 1};

@@ -7,7 +7,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// One row for each pair. Costs count steps on the longest path, and bytes on the wire for each rank.
+// One row for each pair of collective and algorithm. The summary in a row gives the number of steps on the
+// longest path, and the bytes that each rank sends.
 constexpr AlgorithmEntry kEntries[] = {
     {Collective::kAllReduce, Algorithm::kRing, {RingAllReduce, nullptr}, "2(n-1) steps, 2S(n-1)/n bytes"},
     {Collective::kAllReduce,
@@ -41,7 +42,8 @@ constexpr AlgorithmEntry kEntries[] = {
      "1 step, reads S(n-1)/n bytes in peers' memory"},
 };
 
-// The algorithm field has no meaning here: these rows replace whatever algorithm was chosen.
+// The rows for HOSTCCL_SUM=rank_order. Their algorithm field has no meaning, because they replace whatever
+// algorithm was chosen.
 constexpr AlgorithmEntry kOrdered[] = {
     {Collective::kAllReduce,
      Algorithm::kUndefined,
@@ -62,7 +64,7 @@ std::span<const AlgorithmEntry> AllAlgorithms() {
 
 bool RunsOn(Algorithm algorithm, int n_ranks, int n_nodes) {
   switch (algorithm) {
-    // One node only, because the switch that NVLS uses connects the devices of one node.
+    // NVLS runs on one node only, because the switch that it uses connects the devices of one node.
     case Algorithm::kNvls:
       return n_nodes == 1 && n_ranks > 1;
     case Algorithm::kNvlsTree:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algorithms, one coroutine each. All ranks start the coroutine for the same call, and each coroutine
-// does its rank's part on one channel. `work` must outlive the lane. docs/algorithms.md explains the
+// does its rank's part on one channel. `work` must outlive the coroutine. docs/algorithms.md explains the
 // algorithms.
 #pragma once
 
@@ -10,34 +10,34 @@
 
 namespace dynamiccl::hostccl {
 
-// In Ring the ranks form a circle, and data travel in one direction.
+// Ring: the ranks form a circle, and data travel in one direction.
 Lane RingAllReduce(Primitives& ring, const ChannelWork& work);
 Lane RingAllGather(Primitives& ring, const ChannelWork& work);
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work);
 Lane RingBroadcast(Primitives& ring, const ChannelWork& work);
 Lane RingReduce(Primitives& ring, const ChannelWork& work);
 
-// Tree runs the two halves of an AllReduce side by side on a channel.
+// Tree: the two halves of an AllReduce, up to the root and down again, run side by side on a channel.
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work);
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work);
 
-// PAT: binomial trees of all blocks at once (pat_tree.h).
+// PAT uses binomial trees, one for each rank's block, and moves data along all of them at once (pat_tree.h).
 Lane PatAllGather(Primitives& peers, const ChannelWork& work);
 Lane PatReduceScatter(Primitives& peers, const ChannelWork& work);
 
-// NVLS: the ranks of one node access each other's buffers directly, or through `slots` if the buffers cannot
-// be reached.
+// NVLS: the ranks of one node access each other's buffers directly. If the buffers cannot be reached, the
+// data go through `slots`.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work);
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work);
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work);
 
-// NVLSTree: NVLS on each node and a tree between the nodes. The two lanes run side by side on a channel, up
-// first.
+// NVLSTree: NVLS on each node and a tree between the nodes. The two lanes run side by side on a channel, and
+// NvlsTreeUp is polled first.
 Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work);
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work);
 
-// HOSTCCL_SUM=rank_order: these replace every algorithm that reduces. Their result is the same for every
-// algorithm, protocol and number of channels.
+// With HOSTCCL_SUM=rank_order these replace every algorithm that reduces. Their result does not depend on
+// algorithm, protocol or number of channels.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work);
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of one collective call that one channel carries, in the form that an algorithm gets, and how the
-// share is cut into chunks.
+// The part of one collective call that one channel carries, in the form that an algorithm gets, and how this
+// part is cut into chunks.
 //
 // Example: a ReduceScatter of 3 ranks over 2 channels. The send buffer of rank 1 has one block for each rank:
 //   block 0          block 1          block 2
 //   |ch 0 . ch 1|    |ch 0 . ch 1|    |ch 0 . ch 1|
-//    begin..end of channel 0 is the same range of elements in every block
+// begin..end of channel 0 is the same range of elements in every block
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace dynamiccl::hostccl {
 
 class NodeExchange;
 
-// The channel's lane makes it for each call; the algorithm only reads it. Elements [begin, end) of each block
-// belong to this channel. A block is what one rank contributes to AllGather or receives from ReduceScatter;
-// other collectives have a single block.
+// The channel's lane makes this value for each call, and the algorithm only reads it. Elements [begin, end)
+// of each block belong to this channel. A block is what one rank contributes to AllGather or receives from
+// ReduceScatter. Other collectives have a single block.
 struct ChannelWork {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
@@ -45,10 +45,10 @@ struct ChannelWork {
   std::span<const std::vector<int>> nodes;  // ranks of each node, ascending
   int node_index = 0;                       // of this rank's node in `nodes`
 
-  // Returns the address of an element of the send or receive buffer.
+  // Return the address of an element of the send buffer or of the receive buffer.
   const std::byte* Input(size_t element) const { return send + element * element_bytes; }
   std::byte* Output(size_t element) const { return recv + element * element_bytes; }
-  // Returns the rank at this distance along the ring; `distance` is from -n_ranks to n_ranks.
+  // Returns the rank at this distance along the ring. `distance` must be from -n_ranks to n_ranks.
   int Neighbour(int distance) const {
     return ring[static_cast<size_t>((position + distance + n_ranks) % n_ranks)];
   }
@@ -58,17 +58,17 @@ struct ChannelWork {
   Peers TreeChildren() const { return {tree.children}; }
 };
 
-// A range of elements of a block.
+// A range of elements within a block.
 struct Chunk {
   size_t offset = 0;
   size_t count = 0;
 };
 
-// Bytes. Chunks are whole cache lines, so neighbouring chunks never share a line.
+// In bytes. Chunks are whole cache lines, so neighbouring chunks never share a line.
 constexpr size_t kChunkGranuleBytes = 64;
 
-// Returns the elements of a block of `count` that belong to one of `channels` channels. Shares are whole
-// granules, so the pieces of every channel but the last are aligned.
+// Returns the part of a block of `count` elements that belongs to channel number `channel` of `channels`. The
+// parts are whole cache lines, so those of every channel but the last are aligned.
 inline Chunk ShareOfChannel(size_t count, size_t element_bytes, int channels, int channel) {
   const size_t granule = std::max<size_t>(1, kChunkGranuleBytes / element_bytes);
   const size_t parts = static_cast<size_t>(channels);
@@ -78,8 +78,8 @@ inline Chunk ShareOfChannel(size_t count, size_t element_bytes, int channels, in
   return {begin, std::min(count - begin, aligned)};
 }
 
-// Walks over the channel's range in rounds. Each round is split into `per_round` chunks of at most
-// `max_chunk` elements; the last round's chunks are smaller, and some may be empty. All ranks compute the
+// Walks over the channel's range of a block in rounds. Each round is split into `per_round` chunks of at most
+// `max_chunk` elements. The last round's chunks are smaller, and some may be empty. All ranks compute the
 // same chunks.
 class ChunkRounds {
  public:
@@ -90,7 +90,7 @@ class ChunkRounds {
         granule_(std::max<size_t>(1, kChunkGranuleBytes / work.element_bytes)),
         next_(work.begin) {}
 
-  // Moves to the next round; returns false after the last one.
+  // Moves to the next round. Returns false after the last one.
   bool Next() {
     if (next_ >= end_) return false;
     begin_ = next_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce in the place of NVLSTree (docs/algorithms.md):
-// - On each node, each share has one rank as its head, which sums the share from the buffers of the node's
-//   ranks.
+// AllReduce by the algorithm that stands for NVLSTree (docs/algorithms.md). The data are cut into shares:
+// - On each node, each share has one rank as its head. The head sums the share from the buffers of the node's
+// ranks.
 // - The heads of a share sum over a binary tree between the nodes.
 // - Each head stores the result into the buffers of its node's ranks.
-// The ways up and down are two lanes, so that chunks are pipelined.
+// The way up the tree and the way down are two lanes, so that chunks are pipelined.
 #include <algorithm>
 #include <vector>
 
@@ -14,8 +14,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// This rank's role. The heads of share j are the ranks with number j on each node, so the node with the
-// fewest ranks limits the number of shares.
+// The share of which this rank is the head, if it is one. The head of share j on a node is the rank with
+// number j there. So the node with the fewest ranks limits the number of shares.
 class HeadShare {
  public:
   HeadShare(const ChannelWork& work, size_t chunk) : work_(work), chunk_(chunk), heads_(work.n_ranks) {
@@ -24,22 +24,22 @@ class HeadShare {
 
   int heads() const { return heads_; }
   bool is_head() const { return work_.node->self() < heads_; }
-  // Returns the elements of a share.
+  // Returns the elements of the share whose head has this number.
   Chunk Share(int head) const {
     return ShareOf({work_.begin, work_.end - work_.begin}, work_.element_bytes, head, heads_);
   }
-  // Returns chunk number `round` of a share; empty after the last one.
+  // Returns chunk number `round` of a share; an empty one after the last chunk.
   Chunk ChunkAt(int head, size_t round) const {
     const Chunk share = Share(head);
     const size_t begin = std::min(share.count, round * chunk_);
     return {share.offset + begin, std::min(chunk_, share.count - begin)};
   }
   Chunk OwnChunk(size_t round) const { return ChunkAt(work_.node->self(), round); }
-  // Number of chunks of share 0, which is the longest.
+  // Returns the number of chunks of share 0, which is the longest share.
   size_t rounds() const { return (Share(0).count + chunk_ - 1) / chunk_; }
 
-  // Returns the tree over the nodes in terms of the heads' ranks. Shares alternate between the two
-  // complementary trees.
+  // Returns this head's place in the tree between the nodes, with ranks in place of node numbers. Shares
+  // alternate between the two complementary trees.
   TreeNeighbours Tree() const {
     const int head = work_.node->self();
     const int n_nodes = static_cast<int>(work_.nodes.size());
@@ -58,7 +58,7 @@ class HeadShare {
   int heads_;
 };
 
-// Returns a single peer.
+// Returns a list of peers with this rank alone.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
@@ -68,7 +68,8 @@ size_t TouchedBytes(const ChannelWork& work) {
   return 2 * work.count * work.element_bytes;
 }
 
-// Stores the head's finished chunk into the other members' buffers. Call it between Enter and Leave.
+// Stores the chunk that this head has finished into the other members' buffers. Call it between
+// NodeExchange::Enter and Leave.
 void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& reduction,
                  const Chunk& chunk) {
   const std::byte* const from = work.Output(chunk.offset);
@@ -87,7 +88,8 @@ void StoreToNode(NodeExchange& node, const ChannelWork& work, const Reduction& r
   node.StoreUnmapped(at, from, chunk.count * work.element_bytes);
 }
 
-// Buffers for the way through slots: the members' inputs as they arrive, and the node's sum.
+// Buffers for a node whose ranks exchange data through FIFO slots: the members' inputs as they arrive, and
+// the node's sum.
 struct SlotBuffers {
   SlotBuffers(const Primitives& slots, const ChannelWork& work)
       : chunk_bytes(slots.MaxChunk() * work.element_bytes),
@@ -101,7 +103,7 @@ struct SlotBuffers {
   std::vector<std::byte> sum;
 };
 
-// Sums one chunk in the order of the members: the received inputs and this rank's own input.
+// Sums the received inputs and this rank's own input of one chunk, in the order of the members.
 void SumReceived(const Reduction& reduction, const ChannelWork& work, const Chunk& chunk,
                  SlotBuffers& buffers) {
   const NodeExchange& node = *work.node;
@@ -149,8 +151,9 @@ Lane HeadThroughSlots(Primitives& slots, const ChannelWork& work, const TreeNeig
   }
 }
 
-// For nodes whose members cannot reach each other's memory: inputs and results go through slots, chunk by
-// chunk. The messages between the nodes stay the same, because other nodes may not need slots.
+// For nodes whose ranks cannot reach each other's memory: inputs and results go through FIFO slots, chunk by
+// chunk. The messages between nodes stay the same, because ranks of other nodes may reach each other's
+// memory.
 Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
   const HeadShare place(work, slots.MaxChunk());
   const NodeExchange& node = *work.node;
@@ -176,7 +179,8 @@ Lane NvlsTreeThroughSlots(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// Announces the buffers, sums this head's share, and sends it up. The root also stores the result.
+// Announces the buffers, sums this head's share, and sends the sum up the tree. At the root it also stores
+// the result.
 Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -218,7 +222,8 @@ Lane NvlsTreeUp(Primitives& tree, const ChannelWork& work) {
   if (is_root) co_await node.Finish(stored_ns);
 }
 
-// Runs beside NvlsTreeUp. A chunk was summed before it comes down, so calls in place are safe.
+// Runs beside NvlsTreeUp and moves results down the tree. A chunk comes down only after it was summed, so
+// calls in place are safe.
 Lane NvlsTreeDown(Primitives& tree, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;

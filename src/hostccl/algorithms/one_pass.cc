@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces and sums over the buffers of a node's ranks. See one_pass.h.
+// How the one-pass algorithms cut buffers into pieces and sum over the buffers of a node's ranks. See
+// one_pass.h.
 #include "src/hostccl/algorithms/one_pass.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The most outputs of one Combination; `streamed` has one bit for each.
+// The most outputs that one Combination can have, because `streamed` has one bit for each.
 constexpr size_t kMaxOutputs = 64;
 
 }  // namespace
@@ -49,8 +50,8 @@ uint64_t StreamedOutputs(size_t touched_bytes) {
 NodeSum::NodeSum(NodeExchange& node, const Reduction& reduction, size_t touched_bytes)
     : node_(node),
       reduction_(reduction),
-      // If the results are then copied to other processes, they are read again at once, so they should stay
-      // in the caches.
+      // Results that are copied to other processes are read again at once, so they are not written past the
+      // caches.
       streamed_(node.copies() ? 0 : StreamedOutputs(touched_bytes)),
       inputs_(static_cast<size_t>(node.size())) {
   if (!reduction.multiplier) return;
@@ -73,7 +74,7 @@ void NodeSum::Run(size_t from, size_t count, std::span<std::byte* const> outputs
                        .multipliers = multipliers_.empty() ? nullptr : multipliers_.data(),
                        .streamed = streamed_},
                       is_final);
-  // The inputs may be overwritten by now, so further outputs are copied from the first one.
+  // The first output may have overwritten the inputs, so further outputs are copied from the first one.
   for (std::byte* const more : outputs.subspan(first.size())) std::memcpy(more, outputs[0], count * bytes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllGather in the place of NVLS: each rank copies all ranks' blocks from their buffers (docs/algorithms.md).
-// It has one step; each rank reads (n-1)/n of the result from its peers' memory. If buffers cannot be
-// reached, the ring runs instead.
+// AllGather by the algorithm that stands for NVLS: each rank copies all ranks' blocks from their buffers
+// (docs/algorithms.md). It has one step, in which each rank of n reads (n-1)/n of the result from its peers'
+// memory. If buffers cannot be reached, the ring runs instead.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -10,11 +10,12 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes. The system's copy between processes takes two microseconds beside the pages, and what it copies is
-// not read again, so a piece need not stay in a cache. A peer that gives up waits for one piece.
+// In bytes. The system call that copies between processes takes two microseconds plus the copy itself. The
+// copied bytes are not read again, so a piece need not stay in a cache. The limit is there because a peer
+// that gives up waits for one piece.
 constexpr size_t kFetchedPiece = size_t{1} << 20;
 
-// Copies this rank's own block at once: no peer's memory is touched, and no link carries it.
+// Copies this rank's own block at once, because that touches no peer's memory and no link carries it.
 void CopyOwnBlock(const ChannelWork& work) {
   const std::byte* const from = work.Input(work.begin);
   std::byte* const to = work.Output(static_cast<size_t>(work.rank) * work.count + work.begin);
@@ -37,7 +38,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
   }
 }
 
-// Reads the members' buffers directly; the ring takes over if they cannot be reached.
+// Reads the members' buffers directly. The ring takes over if they cannot be reached.
 Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -59,7 +60,7 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// A call of few bytes sends the data with the announcement; a larger one reads the buffers in place.
+// A small call sends its data with the announcement of the buffers. A larger call reads the members' buffers.
 Lane OnePassAllGather(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kAllGather, slots, work)

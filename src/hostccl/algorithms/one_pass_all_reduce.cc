@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AllReduce in the place of NVLS: each rank sums a share of the elements from all ranks' buffers and stores
-// the result to all of them (docs/algorithms.md). Calls in place are safe, because only one rank reads and
-// writes a share. If buffers cannot be reached, the ordered algorithm runs instead and gives the same bits.
+// AllReduce by the algorithm that stands for NVLS: each rank sums a share of the elements from all ranks'
+// buffers and stores the result to all of them (docs/algorithms.md). Calls in place are safe, because only
+// one rank reads and writes a share. If buffers cannot be reached, the ordered algorithm (ordered_sum.cc)
+// runs instead and gives the same bits.
 #include "src/hostccl/algorithms/algorithms.h"
 #include "src/hostccl/algorithms/one_pass.h"
 
@@ -43,7 +44,8 @@ Lane AllReduceInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// A call of few bytes sends the data with the announcement; a larger one works on the buffers in place.
+// A small call sends its data with the announcement of the buffers. A larger call works on the members'
+// buffers.
 Lane OnePassAllReduce(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes;
   return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kAllReduce, slots, work)

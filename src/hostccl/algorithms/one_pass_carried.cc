@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one-pass algorithms for few bytes. The data travel with the announcement, so a call has one step, and
-// no rank waits until another one has finished reading (docs/algorithms.md; buffer_board.h explains why that
-// is safe).
+// The one-pass algorithms for small calls. The data travel with the announcement of the buffers, so a call
+// has one step. No rank waits until another one has finished reading; buffer_board.h explains why that is
+// safe. See docs/algorithms.md.
 #include <cstring>
 #include <vector>
 
@@ -10,8 +10,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Sums the members' parcels from `at` on, in the order of ranks and rounded once, as NodeSum does. So all
-// ranks get the same bits.
+// Sums the members' parcels from byte `at` on, in the order of ranks, and rounds once, as NodeSum does. So
+// all ranks get the same bits.
 void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::byte* output, size_t count) {
   const auto inputs = node.Carried(at);
   std::vector<ElementValue> values;
@@ -31,7 +31,7 @@ void SumCarried(NodeExchange& node, const Reduction& reduction, size_t at, std::
 
 }  // namespace
 
-// A parcel of ReduceScatter has the sender's part of every rank's block, one after another.
+// A parcel of ReduceScatter contains the sender's part of every rank's block, one after another.
 size_t ParcelBytes(const CarriedPart& part, int n_ranks) {
   const size_t blocks = part.collective == Collective::kReduceScatter ? static_cast<size_t>(n_ranks) : 1;
   return blocks * part.count * part.element_bytes;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReduceScatter in the place of NVLS: each rank sums its block from all ranks' buffers (docs/algorithms.md).
-// It has one step; each rank reads its block from all peers' memory. If buffers cannot be reached, the
-// ordered algorithm runs instead and gives the same bits.
+// ReduceScatter by the algorithm that stands for NVLS: each rank sums its block from all ranks' buffers
+// (docs/algorithms.md). It has one step, in which each rank reads its block from all peers' memory. If
+// buffers cannot be reached, the ordered algorithm (ordered_sum.cc) runs instead and gives the same bits.
 #include "src/hostccl/algorithms/algorithms.h"
 #include "src/hostccl/algorithms/one_pass.h"
 
 namespace dynamiccl::hostccl {
 namespace {
 
-// Works on the members' buffers directly. Peers only read, so no output is announced.
+// Works on the members' buffers directly. Peers only read buffers, so no output buffer is announced.
 Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
   if (work.begin == work.end) co_return;
   NodeExchange& node = *work.node;
@@ -33,7 +33,7 @@ Lane ReduceScatterInPlace(Primitives& slots, const ChannelWork& work) {
 
 }  // namespace
 
-// A call of few bytes sends the data with the announcement; a larger one reads the buffers in place.
+// A small call sends its data with the announcement of the buffers. A larger call reads the members' buffers.
 Lane OnePassReduceScatter(Primitives& slots, const ChannelWork& work) {
   const size_t bytes = (work.end - work.begin) * work.element_bytes * static_cast<size_t>(work.n_ranks);
   return bytes > 0 && work.node->Carries(bytes) ? RunCarried(Collective::kReduceScatter, slots, work)

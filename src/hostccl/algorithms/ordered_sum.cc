@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HOSTCCL_SUM=rank_order: each element goes from every rank to one owner. The owner combines it in the order
-// of ranks 0, 1, ..., n-1 in the compute type and rounds once. The result depends on the data alone, not on
-// algorithm, protocol or channels.
+// The algorithms for HOSTCCL_SUM=rank_order. Every rank sends each element to the element's owner. The owner
+// combines them in the order of ranks 0, 1, ..., n-1 in the compute type and rounds once. So the result
+// depends on the data alone, not on algorithm, protocol or channels.
 #include <vector>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -9,7 +9,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The owner's accumulator for one chunk. It lives in the frame of a lane.
+// The owner's sum for one chunk. The object is a local variable of a lane.
 class OrderedAccumulator {
  public:
   OrderedAccumulator(const ChannelWork& work, size_t max_chunk)
@@ -18,9 +18,9 @@ class OrderedAccumulator {
         term_(sum_.size()),
         received_(max_chunk * work.element_bytes) {}
 
-  // A buffer for one rank's chunk on arrival.
+  // Returns the buffer for one rank's chunk when it arrives.
   std::byte* received() { return received_.data(); }
-  // Adds one rank's chunk; the first chunk replaces the old sum.
+  // Adds one rank's chunk to the sum. The first chunk replaces the old sum.
   void Add(const std::byte* data, size_t count, bool is_first) {
     kernels_.widen(is_first ? sum_.data() : term_.data(), data, count);
     if (!is_first) kernels_.reduction.Combine(sum_.data(), sum_.data(), term_.data(), count);
@@ -46,14 +46,15 @@ class OrderedAccumulator {
   std::vector<std::byte> received_;
 };
 
-// Returns a single peer.
+// Returns a list of peers with this rank alone.
 Peers Only(int rank) {
   return Peers{{rank, -1, -1}};
 }
 
 }  // namespace
 
-// Each rank owns one chunk of every round: it collects the others' inputs, sums, and sends the result to all.
+// Each rank owns one chunk of every round: it collects the other ranks' inputs, sums, and sends the result to
+// all.
 Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, work.n_ranks, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());
@@ -86,7 +87,7 @@ Lane OrderedAllReduce(Primitives& peers, const ChannelWork& work) {
   }
 }
 
-// Rank r owns block r.
+// Rank r owns block r: the other ranks send it their inputs, and it keeps the sum.
 Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());
@@ -111,7 +112,7 @@ Lane OrderedReduceScatter(Primitives& peers, const ChannelWork& work) {
   }
 }
 
-// The root owns everything.
+// The root owns all elements: the other ranks send it their inputs, and it keeps the sum.
 Lane OrderedReduce(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   OrderedAccumulator sum(work, peers.MaxChunk());

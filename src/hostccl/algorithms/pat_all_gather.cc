@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PAT AllGather: blocks go down their trees, the farthest step first, so that little data travel far: one
-// block over a distance of n/2, two over n/4, ..., n/2 blocks to the neighbour (docs/algorithms.md,
-// pat_tree.h). Blocks are received directly into the result; only small ones are first combined into one
-// message.
+// PAT AllGather: blocks go down their trees (pat_tree.h), the farthest step first, so that few bytes travel
+// far. A rank sends one block over a distance of n/2 ranks, two over n/4, ..., n/2 blocks to its neighbour
+// (docs/algorithms.md). Blocks are received directly into the result. Only small blocks are first combined
+// into one message.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -11,16 +11,16 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The addresses of the trees' blocks on this rank, for one chunk of each block.
+// Where the blocks lie in this rank's receive buffer, for one chunk of each block.
 class Gathered {
  public:
   Gathered(const ChannelWork& work, Chunk chunk) : work_(work), chunk_(chunk) {}
 
-  // Returns the block whose root is `distance` ranks before this one.
+  // Returns the address of the block of the rank that is `distance` ranks before this one.
   std::byte* Block(int distance) const {
     return work_.Output(static_cast<size_t>(work_.Neighbour(-distance)) * work_.count + chunk_.offset);
   }
-  // Copies blocks into, and out of, the message of a phase.
+  // These copy blocks into the message of a phase and out of it.
   void PutTogether(Aggregation& message, int span, int first, int n) const {
     for (int i = 0; i < n; ++i) {
       std::memcpy(message.Part(i, chunk_.count), Block(2 * span * (first + i)), bytes());
@@ -41,7 +41,8 @@ class Gathered {
 
 }  // namespace
 
-// In each phase a rank sends to the rank `span` after it and receives from the one `span` before it.
+// In the phase with this `span` a rank sends to the rank `span` after it and receives from the rank `span`
+// before it.
 Lane PatAllGather(Primitives& peers, const ChannelWork& work) {
   ChunkRounds rounds(work, 1, peers.MaxChunk());
   Aggregation message(work, peers.MaxChunk());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PAT ReduceScatter: the trees of AllGather upwards, the nearest step first: n/2 partial sums go to the
-// neighbour, one over a distance of n/2 (docs/algorithms.md, pat_tree.h). A rank adds what arrives from
-// distance 1, then 2, then 4, ... to its own element or to the sum that it holds. The memory for these sums
-// is bounded: with more ranks, chunks get smaller.
+// PAT ReduceScatter: partial sums go up the trees of PAT AllGather (pat_tree.h), the nearest step first. A
+// rank sends n/2 partial sums to its neighbour, and at last one over a distance of n/2 ranks
+// (docs/algorithms.md). A rank adds the sums that arrive from distance 1, then 2, then 4, ... to its own
+// element or to the sum that it holds. The memory for these sums is bounded, so with more ranks chunks get
+// smaller.
 #include <cstring>
 
 #include "src/hostccl/algorithms/algorithms.h"
@@ -11,8 +12,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes of the partial sums that a rank holds (n/2 chunks). Together with the slots of the FIFOs they should
-// fit in the second-level cache.
+// In bytes, the most memory for the partial sums that a rank holds (n/2 chunks). Together with the slots of
+// the FIFOs they should fit in the second-level cache.
 constexpr size_t kHeldBytes = 1 << 20;
 
 // Returns the largest chunk, in elements, whose partial sums fit in kHeldBytes.
@@ -23,7 +24,8 @@ size_t ChunkThatFits(const ChannelWork& work, size_t max_chunk) {
   return std::max(granule, std::min(max_chunk, fits));
 }
 
-// This rank's part of all trees, for one chunk at a time. `v` is the distance behind a tree's root.
+// This rank's part of all trees, for one chunk at a time. `v` is the rank's distance behind the root of a
+// tree, so each value of `v` stands for one tree.
 class PartialSums {
  public:
   PartialSums(const ChannelWork& work, const Reduction& reduction, size_t max_chunk)
@@ -33,18 +35,19 @@ class PartialSums {
         held_(stride_ * static_cast<size_t>((work.n_ranks + 1) / 2)) {}
 
   void Start(Chunk chunk) { chunk_ = chunk; }
-  // Returns this rank's own input for the tree in which it is at distance v.
+  // Returns this rank's own input for the tree in which the rank is at distance v.
   const std::byte* Own(int v) const {
     return work_.Input(static_cast<size_t>(work_.Neighbour(-v)) * work_.count + chunk_.offset);
   }
-  // Returns the partial sum for an even v.
+  // Returns the partial sum that this rank holds at distance v, which must be even.
   std::byte* Held(int v) { return held_.data() + static_cast<size_t>(v / 2) * stride_; }
-  // In the first phase a rank has only its own input.
+  // Return where a phase reads the rank's own part and where it stores the sum. In the first phase (span 1) a
+  // rank has only its own input.
   const std::byte* Source(int v, int span) { return span == 1 ? Own(v) : Held(v); }
   std::byte* Destination(int v, int span) { return IsFinal(span) ? work_.Output(chunk_.offset) : Held(v); }
   bool IsFinal(int span) const { return 2 * span >= work_.n_ranks; }
 
-  // Puts the sums of a phase into a message; the first phase also applies the operator's factor.
+  // Copies the sums that a phase sends into a message. The first phase also applies the operator's factor.
   void PutTogether(Aggregation& message, int span, int first, int n) {
     for (int i = 0; i < n; ++i) {
       const std::byte* const source = Source(2 * span * (first + i) + span, span);
@@ -56,7 +59,7 @@ class PartialSums {
       }
     }
   }
-  // Adds the parts of a received message to this rank's sums.
+  // Adds the blocks of a received message to this rank's sums.
   void AddApart(Aggregation& message, int span, int first, int n) {
     const ElementValue* const own = span == 1 && reduction_.multiplier ? &*reduction_.multiplier : nullptr;
     const ElementValue* const multipliers[] = {own, nullptr};
@@ -73,8 +76,8 @@ class PartialSums {
                           IsFinal(span));
     }
   }
-  // With an odd number of ranks, no rank is behind the last even distance, so its sum is this rank's own
-  // input.
+  // Stores the sum for the largest distance if that is even. No rank is farther from the root, so the sum is
+  // only this rank's own input.
   void HoldUnpaired() {
     const int last = work_.n_ranks - 1;
     if (last % 2 == 0) reduction_.ScaleOwn(Held(last), Own(last), chunk_.count);
@@ -107,8 +110,8 @@ Lane PatReduceScatter(Primitives& peers, const ChannelWork& work) {
         const int v = 2 * span * first;
         if (n == 1) {
           const std::byte* const mine = sums.Source(v + span, span);
-          // These are two statements because GCC 12 starts both primitives of a co_await on a conditional
-          // expression.
+          // These are two statements because GCC 12 has a bug: co_await on a conditional expression would
+          // start both primitives.
           if (span == 1) {
             co_await peers.Send(mine, count);
           } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring AllGather: every rank passes on what it received, n-1 steps of one block (docs/algorithms.md). In step
-// s a rank sends the block of the rank s-1 before it.
+// Ring AllGather: every rank passes on the block that it received, in n-1 steps (docs/algorithms.md). In step
+// s a rank sends the block of the rank that is s-1 places before it.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {
@@ -8,7 +8,7 @@ namespace dynamiccl::hostccl {
 Lane RingAllGather(Primitives& ring, const ChannelWork& work) {
   ring.Connect(work.RingFrom(), work.RingTo());
   ChunkRounds rounds(work, 1, ring.MaxChunk());
-  // Returns the place of a rank's block in the result.
+  // Returns the address of a rank's block in the result.
   auto block = [&work](int rank, Chunk chunk) {
     return work.Output(static_cast<size_t>(rank) * work.count + chunk.offset);
   };

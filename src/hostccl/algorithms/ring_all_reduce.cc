@@ -3,9 +3,9 @@
 // (docs/algorithms.md). Chunk c starts at rank c+1 and is summed in the order c+1, c+2, ..., c:
 //
 //   step 1            rank c+1 sends its part of chunk c
-//   steps 2 to n-1    ranks c+2, ..., c-1 add their part and pass it on
+//   steps 2 to n-1    ranks c+2, ..., c-1 add their part and pass the sum on
 //   step n            rank c adds its part, stores the result and passes it on
-//   steps n+1 to 2n-1 the others store it; the last one does not pass it on
+//   steps n+1 to 2n-1 the other ranks store the result and pass it on, except the last one
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring Broadcast: the root's data flow along the ring, pipelined in chunks (docs/algorithms.md). The last
-// rank before the root does not pass them on.
+// rank, the one before the root, does not pass them on.
 #include "src/hostccl/algorithms/algorithms.h"
 
 namespace dynamiccl::hostccl {

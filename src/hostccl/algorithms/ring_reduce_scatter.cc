@@ -8,7 +8,7 @@ namespace dynamiccl::hostccl {
 Lane RingReduceScatter(Primitives& ring, const ChannelWork& work) {
   ring.Connect(work.RingFrom(), work.RingTo());
   ChunkRounds rounds(work, 1, ring.MaxChunk());
-  // Returns the place of a rank's block in this rank's input.
+  // Returns the address of a rank's block in this rank's send buffer.
   auto block = [&work](int rank, Chunk chunk) {
     return work.Input(static_cast<size_t>(rank) * work.count + chunk.offset);
   };

@@ -8,7 +8,8 @@ namespace dynamiccl::hostccl {
 
 Lane TreeReduceUp(Primitives& tree, const ChannelWork& work) {
   const bool is_root = work.tree.parent < 0;
-  // At the root the data turn round: it receives from its children and sends to them.
+  // The root receives sums from its children and sends results to its children. Other ranks send to their
+  // parent.
   tree.Connect(work.TreeChildren(), is_root ? work.TreeChildren() : work.TreeParent());
   ChunkRounds rounds(work, 1, tree.MaxChunk());
   while (rounds.Next()) {
@@ -21,7 +22,8 @@ Lane TreeReduceUp(Primitives& tree, const ChannelWork& work) {
   }
 }
 
-// Runs beside TreeReduceUp. A chunk that comes down was sent up before, so calls in place are safe.
+// Runs beside TreeReduceUp. A chunk comes down only after this rank has sent it up, so calls in place are
+// safe.
 Lane TreeBroadcastDown(Primitives& tree, const ChannelWork& work) {
   if (work.tree.parent < 0) co_return;
   tree.Connect(work.TreeParent(), work.TreeChildren());

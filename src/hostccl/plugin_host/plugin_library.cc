@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for a plugin's library, with NCCL's lines in the log.
+// Searches for a plugin's library, and writes the lines that NCCL logs about the search.
 #include "src/hostccl/plugin_host/plugin_library.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Opens the first candidate that can be opened. RTLD_LOCAL prevents two plugins from seeing each other's
+// Opens the first of the candidates that can be opened. RTLD_LOCAL keeps two plugins from seeing each other's
 // symbols.
 std::optional<DynamicLibrary> OpenFirst(const PluginKind& kind, const std::vector<std::string>& candidates) {
   for (const std::string& name : candidates) {

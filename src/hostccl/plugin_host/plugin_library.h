@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens the shared object in which NCCL would look for a plugin (src/nccl_plugin/plugin_names.h has the
-// search order).
+// Opens the library in which NCCL would look for a plugin. src/nccl_plugin/plugin_names.h has the search
+// order.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Opens the first candidate of the kind that can be opened, else the first such network plugin, which may
-// also contain a tuner or a profiler. Returns nothing if none can be opened or the variable is "none".
-// Attempts are logged like in NCCL.
+// Opens the first library for this kind of plugin that can be opened. If there is none, it opens the first
+// such network plugin, which may also contain a tuner or a profiler. Returns nothing if no library can be
+// opened or the variable is "none". Attempts are logged as in NCCL.
 std::optional<DynamicLibrary> OpenPluginLibrary(const PluginKind& kind);
 
 }  // namespace dynamiccl::hostccl

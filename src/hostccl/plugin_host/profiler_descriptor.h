@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts an event descriptor of the newest profiler interface to an older version. The adapters
-// (profiler_v*.cc) share these parts, as templates over the older structures.
+// (profiler_v*.cc) share these functions, which are templates over the older structures.
 #pragma once
 
 #include "src/nccl_abi/profiler_v7.h"
@@ -9,8 +9,8 @@ namespace dynamiccl::hostccl {
 
 using NewestDescriptor = ncclProfilerEventDescr_v7_t;
 
-// Fills in the common head for versions 1 to 4. They have one level less: the parent of a task is the Group
-// event.
+// Fills in the members that all events share, for versions 1 to 4. These versions have no API events, so the
+// parent of a collective or transfer is the Group event.
 template <typename Old>
 Old FlatHead(const NewestDescriptor& event) {
   Old old{};
@@ -22,7 +22,7 @@ Old FlatHead(const NewestDescriptor& event) {
   return old;
 }
 
-// Copies a collective for versions 2 and later, whose names are strings.
+// Copies a collective's members for versions 2 and later, in which names are strings.
 template <typename Coll>
 void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.seqNumber = event.coll.seqNumber;
@@ -37,7 +37,7 @@ void CopyCollective(const NewestDescriptor& event, Coll& old) {
   old.proto = event.coll.proto;
 }
 
-// Copies a point-to-point operation for versions 2 and later.
+// Copies the members of a send or receive for versions 2 and later.
 template <typename P2p>
 void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.func = event.p2p.func;
@@ -47,8 +47,8 @@ void CopyTransfer(const NewestDescriptor& event, P2p& old) {
   old.peer = event.p2p.peer;
 }
 
-// Converts groups and tasks for versions 2 and 3; returns false for other events. The communicator's name and
-// hash stay empty, as in NCCL since version 4.
+// Converts Group, Coll and P2p events for versions 2 and 3. Returns false for other events. The
+// communicator's name and hash stay empty, as in those NCCL releases that also support version 4.
 template <typename Old>
 bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   old = FlatHead<Old>(event);
@@ -67,7 +67,7 @@ bool ConvertTasks(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// Converts API events for versions 5 and 6; returns false for other events.
+// Converts API events for versions 5 and 6. Returns false for other events.
 template <typename Old>
 bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   switch (event.type) {
@@ -98,7 +98,7 @@ bool ConvertApiEvents(const NewestDescriptor& event, Old& old) {
   }
 }
 
-// Converts all events that versions 5 and 6 know; returns false for others.
+// Converts all events that versions 5 and 6 know. Returns false for others.
 template <typename Old>
 bool ConvertWithParents(const NewestDescriptor& event, Old& old) {
   old = Old{};

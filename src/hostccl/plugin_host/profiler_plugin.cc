@@ -10,19 +10,20 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Newest first; the first version that the library exports is used.
+// The adapters, newest version first. The first whose version the library exports is used.
 constexpr bool (*kAdapters[])(const DynamicLibrary&, ProfilerInterface&) = {
     FindProfilerV7, FindProfilerV6, FindProfilerV5, FindProfilerV4,
     FindProfilerV3, FindProfilerV2, FindProfilerV1};
 
-// Owns the library together with the functions found in it, so that the library is closed after the last copy
-// of the pointer is gone.
+// Owns the library together with the functions found in it. The library is closed after the last pointer to
+// this object is gone.
 struct LoadedProfiler {
   DynamicLibrary library;
   ProfilerInterface interface;
 };
 
-// Opens the library and takes the newest version; logs a line and returns null if there is none.
+// Opens the library and takes the newest version that it exports. Without a library or version it logs a line
+// and returns null.
 std::shared_ptr<const ProfilerInterface> Load() {
   auto library = OpenPluginLibrary(kProfilerPlugin);
   if (!library) return nullptr;

@@ -9,7 +9,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The plugin writes the mask through the pointer that its init received, as a plain int.
+// The kinds of events that the plugin wants. The plugin's init gets a pointer to this variable, and the
+// plugin writes a plain int.
 int activation_mask = 0;
 
 }  // namespace
@@ -59,7 +60,7 @@ void ProfilerSession::RecordTime(void* handle, ncclProfilerEventState_t state, i
 
 void ProfilerSession::Finalize() {
   if (profiler_ == nullptr) return;
-  // As in NCCL, finalize is not called for a plugin that set no context.
+  // As in NCCL, the plugin's finalize is not called if its init set no context.
   if (context_ != nullptr) profiler_->functions.finalize(context_);
   profiler_.reset();
 }

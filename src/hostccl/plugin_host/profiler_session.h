@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's calls of the profiler plugin: init, events, finalize.
+// The calls of the profiler plugin for one communicator: init, events, finalize.
 #pragma once
 
 #include <array>
@@ -12,12 +12,13 @@
 
 namespace dynamiccl::hostccl {
 
-// The communicator and its groups share it. Results of the plugin's event functions are ignored: a profiler
-// never makes a collective fail. Any thread may call the functions, unless the comment says otherwise.
+// The communicator and its groups share the session. Results of the plugin's event functions are ignored: a
+// profiler never makes a collective fail. Any thread may call the functions, unless a function's comment says
+// otherwise.
 class ProfilerSession {
  public:
-  // Calls the plugin's init. Returns null without a plugin, or if init fails, which is logged. `name` may be
-  // null.
+  // Calls the plugin's init. Returns null if there is no plugin or init fails; a failure is logged. `name`
+  // may be null.
   static std::shared_ptr<ProfilerSession> Open(const CommunicatorInfo& info, const char* name);
   ProfilerSession(std::shared_ptr<const ProfilerInterface> profiler, void* context, int rank)
       : profiler_(std::move(profiler)), context_(context), rank_(rank) {}
@@ -29,14 +30,15 @@ class ProfilerSession {
   // may change it at any time.
   static int mask();
 
-  // Starts an event. The handle may be null; Stop and Record then do nothing.
+  // Starts an event. The returned handle may be null; Stop and Record then do nothing.
   void* Start(ncclProfilerEventDescr_v7_t event) const;
   void Stop(void* handle) const;
   void Record(void* handle, ncclProfilerEventState_t state) const;
-  // Records a change of state with a time stamp in nanoseconds.
+  // Records a change of an event's state with a time in nanoseconds.
   void RecordTime(void* handle, ncclProfilerEventState_t state, int64_t ns) const;
 
-  // Returns the number of earlier collectives of this kind. Only the thread that ends groups calls it.
+  // Returns how many collectives of this kind came before, and counts one more. Only the thread that ends
+  // groups calls it.
   uint64_t NextSequence(Collective collective) { return sequence_[static_cast<size_t>(collective)]++; }
 
   // Calls the plugin's finalize, once, when no event is open. This may close the library.

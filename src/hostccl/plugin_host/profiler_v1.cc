@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 1, which has numbers instead of names. The only states that it knows are those
-// of proxies, which hostccl does not have, so states are dropped.
+// The adapter for profiler version 1, in which collectives and data types are numbers and not names. The only
+// states of version 1 are those of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v1.h"
 
 #include "src/collective/algorithm.h"
@@ -21,7 +21,7 @@ ncclResult_t Init(void** context, uint64_t, int* mask, const char*, int, int, in
   return found->init(context, mask);
 }
 
-// Returns the number of a name. hostccl itself wrote the name, so it is always known.
+// Returns the number of a name. hostccl itself wrote the name, so the name is always known.
 template <typename T>
 uint8_t NumberOf(std::optional<T> (*parse)(std::string_view), const char* name) {
   return static_cast<uint8_t>(parse(name).value());
@@ -41,7 +41,8 @@ void CopyColl(const NewestDescriptor& event, Descriptor& old) {
   old.coll.proto = NumberOf<Protocol>(ParseProtocol, event.coll.proto);
 }
 
-// Returns false for events that version 1 does not know; they get a null handle.
+// Converts an event to version 1. Returns false for an event that version 1 does not know; its handle is
+// null.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {

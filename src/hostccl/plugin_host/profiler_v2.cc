@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 2: like version 3, without kernel events. The only states that it knows are
-// those of proxies, which hostccl does not have, so states are dropped.
+// The adapter for profiler version 2, which is like version 3 without kernel events. The only states of
+// version 2 are those of proxies, which hostccl does not have, so states are dropped.
 #include "src/nccl_abi/profiler_v2.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 3: like version 4, without the communicator in init and without time stamps.
-// The only states that it knows are those of proxies, which hostccl does not have, so states are dropped.
+// The adapter for profiler version 3, which is like version 4 without the communicator in init and without
+// time stamps. The only states of version 3 are those of proxies, which hostccl does not have, so states are
+// dropped.
 #include "src/nccl_abi/profiler_v3.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -17,7 +18,7 @@ ncclResult_t Init(void** context, uint64_t, int* mask, const char*, int, int, in
   return found->init(context, mask);
 }
 
-// Kernel events have a channel but no time in this version.
+// Kernel events of version 3 have a channel but no time.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   if (event.type != ncclProfileKernelCh) return ConvertTasks(event, old);
   old = FlatHead<Descriptor>(event);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 4: like version 5, without API events, and with the hash behind the mask in
-// init. It gets only one state, the end of a kernel.
+// The adapter for profiler version 4. Compared with version 5 it has no API events, and the communicator's
+// hash comes after the mask in init. Version 4 gets only one state, the end of a kernel.
 #include "src/nccl_abi/profiler_v4.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -18,7 +18,8 @@ ncclResult_t Init(void** context, uint64_t id, int* mask, const char* name, int 
   return found->init(context, mask, name, id, n_nodes, n_ranks, rank, logger);
 }
 
-// Returns false for events that version 4 does not know; they get a null handle.
+// Converts an event to version 4. Returns false for an event that version 4 does not know; its handle is
+// null.
 bool Convert(const NewestDescriptor& event, Descriptor& old) {
   old = FlatHead<Descriptor>(event);
   switch (event.type) {
@@ -47,7 +48,8 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return Convert(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// This version does not have the states of other events, so they are dropped.
+// Of the states that hostccl records, version 4 has only the end of a kernel event. The other states are
+// dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state != ncclProfilerKernelChStop) return ncclSuccess;

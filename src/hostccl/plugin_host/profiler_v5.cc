@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 5: like version 6, without copy-engine collectives.
+// The adapter for profiler version 5, which is like version 6 without copy-engine collectives.
 #include "src/nccl_abi/profiler_v5.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -16,7 +16,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return ConvertWithParents(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// This version does not know kernel phases.
+// Version 5 does not know kernel phases, so their states are dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state == ncclProfilerKernelPhaseStop) return ncclSuccess;

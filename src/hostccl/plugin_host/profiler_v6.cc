@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for profiler version 6: like version 7, without user tags, kernel variants and kernel phases.
+// The adapter for profiler version 6, which is like version 7 without user tags, kernel variants and kernel
+// phases.
 #include "src/nccl_abi/profiler_v6.h"
 
 #include "src/hostccl/plugin_host/profiler_descriptor.h"
@@ -16,7 +17,7 @@ ncclResult_t StartEvent(void* context, void** handle, NewestDescriptor* event) {
   return ConvertWithParents(*event, old) ? found->startEvent(context, handle, &old) : ncclSuccess;
 }
 
-// This version does not know kernel phases.
+// Version 6 does not know kernel phases, so their states are dropped.
 ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                               ncclProfilerEventStateArgs_v7_t* arguments) {
   if (state == ncclProfilerKernelPhaseStop) return ncclSuccess;

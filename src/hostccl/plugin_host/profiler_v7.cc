@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiler version 7 is the newest form itself and needs no conversion.
+// The adapter for profiler version 7. This is the newest version of the interface, so nothing is converted.
 #include "src/hostccl/plugin_host/profiler_plugin.h"
 
 namespace dynamiccl::hostccl {

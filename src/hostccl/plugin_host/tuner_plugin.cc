@@ -10,14 +10,15 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Owns the library together with the functions found in it, so that the library is closed after the last copy
-// of the pointer is gone.
+// Owns the library together with the functions found in it. The library is closed after the last pointer to
+// this object is gone.
 struct LoadedTuner {
   DynamicLibrary library;
   TunerInterface interface;
 };
 
-// Opens the library and takes the newest version; logs a line and returns null if there is none.
+// Opens the library and takes the newest version that it exports. Without a library or version it logs a line
+// and returns null.
 std::shared_ptr<const TunerInterface> Load() {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;

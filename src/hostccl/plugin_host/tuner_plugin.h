@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loaded tuner plugin. A process has one library, found by NCCL's rules (plugin_library.h). hostccl uses
-// the newest form of the interface, whatever version the library exports (src/nccl_plugin/tuner_interface.h).
+// the newest version of the interface, whatever version the library exports
+// (src/nccl_plugin/tuner_interface.h).
 #pragma once
 
 #include <memory>
@@ -10,8 +11,9 @@
 
 namespace dynamiccl::hostccl {
 
-// Returns the process's plugin, shared by its communicators; null without one. A first search that finds
-// nothing is final for the process, as in NCCL. The library is closed with the last owner. Any thread.
+// Returns the process's plugin, which its communicators share; null without a plugin. As in NCCL, a process
+// whose first search found no plugin does not search again. The library is closed with its last owner. Any
+// thread may call this.
 std::shared_ptr<const TunerInterface> AcquireTuner();
 
 }  // namespace dynamiccl::hostccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the tuner plugin, and the checks that keep a plugin from choosing an impossible pair.
+// Calls the tuner plugin, with the checks that keep a plugin from choosing an impossible pair of algorithm
+// and protocol.
 #include "src/hostccl/plugin_host/tuner_session.h"
 
 #include <algorithm>
@@ -11,16 +12,17 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// NCCL continues after these two results. Any other result fails the user's collective, whatever NCCL's
-// header says.
+// Returns true for the two results after which NCCL continues. After any other result NCCL makes the user's
+// collective fail, although NCCL's header says otherwise.
 bool Accepted(ncclResult_t result) {
   return result == ncclSuccess || result == ncclInProgress;
 }
 
 }  // namespace
 
-// Passes the model to the plugin as constants. They are read back only if the plugin changed them: Hopper's
-// row, in the column of the number of nodes, like NCCL would use them.
+// Passes the cost model to the plugin as NCCL's table of constants. If the plugin changed the table, the
+// model is read back from the entries that NCCL would use: the row of Hopper, in the column for the number of
+// nodes.
 ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& model,
                                 std::optional<TunerSession>& session) {
   auto tuner = AcquireTuner();
@@ -43,7 +45,7 @@ ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& mo
 
 TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& table) {
   TunerAnswer answer{.table = table};
-  // The interface declares float** but passes float[7][3].
+  // NCCL's interface declares float** but passes float[7][3].
   auto* cells = reinterpret_cast<float**>(answer.table.microseconds.data());
   const ncclResult_t result = tuner_->functions.getCollInfo(
       context_, static_cast<ncclFunc_t>(question.collective), static_cast<size_t>(question.bytes),
@@ -54,8 +56,8 @@ TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& ta
   }
   for (size_t a = 0; a < table.microseconds.size(); ++a) {
     for (size_t p = 0; p < table.microseconds[a].size(); ++p) {
-      // If a plugin prices an impossible pair, NCCL up to 2.30 uses the pair and crashes. hostccl restores
-      // the entry.
+      // If a plugin gives a cost to an impossible pair of algorithm and protocol, NCCL up to 2.30 uses the
+      // pair and crashes. hostccl marks the pair as impossible again.
       if (table.microseconds[a][p] < 0) answer.table.microseconds[a][p] = -1;
     }
   }
@@ -64,7 +66,8 @@ TunerAnswer TunerSession::Ask(const TunerQuestion& question, const CostTable& ta
 
 ncclResult_t TunerSession::AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
                                     size_t& chunk_bytes) {
-  // NCCL asks for each part of a call with nChannels 1 (enqueue.cc, scheduleCollTasksToPlan).
+  // NCCL passes nChannels 1, because it asks for the part of the call that one channel carries (enqueue.cc,
+  // scheduleCollTasksToPlan).
   const ncclResult_t result = tuner_->functions.getChunkSize(
       context_, static_cast<ncclFunc_t>(collective), static_cast<size_t>(bytes),
       static_cast<int>(config.algorithm), static_cast<int>(config.protocol), /*nChannels=*/1, &chunk_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator's calls of the tuner plugin: init, questions, finalize, with the behaviour of NCCL 2.28 to
-// 2.32.
+// The calls of the tuner plugin for one communicator: init, questions, finalize. They behave like those of
+// NCCL 2.28 to 2.32.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace dynamiccl::hostccl {
 
-// The arguments of getCollInfo.
+// The arguments of the plugin's getCollInfo.
 struct TunerQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
@@ -27,8 +27,8 @@ struct TunerAnswer {
   int channels = 0;  // 0: the plugin leaves the number to NCCL
 };
 
-// The planner owns it; the thread that ends groups calls it. The destructor calls Finalize if nobody did
-// before.
+// The planner owns the session, and the thread that ends groups calls it. The destructor calls Finalize if
+// nobody has called it before.
 class TunerSession {
  public:
   TunerSession(std::shared_ptr<const TunerInterface> tuner, void* context)
@@ -36,22 +36,22 @@ class TunerSession {
   TunerSession(TunerSession&&) = default;
   ~TunerSession() { Finalize(); }
 
-  // Calls the plugin's init, which may edit the constants of `model`. Returns ncclSuccess without a session
+  // Calls the plugin's init, which may change the constants of `model`. Returns ncclSuccess without a session
   // if there is no plugin, and the plugin's error if init fails.
   static ncclResult_t Open(const CommunicatorInfo& info, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
-  // Lets the plugin change a copy of the table.
+  // Asks the plugin one question. The plugin changes a copy of the table, which the answer contains.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
-  // Returns true if the plugin decides chunk sizes (version 6 with getChunkSize).
+  // Returns true if the plugin decides chunk sizes. Only version 6 can, if it has getChunkSize.
   bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
-  // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` holds the default and
-  // then the answer.
+  // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` holds the default
+  // before the call and the plugin's answer after it.
   ncclResult_t AskChunk(Collective collective, uint64_t bytes, const CollectiveConfig& config,
                         size_t& chunk_bytes);
 
-  // Calls the plugin's finalize, once. This may close the library.
+  // Calls the plugin's finalize, only the first time. This may close the library.
   void Finalize();
 
  private:

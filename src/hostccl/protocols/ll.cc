@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by LL: slot by slot, and in each slot block by block. Only the sender waits for credit; the
-// receiver polls the flags of the lines.
+// Moves a chunk by the LL protocol: slot by slot, and in each slot block by block. Only the sender waits for
+// credit; the receiver polls the flags of the lines.
 #include "src/hostccl/protocols/ll.h"
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Every 2^27 uses of a slot, 2^30 steps in all, the sender writes the whole slot, so that no line keeps an
-// old flag until the flags repeat (NCCL_LL_CLEAN_MASK).
+// Once in 2^27 uses of a slot, that is 2^30 steps, the sender writes the whole slot. So no line keeps an old
+// flag until the flags repeat (see NCCL_LL_CLEAN_MASK in NCCL).
 constexpr uint64_t kCleanMask = (uint64_t{1} << 27) - 1;
 
-// Returns the flag of a step. It differs from the flag of the slot's earlier contents, whose step is kLlSlots
-// smaller. It is never zero, the value of lines before their first use. It repeats every 2^31 steps.
+// Returns the flag of a step. It differs from the flag of the slot's previous contents, whose step is smaller
+// by kLlSlots. It is never zero, which is the value of lines before their first use. It repeats every 2^31
+// steps.
 uint32_t Flag(uint64_t step) {
   return static_cast<uint32_t>(step) | uint32_t{1} << 31;
 }
 
-// Returns the number of lines for `bytes`.
+// Returns the number of lines that hold `bytes` of data.
 size_t Lines(size_t bytes) {
   return (bytes + kLlLineData - 1) / kLlLineData;
 }
@@ -44,8 +45,8 @@ void LlPrimitives::OnStart() {
 bool LlPrimitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll_send.HasCredit()) return false;
-    // Over shared memory the flags show which data have arrived. On an emulated link the lines arrive
-    // together with the message.
+    // In shared memory the flags show which data have arrived. On an emulated link all lines arrive together,
+    // at the arrival of the message.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll_receive.Arrival();
     next_arrival_ns_ = arrival;
@@ -72,8 +73,8 @@ bool LlPrimitives::Advance() {
   return true;
 }
 
-// Two cases need no combining: a block that is only received is written directly to its destination, and one
-// that is only sent is stored directly from its source.
+// Two cases need no combining. A block that is only received is written directly to its destination. A block
+// that is only sent is sent directly from its source.
 bool LlPrimitives::MoveBlock(size_t count) {
   std::array<Block, kMaxPeers> received;
   Block combined;

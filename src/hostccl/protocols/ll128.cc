@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by LL128: slot by slot, and in each slot block by block of eight lines.
+// Moves a chunk by the LL128 protocol: slot by slot, and in each slot block by block of eight lines.
 #include "src/hostccl/protocols/ll128.h"
 
 #include <algorithm>
@@ -10,21 +10,23 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes of whole lines that are also whole cache lines.
+// In bytes of data: whole LL128 lines that are also whole cache lines.
 constexpr size_t kGrainBytes = 16 * kLl128LineData;
 static_assert(kGrainBytes % 64 == 0);
 
-// Returns the flag of a step. It differs from the flag of the slot's earlier contents; 64 bits never repeat.
+// Returns the flag of a step. It differs from the flag of the slot's previous contents. 64 bits are enough
+// that it never repeats.
 uint64_t Flag(uint64_t step) {
   return step + 1;
 }
 
-// Returns the number of lines for `bytes`.
+// Returns the number of lines that hold `bytes` of data.
 size_t Lines(size_t bytes) {
   return (bytes + kLl128LineData - 1) / kLl128LineData;
 }
 
-// Unpacks lines from byte `done` on; returns the bytes before the first line that has not arrived.
+// Copies data out of lines, from byte `done` on. Returns the number of bytes before the first line that has
+// not arrived.
 size_t Unpack(const Ll128Line* lines, size_t done, size_t bytes, uint64_t flag, std::byte* data) {
   while (done < bytes) {
     const Ll128Line& line = lines[done / kLl128LineData];
@@ -33,14 +35,14 @@ size_t Unpack(const Ll128Line* lines, size_t done, size_t bytes, uint64_t flag, 
       std::memcpy(data + done, line.data.data(), bytes - done);
       return bytes;
     }
-    // A copy of constant size compiles to a few wide moves.
+    // The size is constant, so that the copy compiles to a few wide moves.
     std::memcpy(data + done, line.data.data(), kLl128LineData);
     done += kLl128LineData;
   }
   return done;
 }
 
-// Writes data as lines, each flag after its data.
+// Writes data as lines. The flag of each line is stored after the line's data.
 void Pack(Ll128Line* lines, const std::byte* data, size_t bytes, uint64_t flag) {
   for (size_t done = 0; done < bytes; done += kLl128LineData) {
     Ll128Line& line = lines[done / kLl128LineData];
@@ -72,8 +74,8 @@ void Ll128Primitives::OnStart() {
 bool Ll128Primitives::SlotReady() {
   for (size_t i = 0; i < kMaxPeers; ++i) {
     if (step_.sends && to_[i] != nullptr && !to_[i]->ll128_send.HasCredit()) return false;
-    // Over shared memory the flags show which data have arrived. On an emulated link the lines arrive
-    // together with the message.
+    // In shared memory the flags show which data have arrived. On an emulated link all lines arrive together,
+    // at the arrival of the message.
     if (!step_.receives || from_[i] == nullptr || !from_[i]->ll128_receive.shaped()) continue;
     const int64_t arrival = from_[i]->ll128_receive.Arrival();
     next_arrival_ns_ = arrival;
@@ -127,7 +129,7 @@ const std::byte* Ll128Primitives::CombineBlock(size_t count) {
   for (size_t i = 0; i < kMaxPeers && step_.receives && from_[i] != nullptr; ++i) {
     operands.AddInput(received_[i].data());
   }
-  // Data that are only sent are sent from their own place.
+  // Data that are only sent need no combining and are sent from where they are.
   const bool as_is = operands.n_in == 1 && SourceMultiplier() == nullptr && !step_.is_final;
   if (as_is && step_.dst == nullptr) return operands.in[0];
   std::byte* const result = step_.dst != nullptr ? step_.dst + at : sent_.data();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LL lines by one atomic access each, for CPUs without SSE2, and for ThreadSanitizer, which only understands
-// atomic accesses.
+// Stores and loads each LL line by one atomic access. For CPUs without SSE2, and for ThreadSanitizer, which
+// only understands atomic accesses.
 #include <algorithm>
 #include <cstring>
 

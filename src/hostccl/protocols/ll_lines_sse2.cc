@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LL lines by accesses of 16 bytes, two lines at a time. x86 never splits the aligned 8-byte halves of such
-// an access. Each turn of the loops handles four lines.
+// Stores and loads LL lines by accesses of 16 bytes, two lines at a time. x86 never splits the aligned 8-byte
+// halves of such an access. Each turn of the loops handles four lines.
 #include <emmintrin.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void StoreLines(LlLine* lines, const std::byte* data, size_t bytes, uint32_t fla
 }
 
 bool LoadLines(const LlLine* lines, std::byte* data, size_t bytes, uint32_t flag) {
-  // While the first line is missing, the others are not read, because the sender may be writing them.
+  // While the first line is missing, the other lines are not read, because the sender may be writing them.
   if (static_cast<uint32_t>(lines[0].load(std::memory_order_relaxed) >> 32) != flag) return false;
   const __m128i flags = _mm_set1_epi32(static_cast<int>(flag));
   __m128i equal = _mm_set1_epi32(-1);

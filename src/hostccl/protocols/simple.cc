@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a chunk by Simple, piece by piece. See simple.h.
+// Moves a chunk by the Simple protocol, piece by piece. See simple.h.
 #include "src/hostccl/protocols/simple.h"
 
 #include <algorithm>
@@ -9,15 +9,17 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes. A chunk is moved in two pieces, so that the next rank starts on the first while the second is
-// filled, unless the pieces would be so small that posting them dominates.
+// In bytes. A chunk is moved in two pieces, so that the next rank starts on the first piece while the second
+// is filled. Pieces are not made smaller than this, because posting them would then cost more than moving
+// them.
 constexpr size_t kMinPieceBytes = 16 << 10;
 constexpr size_t kPieceGranule = 4 << 10;
 constexpr size_t kPiecesPerChunk = 2;
-// Nanoseconds. A receive that does not pass data on copies a piece up to this long before its arrival over an
-// emulated link. Then the copy overlaps with the wire, and slots are free in time if latency x bandwidth is
-// more than they hold. It is much shorter than the 100 ms within which a change of the link must take effect,
-// because pieces that are taken early are also booked early.
+// In nanoseconds. A receive that does not pass data on may copy a piece this long before the piece arrives
+// over an emulated link. The copy then overlaps with the transfer, and slots become free in time even if the
+// link holds more bytes than the slots (latency x bandwidth). Pieces that are copied early make the sender
+// book the link early. So the time is much shorter than the 100 ms within which a change of the link must
+// take effect.
 constexpr int64_t kAheadNs = 20'000'000;
 
 }  // namespace
@@ -30,7 +32,7 @@ size_t SimplePrimitives::ChunkGrainBytes() const {
   return kPieceGranule;
 }
 
-// Both sides cut the chunk in the same way, because the size of a piece depends only on the chunk.
+// Sender and receiver cut the chunk in the same way, because the size of a piece depends only on the chunk.
 void SimplePrimitives::OnStart() {
   const size_t half =
       (step_.count * reduction_.element_bytes / kPiecesPerChunk + kPieceGranule - 1) / kPieceGranule;
@@ -39,7 +41,7 @@ void SimplePrimitives::OnStart() {
   arrived_ns_ = 0;
 }
 
-// `arrival - kAheadNs` applies only to pure receives; a piece that is passed on must have arrived.
+// A piece may be taken kAheadNs before its arrival only if it is not passed on.
 bool SimplePrimitives::Ready() {
   if (step_.receives) {
     for (Connection* peer : from_) {
@@ -67,7 +69,7 @@ bool SimplePrimitives::Advance() {
   return Arrived();
 }
 
-// Pieces that were taken early count only from their arrival over the link.
+// Returns whether the pieces that were taken early have arrived by now. The primitive ends only then.
 bool SimplePrimitives::Arrived() {
   const bool waits = arrived_ns_ > 0 && arrived_ns_ > MonotonicNanoseconds();
   next_arrival_ns_ = waits ? arrived_ns_ : kNotPosted;

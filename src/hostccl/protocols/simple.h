@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Simple protocol: whole slots with credits. The counter that announces a slot is stored after the slot's
-// data. It has the least overhead for each byte and the highest latency of the three protocols.
+// The Simple protocol: whole slots with credits. The sender stores a counter after the slot's data, which
+// announces the slot. Of the three protocols it has the least overhead for each byte and the highest latency.
 #pragma once
 
 #include "src/hostccl/primitives.h"
 
 namespace dynamiccl::hostccl {
 
-// The primitives over Simple's slots. See Primitives for owner and thread.
+// The primitives over Simple's slots. The comment of class Primitives says who owns the object and which
+// thread uses it.
 class SimplePrimitives final : public Primitives {
  public:
   using Primitives::Primitives;
@@ -18,13 +19,14 @@ class SimplePrimitives final : public Primitives {
   void OnStart() override;
   size_t ChunkCeilingBytes() const override;
   size_t ChunkGrainBytes() const override;
-  // Returns true if the next piece can move: it has arrived from every sending peer, and every receiving peer
-  // has given credit.
+  // Returns true if the next piece can be moved: it has arrived from every sending peer, and every receiving
+  // peer has given credit.
   bool Ready();
-  // Combines one piece from the peers' slots and this rank's input into all outputs, then posts and releases.
+  // Combines one piece of the peers' slots and of this rank's input, and stores it to all outputs. Then it
+  // posts the output slots and releases the input slots.
   void MovePiece(size_t count);
 
-  // Returns true if all pieces that were taken early have arrived by the link's time.
+  // Returns true if all pieces that were copied early have now arrived by the time of the emulated link.
   bool Arrived();
 
   size_t done_ = 0;         // elements of the chunk that are done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 32 bytes, for CPUs with AVX2 and F16C. Only this file is compiled with these
-// options.
+// The reduction kernels with vectors ("packs") of 32 bytes, for CPUs with AVX2 and F16C. Only this file is
+// compiled for these instructions.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -24,7 +24,7 @@ Halves NarrowHalf(Floats values) {
                             _mm256_cvtps_ph(__builtin_bit_cast(__m256, values), _MM_FROUND_TO_NEAREST_INT));
 }
 
-// Stores a pack past the caches; `to` must be aligned to the pack.
+// Stores a vector past the caches. `to` must be aligned to the vector's size.
 template <typename V>
 void StreamPack(std::byte* to, V pack) {
   if constexpr (sizeof pack == 32) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels in packs of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL. Only this file is compiled with
-// these options.
+// The reduction kernels with vectors ("packs") of 64 bytes, for CPUs with AVX-512 F, BW, DQ and VL. Only this
+// file is compiled for these instructions.
 #include <immintrin.h>
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kPackBytes = 64;
 #include "src/hostccl/reduce_kernels/packs.inc"
 
-// The code uses the masked intrinsics with a mask of all lanes, because the plain ones start from an
-// undefined register, about which GCC 12 warns.
+// A mask of all lanes. The masked intrinsics are used because the plain ones start from an undefined
+// register, about which GCC 12 warns.
 constexpr __mmask16 kAllLanes = 0xffff;
 
 Floats WidenHalf(Halves bits) {
@@ -28,7 +28,7 @@ Halves NarrowHalf(Floats values) {
                                                           _MM_FROUND_TO_NEAREST_INT));
 }
 
-// Stores a pack past the caches; `to` must be aligned to the pack.
+// Stores a vector past the caches. `to` must be aligned to the vector's size.
 template <typename V>
 void StreamPack(std::byte* to, V pack) {
   if constexpr (sizeof pack == 64) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built in place of avx2.cc, avx512.cc and x86_sets.cc on machines other than x86-64, which have no vector
-// sets.
+// Replaces avx2.cc, avx512.cc and x86_sets.cc on machines other than x86-64, which have no vector kernels.
 #include "src/hostccl/reduce_kernels/kernel_set.h"
 
 namespace dynamiccl::hostccl {

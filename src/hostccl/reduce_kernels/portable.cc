@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels as plain loops, one element at a time. They define the results: the vector sets must equal them
-// bit for bit.
+// The reduction kernels as plain loops, one element at a time. They define the results: the vector kernels
+// must give the same bits.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The format of types that are their own compute type.
+// The format of types that need no conversion before computing.
 template <typename T>
 struct Plain {
   using Stored = T;
@@ -23,7 +23,7 @@ struct Plain {
   static T Narrow(T value) { return value; }
 };
 
-// The format of fp16.
+// The format of fp16, with its conversions to and from fp32.
 struct Half {
   using Stored = uint16_t;
   using Wide = float;
@@ -44,12 +44,12 @@ struct Half {
 #endif
 };
 
-// The format of bf16, the upper half of an fp32.
+// The format of bf16, which is the upper half of an fp32.
 struct Bfloat {
   using Stored = uint16_t;
   using Wide = float;
   static float Widen(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-  // Rounds to nearest even. A NaN keeps its upper bits and stays a NaN.
+  // Rounds to the nearest bf16, ties to even. A NaN keeps its upper bits and stays a NaN.
   static uint16_t Narrow(float value) {
     const auto raw = std::bit_cast<uint32_t>(value);
     if (std::isnan(value)) return static_cast<uint16_t>(raw >> 16 | 0x40);
@@ -57,7 +57,7 @@ struct Bfloat {
   }
 };
 
-// OCP's 8-bit formats: e4m3 has no infinity and one NaN for each sign; e5m2 is the upper byte of fp16.
+// OCP's 8-bit formats. e4m3 has no infinity and one NaN for each sign. e5m2 is the upper byte of fp16.
 template <int kExponentBits>
 struct Float8 {
   using Stored = uint8_t;
@@ -79,21 +79,22 @@ struct Float8 {
     if (magnitude > 0x7c && magnitude > kMaxFinite) value = std::numeric_limits<float>::quiet_NaN();
     return (bits & 0x80) != 0 ? -value : value;
   }
-  // Saturates to the largest finite number, infinities included; a NaN becomes the positive one.
+  // Rounds to the 8-bit format. Numbers that are too large, and infinities, become the largest finite number.
+  // Every NaN becomes the positive NaN.
   static uint8_t Narrow(float value) {
     if (std::isnan(value)) return kNan;
     const auto sign = static_cast<uint8_t>(std::signbit(value) ? 0x80 : 0);
     const float magnitude = std::fabs(value);
     if (magnitude >= Widen(kMaxFinite)) return static_cast<uint8_t>(sign | kMaxFinite);
     const int exponent = std::max(1 - kBias, magnitude == 0 ? 1 - kBias : std::ilogb(magnitude));
-    // Counts units of the last place, rounded to nearest even. 2^(mantissa bits) units give the first number
-    // of the next exponent.
+    // The magnitude in units of the format's last mantissa place, rounded to nearest even. If it is rounded
+    // up to the next power of two, the sum below carries into the exponent, as it should.
     const auto units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, kMantissaBits - exponent)));
     return static_cast<uint8_t>(sign | (((exponent + kBias - 1) << kMantissaBits) + units));
   }
 };
 
-// Integer overflow wraps as on a GPU, because the arithmetic is unsigned.
+// Integers are added and multiplied as unsigned numbers, so overflow wraps as on a GPU.
 template <typename T>
 constexpr auto Wrapping(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -115,7 +116,7 @@ struct Product {
     return static_cast<T>(Wrapping(a) * Wrapping(b));
   }
 };
-// A number wins against a NaN (IEEE 754-2019, maximumNumber); of two zeros the second is taken.
+// Of a number and a NaN the number is taken (IEEE 754-2019, maximumNumber), of two zeros the second one.
 struct Maximum {
   template <typename T>
   static T Apply(T a, T b) {
@@ -145,11 +146,12 @@ typename Format::Wide Input(const Combination& c, size_t input, size_t index) {
   return Format::Widen(Format::Narrow(Product::Apply(value, multiplier)));
 }
 
-// The last step of a pass: avg's division. Machines differ in which NaN an operation on two NaNs gives, so
-// every NaN becomes the positive quiet one.
+// The last step of a pass, with avg's division. Machines differ in which NaN an operation on two NaNs gives,
+// so every NaN becomes the positive quiet one.
 template <typename T>
 T Finish(T value, int divisor) {
-  // A divisor of 128 ranks or more does not fit in eight bits.
+  // Integers are divided as 64-bit ones, because a divisor (the number of ranks) of 128 or more does not fit
+  // in eight bits.
   using Quotient = std::conditional_t<std::is_floating_point_v<T>, T,
                                       std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
   if (divisor != 1) value = static_cast<T>(static_cast<Quotient>(value) / static_cast<Quotient>(divisor));

@@ -13,32 +13,33 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Bytes, if the system does not report it: the second-level cache of most server cores.
+// In bytes: the size of a second-level cache if the system does not report one. Most server cores have 2 MiB.
 constexpr size_t kAssumedL2Bytes = size_t{2} << 20;
-// Bytes. A copy to several outputs is done in blocks that stay in the first-level cache.
+// In bytes. A copy to several outputs is done in blocks of this size, which stay in the first-level cache.
 constexpr size_t kCopyBlockBytes = 8 << 10;
 
-// The sets are ordered, so the last one that runs is the widest.
+// Returns the last set that this machine can run. The sets are ordered, so it is the one with the widest
+// vectors.
 KernelSet Widest() {
   KernelSet widest = KernelSet::kPortable;
   for (const KernelSet set : kKernelSets) widest = Runs(set) ? set : widest;
   return widest;
 }
 
-// The environment is read once per process. An unknown name has already made the creation of the communicator
-// fail.
+// HOSTCCL_KERNELS is read once per process. A wrong name is not handled here, because it has already made the
+// creation of the communicator fail.
 KernelSet UsedSet() {
   static const KernelSet used = KernelSetFromEnvironment().value_or(Widest());
   return used;
 }
 
-// Types whose compute type is fp32.
+// Returns true for the types that are computed as fp32: fp16, bf16 and fp8.
 bool IsWidened(DataType type) {
   return type == DataType::kFloat16 || type == DataType::kBfloat16 || type == DataType::kFloat8e4m3 ||
          type == DataType::kFloat8e5m2;
 }
 
-// Runs a pass with one input and nothing to compute.
+// Runs a pass that copies its only input to all outputs.
 void CopyToAll(const Combination& c, size_t element_bytes) {
   const size_t bytes = c.count * element_bytes;
   for (size_t at = 0; at < bytes; at += kCopyBlockBytes) {
@@ -56,7 +57,7 @@ void Reduction::CombineN(const Combination& combination, bool is_final) const {
   const bool copies = combination.n_inputs == 1 && combination.multipliers == nullptr && due == 1;
   if (!copies) return combine(combination, due);
   if (combination.streamed == 0) return CopyToAll(combination, element_bytes);
-  // Copies bytes, because arithmetic would change the bits of a NaN.
+  // The data are copied as bytes, because arithmetic on the data type would change the bits of a NaN.
   static const CombineKernel copy = KernelsOf(UsedSet(), DataType::kUint8, ReduceOp::kSum).combine;
   Combination bytes = combination;
   bytes.count *= element_bytes;
@@ -84,7 +85,8 @@ Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<E
           multiplier};
 }
 
-// The divisor of avg belongs to the wide reduction, so that the division comes before the rounding.
+// The sum is kept in the compute type until the end. The division of avg is done on this sum, before it is
+// rounded.
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks) {
   const TypeKernels kernels = KernelsOf(UsedSet(), type, op);
   const DataType wide = IsWidened(type) ? DataType::kFloat32 : type;

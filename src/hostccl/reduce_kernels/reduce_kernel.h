@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise arithmetic on host memory of any alignment, chosen at run time by data type, operator and CPU.
 // fp16, bf16 and fp8 are widened to fp32, combined over all inputs of a pass, and rounded once, to nearest
-// even. Every set of kernels gives the same bits (docs/algorithms.md, "Arithmetic"). All functions may be
-// called from any thread.
+// even. Every set of kernels gives the same bits (docs/algorithms.md, "Arithmetic"). Any thread may call the
+// functions.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace dynamiccl::hostccl {
 
-// One element of any data type; its bytes are at the front.
+// One element of any data type. Its bytes come first; the rest of the array is unused.
 struct ElementValue {
   alignas(8) std::array<std::byte, 8> bytes{};
   friend bool operator==(const ElementValue&, const ElementValue&) = default;
@@ -30,22 +30,23 @@ struct Combination {
   std::byte* const* outputs = nullptr;
   size_t n_outputs = 0;  // 1 to 64
   size_t count = 0;      // elements
-  // Each entry is the factor of that input: the product is rounded before it is combined; null for no factor.
-  // The whole list is null if no input has a factor.
+  // One factor for each input, null for an input without a factor. The product of input and factor is rounded
+  // before it is combined. The whole list is null if no input has a factor.
   const ElementValue* const* multipliers = nullptr;
-  // If bit k is set, output k is not read soon and is written past the caches. The stores are ordered when
-  // the call returns.
+  // Bit k says that output k is not read soon, so the kernel writes it past the caches. When the call
+  // returns, these stores are in order with later ones.
   uint64_t streamed = 0;
 };
 
-// A pass. `divisor` divides the result before it is rounded (integers: towards zero); 1 means no division.
+// A function that runs one pass. `divisor` divides the result before it is rounded (integers are rounded
+// towards zero); 1 means no division.
 using CombineKernel = void (*)(const Combination& combination, int divisor);
-// Convert to and from the compute type, which is fp32 for fp16, bf16 and fp8; other types are their own
-// compute type.
+// Functions that convert to and from the compute type. This is fp32 for fp16, bf16 and fp8; other types are
+// their own compute type.
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
-// Holds what a lane needs to combine elements of one call. It is a plain value.
+// How to combine the elements of one call. This is a plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;
@@ -54,19 +55,22 @@ struct Reduction {
   // Ranks may have different factors.
   std::optional<ElementValue> multiplier;
 
-  // Runs one pass. `is_final`: the sum is complete after this pass, so avg's division is applied.
+  // Runs one pass. `is_final` says that the sum is complete after this pass, so that avg's division is
+  // applied.
   void CombineN(const Combination& combination, bool is_final) const;
   // Computes out = a op b.
   void Combine(std::byte* out, const std::byte* a, const std::byte* b, size_t count) const;
-  // Computes this rank's input in the form that the other ranks must see: multiplied, or copied.
+  // Copies this rank's input in the form that the other ranks must get: multiplied by the operator's factor,
+  // if it has one.
   void ScaleOwn(std::byte* out, const std::byte* own, size_t count) const;
 };
 
-// Returns the reduction, which exists for every data type. kAvg combines like kSum; the division is part of
-// the last pass.
+// Returns the reduction for a data type and operator, which always exists. kAvg combines like kSum, and the
+// last pass divides.
 Reduction FindReduction(DataType type, ReduceOp op, int n_ranks, std::optional<ElementValue> multiplier = {});
 
-// Accumulates for HOSTCCL_SUM=rank_order: in `wide` elements, which are rounded once at the end.
+// The sum of HOSTCCL_SUM=rank_order. It is kept in elements of the compute type, which are rounded once at
+// the end.
 struct WideAccumulation {
   Reduction reduction;  // over wide elements
   WidenKernel widen = nullptr;
@@ -74,21 +78,22 @@ struct WideAccumulation {
 };
 WideAccumulation FindWideAccumulation(DataType type, ReduceOp op, int n_ranks);
 
-// Returns the bytes that a call must touch (read and write on this rank) before storing past the caches pays:
-// HOSTCCL_STREAM_BYTES, or the size of the second-level cache. On a machine with 2 MiB a core the one-pass
-// AllReduce and ReduceScatter gained 5 to 20 % above this size and nothing below (docs/algorithms.md).
+// Returns the number of bytes that a call must read and write on this rank before storing past the caches
+// pays: HOSTCCL_STREAM_BYTES, or the size of the second-level cache. On a machine with 2 MiB a core the
+// one-pass AllReduce and ReduceScatter gained 5 to 20 % above this size and nothing below
+// (docs/algorithms.md).
 size_t StreamThresholdBytes();
 
-// The instruction sets with kernels, from the narrowest to the widest.
+// The instruction sets for which there are kernels, from the narrowest to the widest vectors.
 enum class KernelSet { kPortable, kAvx2, kAvx512 };
 inline constexpr KernelSet kKernelSets[] = {KernelSet::kPortable, KernelSet::kAvx2, KernelSet::kAvx512};
 
 // Returns "portable", "avx2" or "avx512".
 const char* Name(KernelSet set);
-// Returns true if this CPU and this build can run the set.
+// Returns true if this CPU can run the set and this build contains it.
 bool Runs(KernelSet set);
-// Returns the set of HOSTCCL_KERNELS, or the widest one that runs here. An error names the sets that run
-// here.
+// Returns the set that HOSTCCL_KERNELS names, or the widest one that runs on this machine. An error names the
+// sets that run.
 Result<KernelSet> KernelSetFromEnvironment();
 
 }  // namespace dynamiccl::hostccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds by CPUID which sets of kernels an x86-64 CPU can run. The compiler's runtime also checks that the
-// system saves the registers.
+// Finds out which sets of kernels an x86-64 CPU can run, by CPUID. The compiler's runtime also checks that
+// the operating system saves the vector registers.
 #include <cpuid.h>
 
 #include "src/hostccl/reduce_kernels/kernel_set.h"
@@ -8,7 +8,8 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Whether the CPU converts fp16. clang 14's __builtin_cpu_supports does not know the feature.
+// Returns whether the CPU has instructions to convert fp16. clang 14's __builtin_cpu_supports does not know
+// this feature.
 bool HasF16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Construction of the two trees. The first tree over 8 positions, each position with its children:
+// How the two trees are computed. The first tree over 8 positions, each position with its children:
 //   0: 4        4: 2 and 6        2: 1 and 3        6: 5 and 7
 #include "src/hostccl/topology/double_binary_tree.h"
 
@@ -9,8 +9,9 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// The parent of index i is i plus or minus its lowest set bit, which has more trailing zeros. Leaves are odd;
-// index 0 is the root and has one child.
+// The parent of index i is i plus or minus i's lowest set bit: the one whose lowest set bit is twice as
+// large, or, if that index does not exist, i minus the bit. Odd indices are leaves. Index 0 is the root and
+// has one child.
 TreeNeighbours FirstTree(int index, int size) {
   TreeNeighbours tree;
   int level = 1;
@@ -23,7 +24,7 @@ TreeNeighbours FirstTree(int index, int size) {
   tree.parent = upper < size ? upper : index ^ level;
   size_t next = 0;
   if (level > 1) tree.children[next++] = index - level / 2;
-  // The right child is the root of the nearest subtree that exists.
+  // The right child is the root of the largest right subtree that exists.
   for (int step = level / 2; step > 0; step /= 2) {
     if (index + step >= size) continue;
     tree.children[next++] = index + step;
@@ -32,7 +33,7 @@ TreeNeighbours FirstTree(int index, int size) {
   return tree;
 }
 
-// Returns the neighbours with each index replaced by map(index).
+// Returns the same neighbours with each index replaced by map(index).
 TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   if (tree.parent >= 0) tree.parent = map(tree.parent);
   for (int& child : tree.children) {
@@ -41,7 +42,7 @@ TreeNeighbours Mapped(TreeNeighbours tree, auto map) {
   return tree;
 }
 
-// Returns the ranks of each node; nodes in the order of their first ranks.
+// Returns the ranks of each node. Nodes are in the order of their first ranks.
 std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) {
   std::vector<int> nodes;
   std::vector<std::vector<int>> ranks;
@@ -57,7 +58,7 @@ std::vector<std::vector<int>> RanksByNode(const std::vector<int>& node_of_rank) 
   return ranks;
 }
 
-// Returns the index of the tree's root.
+// Returns the index of the root of tree 0 or 1.
 int RootIndex(int which, int size) {
   if (which == 0) return 0;
   return size % 2 == 0 ? size - 1 : std::min(1, size - 1);
@@ -67,7 +68,8 @@ int RootIndex(int which, int size) {
 
 TreeNeighbours BinaryTree(int which, int index, int size) {
   if (which == 0) return FirstTree(index, size);
-  // Even sizes mirror the tree, and odd sizes shift it by one, so that leaves and inner nodes change places.
+  // The second tree is the first one mirrored for an even size, and shifted by one for an odd size. So leaves
+  // and inner nodes change places.
   if (size % 2 == 0) {
     return Mapped(FirstTree(size - 1 - index, size), [size](int i) { return size - 1 - i; });
   }

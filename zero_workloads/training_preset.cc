@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
+#include "src/base/host_memory.h"
 #include "zero_workloads/device/device.h"
 #include "zero_workloads/estimate/memory_estimate.h"
 #include "zero_workloads/estimate/model_preset.h"

@@ -16,8 +16,8 @@ void TrainingPhases::Begin(const std::string& name, const std::string& what, con
 }
 
 TrainingObserver TrainingPhases::Observer() {
-  // The time left is reckoned from the first call on. What came before it, such as making sequences, takes
-  // its own time, which says nothing about that of the iterations.
+  // The time left is estimated from the iterations after the first call. The time before the first call, for
+  // example to generate sequences, says nothing about how long an iteration takes.
   return [this, first = 0, first_ns = int64_t{0}](const TrainingPosition& position) mutable {
     if (first == 0) {
       first = position.done;

@@ -49,7 +49,7 @@ std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
   return weights;
 }
 
-// The samples in XGBoost's form; targets are residuals less `base`.
+// Copies the samples into XGBoost's matrix. The target of a sample is its residual minus `base`.
 Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
   std::vector<float> inputs, targets;
   for (const ConfigSample& sample : samples) {
@@ -108,12 +108,12 @@ Result<Json> TreesOf(const Booster& booster) {
   return model.at(path);
 }
 
-// The smallest whole number for which `x < condition` is false.
+// XGBoost's test `x < condition` becomes `x < threshold` for whole numbers x: the condition rounded up.
 int16_t ThresholdOf(double condition) {
   return static_cast<int16_t>(std::clamp(std::ceil(condition), -32768.0, 32767.0));
 }
 
-// Octaves with 16 fraction bits, clamped to the format's limit.
+// Converts a leaf from octaves to fixed point with 16 fraction bits, clamped to the policy format's limit.
 int32_t LeafOf(double octaves) {
   const double scaled = std::nearbyint(octaves * 65536);
   return static_cast<int32_t>(std::clamp<double>(scaled, -kTreeLeafLimit, kTreeLeafLimit));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts the config ensemble to integers, together with the domain of its training.
+// Converts the config agent's float networks to integers and stores the domain that their training covered.
 #pragma once
 
 #include <vector>
@@ -18,20 +18,21 @@ namespace dynamiccl::agents {
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& tensors);
 
-// Fills the golden inputs with kGoldenPerAgent of the samples' inputs, evenly spread.
+// Chooses kGoldenPerAgent samples, evenly spread, and stores their inputs as the inputs of the policy's
+// golden vectors (known inputs with known outputs, with which a job checks its arithmetic).
 void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
-// Compares float networks with the integers of the same policy, over keys.
+// Tells how well the float networks and the integers of one policy agree, as averages over keys.
 struct ConfigAgreement {
   // Share of keys with the same choice, gate and trees included.
   double choice = 1;
-  // Share of keys for which both rank the same configuration first by mean, before any gate. Near-ties count
-  // as different.
+  // Share of keys for which floats and integers predict the same configuration as fastest, by the mean of the
+  // networks and before the gate. Two configurations with nearly equal predictions can count as different.
   double cheapest = 1;
   // Mean absolute difference of the predictions, in octaves.
   double difference_octaves = 0;
 };
-// Compares all keys. Without keys every share is 1.
+// Compares both kinds of networks on all keys. If there are no keys, every share is 1.
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys);
 

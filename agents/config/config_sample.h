@@ -17,7 +17,7 @@ struct ConfigSample {
   // Number of the key. Configurations of one key are compared with each other, so their samples are
   // consecutive.
   size_t key = 0;
-  // Weight of the sample's key in the training.
+  // Weight of the sample's key in the training loss.
   double weight = 1;
   // Standard error of the measured median in octaves, estimated from the spread of its repeats.
   double noise = 0;

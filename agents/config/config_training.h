@@ -47,8 +47,8 @@ struct ConfigTrainingReport {
   double error_octaves = 0;
   // The error of the cost model against the measurement.
   double prior_octaves = 0;
-  // Both errors after each key's mean is subtracted from prediction and measurement. This part of the error
-  // decides between the configurations of a key.
+  // Both errors after the mean over each key's rows is subtracted from predictions and measurements. Only
+  // this part of the error decides which configuration of a key is chosen.
   double error_within_keys = 0;
   double prior_within_keys = 0;
 };

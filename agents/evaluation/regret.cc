@@ -14,7 +14,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The slowdown that counts as worse than the default: repeats of the same cell differ by up to 5 %.
+// A choice that is slower than the default by more than this share counts as worse. Repeats of one cell
+// differ by up to 5 %.
 constexpr double kWorse = 0.05;
 // A choice with at least this regret counts as a cliff.
 constexpr double kCliff = 0.3;
@@ -38,7 +39,7 @@ struct KeyOutcome {
   double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
-  // Number of the key's topology, which is a block of the bootstrap.
+  // Number of the key's topology. The bootstrap draws topologies as blocks.
   size_t block = 0;
 
   double regret() const { return chosen / best - 1; }
@@ -112,7 +113,7 @@ KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) 
   return outcome;
 }
 
-// Sums over one pair of block and seed, which are all that a draw of the bootstrap needs.
+// Sums over the keys of one topology (block) and one seed. A draw of the bootstrap needs only these sums.
 struct Sums {
   double keys = 0, regret = 0, chosen = 0, best = 0;
 };
@@ -163,7 +164,7 @@ void AddClearKeys(const std::vector<KeyOutcome>& outcomes, RegretSummary& summar
   summary.clear_gain_kept = gain > 0 ? kept / gain : 0;
 }
 
-// Adds the worst window of each topology and seed.
+// Adds the largest and the median of ProbeCost::worst_window over all pairs of topology and seed.
 void AddWindows(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
   std::map<std::pair<size_t, size_t>, double> windows;
   for (const KeyOutcome& outcome : outcomes)

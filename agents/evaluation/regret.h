@@ -63,9 +63,9 @@ struct RegretSummary {
   // The largest value of chosen time / default's time - 1.
   double worst_slowdown = 0;
   bool probes_itself = false;
-  // Mean over keys; the worst window is the worst of all topologies.
+  // Means over keys. Only `worst_window` is the largest value of all topologies.
   ProbeCost cost;
-  // Median of the worst windows of the topologies.
+  // Median over the topologies of ProbeCost::worst_window.
   double median_window = 0;
   // A key is clear when its gain over the default, picked on one half and timed on the other, is at least
   // three times the key's noise. The noise is 1.4826 times the median, over the key's configurations, of the

@@ -40,7 +40,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
     uint64_t labelled = 0, recognised = 0;
     for (size_t other = 0; other < kClasses; ++other) {
       labelled += calls[label][other];
-      // An answer does not count as wrong where the label is unknown.
+      // Where the true label is unknown, an answer is not counted as wrong.
       if (other != unknown) recognised += calls[other][label];
     }
     if (labelled == 0) continue;
@@ -50,7 +50,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
   return labels == 0 ? 0 : sum / labels;
 }
 
-// The confusions of the three questions.
+// Confusion matrices of the three questions: role, phase and stage.
 struct Confusions {
   Confusion<kLabelledRoles> role{};
   Confusion<kPhases> phase{};

@@ -24,7 +24,7 @@ using torch::autograd::variable_list;
 
 enum Gate : int64_t { kInput, kForget, kCandidate, kOutput };
 
-// The columns of one gate: a view.
+// A view of the columns that belong to one gate.
 at::Tensor Part(const at::Tensor& gates, Gate gate) {
   const int64_t hidden = gates.size(-1) / 4;
   return gates.narrow(-1, gate * hidden, hidden);

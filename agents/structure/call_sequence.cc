@@ -54,7 +54,7 @@ bool IsReinvented(const IssuedCall& issued) {
 }  // namespace
 
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name) {
-  // By communicator: the lowest rank that recorded it, and the calls of that rank.
+  // For each communicator: the lowest rank that recorded calls of it, and the calls of this rank.
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;

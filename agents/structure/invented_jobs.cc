@@ -38,8 +38,9 @@ Part PartOf(const ParameterShape& parameter, int tensor_ranks) {
       number == std::string_view::npos ? name : name.substr(std::min(name.find('.', number), name.size()))};
 }
 
-// The model's blocks in order of use, some of them joined. Unit 0, the root, comes first. If the head is
-// separate, the root's parameters that are registered after the blocks form the last block.
+// The model's units in the order of their use, where some neighbours are joined to one block. Unit 0, the
+// root, comes first. If the head is separate, the root's parameters that are registered after the blocks form
+// the last block.
 std::vector<Parts> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
   std::vector<Parts> blocks;
   Parts head;
@@ -167,7 +168,8 @@ class InventedStep {
   std::vector<bool> gathered_;
   // Reduced pieces that have not been summed over the replicas yet.
   Sizes unsummed_;
-  // The rank that owns the next piece (Exchange::kOneOwner), before the modulus.
+  // Counter of the pieces that were sent to one owner (Exchange::kOneOwner). The owner of the next piece is
+  // this number modulo the number of ranks.
   int next_owner_ = 0;
 };
 
@@ -225,7 +227,7 @@ void InventedStep::Reduce(const Sizes& pieces) {
   const bool grouped = habits_.gradients.grouping != Grouping::kNone;
   for (size_t at = 0; at < pieces.size();) {
     const size_t end = GroupEnd(pieces, at, habits_.gradients);
-    // An ncclGroup belongs to one communicator, so the sums over replicas come after it.
+    // An ncclGroup belongs to one communicator, so the sums over replicas follow after the group.
     if (grouped) list_.BeginGroup();
     for (; at < end; ++at) ReducePiece(pieces[at]);
     if (grouped) list_.EndGroup();

@@ -11,7 +11,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// A lead of 8 in the logits, where the best class is e^8 = 3000 times as likely as the second. Logits have
+// A lead of 8 in natural logarithms: the best class is e^8 = 3000 times as likely as the second. Logits have
 // the fraction bits of kTokenOne.
 constexpr int32_t kWidestMargin = 8 * kTokenOne;
 
@@ -31,10 +31,10 @@ Answer AnswerOf(const StructureLogits& logits, int first, int classes, int label
   return {*best - second, best - begin == label};
 }
 
-// All answers of each head, and the surprises.
+// The answers about role, phase and stage, and how surprising the calls were.
 struct Answers {
   std::vector<Answer> role, phase, stage;
-  // Negative log-likelihoods of quiet calls.
+  // Negative log-likelihoods of the calls from the third step on (quiet calls).
   std::vector<int32_t> surprises;
 };
 
@@ -76,7 +76,8 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
   }
 }
 
-// The smallest margin such that, of the answers which lead by at least as much, the wanted share is right.
+// The smallest margin for which the wanted share of answers is right. Only answers count whose lead is at
+// least the margin.
 int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.lead > b.lead; });
   int32_t margin = kWidestMargin;

@@ -79,13 +79,13 @@ at::Tensor Loss(const at::Tensor& logits, const StructureBatch& batch) {
               CrossEntropy(logits.narrow(-1, kNextSizeRow, kNextSizeClasses), batch.next_sizes));
 }
 
-// All members of a batch, for operations on each of them.
+// Pointers to all tensors of a batch, for operations that apply to each of them.
 constexpr at::Tensor StructureBatch::*kParts[] = {
     &StructureBatch::tokens,           &StructureBatch::roles,
     &StructureBatch::phases,           &StructureBatch::stages,
     &StructureBatch::next_collectives, &StructureBatch::next_sizes};
 
-// `calls` calls of all sequences, from call `at` on: views.
+// Views of `calls` calls of all sequences, beginning with call `at`.
 StructureBatch Narrow(const StructureBatch& whole, int64_t at, int64_t calls) {
   StructureBatch part;
   for (const auto member : kParts) part.*member = (whole.*member).narrow(1, at, calls);
@@ -171,7 +171,7 @@ class Sampler {
     return generated_[framework->second[random_() % framework->second.size()]];
   }
 
-  // A whole sequence of the batch, and how many of its calls were used.
+  // A whole sequence of the batch, and how many of its calls the training has used.
   struct Place {
     StructureBatch whole;
     int64_t at = 0;

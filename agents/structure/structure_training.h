@@ -40,9 +40,9 @@ struct FloatStructureNetwork {
 struct StructureTrainingSettings {
   uint64_t seed = 1;
   int iterations = 5000;
-  // Number of sequences that are learned from at the same time.
+  // Number of sequences in a batch.
   int batch = 48;
-  // Calls over which gradients are propagated back (truncated backpropagation through time).
+  // Number of calls over which gradients are propagated back (truncated backpropagation through time).
   int length = 128;
   // Maximum number of calls of a sequence that are used. The state carries over from one stretch of `length`
   // calls to the next.

@@ -96,7 +96,7 @@ class DeepSpeedReader {
     DYNAMICCL_CHECK_OK(ReadPrecision());
     DYNAMICCL_CHECK_OK(ReadBatch());
     DYNAMICCL_CHECK_OK(ReadOffload());
-    // The last argument is DeepSpeed's default, which means that the group is not used.
+    // The last argument is DeepSpeed's default, which means that no shard group is used.
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.mics_shard_size", "--shard-group", -1));
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.zero_hpz_partition_size", "--secondary-group", 1));
     ReadBucket();
@@ -106,7 +106,7 @@ class DeepSpeedReader {
   }
 
  private:
-  // Stores the leaves of the document by their dotted names.
+  // Stores the values of the document by their dotted names.
   void Flatten(const std::string& prefix, const Json& value) {
     if (!value.is_object()) {
       leaves_[prefix] = value;
@@ -246,7 +246,8 @@ class DeepSpeedReader {
     return {};
   }
 
-  // DeepSpeed counts elements, and its default is 5e8.
+  // DeepSpeed gives the bucket size in elements (5e8 by default). It is converted to the bytes of
+  // --bucket-bytes.
   void ReadBucket() {
     const Json* const elements = Find("zero_optimization.reduce_bucket_size");
     if (elements == nullptr) return;
@@ -282,7 +283,7 @@ class DeepSpeedReader {
 
   std::string source_;
   int world_;
-  // Leaves of the document by dotted name.
+  // The document's values by their dotted names.
   std::map<std::string, Json> leaves_;
   FileOptions file_;
 };

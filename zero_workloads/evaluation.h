@@ -10,7 +10,7 @@
 
 namespace dynamiccl::zero {
 
-// Says how the text is cut and where the computation runs. It is equal on all ranks.
+// Says how the text is cut and where the computation runs. The values are equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
   // Windows that a rank computes at a time.
@@ -18,9 +18,10 @@ struct EvaluationShape {
   at::Device device = at::kCPU;
 };
 
-// The text, of at least 2 bytes, is divided into windows without overlap. A byte is therefore predicted from
-// between 0 and `sequence` - 1 earlier bytes, and every byte except the first counts once. All ranks of
-// `group` call it and get the same number.
+// Returns the bits that the model needs to predict one byte of the text. The text, of at least 2 bytes, is
+// divided into windows without overlap. A byte is therefore predicted from between 0 and `sequence` - 1
+// earlier bytes, and every byte except the first counts once. All ranks of `group` call the function and get
+// the same number.
 double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std::span<const uint8_t> text,
                    const EvaluationShape& shape);
 

@@ -12,9 +12,9 @@ int64_t MemoryOfRank(const ResidualSettings& residual) {
   return residual.memory_cap > 0 ? residual.memory_cap : DeviceMemoryBytes();
 }
 
-// Number of tensors that autograd keeps of this model's block, in units of the block's input: the input, two
-// norms, query, key and value (3), the mixed values, the sum after attention, and both sides of the
-// activation function (4 each).
+// Number of tensors that autograd keeps of one block of this model, in units of the block's input: the input,
+// two norms, query, key and value (3), attention's mixed values, the sum after attention, and input and
+// output of the activation function (4 each).
 constexpr double kInputsKeptByBlock = 16;
 // Naive attention copies query, key, value and their result, which the fused kernel does not; in units of the
 // block's input.
@@ -28,8 +28,8 @@ double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOpti
   return kInputsKeptByBlock + kCopiesOfNaiveAttention + pairs;
 }
 
-// Memory of a block's backward pass, in units of the block's input: gradients of both sides of its activation
-// function (4 each), of its output and of its input.
+// Memory that the backward pass of a block needs, in units of the block's input: the gradients of the
+// activation function's input and output (4 each), of the block's output and of its input.
 constexpr double kInputsOfBackward = 10;
 
 // Bytes that the estimate leaves out: logits, their logarithms and the gradients of both, in fp32; and the

@@ -20,16 +20,16 @@ struct FileOption {
   std::string origin;
 };
 
-// All options of a file, in its order.
+// All options of a file, in the file's order.
 struct FileOptions {
   std::vector<FileOption> options;
   // Settings of the file that have no effect here, one sentence each.
   std::vector<std::string> notes;
 };
 
-// A key is an option's long name without dashes in front (`bucket-bytes` or `bucket_bytes`). Its value is a
-// number, a text, a list of these, or a truth value for a flag. Tables serve as headings only. kNotFound: the
-// file cannot be read.
+// Reads the trainer's own TOML form. A key is an option's long name without dashes in front (`bucket-bytes`
+// or `bucket_bytes`). Its value is a number, a text, a list of these, or a truth value for a flag. Tables
+// serve as headings only. The error is kNotFound if the file cannot be read.
 Result<FileOptions> ReadTomlSettings(const std::filesystem::path& path);
 
 // Reads DeepSpeed's configuration (deepspeed.ai/docs/config-json). Keys that this trainer does not support

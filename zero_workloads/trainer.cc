@@ -104,7 +104,8 @@ at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, con
   return micro_steps == 1 ? sum : sum.div(micro_steps);
 }
 
-// Each rank that has such a gradient reports it, since a rank sees only its own part.
+// Tells the user which gradient overflowed. A rank sees only its own part of the gradients, so each rank that
+// has such a gradient reports it.
 void ReportOverflow(int rank, int64_t step, const StepOutcome& outcome) {
   fmt::print(stderr, "rank {}: step {} skipped: gradients overflow at loss scale {}, first in {}\n", rank,
              step, outcome.loss_scale, outcome.overflow_in);
@@ -122,7 +123,8 @@ CheckpointedRun CheckpointedRunOf(const Run& run, ZeroEngine* engine) {
   return checkpointed;
 }
 
-// The step at which the run begins. Throws CheckpointFailure if the checkpoint is beyond the run's last step.
+// Returns the step at which the run begins. Throws CheckpointFailure if the checkpoint is beyond the run's
+// last step.
 int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
   const int64_t done = checkpoints->Begin();
   if (done <= steps) return done;
@@ -143,7 +145,7 @@ class Checkpointing {
     const CheckpointChoice choice = ResolveCheckpoints(run.settings, MeasuredGroupsOf(*run.grid), options);
     if (run.grid->world()->rank() == 0 && !choice.reason.empty()) fmt::print("{}\n", choice.reason);
     if (choice.checkpoints == Checkpoints::kNone) return;
-    // Slices of a split sequence are partitioned already.
+    // If the sequence is split, a rank has only its slice of an input, so the input is not divided again.
     const TensorSplit split = SplitOf(run);
     ProcessGroup* const divide_over = split.splits_sequence() ? nullptr : split.group;
     ActivationStoreSettings store =
@@ -174,8 +176,8 @@ StepBatch StepBatchOf(const Run& run) {
           run.grid->world()};
 }
 
-// With --live, what the ranks agreed on for the next step, in place of what the options say. A number that is
-// no setting counts as nothing agreed, on all ranks alike.
+// Returns the settings of the next step. With --live, values that the ranks have agreed on replace the
+// options. A number that is no valid setting is ignored on all ranks.
 LiveSettings LiveSettingsOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   LiveSettings live{settings.bucket_bytes, settings.prefetch};

@@ -33,7 +33,7 @@ class CheckpointCommand {
   CLI::App* export_ = nullptr;
   std::string folder_, file_;
   std::string dtype_ = "fp32";
-  // --step; -1: not given.
+  // Value of the option --step; -1 if the option was not given.
   int64_t step_ = -1;
   bool optimizer_state_ = false;
 };

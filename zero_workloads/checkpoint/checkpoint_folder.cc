@@ -22,10 +22,12 @@ namespace dynamiccl::zero {
 namespace fs = std::filesystem;
 namespace {
 
-// Prefixes of the names: complete, being written, being removed, set aside.
+// Prefixes of folder names: a complete checkpoint, one that is being written, one that is being removed, and
+// one that was set aside.
 constexpr std::string_view kComplete = "step-", kPartial = "partial-step-", kRemoved = "removed-step-";
 constexpr std::string_view kSetAside = "set-aside-step-";
-// Digits of a step in a name, so that names sort by step; names with more digits are read as well.
+// Number of digits of a step in a folder's name, so that names sort by step. Names with more digits are read
+// as well.
 constexpr int kDigits = 8;
 
 std::string Name(std::string_view prefix, int64_t step) {

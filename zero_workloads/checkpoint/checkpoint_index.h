@@ -16,8 +16,8 @@
 
 namespace dynamiccl::zero {
 
-// Bytes covered by one checksum. Small enough that a rank which loads little reads little. The 8 bytes of
-// index for each block are negligible.
+// Number of bytes that one checksum covers. A rank must read whole blocks, so blocks are small enough for a
+// rank that loads only a few elements. The checksum of a block takes 8 bytes in the index.
 inline constexpr uint64_t kCheckpointBlockBytes = 256 << 10;
 
 // A named tensor of the model.
@@ -32,7 +32,7 @@ struct CheckpointTensor {
 
 // A data file, which one rank wrote (data_file.h).
 struct CheckpointFile {
-  // Relative to the checkpoint's folder; it has no slash.
+  // File name without a slash, relative to the checkpoint's folder.
   std::string name;
   uint64_t bytes = 0;
   // XXH3 of each kCheckpointBlockBytes of the file; the last block may be shorter.
@@ -57,7 +57,7 @@ struct StoredRange {
 struct CheckpointIndex {
   // Values that exist once for the run: step, settings, loss scale, ...
   std::map<std::string, std::string> values;
-  // master, first_moment, ...: every state has every tensor.
+  // Names of the states, for example master and first_moment. Every tensor exists in every state.
   std::vector<std::string> states;
   std::vector<CheckpointTensor> tensors;
   std::vector<CheckpointFile> files;

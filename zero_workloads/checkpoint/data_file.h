@@ -68,13 +68,13 @@ class DataFileReader {
   std::string path_;
   UniqueFd fd_;
   const CheckpointFile* file_;
-  // The block in memory; blocks() means none.
+  // Number of the block that is in memory. The value blocks() means that no block is in memory.
   uint64_t loaded_;
   std::vector<std::byte> block_;
 };
 
-// The error (kUnavailable) for a file that exists and cannot be read. After it, resuming does not fall back
-// to an older checkpoint.
+// Returns the error (kUnavailable) for a file that exists and cannot be read. With this error a resume stops,
+// and does not try an older checkpoint.
 tl::unexpected<Error> CannotReadCheckpoint(const std::string& path, const std::string& reason);
 
 // Syncs a folder's entries to the disk, so that a created or renamed file is still there after a crash.

@@ -9,7 +9,8 @@
 
 namespace dynamiccl::zero {
 
-// int64 [rows, sequence] on the loader's device. Each target is the byte that follows its token in the text.
+// Token numbers and their targets: int64 [rows, sequence] on the loader's device. Each target is the byte
+// that follows its token in the text.
 struct Batch {
   at::Tensor tokens;
   at::Tensor targets;
@@ -21,7 +22,7 @@ struct BatchShape {
   int64_t global_batch = 8;
   int64_t sequence = 128;
   int rank = 0;
-  // Ranks that share a batch; divides global_batch.
+  // Number of ranks that share a batch. It divides global_batch.
   int world = 1;
 };
 

@@ -14,7 +14,7 @@ namespace dynamiccl::zero {
 struct TextSource {
   // Files or folders. A folder stands for all its *.txt files in the order of their names.
   std::vector<std::string> paths;
-  // The file with the held-out text; empty: the last 5 % of the text is held out.
+  // The file with the held-out text. If it is empty, the last 5 % of the text is held out.
   std::string held_out;
 };
 

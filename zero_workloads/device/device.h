@@ -46,15 +46,15 @@ class Stream {
   cudaStream_t handle() const { return handle_; }
   // Work issued to this stream after this call starts after the compute work issued so far.
   void StartAfterCompute();
-  // An event that happens when everything issued so far is done.
+  // Returns an event that happens when everything issued to this stream so far is done.
   Event Record();
 
  private:
   cudaStream_t handle_ = nullptr;
 };
 
-// Compute work issued after this call starts after the event. The host waits for the event; CUDA queues the
-// wait. A null event has no effect.
+// Compute work issued after this call starts after the event. On host memory the calling thread waits. On
+// CUDA the wait is queued in the compute stream. A null event has no effect.
 void StartComputeAfter(const Event& event);
 // Blocks until the compute work issued so far is done.
 void FinishCompute();
@@ -62,7 +62,7 @@ void FinishCompute();
 // CUDA).
 at::Tensor HostBuffer(int64_t bytes);
 // Blocks until the event has happened; the event must not be null. `check` is called during or after the
-// wait, and throws if the event can no longer happen.
+// wait. It throws if the event can no longer happen.
 void WaitOnHost(const Event& event, const std::function<void()>& check);
 // Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
@@ -71,8 +71,9 @@ int64_t TakeComputeWaitNanoseconds();
 // to it. 0 frees the memory; growing from 0 leaves the content undefined.
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
 
-// A one-dimensional tensor in host memory that is not counted as the device's, with undefined content: a
-// HostBuffer on CUDA, otherwise memory that neither CapDeviceMemory nor CountDeviceMemory sees.
+// Returns a one-dimensional tensor in host memory, with undefined content. The memory is not counted as the
+// device's: it is a HostBuffer on CUDA, and otherwise memory that neither CapDeviceMemory nor
+// CountDeviceMemory sees.
 at::Tensor NewHostTensor(int64_t elements, at::ScalarType type);
 
 // The device's total memory in bytes; 0 for host memory, which ranks share with everything else.

@@ -25,7 +25,8 @@ void Check(cudaError_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + cudaGetErrorString(result));
 }
 
-// A wait of compute for communication: the time between these two events in the compute stream.
+// One wait of compute for communication. The waiting time lies between these two events of the compute
+// stream.
 struct ComputeWait {
   Event begin;
   Event end;
@@ -131,8 +132,8 @@ void WaitOnHost(const Event& event, const std::function<void()>& check) {
   StartComputeAfter(event);
   while (cudaEventQuery(event->event) == cudaErrorNotReady) {
     check();
-    // 20 us are short compared with the few milliseconds of a step, and long compared with the microsecond of
-    // a query.
+    // The pause of 20 us is short compared with the few milliseconds of a step, and long compared with the
+    // microsecond that a query takes.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   check();

@@ -25,10 +25,11 @@ namespace {
 // CPU engine).
 thread_local int64_t compute_wait_nanoseconds = 0;
 
-// Bytes; LibTorch's own alignment of host memory.
+// Bytes. LibTorch aligns host memory in the same way.
 constexpr int64_t kHostAlignment = 64;
 
-// Rounds up to at least one line, since aligned_alloc takes only whole multiples of the alignment.
+// Rounds up to whole cache lines, and to at least one, since aligned_alloc takes only multiples of the
+// alignment.
 int64_t RoundUpToLine(int64_t bytes) {
   return std::max(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
 }

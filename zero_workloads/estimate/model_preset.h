@@ -17,12 +17,12 @@ struct ModelPreset {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
-  // Sequences of a data-parallel rank.
+  // Number of sequences that one data-parallel rank computes at a time.
   int64_t batch = 1;
   int tensor_parallel = 1;
-  // Data-parallel ranks; 0: the model has no run of its own.
+  // Number of data-parallel ranks. 0 means that the paper did not run the model.
   int64_t ranks = 0;
-  // Tokens; the paper and GPT-2 use the same length.
+  // Number of tokens in a sequence. The paper and GPT-2 use the same number.
   int64_t sequence = 1024;
 };
 

@@ -71,8 +71,8 @@ void AddTable2(std::vector<PaperFigure>& figures) {
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {
       const double one = MostParameters(kDevice, kMixedPrecisionAdam, stage, 64) / kBillion;
-      // The paper truncated the figure of one rank and multiplied that, so the error grows with the
-      // tensor-parallel degree.
+      // The paper truncated the figure of one rank and then multiplied it by the tensor-parallel degree, so
+      // the error grows with the degree.
       const double digit = 0.1 * row.tensor_parallel;
       const bool trillions = row.printed[stage] >= 500;
       figures.push_back(

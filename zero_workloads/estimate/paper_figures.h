@@ -39,14 +39,14 @@ struct PaperRun {
   int figure = 0;
   // Name of the model, for example "60B".
   std::string model;
-  // False: the paper's baseline, Megatron-LM.
+  // True for a run with ZeRO. False for the paper's baseline, Megatron-LM.
   bool zero = true;
   int gpus = 0;
   int tensor_parallel = 1;
   int layers = 0;
   int hidden = 0;
   int heads = 0;
-  // Sequences of one data-parallel rank.
+  // Number of sequences of one data-parallel rank.
   int batch = 0;
   int total_batch = 0;
 
@@ -56,7 +56,8 @@ struct PaperRun {
 // All rows, in the order of the tables.
 const std::vector<PaperRun>& PaperRuns();
 
-// A configuration of the paper's Table 3. All have buffers of constant size (C_B) and contiguous pools (M_D).
+// A configuration of the paper's Table 3. All configurations have buffers of constant size (the paper's C_B)
+// and contiguous pools (the paper's M_D).
 struct PaperConfig {
   // Name of the configuration, "C1" to "C5".
   const char* name;

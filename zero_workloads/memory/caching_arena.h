@@ -61,12 +61,13 @@ class CachingArena final : public MemoryArena {
 
   // `reserved_` is the sum of all segments, `taken_` that of all blocks in use; both are at most `total_`.
   int64_t total_, reserved_ = 0, taken_ = 0, peak_taken_ = 0, allocations_ = 0;
-  // Places of the segments in an address range larger than the memory.
+  // Assigns each segment its range of addresses. The address range is larger than the memory.
   FirstFitArena addresses_;
   Blocks blocks_;
-  // Cached blocks as (bytes, offset), so that lower_bound finds the best fit: small ones, then large ones.
+  // Free blocks as pairs of (bytes, offset), so that lower_bound finds the best fit. The first set holds
+  // small blocks, the second large ones.
   std::set<std::pair<int64_t, int64_t>> free_[2];
-  // From a segment's offset to its bytes.
+  // The segments: bytes by offset.
   std::map<int64_t, int64_t> segments_;
 };
 

@@ -47,8 +47,8 @@ class ArenaAllocator final : public c10::Allocator {
   }
 
  private:
-  // The address of a new block. Throws c10::OutOfMemoryError where the arena has no place, and calls the
-  // memory fragmented if its free bytes would have sufficed.
+  // Returns the address of a new block. If the arena has no place, throws c10::OutOfMemoryError. The message
+  // says that the memory is fragmented if the free bytes would have sufficed.
   void* Take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::optional<int64_t> offset = arena_->Allocate(bytes);
@@ -73,8 +73,8 @@ std::unique_ptr<MemoryArena> NewArena(int64_t bytes, MemoryAllocator allocator) 
   return std::make_unique<FirstFitArena>(bytes);
 }
 
-// The installed allocator; null without a cap. It is never destroyed: tensors in static storage are freed
-// after it would be.
+// The installed allocator; null without a cap. It is never destroyed, because static tensors may be freed at
+// any time before the process ends.
 ArenaAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr ArenaAllocator::raw_deleter() const {

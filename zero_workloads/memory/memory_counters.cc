@@ -77,7 +77,7 @@ class Ledger {
   int64_t period_peak_ = 0;
 };
 
-// The ledger is never destroyed: tensors in static storage are freed after it would be.
+// The ledger is never destroyed, because static tensors may be freed at any time before the process ends.
 Ledger& TheLedger() {
   static Ledger* const ledger = new Ledger;
   return *ledger;

@@ -72,7 +72,7 @@ void TokenEmbedding::ListParameters(const std::string& prefix, ParameterList* li
 at::Tensor TokenEmbedding::forward(const at::Tensor& tokens) const {
   if (split_.group == nullptr) return at::embedding(weight_, tokens);
   const at::Tensor row = tokens - split_.share_begin(shape_.rows);
-  // Tokens whose row belongs to another rank.
+  // True for each token whose row of the table belongs to another rank.
   const at::Tensor elsewhere = row.lt(0).logical_or(row.ge(split_.share(shape_.rows)));
   const at::Tensor partial = at::embedding(weight_, row.masked_fill(elsewhere, 0));
   return SumOfPartials(partial.masked_fill(elsewhere.unsqueeze(-1), 0), split_);

@@ -72,7 +72,8 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   traffic_.direct = files_->of[0].direct();
 }
 
-// A transfer in progress still uses the ring, so it is awaited. Its failure no longer matters.
+// A transfer in progress still uses the buffers, so the destructor waits for it. A failure of this transfer
+// no longer matters.
 FileAdamW::~FileAdamW() {
   for (Buffer& buffer : ring_) {
     if (buffer.reading.valid()) buffer.reading.wait();

@@ -21,7 +21,8 @@ namespace {
 }
 
 template <typename Move>
-// Moves `bytes` with pread or pwrite, which may move less than they were asked for.
+// Transfers `bytes` with pread or pwrite. One such call may transfer fewer bytes than requested, so calls are
+// repeated.
 void MoveAll(const std::string& path, const char* what, int64_t bytes, const Move& move) {
   for (int64_t done = 0; done < bytes;) {
     const ssize_t moved = move(done);

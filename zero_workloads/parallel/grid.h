@@ -20,9 +20,11 @@ namespace dynamiccl::zero {
 // The number of ranks in a group of each kind.
 struct GridSizes {
   int tensor = 1;
-  // Hybrid sharding: data ranks that together hold one copy of the optimizer's states; 0: all of them.
+  // Hybrid sharding: number of data ranks that together hold one copy of the optimizer's states. 0 means all
+  // data ranks.
   int shard = 0;
-  // Stage 3: ranks of a shard group that together hold a second copy of the parameters; 0: there is none.
+  // Stage 3: number of ranks of a shard group that together hold a second copy of the parameters. 0 means
+  // that there is no second copy.
   int secondary = 0;
 };
 
@@ -31,14 +33,14 @@ struct GridSizes {
 // launchers place on one machine, and so do the data ranks of a shard group and of a secondary group.
 class Grid {
  public:
-  // All ranks call it. With a tensor degree of 1 the data group is the world; otherwise data and tensor
-  // groups are communicators split from the world. Smaller shard groups, their replica groups, and secondary
-  // groups are split from the data group. It is an error if a size does not divide its group, or if a rank
-  // does not join.
+  // Creates the groups of this rank; all ranks call the function together. With a tensor degree of 1 the data
+  // group is the world. Otherwise data and tensor groups are communicators split from the world. Smaller
+  // shard groups, their replica groups, and secondary groups are split from the data group. It is an error if
+  // a size does not divide its group, or if a rank does not join.
   static Result<std::unique_ptr<Grid>> Create(const RankEnvironment& environment, const GridSizes& sizes,
                                               int zero_stage, const JoinSettings& join);
 
-  // Never null; the groups live as long as the grid.
+  // The group of all ranks; never null. All groups live as long as the grid.
   ProcessGroup* world() const { return world_.get(); }
   ProcessGroup* data() const { return data_ == nullptr ? world_.get() : data_.get(); }
   // The group over which ZeRO partitions: the data group, or a group of neighbours in it.
@@ -63,7 +65,7 @@ class Grid {
  private:
   explicit Grid(std::unique_ptr<ProcessGroup> world) : world_(std::move(world)) {}
   Status SplitData(const GridSizes& sizes);
-  // All existing groups, starting with those in which ranks wait most.
+  // All groups that exist. Tensor groups come first and the world last.
   std::vector<ProcessGroup*> Groups() const;
 
   std::unique_ptr<ProcessGroup> world_;

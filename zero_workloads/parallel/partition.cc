@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds each unit up so that all shards have the same aligned length, and stacks the shards in backward
-// order.
+// Rounds each unit up so that all its shards have the same aligned length. The shards of a rank are placed in
+// the order in which a backward pass completes the units.
 #include "zero_workloads/parallel/partition.h"
 
 namespace dynamiccl::zero {

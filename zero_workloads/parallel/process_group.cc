@@ -165,7 +165,7 @@ void ProcessGroup::Guard(const PendingCollective& collective, const std::functio
   try {
     wait();
   } catch (const std::runtime_error& failure) {
-    // NCCL's error explains more than the stream's.
+    // NCCL's own error explains more than the exception of the stream, so it is thrown if there is one.
     ThrowOnAsyncError(collective.function);
     throw CollectiveFailure(fmt::format("{}: {}", collective.function, failure.what()));
   }

@@ -14,7 +14,8 @@ PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Me
 }
 
 PairChannel::~PairChannel() {
-  // If the queue is busy, it waits for a peer that may never arrive. Its thread then ends with the process.
+  // A busy queue waits for a peer that may never arrive, so it is not destroyed. Its thread then ends with
+  // the process.
   if (hostcclStreamQuery(queue_) == ncclSuccess) hostcclStreamDestroy(queue_);
 }
 

@@ -18,8 +18,8 @@ namespace {
 // The label of all sums for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
-// Arena elements of the largest bucket: that of the largest unit, or the configured size for one rank,
-// rounded up to kShardAlignment.
+// Number of arena elements in the largest bucket, rounded up to kShardAlignment: the shard of the largest
+// unit if buckets hold units, otherwise the configured size for one rank.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
   if (settings.by_unit) {
     int64_t largest = 0;
@@ -61,7 +61,8 @@ void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {
 }
 
 void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {
-  // Buckets of constant size start at multiples of the capacity, buckets by unit at the unit's offset.
+  // With `by_unit` a bucket starts at the unit's offset in the arena. Otherwise buckets start at multiples of
+  // the capacity.
   const int64_t begin = settings_.by_unit ? unit.arena_offset : position / capacity_ * capacity_;
   if (position != begin) return;
   const int64_t length = settings_.by_unit ? unit.shard_elements : capacity_;

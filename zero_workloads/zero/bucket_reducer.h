@@ -28,19 +28,19 @@ enum class ReduceKind {
   kReduceScatter,
 };
 
-// The settings are equal on all ranks, since all must make the same calls.
+// Settings of a reducer. They are equal on all ranks, since all ranks must make the same calls.
 struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
   // A bucket holds one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
   bool by_unit = false;
-  // False: the reducer waits for each bucket before it returns.
+  // If false, the reducer waits for each bucket before it returns.
   bool overlap = true;
-  // For tests: a bucket that was sent and read holds NaN until it is filled again.
+  // For tests: a bucket is filled with NaN once it was sent and read, until new gradients overwrite it.
   bool poison = false;
   // Hybrid sharding: the ranks that hold the same shard. When the sums of a bucket have arrived, they are
-  // summed over these ranks while later buckets are filled. Null: there are no replicas.
+  // summed over these ranks while later buckets are filled. Null if there are no replicas.
   ProcessGroup* replicas = nullptr;
 };
 
@@ -49,27 +49,27 @@ struct BucketSettings {
 // failed call throws as ProcessGroup does.
 class BucketReducer {
  public:
-  // The partition, the group and the replicas outlive the reducer. `options` are those of the gradients while
-  // they are summed. Allocates the buffers and the sums at once.
+  // The partition, the group and the replicas must outlive the reducer. `options` are data type and device of
+  // the gradients while they are summed. The constructor allocates the buffers and the sums.
   BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                 const at::TensorOptions& options);
 
-  // Copies the unit's gradients into buckets and sends each bucket that is full. Units must come in arena
-  // order, each once a pass.
+  // Copies the unit's gradients into buckets and sends each bucket that is full. Each unit must be added once
+  // in a pass, in the order of the arena.
   void Add(int unit, const FlatParameters& parameters);
-  // Waits until all sums of this pass have arrived. Call it after all units were added, or none.
+  // Waits until all sums of this pass have arrived. Call it after all units were added, or if none was.
   void Finish();
 
-  // Sets the bytes of a bucket from the next pass on; not between Add and Finish. Allocates the buffers anew
-  // if the size changes. Not for buckets that hold one unit each.
+  // Sets the bytes of a bucket from the next pass on. If the size changes, the buffers are allocated anew.
+  // Must not be called between Add and Finish, nor with `by_unit`.
   void SetBucketBytes(int64_t bucket_bytes);
 
-  // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all
+  // The sums of the latest pass over ranks and replicas, [arena elements]. With kAllReduce the sums of all
   // ranks' arenas, one after another, [world * arena elements]. Valid from Finish() until the next Add().
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
-  // One of the two buffers with what it holds.
+  // One of the two buffers, and the gradients that it holds.
   struct Bucket {
     // [world * capacity_] elements, of which the first world * (end - begin) are used.
     at::Tensor buffer;
@@ -78,7 +78,7 @@ class BucketReducer {
     PendingCollective pending;
   };
 
-  // Allocates as many buffers as are used.
+  // Allocates one buffer if one bucket holds the whole arena, otherwise two.
   void AllocateBuffers();
   // Begins a new bucket if one starts at this arena position of the unit; otherwise the present bucket
   // continues.
@@ -91,13 +91,13 @@ class BucketReducer {
   void SumOverReplicas(const Bucket& bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // Copies all ranks' sums from a bucket that was AllReduced to `gradients_`.
+  // Copies the sums of all ranks' arenas from a bucket to `gradients_`, after its AllReduce (stage 0).
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
   ProcessGroup* group_;
   BucketSettings settings_;
-  // Arena elements in a full bucket.
+  // Number of arena elements in a full bucket.
   int64_t capacity_;
   // Data type and device in which gradients are summed.
   at::TensorOptions options_;

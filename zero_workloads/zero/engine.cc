@@ -17,7 +17,7 @@ namespace {
 
 using torch::nn::Module;
 
-// The label of the broadcasts for the trace: they belong to no phase of a step.
+// The trace's label of the first broadcasts of parameters and buffers. They belong to no phase of a step.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_OTHER};
 
 // A container only calls its children, so the children are the units.

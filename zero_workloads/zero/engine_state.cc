@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ZeroEngine that checkpoints use: which elements this rank holds, and the single values.
+// Implements the functions of ZeroEngine that checkpoints use: which elements this rank holds, and the values
+// that exist once.
 #include "zero_workloads/models/engine_state.h"
 
 #include "zero_workloads/zero/zero_engine.h"
@@ -19,7 +20,7 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
       const auto [shard_elements, arena_offset] = partition_->unit(unit);
       const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
       const int64_t shard = arena * shard_elements;
-      // Offset from the unit's flat index to the index in the state tensor.
+      // Distance from an element's index in the unit's flat tensor to its index in the state tensor.
       const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
       parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
         ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,

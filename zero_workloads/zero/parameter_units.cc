@@ -33,8 +33,8 @@ void ParameterUnitHooks::BeforeForward(int unit) {
 
 void ParameterUnitHooks::AfterForward(int unit, const at::Tensor& output) {
   const size_t index = static_cast<size_t>(unit);
-  // From last to first: hooks on the output run in the order of registration, and the backward pass goes from
-  // the last unit to the first.
+  // The loop runs from last to first: hooks on the output run in the order of registration, and the backward
+  // pass goes from the last unit to the first.
   for (int parameter = first_[index + 1]; parameter-- > first_[index];)
     engine_->AfterForward(parameter, output);
 }

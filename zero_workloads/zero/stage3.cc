@@ -14,7 +14,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Fills the memory through data(), so that autograd does not notice the change.
+// Fills the memory with NaN. The write goes through data(), so that autograd does not notice it.
 void Poison(const at::Tensor& flat) {
   flat.detach().data().fill_(std::numeric_limits<float>::quiet_NaN());
 }

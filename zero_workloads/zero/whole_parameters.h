@@ -16,14 +16,14 @@
 
 namespace dynamiccl::zero {
 
-// Elements [begin, begin + length) of an arena.
+// A run of contiguous elements of an arena: [begin, begin + length).
 struct ArenaRun {
   int64_t begin = 0;
   int64_t length = 0;
 };
 
-// The runs of data rank `rank`'s arena that belong to sliced parameters (`sliced`), or to whole ones, in
-// arena order within each unit.
+// The runs of data rank `rank`'s arena that belong to sliced parameters (if `sliced` is true) or to whole
+// parameters (if it is false), in arena order within each unit.
 std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const Partition& partition,
                                 int64_t rank, bool sliced);
 

@@ -90,8 +90,8 @@ void ZeroEngine::FindSlicedAndWhole() {
   }
 }
 
-// Fills the unit's part of the master weights. Also fills its flat parameters, where the stage keeps them
-// between steps.
+// Fills the unit's part of the master weights with first values. In stages 0 to 2, which keep the unit's flat
+// parameters between steps, fills these as well.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
   const auto [shard_elements, arena_offset] = partition_->unit(unit);
@@ -115,9 +115,9 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 
-// Accumulated gradients live from the first micro-step to the last, and those of stage 1 until the backward
-// pass is over. All other gradients are in a bucket before those of the next unit are computed, so they need
-// no pool.
+// Creates the pool for gradients that outlive their unit's backward pass: gradients that are added up locally
+// live from the first micro-step to the last, and stage 1 keeps all gradients until the backward pass is
+// over. All other gradients are in a bucket before those of the next unit are computed, so they need no pool.
 void ZeroEngine::ReserveGradients() {
   if (!accumulates_locally() && settings_.stage != 1) return;
   const at::ScalarType type = accumulates_locally() ? settings_.accumulation_type : settings_.type;
@@ -213,8 +213,8 @@ void ZeroEngine::AccumulateShard() {
 }
 
 at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
-  // The ranks of a tensor group have the same loss, and replicas have the same gradients, so only the first
-  // of them contributes.
+  // The ranks of a tensor group have the same loss, so only the first of them contributes its loss. Replicas
+  // have the same sums of gradients, so only the first replica contributes to the norm.
   const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
   if (replica_rank() > 0) return at::stack({share, at::zeros_like(share)});
   if (settings_.tensor.group == nullptr) return at::stack({share, own_gradients.square().sum()});
@@ -223,7 +223,8 @@ at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& 
 
 StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradients) {
   const int64_t arena = partition_->arena_elements();
-  // The own arena only, so that every stage adds up the same numbers in the same order.
+  // The norm is computed from this rank's own arena only, even if the rank holds all arenas. Every stage thus
+  // adds up the same numbers in the same order.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
   const at::Tensor scalars = ShareOfScalars(loss, own);
   const bool alone = settings_.tensor.group == nullptr && settings_.replicas == nullptr;
@@ -291,7 +292,7 @@ int64_t ZeroEngine::ParameterCount() const {
   return count;
 }
 
-// Returns the unit's flat master weights on the host.
+// Returns the unit's master weights on the host, as one flat tensor.
 at::Tensor ZeroEngine::GatherMaster(int unit) {
   const at::Tensor& master = optimizer_->master();
   const auto [shard_elements, arena_offset] = partition_->unit(unit);

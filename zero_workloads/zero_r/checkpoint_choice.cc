@@ -10,8 +10,8 @@ namespace {
 
 // Bytes; the unit of the messages.
 constexpr double kGb = 1e9;
-// The matrices of a block have 12 hidden^2 elements, as in the paper: only their products with the input
-// count as compute.
+// A block's matrices have 12 hidden^2 elements. As in the ZeRO paper, only products with these matrices count
+// as compute.
 constexpr double kMatricesOfBlock = 12;
 // Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts for two.
 constexpr double kPasses = 4;
@@ -36,7 +36,7 @@ bool Fits(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t b
   return MemoryOf(question, checkpoints, batch) <= question.hardware.memory_bytes;
 }
 
-// The largest batch that fits, found by doubling; the question's batch if it may not grow.
+// The largest batch that fits, found by doubling. If the batch may not grow, the batch of the question.
 int64_t BatchFor(const CheckpointQuestion& question, Checkpoints checkpoints) {
   // Far above any batch in practice. It ends the search where a batch takes almost no memory.
   constexpr int64_t kMax = 1 << 20;
@@ -93,7 +93,8 @@ StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints,
   const double parameters = ParametersOf(run) / split;
   const double tokens = static_cast<double>(batch * shape.sequence);
   const double inputs = tokens * static_cast<double>(shape.hidden * shape.layers) * ElementBytes(run);
-  // Messages in units of a block's input. An AllReduce moves its message twice (a ReduceScatter and an
+  // The messages of tensor parallelism, in units of a block's input: the 6 or 4 AllReduces of a block, and
+  // the AllGather of a partitioned checkpoint. An AllReduce moves its message twice (a ReduceScatter and an
   // AllGather).
   const double messages = run.tensor_parallel == 1 ? 0 : 2.0 * (recomputes ? 6 : 4) + (divides ? 1 : 0);
   const double moved = checkpoints == Checkpoints::kPartitionedCpu ? 2 * inputs / split : 0;

@@ -20,9 +20,9 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The backward pass of a unit: runs its forward pass again, now with gradients, and then the backward pass of
-// that, nested in the backward pass that called it. Gradients of the unit's parameters accumulate as without
-// checkpoints.
+// The backward pass of a unit. It runs the unit's forward pass again, now with gradients, and then the
+// backward pass of that forward pass. Both are nested in the backward pass of the model. Gradients of the
+// unit's parameters accumulate as without checkpoints.
 class RecomputedUnit final : public torch::autograd::Node {
  public:
   RecomputedUnit(UnitForward forward, KeptActivation kept)

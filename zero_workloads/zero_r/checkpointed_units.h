@@ -21,8 +21,8 @@ class CheckpointedUnits final : public UnitHooks {
 
   void BeforeForward(int unit) override { engine_->BeforeForward(unit); }
   void AfterForward(int unit, const at::Tensor& output) override { engine_->AfterForward(unit, output); }
-  // Without gradients it passes the call on. `input` must require a gradient, because otherwise no backward
-  // pass would run; it throws std::logic_error if it does not.
+  // Runs `forward` and keeps only `input`. Without gradients it only passes the call on. `input` must require
+  // a gradient, because otherwise no backward pass would run; if it does not, throws std::logic_error.
   at::Tensor Forward(int unit, const UnitForward& forward, const at::Tensor& input) override;
 
  private:

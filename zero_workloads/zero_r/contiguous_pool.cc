@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout: guard, slot 0, guard, slot 1, ..., guard. A guard fills at least one cache line and the slot's
-// rounding.
+// Layout: guard, slot 0, guard, slot 1, ..., guard. A guard has at least one cache line. It also covers the
+// bytes by which the slot before it is rounded up to a cache line.
 #include "zero_workloads/zero_r/contiguous_pool.h"
 
 #include <ATen/ops/all.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// M_D of the ZeRO paper (section 6.3): memory for long-lived tensors among many short-lived ones. It is
-// allocated once and in one piece, so that these tensors leave no holes between the others. Guards before and
-// after each slot reveal writes outside of it.
+// One allocation for long-lived tensors (M_D of the ZeRO paper, section 6.3). Allocated separately among many
+// short-lived tensors, they would leave holes of free memory. Guards before and after each slot reveal writes
+// outside of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>

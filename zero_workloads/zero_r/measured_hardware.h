@@ -16,7 +16,7 @@ struct MeasuredGroups {
   ProcessGroup* data = nullptr;
   // The ranks over which ZeRO partitions.
   ProcessGroup* shard = nullptr;
-  // Null: there is no tensor parallelism.
+  // The tensor-parallel group. Null if there is no tensor parallelism.
   ProcessGroup* tensor = nullptr;
 };
 

@@ -32,8 +32,8 @@ struct TrainSettings {
   std::string json;
 };
 
-// Trains, writes the policy and prints a line for each step. kInvalidArgument if nothing is left to train on,
-// kUnsupported if the cost model can price none of the measured configurations.
+// Trains, writes the policy and prints a line for each step. Returns kInvalidArgument if nothing is left to
+// train on, and kUnsupported if the cost model can price none of the measured configurations.
 Status Train(const TrainSettings& settings);
 
 // Reads all files, or returns the first error. `eval` uses this function as well.

@@ -19,9 +19,9 @@ using Json = nlohmann::json;
 enum class Meaning {
   // The option takes the key's value as it is.
   kValue,
-  // true gives the option, false its --no- form.
+  // A boolean key: true becomes the option, false the option's --no- form.
   kFlag,
-  // The trainer supports only one value, which `option` holds. Any other value is an error.
+  // The trainer supports only the value that `option` holds. Any other value is an error.
   kIs,
   // The key selects another way to the same result; a note says that it has no effect here.
   kNoMatter,

@@ -13,7 +13,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes; the unit of the messages.
+// Number of bytes in a GB, the unit of the messages.
 constexpr double kGb = 1e9;
 
 EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {

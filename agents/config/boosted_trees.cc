@@ -95,7 +95,7 @@ Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings
   return booster;
 }
 
-// The list of trees in XGBoost's JSON model. kInternal if the model has an unknown form.
+// Returns the list of trees in XGBoost's JSON model, or kInternal if the model has an unknown form.
 Result<Json> TreesOf(const Booster& booster) {
   bst_ulong length = 0;
   const char* text = nullptr;

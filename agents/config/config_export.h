@@ -9,8 +9,8 @@
 
 namespace dynamiccl::agents {
 
-// Quantises the networks, and fills domain and gate. kInternal if no scale lets the weights fit into 16 bits
-// and every sum into 32.
+// Quantises the networks, and fills domain and gate. Returns kInternal if no scale lets the weights fit into
+// 16 bits and every sum into 32.
 //
 // The domain is the box that contains all inputs of the samples. The gate is the smallest predicted gain for
 // which the agent deviates from NCCL. It is 3 %, or more if the noise of the samples' repeats makes equal

@@ -31,7 +31,7 @@ std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 // Makes samples for a learner without the cost model: the residual is log2 of the picoseconds minus `offset`,
 // and inputs that come from the model are 0.
 std::vector<ConfigSample> SamplesWithoutPrior(const std::vector<SweptKey>& keys, double offset);
-// The inputs with those from the cost model set to 0.
+// Returns `inputs` with those numbers set to 0 that come from the cost model.
 ConfigInputs WithoutPrior(ConfigInputs inputs);
 
 }  // namespace dynamiccl::agents

@@ -16,11 +16,11 @@ namespace dynamiccl::agents {
 
 // The ensemble in fp32; each network has two hidden layers.
 struct ConfigNetworks {
-  // [kEnsemble, kConfigHidden, kConfigInputs] and [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, kConfigHidden, kConfigInputs], bias [kEnsemble, kConfigHidden].
   at::Tensor weights_1, bias_1;
-  // [kEnsemble, kConfigHidden, kConfigHidden] and [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, kConfigHidden, kConfigHidden], bias [kEnsemble, kConfigHidden].
   at::Tensor weights_2, bias_2;
-  // [kEnsemble, kConfigHidden] and [kEnsemble].
+  // Shapes: weights [kEnsemble, kConfigHidden], bias [kEnsemble].
   at::Tensor weights_3, bias_3;
 
   // Predicts octaves, [kEnsemble, row], from inputs [row, kConfigInputs] in which 1.0 stands for the integer
@@ -36,7 +36,7 @@ struct ConfigTrainingSettings {
   // Approximate number of rows in a batch: whole keys are drawn until they have about this many rows.
   int batch = 2048;
   double learning_rate = 5e-3;
-  // Called after each iteration; the samples are the measured configs.
+  // Called after each iteration. Its TrainingPosition counts the measured configurations as samples.
   TrainingObserver observer = {};
 };
 

@@ -72,8 +72,8 @@ struct Cell {
   float* gate(Gate gate) const { return gates + gate * hidden; }
 };
 
-// Computes the clamped cell from activated gates. At this point the candidate is still the sigmoid of twice
-// its sum.
+// Computes the clamped cell from the values of the four gates. The candidate gate's value is still sigmoid(2
+// x) here, and tanh(x) = 2 sigmoid(2 x) - 1 follows from it.
 void UpdateCell(const Cell& cell, float bound) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget);
   float* candidate = cell.gate(kCandidate);

@@ -26,9 +26,9 @@ enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 // Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
-// Selects how a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner:
-// one Reduce or Broadcast for each rank's part. kOneOwner: one Reduce or Broadcast for the piece, to or from
-// one rank; the ranks take turns.
+// Selects how a piece is summed or gathered. With kCollective it is summed by AllReduce or ReduceScatter and
+// gathered by AllGather. With kEachOwner there is one Reduce or Broadcast for each rank's part. With
+// kOneOwner there is one Reduce or Broadcast for the whole piece, to or from one rank; the ranks take turns.
 enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
 // Describes how one training technique transfers its data.
@@ -47,7 +47,7 @@ struct Traffic {
   int group_pieces = 2;
 };
 
-// The order in which updated parameters are gathered. kKinds: corresponding parameters of all blocks
+// The order in which updated parameters are gathered. kKinds gathers corresponding parameters of all blocks
 // together.
 enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 

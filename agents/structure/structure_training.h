@@ -53,7 +53,7 @@ struct StructureTrainingSettings {
   double learning_rate = 1e-2;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;
-  // Called after each iteration; the samples are the sequences.
+  // Called after each iteration. Its TrainingPosition counts the sequences as samples.
   TrainingObserver observer = {};
 };
 

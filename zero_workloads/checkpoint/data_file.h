@@ -53,8 +53,8 @@ class DataFileWriter {
 // Consecutive reads from one block load it once.
 class DataFileReader {
  public:
-  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`, and
-  // kUnavailable if it exists and cannot be read. `file` outlives the reader.
+  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`. Returns
+  // kUnavailable if the file exists and cannot be read. `file` must outlive the reader.
   static Result<DataFileReader> Open(const std::string& folder, const CheckpointFile& file, uint64_t step);
   Status Read(uint64_t offset, std::span<std::byte> output);
   // Reads and checks all blocks.

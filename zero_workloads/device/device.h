@@ -19,8 +19,8 @@
 
 namespace dynamiccl::zero {
 
-// Selects where this rank's tensors live. kUnavailable if the machine has no such device. Call it once,
-// before the first tensor.
+// Selects where this rank's tensors live. Returns kUnavailable if the machine has no such device. Call it
+// once, before the first tensor is made.
 Result<at::Device> SelectDevice(int local_rank);
 
 // Makes memory_counters.h count all device memory that LibTorch allocates after this call. Call it once,

@@ -152,7 +152,8 @@ int64_t TakeComputeWaitNanoseconds() {
 }
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  // ATen's own resize is not used: its header needs cuBLAS's, and it would copy content that is not needed.
+  // ATen's own resize is not used: it needs the headers of cuBLAS, and it would copy content that is not
+  // needed.
   c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   if (static_cast<int64_t>(storage->nbytes()) == bytes) return;
   storage->set_data_ptr_noswap(storage->allocator()->allocate(static_cast<size_t>(bytes)));

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes; the ZeRO paper counts in these.
+// Number of bytes that the ZeRO paper calls a GB.
 constexpr double kGb = 1e9;
 
 std::string Gb(double bytes) {

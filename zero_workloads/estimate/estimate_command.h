@@ -18,7 +18,7 @@ class EstimateCommand {
   Result<std::string> Run();
 
  private:
-  // An error if options contradict each other or lack the model's shape.
+  // Returns an error if options contradict each other or lack the model's shape.
   Status CheckWhatGoesTogether() const;
   bool Given(const char* option) const { return app_->count(option) > 0; }
   // Turns the options into `settings_`: shape, preset, configuration of the paper. Explicit options win over

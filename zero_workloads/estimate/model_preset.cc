@@ -17,8 +17,8 @@ std::vector<ModelPreset> MakePresets() {
     presets.push_back(
         {run.model, run.layers, run.hidden, run.heads, run.batch, run.tensor_parallel, run.data_parallel()});
   }
-  // Radford et al., "Language Models are Unsupervised Multitask Learners", 2019: layers and widths; heads of
-  // 64 numbers as in the published weights.
+  // Layers and widths from Radford et al., "Language Models are Unsupervised Multitask Learners", 2019. A
+  // head has 64 numbers, as in the published weights.
   presets.push_back({"gpt2", 12, 768, 12});
   presets.push_back({"gpt2-medium", 24, 1024, 16});
   presets.push_back({"gpt2-large", 36, 1280, 20});

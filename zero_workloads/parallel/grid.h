@@ -73,7 +73,7 @@ class Grid {
   std::unique_ptr<ProcessGroup> shard_, replicas_, secondary_;
 };
 
-// An error, with a hint, if a world of this size cannot be divided into tensor groups of this degree.
+// Returns an error, with a hint, if a world of this size cannot be divided into tensor groups of this degree.
 Status CheckTensorDegree(int tensor_degree, int world);
 // Returns an error that lists the possible sizes if a data group of this size cannot be divided in this way.
 Status CheckShardGroups(const GridSizes& sizes, int data_ranks);

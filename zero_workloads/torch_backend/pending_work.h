@@ -53,7 +53,7 @@ class PendingWork final : public c10d::Work {
   // Call it when the deadline has passed. It aborts the communicator. If no NCCL call was issued yet, it ends
   // only this work.
   void Expire();
-  // "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
+  // Describes the call, for example "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
   std::string Describe() const;
 
   // Waits until the call has ended. With a time-out, throws when the time is over while the call goes on.

@@ -18,8 +18,8 @@ namespace {
 // The label of all sums for the trace.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
-// Number of arena elements in the largest bucket, rounded up to kShardAlignment: the shard of the largest
-// unit if buckets hold units, otherwise the configured size for one rank.
+// Number of elements that the largest bucket has for each rank, rounded up to kShardAlignment: the shard of
+// the largest unit if buckets hold units, otherwise the configured size divided by the ranks.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
   if (settings.by_unit) {
     int64_t largest = 0;

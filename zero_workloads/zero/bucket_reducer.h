@@ -2,10 +2,10 @@
 // Sums gradients over the ranks in buckets of constant size, the C_B of the ZeRO paper (Rajbhandari et al.
 // 2020, section 6.2): the memory for fused calls does not grow with the model.
 //
-// A bucket is a slice [begin, end) of the arena (partition.h). It holds the gradients of that slice of every
-// rank's arena, one rank after another, which is the layout that ReduceScatter expects. Two buffers
-// alternate, so that one is filled while the other is reduced. If one bucket holds the whole arena, there is
-// only one buffer.
+// All shards of a rank, one after another, are its arena (partition.h). A bucket is a slice [begin, end) of
+// the arena. It holds the gradients of that slice of every rank's arena, one rank after another, which is the
+// layout that ReduceScatter expects. Two buffers alternate, so that one is filled while the other is reduced.
+// If one bucket holds the whole arena, there is only one buffer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,9 +22,9 @@ namespace dynamiccl::zero {
 
 // Selects which ranks receive which sums.
 enum class ReduceKind {
-  // Stage 0: every rank receives the sums of all arenas.
+  // Stage 0: every rank receives the sums for all parameters.
   kAllReduce,
-  // Stages 1 to 3: a rank receives the sums of its own arena.
+  // Stages 1 to 3: a rank receives the sums for its own shards.
   kReduceScatter,
 };
 
@@ -55,7 +55,7 @@ class BucketReducer {
                 const at::TensorOptions& options);
 
   // Copies the unit's gradients into buckets and sends each bucket that is full. Each unit must be added once
-  // in a pass, in the order of the arena.
+  // in a pass, from the last unit to the first.
   void Add(int unit, const FlatParameters& parameters);
   // Waits until all sums of this pass have arrived. Call it after all units were added, or if none was.
   void Finish();
@@ -64,8 +64,8 @@ class BucketReducer {
   // Must not be called between Add and Finish, nor with `by_unit`.
   void SetBucketBytes(int64_t bucket_bytes);
 
-  // The sums of the latest pass over ranks and replicas, [arena elements]. With kAllReduce the sums of all
-  // ranks' arenas, one after another, [world * arena elements]. Valid from Finish() until the next Add().
+  // The sums of the latest pass over ranks and replicas, for this rank's shards (its arena). With kAllReduce,
+  // the sums for the arenas of all ranks, one after another. Valid from Finish() until the next Add().
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
@@ -73,15 +73,16 @@ class BucketReducer {
   struct Bucket {
     // [world * capacity_] elements, of which the first world * (end - begin) are used.
     at::Tensor buffer;
-    // The slice of the arena that the bucket holds.
+    // The bucket holds the gradients for elements [begin, end) of each rank's arena (its shards,
+    // partition.h).
     int64_t begin = 0, end = 0;
     PendingCollective pending;
   };
 
   // Allocates one buffer if one bucket holds the whole arena, otherwise two.
   void AllocateBuffers();
-  // Begins a new bucket if one starts at this arena position of the unit; otherwise the present bucket
-  // continues.
+  // Begins a new bucket if one starts at this position of the arena, which lies in `unit`. Otherwise the
+  // present bucket continues.
   void OpenAt(int64_t position, const UnitPartition& unit);
   // Starts the reduction of the present bucket and switches to the other buffer.
   void Send();
@@ -91,13 +92,13 @@ class BucketReducer {
   void SumOverReplicas(const Bucket& bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // Copies the sums of all ranks' arenas from a bucket to `gradients_`, after its AllReduce (stage 0).
+  // Copies the sums for the shards of all ranks from a bucket to `gradients_`, after its AllReduce (stage 0).
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
   ProcessGroup* group_;
   BucketSettings settings_;
-  // Number of arena elements in a full bucket.
+  // Number of elements that a full bucket has for each rank.
   int64_t capacity_;
   // Data type and device in which gradients are summed.
   at::TensorOptions options_;

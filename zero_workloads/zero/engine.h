@@ -33,11 +33,11 @@ namespace dynamiccl::zero {
 // used afterwards.
 class Engine {
  public:
-  // All ranks construct one together: parameters and buffers receive the values of rank 0 of the first
-  // replica. The module's tensor objects stay the same, but their memory belongs to the engine and has the
-  // type `settings.type`. Buffers are not kept equal afterwards. Module and group must outlive the engine. In
-  // stage 3 parameters may be read inside Forward and Backward only. A module without trainable parameters
-  // throws std::invalid_argument.
+  // All ranks construct their engines together. Parameters and buffers receive the values of rank 0 of the
+  // first replica. The module's tensor objects stay the same, but their memory belongs to the engine and has
+  // the type `settings.type`. Buffers are not kept equal afterwards. Module and group must outlive the
+  // engine. In stage 3 parameters may be read inside Forward and Backward only. A module without trainable
+  // parameters throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
 
   // Runs a forward pass and returns its result. If it runs under c10::NoGradGuard, no backward pass may

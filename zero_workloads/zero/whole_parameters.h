@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor parallelism divides most parameters. Norms, position embeddings and biases of row-parallel layers
 // are whole on every rank of the tensor group. The functions here find the places of whole parameters in an
-// arena and handle their gradients. With a split sequence each rank has seen only its slice, so these
-// gradients must be summed over the group. In the norm of the gradients they must count once.
+// arena (all shards of one rank, partition.h) and handle their gradients. With a split sequence each rank has
+// seen only its slice, so the gradients of whole parameters must be summed over the tensor group. In the norm
+// of the gradients, whole parameters must count once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +17,7 @@
 
 namespace dynamiccl::zero {
 
-// A run of contiguous elements of an arena: [begin, begin + length).
+// A run of contiguous elements, [begin, begin + length), of an arena (all shards of one rank, partition.h).
 struct ArenaRun {
   int64_t begin = 0;
   int64_t length = 0;

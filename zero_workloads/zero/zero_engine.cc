@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a step that all stages share. Gradients are kept as sums: Backward leaves in the reducer the
 // sum over ranks of the scaled gradients, and Step divides once by ranks * micro-steps * loss scale, together
-// with clipping. The norm is computed from each rank's own arena, so every stage adds up the same numbers in
-// the same order.
+// with clipping. For the norm, each rank uses the gradients of its own shards, so every stage adds up the
+// same numbers in the same order.
 #include "zero_workloads/zero/zero_engine.h"
 
 #include <ATen/ops/empty.h>
@@ -159,7 +159,8 @@ void ZeroEngine::RefreshParameterShard() {
 
 void ZeroEngine::ReduceGradients(int unit) {
   reducible_[static_cast<size_t>(unit)] = true;
-  // Buckets hold the units in arena order, but a module that is not a chain may finish them in another order.
+  // Buckets hold the units from the last to the first, but a module that is not a chain may finish them in
+  // another order.
   for (; next_to_reduce_ >= 0 && reducible_[static_cast<size_t>(next_to_reduce_)]; --next_to_reduce_) {
     const size_t next = static_cast<size_t>(next_to_reduce_);
     reducer_->Add(next_to_reduce_, parameters_[next]);
@@ -223,8 +224,8 @@ at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& 
 
 StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradients) {
   const int64_t arena = partition_->arena_elements();
-  // The norm is computed from this rank's own arena only, even if the rank holds all arenas. Every stage thus
-  // adds up the same numbers in the same order.
+  // For the norm, a rank uses the gradients of its own shards only, even in stage 0, where it has all
+  // gradients. Every stage thus adds up the same numbers in the same order.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
   const at::Tensor scalars = ShareOfScalars(loss, own);
   const bool alone = settings_.tensor.group == nullptr && settings_.replicas == nullptr;

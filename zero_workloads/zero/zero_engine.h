@@ -240,10 +240,10 @@ class ZeroEngine : public UnitHooks {
   // Returns two numbers: this rank's contributions to the loss and to the squared norm of the gradients.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;
 
-  // With a split sequence, for each arena that this rank holds: its runs of parameters that are whole on
-  // every tensor rank.
+  // With a split sequence: the runs of whole parameters in each arena (the shards of one rank) for which this
+  // rank has sums.
   std::vector<std::vector<ArenaRun>> whole_runs_;
-  // With a tensor group: the runs of this rank's arena that belong to sliced parameters.
+  // With a tensor group: the runs of sliced parameters in this rank's own arena (its shards, partition.h).
   std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
   // For each unit, whether it has its gradients of this pass.

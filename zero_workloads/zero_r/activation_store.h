@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the inputs of blocks between a forward pass and the backward pass that computes the blocks again:
-// whole on every rank, partitioned over the tensor-parallel group (P_a), or in host memory (P_a+cpu). See the
-// ZeRO paper, sections 4.2.1 and 6.1.
+// Keeps the inputs of blocks between a forward pass and the backward pass that computes the blocks again.
+// They are whole on every rank, partitioned over the tensor-parallel group (P_a in the ZeRO paper), or in
+// host memory (P_a+cpu). See the ZeRO paper, sections 4.2.1 and 6.1.
 #pragma once
 
 #include <ATen/core/Tensor.h>

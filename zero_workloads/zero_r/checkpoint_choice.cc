@@ -8,7 +8,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes; the unit of the messages.
+// Number of bytes in a GB, the unit of the messages.
 constexpr double kGb = 1e9;
 // A block's matrices have 12 hidden^2 elements. As in the ZeRO paper, only products with these matrices count
 // as compute.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses whether a run keeps activations, checkpoints them, partitions the checkpoints (P_a) or moves them
-// to host memory (P_a+cpu). It compares the estimated time of the choices that fit into memory, after
-// sections 4.2.1, 6.1 and 8 of the ZeRO paper (estimate/model_states.h).
+// Chooses what a run does with activations: it keeps them, checkpoints them, partitions the checkpoints (P_a
+// in the ZeRO paper) or moves the partitioned checkpoints to host memory (P_a+cpu). The choice has the
+// shortest estimated time among those that fit into memory, after sections 4.2.1, 6.1 and 8 of the ZeRO paper
+// (estimate/model_states.h).
 #pragma once
 
 #include <string>

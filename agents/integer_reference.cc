@@ -19,7 +19,7 @@ namespace dynamiccl::agents {
 namespace {
 
 template <typename Array>
-// A C array of integers as an int64 tensor of the given sizes.
+// Converts a C array of integers to an int64 tensor of the given sizes.
 at::Tensor Long(const Array& array, at::IntArrayRef sizes) {
   using Element = std::remove_all_extents_t<Array>;
   auto* data = const_cast<Element*>(reinterpret_cast<const Element*>(&array));  // from_blob takes no const

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a training: read and hash the inputs, train the structure agent, train the config networks,
-// train the trees at the networks' levels, quantise, calibrate the structure agent's thresholds on jobs that
-// no training saw, compare integers with floats, write. With --from only the config agent's steps are done.
+// train the trees on residuals with the means that the networks predict, quantise, calibrate the structure
+// agent's thresholds on jobs that no training saw, compare integers with floats, write. With --from only the
+// config agent's steps are done.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>

@@ -21,7 +21,7 @@ struct TrainSettings {
   // A policy whose config agent is trained further, while its structure agent stays. Empty means training
   // from scratch.
   std::string from;
-  // The part of the sweeps that training must not see, so that it can be judged afterwards.
+  // The part of the sweeps that training must not see, so that the policy can be judged on it afterwards.
   HoldOut hold_out;
   // Seed of all random choices. With one thread, equal seeds and inputs give equal files.
   uint64_t seed = 1;

@@ -30,8 +30,8 @@ class TrainingPhases {
   // `progress` must outlive this object. `count` is the number of phases.
   TrainingPhases(ProgressLine& progress, int count) : progress_(progress), count_(count) {}
 
-  // Begins the next phase: "2 of 4: config agent: 3000 iterations on 2512 measured configs". `sample` is the
-  // plural of what the phase learns from, such as "measured configs".
+  // Begins the next phase, for example "2 of 4: config agent: 3000 iterations on 2512 measured configs".
+  // `sample` is the plural of what the phase learns from, such as "measured configs".
   void Begin(const std::string& name, const std::string& what, const std::string& sample = "");
   // Returns the observer that shows the iterations of the present phase. This object must outlive the
   // observer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates how well the model predicts a text, in bits a byte over the whole text.
+// Evaluates how well the model predicts a text, in bits per byte over the whole text.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dynamiccl::zero {
 // Says how the text is cut and where the computation runs. The values are equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
-  // Windows that a rank computes at a time.
+  // Number of windows that a rank computes at a time.
   int64_t rows = 16;
   at::Device device = at::kCPU;
 };

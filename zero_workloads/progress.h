@@ -39,7 +39,7 @@ struct StepReport {
 // The results of the whole run, after its last step.
 struct RunReport {
   std::string parameters_sha256;
-  // Bits per byte on the held-out text; set only with evaluate_at_end.
+  // Bits per byte on the held-out text. Set only if the setting evaluate_at_end is true.
   double held_out_bits_per_byte = 0.0;
   int64_t nanoseconds = 0;
   // Memory of rank 0 after the last step.

@@ -10,7 +10,7 @@
 
 namespace dynamiccl::zero {
 
-// An option in the form of a command line, and where it comes from.
+// An option in the form of a command line, and the place in the file that it comes from.
 struct FileOption {
   // The option with its dashes, for example "--bucket-bytes".
   std::string option;
@@ -33,7 +33,8 @@ struct FileOptions {
 Result<FileOptions> ReadTomlSettings(const std::filesystem::path& path);
 
 // Reads DeepSpeed's configuration (deepspeed.ai/docs/config-json). Keys that this trainer does not support
-// are an error. `world`, the number of ranks, converts batch sizes for each GPU into those of the run.
+// are an error. `world` is the number of ranks. It is used to convert DeepSpeed's batch size of each GPU to
+// the batch size of the run.
 Result<FileOptions> ReadDeepSpeedSettings(const std::filesystem::path& path, int world);
 
 }  // namespace dynamiccl::zero

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which samples a step trains on: the requested number or, with --batch auto, as many as fit into the
-// free memory of the rank with the least. It also reports the amount of free memory through src/annotate,
-// where the tuner reads it.
+// Decides which samples a step trains on. Their number is the requested one. With --batch auto, it is as many
+// as fit into the free memory of the rank that has least. The class also reports the amount of free memory
+// through src/annotate, where the tuner reads it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct StepSamples {
   int64_t rows = 0;
 };
 
-// Holds the inputs of a StepBatch. It is equal on all ranks, apart from `memory_cap` and `device`.
+// Settings of a StepBatch. They are equal on all ranks, except for `memory_cap` and `device`.
 struct StepBatchSettings {
   // Sequences of one micro-step over all ranks; 0 means as many as fit.
   int64_t rows = 0;

@@ -28,7 +28,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The parts of a run that the functions below share; it lives in Train().
+// The parts of a run that the functions below share. The object lives in Train().
 struct Run {
   const TrainingSettings& settings;
   const TextDataset& text;
@@ -137,7 +137,8 @@ MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
 
-// The hooks that a run's forward passes use: the engine's own, or activation checkpoints in front of them.
+// The hooks that a run's forward passes use: the engine's own hooks, or activation checkpointing, which calls
+// the engine's hooks.
 class Checkpointing {
  public:
   Checkpointing(const Run& run, UnitHooks* engine) : hooks_(engine) {
@@ -167,7 +168,7 @@ class Checkpointing {
   UnitHooks* hooks_;
 };
 
-// Creates the StepBatch. Validate has parsed `memory_taken` successfully before.
+// Creates the StepBatch. Parsing `memory_taken` cannot fail here, because Validate has done it before.
 StepBatch StepBatchOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   return {{settings.batch, settings.micro_steps, run.grid->data()->world(), settings.residual.memory_cap,
@@ -222,8 +223,8 @@ void RunSteps(const Run& run) {
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
                                   [&](const std::string& line) { run.progress->Tell(line); });
 
-  // Declared last, so that it is destroyed first: no collective may use this scope's tensors when they are
-  // destroyed.
+  // This object is declared last, so that it is destroyed first: no collective may still use this scope's
+  // tensors when the tensors are destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
   const auto evaluate = [&](int64_t step) {
@@ -276,7 +277,7 @@ Status CapMemory(const ResidualSettings& residual) {
                                                   : MemoryAllocator::kFirstFit);
 }
 
-// Hash of what must be equal on all ranks: settings and text.
+// Hash of the settings and the text, which must be equal on all ranks.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
   const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
   const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());

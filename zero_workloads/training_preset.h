@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --preset of `train`: a known model's shape, and whether it can be trained here.
+// Implements `train` --preset: the shape of a known model, and whether the model can be trained on this
+// machine.
 #pragma once
 
 #include <functional>

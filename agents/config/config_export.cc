@@ -16,7 +16,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log2(1.03) with 16 fraction bits: even on the quietest machine a predicted gain below 3 % is not acted on.
+// log2(1.03) with 16 fraction bits. Even on the quietest machine, the agent does not act on a predicted gain
+// below 3 %.
 constexpr int32_t kLeastGate = 2795;
 // With 14 fraction bits, weights below 2 fit into 16 bits. FractionBits chooses fewer bits for larger
 // weights.

@@ -24,12 +24,12 @@ void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors&
 
 // Tells how well the float networks and the integers of one policy agree, as averages over keys.
 struct ConfigAgreement {
-  // Share of keys with the same choice, gate and trees included.
+  // Share of keys for which floats and integers make the same choice, with gate and trees.
   double choice = 1;
   // Share of keys for which floats and integers predict the same configuration as fastest, by the mean of the
   // networks and before the gate. Two configurations with nearly equal predictions can count as different.
   double cheapest = 1;
-  // Mean absolute difference of the predictions, in octaves.
+  // Mean absolute difference between the predictions of floats and integers, in octaves.
   double difference_octaves = 0;
 };
 // Compares both kinds of networks on all keys. If there are no keys, every share is 1.

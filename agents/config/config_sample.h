@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training example of the config agent: a measured configuration of a key, as inputs and as the residual
-// over the cost model.
+// A training example of the config agent. It describes one measured configuration of one key by the agent's
+// inputs, and by the residual: the measured time relative to the cost model's cost, in octaves.
 #pragma once
 
 #include <vector>

@@ -33,7 +33,7 @@ namespace {
 // Octaves above which an error counts linearly. 0.2 is the difference between repeats of the same cell on a
 // busy machine.
 constexpr double kHuberDelta = 0.2;
-// Upper bound of the activation, as in the integer network.
+// Upper bound of the hidden layers' activation, as in the integer network.
 constexpr double kActivationCut = double{kActivationLimit} / (1 << kActivationFractionBits);
 // Weight decay keeps the weights small enough for 16-bit integers.
 constexpr double kWeightDecay = 1e-5;
@@ -67,7 +67,7 @@ struct TrainingRows {
   at::Tensor inputs;
   // fp32 [row]: measured residuals.
   at::Tensor targets;
-  // The first row of each key, and at the end the number of rows.
+  // The number of the first row of each key. One more entry holds the number of all rows.
   std::vector<int64_t> first;
   std::vector<double> weights;
 
@@ -102,7 +102,7 @@ struct Batch {
   at::Tensor rows;
   // int64 [row]: the place of the row's key in `keys`.
   at::Tensor key_place;
-  // fp32 [key]: the number of rows.
+  // fp32 [key]: the number of rows of each key.
   at::Tensor sizes;
 };
 
@@ -165,7 +165,8 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
                   ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   const TrainingRows all = RowsOf(samples);
-  // Exponential weights with mean 1, as a Bayesian bootstrap draws them.
+  // Random weights of the keys with an exponential distribution of mean 1, as a Bayesian bootstrap draws
+  // them.
   const at::Tensor weights = -at::log(at::empty({kEnsemble, all.keys()}).uniform_(1e-6, 1, generator));
   std::mt19937_64 random(settings.seed);
   std::discrete_distribution<int64_t> draw(all.weights.begin(), all.weights.end());

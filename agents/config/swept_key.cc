@@ -12,7 +12,7 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The repeats with even index (`first` 0) or odd index (`first` 1).
+// Returns the repeats with even index (if `first` is 0) or with odd index (if `first` is 1).
 std::vector<float> HalfOf(const Measurement& row, size_t first) {
   std::vector<float> half;
   for (size_t i = first; i < row.microseconds.size(); i += 2) half.push_back(row.microseconds[i]);

@@ -46,8 +46,8 @@ struct SweptKey {
   std::optional<SweptConfig> default_choice;
 };
 
-// The keys of all files, in a fixed order. Cells with fewer than two repeats cannot be split and are left
-// out, as are keys without any configuration.
+// Returns the keys of all files, in a fixed order. A cell with fewer than two repeats cannot be split and is
+// left out. A key without any configuration is left out as well.
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
 // Selects the keys that training must not see.
@@ -66,8 +66,8 @@ inline constexpr int kSplits = 4;
 // The part's name for tables, for example "held-out sizes".
 const char* Name(Split split);
 
-// The split that a key belongs to. A size class is held out by its own number and not by its position in a
-// file: (octave + quarter) mod n == n - 1.
+// Returns the split to which a key belongs. Size classes are held out by their number, not by their position
+// in a file: those with (octave + quarter) mod n == n - 1.
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out);
 
 }  // namespace dynamiccl::agents

@@ -17,13 +17,13 @@ namespace {
 // A choice that is slower than the default by more than this share counts as worse. Repeats of one cell
 // differ by up to 5 %.
 constexpr double kWorse = 0.05;
-// A choice with at least this regret counts as a cliff.
+// A choice with at least this regret counts as a cliff: it takes at least 1.3 times the oracle's time.
 constexpr double kCliff = 0.3;
 // Confidence with which the intervals of all keys hold at once.
 constexpr double kSimultaneous = 0.99;
 // A gain counts as clear when it is at least this many times the noise.
 constexpr double kClear = 3;
-// Draws of the bootstrap, and its fixed seed.
+// Number of draws of the bootstrap, and the fixed seed of its random numbers.
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
@@ -35,7 +35,7 @@ struct KeyOutcome {
   double standard = 0;
   bool changed = false;
   bool surely_worse = false;
-  // Noise of the key, as a difference of natural logarithms.
+  // Noise of the key, in natural logarithms of time.
   double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
@@ -44,7 +44,7 @@ struct KeyOutcome {
 
   double regret() const { return chosen / best - 1; }
   double over_default() const { return chosen / standard; }
-  // Gains as natural logarithms: of the oracle and of the choice.
+  // Gains over the default as natural logarithms: first that of the oracle, then that of the choice.
   double gain() const { return std::log(standard / best); }
   double gain_of_chosen() const { return std::log(standard / chosen); }
   bool is_clear() const { return gain() >= kClear * noise && gain() > 0; }

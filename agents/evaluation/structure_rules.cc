@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules: the first call reveals the stage, a scalar ends a step, and a step that has reduced as many
-// bytes as the one before is in its optimizer phase.
+// The rules: the first call reveals the stage, and a scalar ends a step. A step that has reduced as many
+// bytes as the previous step is in its optimizer phase.
 #include "agents/evaluation/structure_rules.h"
 
 namespace dynamiccl::agents {

@@ -22,8 +22,8 @@ struct Part {
   size_t block;
   // The parameter's name without its last component.
   std::string_view module;
-  // The name without the block's number and what precedes it: equal for corresponding parameters of all
-  // blocks.
+  // The parameter's name from the block's number on, without the number. It is equal for corresponding
+  // parameters of all blocks.
   std::string_view kind;
 };
 using Parts = std::vector<Part>;
@@ -84,7 +84,7 @@ class PieceCutter {
     }
     return full;
   }
-  // The last, incomplete message; call it at the end of the stream.
+  // Returns the last, incomplete message. Call it at the end of the stream.
   Sizes Rest() {
     const int64_t rest = std::exchange(open_, 0);
     return rest == 0 ? Sizes{} : Sizes{rest};
@@ -106,7 +106,7 @@ class PieceCutter {
   int64_t open_ = 0;
 };
 
-// One past the last message of the ncclGroup that begins at message `begin`.
+// Returns the index after the last message of the ncclGroup that begins at message `begin`.
 size_t GroupEnd(const Sizes& pieces, size_t begin, const Traffic& traffic) {
   size_t end = begin + 1;
   if (traffic.grouping == Grouping::kAll) end = pieces.size();
@@ -269,7 +269,7 @@ void InventedStep::SendBatch() {
     list_.Broadcast(habits_.tokens, DataType::kInt64, 0, Role::kOther, Axis::kTensor);
 }
 
-// Gathers this block and those that are fetched together with it, in the direction of the pass.
+// Gathers this block and the blocks that are fetched together with it, in the direction of the pass.
 void InventedStep::GatherParameters(size_t block, bool in_backward) {
   if (habits_.stage != ZeroStage::kStage3 || gathered_[block]) return;
   Parts fetched;

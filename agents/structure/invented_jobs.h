@@ -23,7 +23,8 @@ namespace dynamiccl::agents {
 // weight with its bias. kChunks cuts after a fixed number of elements, kWhole does not cut.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
-// Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
+// Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed number of pieces,
+// or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
 // Selects how a piece is summed or gathered. With kCollective it is summed by AllReduce or ReduceScatter and
@@ -69,7 +70,7 @@ struct ScalarHabit {
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;
-  // Number of model blocks that are used as one.
+  // Number of consecutive model blocks that the framework treats as one block.
   int blocks_together = 1;
   // True if the head is a block of its own that is used last. False if the head is used with the embeddings.
   bool head_is_apart = false;
@@ -95,7 +96,7 @@ struct InventedHabits {
   bool first_stays_whole = false;
   // In the backward pass, this many blocks are gathered ahead before a block's gradients are summed.
   int gathered_ahead = 0;
-  // Number of blocks that are gathered at once; pieces are cut across all of them.
+  // Number of blocks that are gathered at once. Pieces may extend over several of these blocks.
   int blocks_fetched = 1;
   // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass they are gathered
   // from a second copy inside a shard group.
@@ -120,7 +121,7 @@ struct InventedHabits {
   int announced = 0;
   std::vector<ScalarHabit> scalars;
 
-  // Tensor parallelism: number of exchanges of activations in each block.
+  // With tensor parallelism, the number of exchanges of activations in each block.
   int activations_forward = 2;
   int activations_backward = 2;
   // True if activations are exchanged by AllGather and ReduceScatter, as in sequence parallelism, and not by

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the integer network over all sequences, as a job would. For each answer it collects by how much the
-// best class led the second. A threshold is then an order statistic of these leads.
+// logit of the best class exceeded that of the second. A threshold is then an order statistic of these leads.
 #include "agents/structure/structure_calibration.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 // the fraction bits of kTokenOne.
 constexpr int32_t kWidestMargin = 8 * kTokenOne;
 
-// By how much the best class led the second, and whether the best class was the label.
+// The lead of the best class's logit over the second best, and whether the best class was the label.
 struct Answer {
   int32_t lead;
   bool right;
@@ -38,7 +38,7 @@ struct Answers {
   std::vector<int32_t> surprises;
 };
 
-// Adds the answers of all heads. `next` is the first call of a group and carries the labels.
+// Adds the answers about role, phase and stage. `next` is the first call of a group and carries the labels.
 void AddAnswers(const StructureLogits& logits, const IssuedCall& next, Answers& answers) {
   const auto collective = static_cast<int>(next.call.collective);
   const bool told_by_size = next.call.collective == Collective::kAllReduce && next.call.bytes <= kTinyBytes;

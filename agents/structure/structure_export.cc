@@ -55,7 +55,7 @@ struct Tally {
   double share() const { return all == 0 ? 1.0 : static_cast<double>(same) / static_cast<double>(all); }
 };
 
-// One tally for each head.
+// The agreement of both networks for each of the three answers.
 struct Tallies {
   Tally role, phase, stage;
 };
@@ -77,8 +77,8 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const St
   }
 }
 
-// The integer network's logits, int32 [length, kHeadRows]. After the last call the network is stepped with
-// empty tokens.
+// Returns the integer network's logits, int32 [length, kHeadRows]. If there are fewer than `length` calls,
+// empty tokens follow after the last call.
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
   const StructureNetwork network(tensors);

@@ -23,7 +23,7 @@ struct FloatStructureNetwork {
   at::Tensor hidden_weights;
   // [kGateRows].
   at::Tensor gate_bias;
-  // [kHeadRows, kStructureHidden]: the rows of all heads.
+  // [kHeadRows, kStructureHidden]: the weights of all heads.
   at::Tensor head_weights;
   // [kHeadRows].
   at::Tensor head_bias;
@@ -60,7 +60,7 @@ struct StructureTrainingSettings {
 // Results of the training.
 struct StructureTrainingReport {
   double seconds = 0;
-  // Mean over the last tenth of the iterations.
+  // Mean loss over the last tenth of the iterations.
   double loss = 0;
   // Number of generated sequences.
   size_t generated = 0;

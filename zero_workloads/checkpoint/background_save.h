@@ -31,7 +31,7 @@ class BackgroundSave {
   // Joins the thread. Rank 0 stops waiting for missing parts; if some are missing, it does not commit.
   ~BackgroundSave();
 
-  // The optimizer steps that the checkpoint contains.
+  // The number of optimizer steps that were done when the checkpoint was taken.
   int64_t step() const { return static_cast<int64_t>(content_.header.step); }
   // Waits until this rank's part is on the disk, or returns why it is not.
   Status WaitForPart();

@@ -24,8 +24,8 @@ class CheckpointCommand {
   Status Verify() const;
   Status Export() const;
   Status Import() const;
-  // The steps that the command works on: that of --step, or all complete ones. Without any checkpoint the
-  // error is kNotFound.
+  // Returns the steps that the command works on: the value of --step, or all complete checkpoints. Without
+  // any checkpoint the error is kNotFound.
   Result<std::vector<int64_t>> Steps() const;
 
   CLI::App* list_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of a run's checkpoints. It knows which checkpoints are complete and where the next one is
-// written, and makes that one complete in one atomic step.
+// written. It completes a checkpoint in one atomic step.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace dynamiccl::zero {
 // Name of the index inside a checkpoint's folder.
 inline constexpr const char* kIndexFile = "index";
 
-// A folder of checkpoints, each a subfolder. A checkpoint is written as partial-step-N and renamed to step-N
-// when all of it is on the disk. A folder with that name is complete; it may still be damaged later.
+// A folder of checkpoints, each a subfolder. A checkpoint is written as partial-step-N. When all of it is on
+// the disk, the subfolder is renamed to step-N. A subfolder with that name is complete, but it may be damaged
+// later.
 //
 // Steps(), PathOf() and CheckHas() may be used by any process. Claim(), Commit() and DropPartial() belong to
 // one process of a run, rank 0. Errors name the path.

@@ -98,7 +98,7 @@ StoredRange GetRange(ByteReader* reader) {
   return range;
 }
 
-// Whether the range is safe to compute with, whatever the file contains: its indices exist, the slice fits
+// True if it is safe to compute with the range, whatever the file contains: its indices exist, the slice fits
 // the tensor, and the bytes lie inside the file.
 bool IsSound(const StoredRange& range, const CheckpointIndex& index) {
   if (range.tensor >= index.tensors.size() || range.state >= index.states.size() ||
@@ -156,7 +156,7 @@ void AppendRanges(const CheckpointIndex& part, const std::vector<uint32_t>& tens
   }
 }
 
-// True if `next` lies after `range`: in the same columns but later, or in later columns.
+// True if `next` lies after `range` in the whole tensor: behind it in the same columns, or in later columns.
 bool IsBehind(const StoredRange& range, const StoredRange& next) {
   if (next.slice.stride != range.slice.stride) return false;
   if (next.slice.base == range.slice.base) {

@@ -35,7 +35,7 @@ struct CheckpointFile {
   // File name without a slash, relative to the checkpoint's folder.
   std::string name;
   uint64_t bytes = 0;
-  // XXH3 of each kCheckpointBlockBytes of the file; the last block may be shorter.
+  // The XXH3 hash of each block of kCheckpointBlockBytes. The last block may be shorter.
   std::vector<uint64_t> block_hashes;
 };
 
@@ -73,11 +73,12 @@ struct CheckpointIndex {
 
 // The index as bytes, with magic number, version, length and a checksum over all of them.
 std::vector<std::byte> EncodeIndex(const CheckpointIndex& index);
-// Returns kCorrupt, with the offset, for bytes that are not an index, of another version, truncated, or
-// changed anywhere.
+// Decodes an index. If the bytes are not an index, are of another version, truncated or changed anywhere, the
+// error is kCorrupt and names the offset.
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes);
 
-// One index from all ranks' parts. Parts that disagree about a tensor's shape or about a value are kInternal.
+// Merges the parts of all ranks into one index. If parts disagree about a tensor's shape or about a value,
+// the error is kInternal.
 Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts);
 // Returns kCorrupt, with the tensor's name, unless every element of every tensor is stored exactly once in
 // every state.

@@ -38,7 +38,7 @@ class CheckpointReader {
   CheckpointReader(std::string folder, std::unique_ptr<CheckpointIndex> index, int64_t step);
   // The stored range that contains this element of the whole tensor; null only if the index is not complete.
   const StoredRange* Find(int64_t tensor, int64_t state, int64_t element) const;
-  // The open file, which stays valid until the next call.
+  // Returns the open file with this number. It stays valid until the next call of File().
   Result<DataFileReader*> File(uint32_t number);
 
   std::string folder_;

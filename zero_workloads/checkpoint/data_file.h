@@ -32,7 +32,7 @@ class DataFileWriter {
   static Result<DataFileWriter> Create(const std::string& folder, const std::string& name,
                                        const DataFileHeader& header);
   Status Append(std::span<const std::byte> bytes);
-  // Bytes so far: the offset of what is appended next.
+  // Number of bytes that were written, which is the offset of the next bytes.
   uint64_t bytes() const { return file_.bytes; }
   // Syncs the file to the disk and returns its description for the index. The writer cannot be used
   // afterwards.
@@ -45,7 +45,7 @@ class DataFileWriter {
   std::string path_;
   UniqueFd fd_;
   CheckpointFile file_;
-  // Bytes of the block that is not full yet.
+  // The bytes of the last block, which is not full yet.
   std::vector<std::byte> block_;
 };
 

@@ -20,7 +20,7 @@ using Values = std::map<std::string, std::string>;
 // the number of micro-steps may change if their product stays: this is checked through data.next_row.
 constexpr const char* kMustAgree[] = {"layers", "hidden", "heads", "sequence", "seed"};
 
-// The name=value words of the value "settings".
+// Splits the value "settings" into its name=value words.
 Values Words(const Values& values) {
   Values words;
   const auto settings = values.find("settings");

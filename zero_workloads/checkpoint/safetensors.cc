@@ -94,7 +94,8 @@ bool IsExtents(const Json& json) {
          });
 }
 
-// False if `json` is not an entry as the format defines it, or its length does not fit its shape.
+// Parses an entry of the header. Returns false if `json` is not an entry as the format defines it, or if the
+// entry's length does not fit its shape.
 bool ReadEntry(const std::string& name, const Json& json, SafetensorsEntry* entry) {
   if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
       !IsExtents(json["shape"]) || !json.contains("data_offsets") || !IsExtents(json["data_offsets"]) ||
@@ -215,8 +216,8 @@ Result<CheckpointIndex> WriteTensors(const SafetensorsFile& file, const std::str
   return index;
 }
 
-// Syncs the content before the rename and the folder after it, so that the file is on the disk when it
-// returns.
+// Renames the temporary file. The content is synced before the rename and the folder after it, so that the
+// file is on the disk when the function returns.
 Status PutInPlace(const std::string& temporary, const std::string& path) {
   const UniqueFd fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() || ::fsync(fd.get()) != 0) {

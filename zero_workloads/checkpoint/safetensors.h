@@ -21,7 +21,7 @@ struct SafetensorsEntry {
   // "F32", "BF16", ... as in the header.
   std::string type;
   std::vector<int64_t> shape;
-  // Bytes, counted from the end of the header.
+  // The tensor's bytes [begin, end), counted from the end of the header.
   uint64_t begin = 0, end = 0;
 
   int64_t Elements() const;

@@ -147,7 +147,7 @@ void TrainingCheckpoints::Adopt(int64_t step, const Loaded& loaded) {
 
 Status TrainingCheckpoints::LoadState(const StateTensor& state, CheckpointReader* reader) const {
   if (reader->index().StateNumber(state.name) < 0) {
-    // Imported weights have no moments; these start at zero.
+    // Imported weights have no moments, so the moments start at zero.
     if (state.name == "master" || !reader->index().values.contains("imported")) {
       return MakeError(ErrorKind::kCorrupt, "the checkpoint has no {}", state.name);
     }
@@ -208,7 +208,8 @@ PartContent TrainingCheckpoints::Content(int64_t steps_done) {
   saved_.clear();
   for (const StateTensor& state : run_.engine->StateTensors()) {
     const at::Tensor own = state.values.narrow(0, std::min(first, last), std::max(last - first, int64_t{0}));
-    // When training waits for the save, the numbers are written from where they are, without a copy.
+    // Without async saving, training waits for the save, so the numbers are written without copying them
+    // first.
     saved_.push_back(own.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/settings_.async));
     content.states.push_back(
         {state.name, {saved_.back().const_data_ptr<float>(), static_cast<size_t>(saved_.back().numel())}});

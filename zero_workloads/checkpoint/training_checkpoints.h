@@ -16,7 +16,7 @@
 
 namespace dynamiccl::zero {
 
-// A checkpoint could not be written or read. The exception ends the run with its error.
+// Thrown if a checkpoint could not be written or read. The exception ends the run with its error.
 class CheckpointFailure : public std::runtime_error {
  public:
   explicit CheckpointFailure(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
@@ -31,7 +31,7 @@ struct CheckpointedRun {
   // The group of all ranks of the run.
   ProcessGroup* group = nullptr;
   ZeroEngine* engine = nullptr;
-  // Device of the tensors used with the group; offloaded states may be elsewhere.
+  // Device of the tensors that are used with the group. Offloaded states may be on another device.
   at::Device device = at::kCPU;
   // With tensor parallelism, several ranks hold the same whole parameters. True on the one rank that writes
   // them.
@@ -63,7 +63,7 @@ class TrainingCheckpoints {
   // The result of a successful Load, which Adopt uses.
   struct Loaded {
     StateValues values;
-    // Settings that differ from the checkpoint's.
+    // Settings of this run that differ from those stored in the checkpoint.
     std::vector<std::string> changed;
     size_t files = 0;
   };
@@ -91,8 +91,8 @@ class TrainingCheckpoints {
 
   // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;
-  // Throws on all ranks if one has failed: its own error on the failed rank; on the others an error that says
-  // that other ranks could not do `what`.
+  // If a rank has failed, throws on all ranks. The failed rank throws its own error. The others throw an
+  // error that says that other ranks could not do `what`.
   void Agree(const Status& own, const char* what) const;
   bool is_first() const { return run_.group->rank() == 0; }
 

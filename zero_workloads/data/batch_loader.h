@@ -26,10 +26,10 @@ struct BatchShape {
   int world = 1;
 };
 
-// Draws training samples. Row i of batch n starts at a position that depends only on the seed and on the
-// row's number n * global_batch + i. A batch is therefore the same at any world size, two consecutive batches
-// equal one of twice the size, and a run that resumes at batch n sees what the uninterrupted run would have
-// seen.
+// Draws training samples. Row i of batch n starts at a position of the text that depends only on the seed and
+// on the row's number n * global_batch + i. A batch is therefore the same at any world size. Two consecutive
+// batches equal one of twice the size. A run that resumes at batch n sees what the uninterrupted run would
+// have seen.
 //
 // The training loop of each rank owns a loader. It has no state between calls, and the text must outlive it.
 // The text must be longer than a sequence.

@@ -32,7 +32,7 @@ struct EventState;
 struct EventDeleter {
   void operator()(EventState* state) const;
 };
-// A point in a communication stream; null until recorded.
+// A point in a communication stream. The pointer is null until the event is recorded.
 using Event = std::unique_ptr<EventState, EventDeleter>;
 
 // An ordered queue of communication, owned by a ProcessGroup. Failures throw std::runtime_error.
@@ -67,8 +67,8 @@ void WaitOnHost(const Event& event, const std::function<void()>& check);
 // Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
 
-// Changes the size of the memory behind a tensor without touching the tensors and autograd records that refer
-// to it. 0 frees the memory; growing from 0 leaves the content undefined.
+// Changes the size of the memory behind a tensor. The tensors and autograd records that refer to this memory
+// stay as they are. 0 frees the memory. After growing from 0 the content is undefined.
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
 
 // Returns a one-dimensional tensor in host memory, with undefined content. The memory is not counted as the
@@ -84,7 +84,8 @@ int64_t DeviceMemoryBytes();
 // LibTorch's own.
 Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator);
 
-// The largest resident size of this process so far (host), or the largest allocation on its device (CUDA).
+// The peak memory of this process so far: its largest resident size (host), or the most bytes that LibTorch
+// had allocated on its device (CUDA).
 int64_t PeakBytes();
 
 }  // namespace dynamiccl::zero

@@ -81,7 +81,7 @@ Result<at::Device> SelectDevice(int local_rank) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "no CUDA device: {}", cudaGetErrorString(result)),
                     "build with -DDYNAMICCL_CUDA=OFF for a machine without a GPU");
   }
-  // More ranks than devices share the devices, as NCCL_MULTI_RANK_GPU_ENABLE allows.
+  // If there are more ranks than devices, ranks share devices, as NCCL_MULTI_RANK_GPU_ENABLE allows.
   const int device = local_rank % devices;
   if (cudaSetDevice(device) != cudaSuccess) {
     return MakeError(ErrorKind::kUnavailable, "cudaSetDevice({}) failed for local rank {}", device,
@@ -91,7 +91,7 @@ Result<at::Device> SelectDevice(int local_rank) {
 }
 
 void CountDeviceMemory() {
-  // Leaked on purpose: the guard must count until the process ends.
+  // The guard is leaked on purpose, because it must count until the process ends.
   new c10::DebugInfoGuard(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<DeviceMemoryReports>());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options, and the two forms of output. The estimates come from memory_estimate.h, the paper's figures from
-// paper_figures.h. The fields of the JSON output are stable within a schema number.
+// Declares the options and formats the two kinds of output (tables and JSON). The estimates come from
+// memory_estimate.h, the ZeRO paper's figures from paper_figures.h. The fields of the JSON output are stable
+// within a schema number.
 #include "zero_workloads/estimate/estimate_command.h"
 
 #include <algorithm>

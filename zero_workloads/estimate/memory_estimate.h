@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates what a training run takes of each rank's memory, by ZeRO stage, before anything is started: model
-// states (model_states.h), buffers, gathered parameters and activations (residual_memory.h).
+// Estimates how much memory a training run takes on each rank, by ZeRO stage, before anything is started:
+// model states (model_states.h), buffers, gathered parameters and activations (residual_memory.h).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace dynamiccl::zero {
 struct EstimateSettings {
   // The number of parameters. 0 means that it follows from `shape`.
   double parameters = 0;
-  // Without a shape activations and units cannot be estimated.
+  // The shape of the model. Without a shape, activations and units cannot be estimated.
   std::optional<TransformerShape> shape;
   // "fp32", "bf16" or "fp16". With bf16 and fp16, the optimizer keeps fp32 master weights.
   std::string dtype = "bf16";
@@ -61,7 +61,7 @@ double ParametersOf(const EstimateSettings& settings);
 // One estimate for each of the stages 0 to 3. The settings must be valid.
 std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings);
 
-// A number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
+// Parses a number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
 Result<double> ParseParameters(const std::string& text);
 // Parses "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints. The result is
 // empty for other names.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's models come from PaperRuns(); GPT-2's are listed here.
+// The models of the ZeRO paper come from PaperRuns(). Those of GPT-2 are listed here.
 #include "zero_workloads/estimate/model_preset.h"
 
 #include <algorithm>

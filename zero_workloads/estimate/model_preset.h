@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by name: those that the ZeRO paper ran with ZeRO (its Tables 5 to 10), and GPT-2's sizes.
+// Models by name: the models that the ZeRO paper trained with ZeRO (its Tables 5 to 10), and the sizes of
+// GPT-2.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct ModelPreset {
 
 // All presets. Where the paper ran a model in several ways, the preset is the first of them.
 const std::vector<ModelPreset>& ModelPresets();
-// An unknown name is an error that lists all names.
+// Returns the preset of this name. If the name is unknown, the error lists all names.
 Result<ModelPreset> FindModelPreset(const std::string& name);
 // All names for messages: "1.5B, 8B, ..., gpt2, ...".
 std::string ModelPresetNames();

@@ -7,14 +7,14 @@
 
 namespace dynamiccl::zero {
 
-// The size of a GPT-2-like model, as far as its memory depends on it.
+// The size of a GPT-2-like model, reduced to what its memory depends on.
 struct TransformerShape {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t sequence = 1024;
   // The vocabulary of GPT-2.
   int64_t vocabulary = 50257;
-  // The head shares the token embedding, as in GPT-2.
+  // True if the head shares the token embedding, as in GPT-2.
   bool tied_head = true;
 };
 
@@ -46,7 +46,7 @@ struct ActivationMemory {
 };
 
 // Numbers that a GPT-2-like block keeps for its backward pass, as a multiple of the numbers in its input (the
-// paper's footnote 3).
+// ZeRO paper's footnote 3).
 inline constexpr double kActivationsOfBlock = 12;
 
 // Activations of `batch` sequences on one rank. `element_bytes` is 2 for fp16 and bf16. A block keeps
@@ -56,8 +56,9 @@ ActivationMemory ActivationsOf(const TransformerShape& shape, int64_t batch, int
                                double element_bytes, Checkpoints checkpoints,
                                double of_block = kActivationsOfBlock);
 
-// Activations with checkpoints at the distance that minimises memory, which divides it by the square root of
-// the number of layers (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174).
+// Memory of activations with checkpoints at the best distance. At this distance the memory is divided by the
+// square root of the number of layers (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv
+// 1604.06174).
 double ActivationsWithBestCheckpoints(const TransformerShape& shape, int64_t batch, double element_bytes);
 
 // Bytes of one fp32 buffer for all gradients. Buffers of constant size (the ZeRO paper's C_B) do not grow

@@ -25,8 +25,8 @@ struct MemoryState {
 // on each rank and calls it from the training thread. It cannot fail: when nothing fits it answers 1 row, and
 // the allocator reports if even that does not fit.
 //
-// Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 are usable, and Rows()
-// answers 8.
+// Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 MiB are usable, and
+// Rows() answers 8.
 class AutoBatch {
  public:
   // `most` is the largest number of rows that Rows() may answer; at least 1.

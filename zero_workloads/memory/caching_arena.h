@@ -39,7 +39,8 @@ class CachingArena final : public MemoryArena {
     int64_t bytes = 0;
     // Offset of the first block of its segment.
     int64_t segment = 0;
-    // The block belongs to the pool of small blocks (at most 1 MiB), else to that of large ones.
+    // True if the block belongs to the pool of small blocks (at most 1 MiB), false for the pool of large
+    // ones.
     bool small = false;
     bool taken = false;
   };
@@ -48,15 +49,14 @@ class CachingArena final : public MemoryArena {
 
   // The set of cached blocks to which a block of this kind belongs when it is free.
   std::set<std::pair<int64_t, int64_t>>& Pool(const Block& block) { return free_[block.small ? 0 : 1]; }
-  // Requests a segment from the device, after ReleaseFreeSegments() if it does not fit at first. Returns
-  // false if it still does not fit.
+  // Requests a segment from the device. If the segment does not fit, calls ReleaseFreeSegments() and tries
+  // again. Returns false if the segment still does not fit.
   bool AddSegment(int64_t bytes, bool small);
-  // Returns every segment that is wholly free to the device.
+  // Gives every segment that is wholly free back to the device.
   void ReleaseFreeSegments();
   // Shortens `block` to `bytes` and caches the rest as a block of its own.
   void Split(Blocks::iterator block, int64_t bytes);
-  // Merges `block` with its free successor in the same segment, if there is one. `block` is in no pool
-  // here.
+  // Merges `block` with the next block of the same segment, if that one is free. `block` must be in no pool.
   void JoinWithNext(Blocks::iterator block);
 
   // `reserved_` is the sum of all segments, `taken_` that of all blocks in use; both are at most `total_`.

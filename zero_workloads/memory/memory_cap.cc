@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces LibTorch's allocator for host memory by one over a single mapping, whose blocks an arena places.
+// Replaces LibTorch's allocator for host memory. The new allocator has a single mapping, and an arena places
+// blocks in it.
 #include "zero_workloads/memory/memory_cap.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -21,8 +22,8 @@ double Mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 20);
 }
 
-// A c10::Allocator over one mapping, whose blocks a MemoryArena places. Any thread may allocate and free: a
-// mutex guards the arena.
+// A c10::Allocator over one mapping, in which a MemoryArena places the blocks. Any thread may allocate and
+// free: a mutex guards the arena.
 class ArenaAllocator final : public c10::Allocator {
  public:
   ArenaAllocator(void* memory, std::unique_ptr<MemoryArena> arena)

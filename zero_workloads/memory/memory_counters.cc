@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process-wide table from block to size and category, with running sums and peaks. Every allocation takes
-// one mutex and one hash insertion.
+// A process-wide table of all blocks with their sizes and categories, with running sums and peaks. Every
+// allocation takes one mutex and one hash insertion.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <algorithm>

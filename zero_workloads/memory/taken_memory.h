@@ -21,8 +21,9 @@ class TakenMemory {
   // read.
   static Result<TakenMemory> Parse(const std::string& text);
 
-  // The bytes that are taken during `step`. Steps must not decrease from call to call. A file is read at each
-  // call; if it is missing or contains no size, its latest valid value applies (0 before the first).
+  // Returns the bytes that are taken during `step`. Steps must not decrease from call to call. A file is read
+  // at each call. If the file is missing or contains no size, its latest valid value applies (0 before the
+  // first).
   int64_t At(int64_t step);
 
  private:

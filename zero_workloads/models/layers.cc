@@ -23,8 +23,8 @@ ParameterSlot SliceOf(ParameterSlot whole, int dimension, const TensorSplit& spl
   return whole;
 }
 
-// The slot of this rank's rows of a weight or bias that has `parts` equal parts. The global shape gets a
-// leading dimension of `parts`, because a rank's rows are not contiguous in the whole parameter.
+// Returns the slot of this rank's rows of a weight or bias that has `parts` equal parts. The global shape
+// gets a leading dimension of `parts`, because a rank's rows are not contiguous in the whole parameter.
 ParameterSlot OwnRowsOf(ParameterSlot whole, int64_t parts, const TensorSplit& split) {
   if (parts == 1 || split.group == nullptr) return SliceOf(std::move(whole), 0, split);
   whole.shape[0] /= parts;

@@ -27,7 +27,7 @@ struct OptimizerOffload {
   // states of three sub-groups.
   int64_t buffer_bytes = 16 << 20;
 
-  // Accepts "none", "cpu" or "nvme:FOLDER"; anything else is an error with these as a hint.
+  // Accepts "none", "cpu" or "nvme:FOLDER". For anything else, the hint of the error lists these forms.
   static Result<OptimizerOffload> Parse(const std::string& text);
   // Returns an error if the folder does not exist or cannot be written. Also returns an error if `cpu` was
   // given for a run that is already on the CPU.
@@ -51,7 +51,8 @@ struct OffloadTraffic {
 // std::runtime_error if files cannot be created.
 std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offload,
                                  const AdamWSettings& settings, at::Device device);
-// Null if the optimizer's states are not in files. The result lives as long as the optimizer.
+// Returns the traffic of the optimizer's files; null if its states are not in files. The result lives as long
+// as the optimizer.
 const OffloadTraffic* TrafficOf(const AdamW& optimizer);
 
 }  // namespace dynamiccl::zero

@@ -54,7 +54,7 @@ StateFile::~StateFile() {
   unlink(path_.c_str());
 }
 
-// Opens the direct descriptor, or falls back to the cached one. A file system that accepts the flag may still
+// Opens the direct descriptor, or falls back to the cached one. A file system that accepts O_DIRECT may still
 // refuse the first read, so one block is read to find out.
 void StateFile::OpenDirect() {
   direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));

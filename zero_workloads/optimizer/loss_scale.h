@@ -8,13 +8,13 @@
 
 namespace dynamiccl::zero {
 
-// The settings are equal on all ranks.
+// Settings of the loss scaling. They are equal on all ranks.
 struct LossScaleSettings {
   // The first scale. If it is 1 and `dynamic` is false, the loss is not scaled.
   double first = 1.0;
   // If false, the scale stays at `first`.
   bool dynamic = false;
-  // Steps in a row without overflow after which the scale doubles.
+  // Number of consecutive steps without overflow after which the scale doubles.
   int64_t growth_interval = 1000;
   // Number of overflows since the last growth at which the scale halves; it halves again at each further
   // overflow. A value above 1 tolerates a single odd batch.
@@ -23,8 +23,8 @@ struct LossScaleSettings {
   double least = 1.0;
 };
 
-// The scale of one engine, which updates it once a step. It is equal on all ranks as long as they report the
-// same overflows, which ZeroEngine guarantees by deciding on summed values.
+// The loss scale of one engine, which updates it once a step. The scale is equal on all ranks as long as the
+// ranks report the same overflows. ZeroEngine guarantees this by deciding on summed values.
 class LossScale {
  public:
   explicit LossScale(const LossScaleSettings& settings);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arranges the ranks as a grid of data x tensor. A tensor group computes one replica of the model together
-// (tensor parallelism); a data group holds the same slices of all replicas. ZeRO partitions over the data
-// group or, with hybrid sharding, over each of the shard groups into which the data group is divided.
+// (tensor parallelism). The ranks of a data group hold the same slice of all replicas. ZeRO partitions over
+// the data group. With hybrid sharding, the data group is divided into shard groups, and ZeRO partitions over
+// each of them.
 //
 // Example with 8 ranks, tensor degree 2 and shard groups of 2:
 //
@@ -29,8 +30,9 @@ struct GridSizes {
 };
 
 // The communicators of one rank. The training process owns the grid and uses it on its training thread.
-// Global rank = data rank * tensor degree + tensor rank: a tensor group consists of neighbours, which
-// launchers place on one machine, and so do the data ranks of a shard group and of a secondary group.
+// Global rank = data rank * tensor degree + tensor rank. The ranks of a tensor group are thus neighbours,
+// which launchers place on one machine. The data ranks of a shard group or a secondary group are neighbours
+// as well.
 class Grid {
  public:
   // Creates the groups of this rank; all ranks call the function together. With a tensor degree of 1 the data

@@ -12,8 +12,8 @@ namespace {
 
 Status NcclStatus(ncclResult_t result, const char* function) {
   if (result == ncclSuccess) return {};
-  // If NCCL refuses settings or arguments, they are wrong; every other result means that a machine or peer
-  // failed.
+  // If NCCL refuses settings or arguments, the settings or arguments are wrong. Every other result means that
+  // a machine or peer failed.
   const bool refused = result == ncclInvalidArgument || result == ncclInvalidUsage;
   return WithHint(MakeError(refused ? ErrorKind::kInvalidArgument : ErrorKind::kPeerFailed, "{}: {} ({})",
                             function, ncclGetErrorString(result), ncclGetLastError(nullptr)),

@@ -23,7 +23,7 @@ class CollectiveFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The purpose of a call. It reaches the trace through src/annotate and changes nothing else.
+// The purpose of a call. It is recorded in traces (through src/annotate) and changes nothing else.
 struct CallLabel {
   dynamicclPhase_t phase = DYNAMICCL_PHASE_OTHER;
   dynamicclRole_t role = DYNAMICCL_ROLE_OTHER;
@@ -33,8 +33,7 @@ struct CallLabel {
 enum class Exchange {
   // One ReduceScatter and one AllGather.
   kCollective,
-  // One Reduce to the owner of each part, and one Broadcast from it, as the ZeRO paper describes it (section
-  // 5).
+  // One Reduce to the owner of each part, and one Broadcast from the owner, as in the ZeRO paper (section 5).
   kOwner,
 };
 
@@ -45,10 +44,10 @@ struct PendingCollective {
   const char* function = nullptr;
 };
 
-// A communicator of one rank, used by one thread at a time. All its ranks must call the same functions in the
-// same order. Tensors must be contiguous, live until the returned collective is done, and have a multiple of
-// world() elements where NCCL requires it. Failures throw CollectiveFailure; after one only Abort() may be
-// called.
+// A communicator of one rank, used by one thread at a time. All ranks of the communicator must call the same
+// functions in the same order. Tensors must be contiguous, live until the returned collective is done, and
+// have a multiple of world() elements where NCCL requires it. Failures throw CollectiveFailure. After a
+// failure only Abort() may be called.
 //
 // Collectives are asynchronous. They start after the compute work issued before them, and Await orders later
 // compute work after them:

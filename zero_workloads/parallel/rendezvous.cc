@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kRetryPause(20);
 // Rank 0 drops a connection that sends nothing for this long.
 constexpr std::chrono::seconds kHelloPatience(5);
 
-// Identifies a rank to rank 0.
+// The message with which a rank introduces itself to rank 0.
 struct Hello {
   uint32_t magic = kMagic;
   int32_t rank = 0;
@@ -70,7 +70,7 @@ bool Receive(int fd, T* value, SteadyTime deadline) {
 }
 
 template <typename T>
-// The structures have a few hundred bytes, which always fit into an empty socket buffer.
+// Sends a structure. It has a few hundred bytes, which always fit into an empty socket buffer.
 bool SendAll(int fd, const T& value) {
   return send(fd, &value, sizeof(T), MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(T));
 }

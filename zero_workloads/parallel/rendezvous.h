@@ -15,7 +15,7 @@ namespace dynamiccl::zero {
 struct JoinSettings {
   // Rank 0 waits this long for the others, and the others for rank 0 (--join-timeout).
   std::chrono::milliseconds timeout{30000};
-  // Hash of what must be equal on all ranks: options and data.
+  // Hash of the options and data that must be equal on all ranks.
   uint64_t run_fingerprint = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aborts communicators whose calls do not finish in time. This cannot be left to waiting callers: a program
-// may wait for nothing, or only for a future.
+// Aborts communicators whose calls do not finish in time. Waiting callers cannot do this: a program may wait
+// for nothing, or only for a future.
 #pragma once
 
 #include <condition_variable>

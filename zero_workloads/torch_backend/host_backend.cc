@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the life cycle, issuing and coalescing. The operations themselves are in collectives.cc,
-// tensor_lists.cc and point_to_point.cc.
+// Implements creation and end of a group, and how calls are issued and coalesced. The operations themselves
+// are in collectives.cc, tensor_lists.cc and point_to_point.cc.
 #include "zero_workloads/torch_backend/host_backend.h"
 
 #include <c10/util/Exception.h>
@@ -19,7 +19,7 @@ c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membersh
   return options;
 }
 
-// The default group may have no name.
+// The default group may have no name, and is then called "0".
 std::string NameOf(const std::string& group_name) {
   return group_name.empty() ? "0" : group_name;
 }

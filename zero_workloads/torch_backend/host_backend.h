@@ -2,8 +2,8 @@
 // The backend "dynamiccl" of torch.distributed: each operation as plain NCCL calls on host memory. It uses
 // NCCL's C API like any other program, so an interposed library sees PyTorch's own traffic.
 //
-// A group has one communicator. Its calls run asynchronously, one after another in the order of issue; calls
-// that are done when NCCL returns are complete at once. Send and receive outside a coalescing block use a
+// A group has one communicator. Its calls run asynchronously, one after another in the order of issue. A call
+// that is done when NCCL returns is complete at once. Send and receive outside a coalescing block use a
 // communicator for each pair of ranks, as in PyTorch's NCCL backend. A message that its peer does not receive
 // yet then delays only this pair.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostccl stream serves as the channel's thread: host functions queued on it run in order.
+// A hostccl stream serves as the channel's thread: functions that are queued on the stream run in order.
 #include "zero_workloads/torch_backend/pair_channel.h"
 
 #include <utility>

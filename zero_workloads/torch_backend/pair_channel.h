@@ -13,8 +13,8 @@
 
 namespace dynamiccl::torch_backend {
 
-// The channel of one pair, owned by HostBackend, which serialises the calls. Until the two ranks have met,
-// messages wait on the channel's own thread.
+// The channel of one pair of ranks. HostBackend owns it and serialises the calls to it. Until the two ranks
+// have met, messages wait on the channel's own thread.
 class PairChannel {
  public:
   using Issue = std::function<void(const std::shared_ptr<Communicator>& communicator)>;

@@ -92,7 +92,8 @@ class PendingWork final : public c10d::Work {
   // Null if the work was done at once, or deferred.
   hostcclEvent_t done_ = nullptr;
   std::atomic<bool> ended_{false};
-  // Guarded by mutex_, as are the two members below. Shared with the backend and all other works in flight.
+  // communicator_, future_ and settled_ are guarded by mutex_. The communicator is shared with the backend
+  // and all other works in flight.
   std::shared_ptr<Communicator> communicator_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool settled_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Send and receive. Inside a coalescing block they go through the group's communicator as one NCCL group;
-// outside, through the pair's channel.
+// Send and receive. Inside a coalescing block, messages go through the group's communicator as one NCCL
+// group. Outside, they go through the pair's channel.
 #include <c10/util/Exception.h>
 
 #include <algorithm>

@@ -43,8 +43,8 @@ at::Tensor FlatFor(const Tensors& tensors) {
   return at::empty({static_cast<int64_t>(tensors.size()) * tensors[0].numel()}, tensors[0].options());
 }
 
-// Copies the parts of the flat tensor to the tensors. It uses plain copies, because the stream's thread must
-// not use autograd.
+// Copies the parts of the flat tensor to the tensors. The function uses plain copies of memory, because the
+// stream's thread must not use autograd.
 void CopyOut(const at::Tensor& flat, const Tensors& tensors) {
   const auto* from = static_cast<const std::byte*>(flat.const_data_ptr());
   for (const at::Tensor& tensor : tensors) {

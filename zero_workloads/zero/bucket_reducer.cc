@@ -15,7 +15,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of all sums for the trace.
+// The label that all sums of gradients have in traces.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
 // Number of elements that the largest bucket has for each rank, rounded up to kShardAlignment: the shard of
@@ -80,8 +80,8 @@ void BucketReducer::Add(int unit, const FlatParameters& parameters) {
     const Bucket& bucket = buckets_[current_];
     const int64_t length = bucket.end - bucket.begin, here = position - bucket.begin;
     const int64_t take = std::min(shard_elements - done, length - here);
-    // The bucket needs the same piece of every rank's shard: rank r's shard starts at r * shard_elements of
-    // the unit.
+    // The bucket needs the same piece of the shard of every rank. Rank r's shard starts at r * shard_elements
+    // in the unit's flat tensor.
     for (int64_t rank = 0; rank < partition_.world(); ++rank) {
       parameters.CopyGradients(rank * shard_elements + done,
                                bucket.buffer.narrow(0, rank * length + here, take));

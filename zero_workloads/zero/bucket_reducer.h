@@ -20,7 +20,7 @@
 
 namespace dynamiccl::zero {
 
-// Selects which ranks receive which sums.
+// Selects for which parameters a rank receives the sums of gradients.
 enum class ReduceKind {
   // Stage 0: every rank receives the sums for all parameters.
   kAllReduce,
@@ -33,7 +33,8 @@ struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
-  // A bucket holds one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
+  // If true, a bucket holds one unit, whatever its size: gradients of several units are not fused, and
+  // `bucket_bytes` is not used.
   bool by_unit = false;
   // If false, the reducer waits for each bucket before it returns.
   bool overlap = true;

@@ -43,8 +43,8 @@ StateValues ZeroEngine::Values() const {
 
 void ZeroEngine::StateReplaced(const StateValues& values) {
   if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
-  // A checkpoint of a run without loss scaling has no scale. A run that starts to use scaling then keeps its
-  // own settings.
+  // A checkpoint of a run without loss scaling has no scale. If this run uses loss scaling, it keeps its own
+  // settings.
   if (loss_scale_.enabled() && values.contains("loss_scale.value")) {
     loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
                          std::stoll(values.at("loss_scale.clean_steps")),

@@ -20,7 +20,7 @@ class FlatParameters {
   // Computes the places of the unit's parameters. Bind allocates the memory.
   explicit FlatParameters(ModelUnit unit);
 
-  // The flat length without padding at the end.
+  // The length of the flat tensor without padding at its end.
   int64_t elements() const { return elements_; }
   const at::Tensor& flat() const { return flat_; }
   const ModelUnit& unit() const { return unit_; }
@@ -31,7 +31,7 @@ class FlatParameters {
   // Arranges that `ready` is called in each backward pass, as soon as every parameter of the unit has its
   // gradient. The call is on the thread of the backward pass. Call this function once, after Bind.
   void OnGradientsReady(std::function<void()> ready);
-  // Starts a new pass. Gradients that the earlier pass did not produce are no longer expected.
+  // Starts a new pass. Gradients that the previous pass did not produce are no longer waited for.
   void StartPass() { gradients_ready_ = 0; }
 
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.
@@ -72,7 +72,7 @@ class FlatParameters {
   // Memory for gradients and for their sums, [elements()] each. If undefined, each pass allocates its own
   // memory.
   at::Tensor gradient_home_, sums_home_;
-  // Number of parameters that have their gradient of this pass.
+  // Number of parameters whose gradient of this pass has been computed.
   size_t gradients_ready_ = 0;
 };
 

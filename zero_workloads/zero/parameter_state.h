@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life cycle of a unit's parameters in stage 3, as a table of legal transitions. A wrong order of events
-// is then an exception and not a wrong result.
+// The life cycle of a unit's parameters in stage 3, as a table of legal transitions. Events in a wrong order
+// thus cause an exception and not a wrong result.
 #pragma once
 
 namespace dynamiccl::zero {

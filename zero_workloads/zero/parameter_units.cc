@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each parameter is one unit: indices of units are translated through a prefix sum over the units'
-// parameters.
+// Each parameter is one unit of the engine. A prefix sum over the number of parameters of the model's units
+// translates between both kinds of unit indices.
 #include "zero_workloads/zero/parameter_units.h"
 
 namespace dynamiccl::zero {

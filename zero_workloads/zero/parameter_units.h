@@ -9,7 +9,8 @@
 
 namespace dynamiccl::zero {
 
-// Splits each unit into one unit a parameter, in the same order. A parameter of the root stays in the root.
+// Splits each unit into one unit for each parameter, in the same order. The parameters of the root become
+// units of the root.
 std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units);
 
 // Translates the events of a model with `units` for an engine that was built over UnitPerParameter(units).

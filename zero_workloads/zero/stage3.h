@@ -25,7 +25,7 @@ class Stage3 final : public ZeroEngine {
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
   void BeforeBackward(int unit) override;
-  // Whether the unit's full parameters are in memory and may be read.
+  // True if the unit's full parameters are in memory and may be read.
   bool IsInUse(int unit) const override {
     return life_[static_cast<size_t>(unit)].life.Is(ParameterState::kInUse);
   }

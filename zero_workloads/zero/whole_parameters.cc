@@ -9,7 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of the sum for the trace.
+// The label that the sum over whole parameters has in traces.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
 }  // namespace

@@ -31,8 +31,8 @@
 
 namespace dynamiccl::zero {
 
-// The settings of an engine; equal on all ranks except for the process groups' own ranks. The struct is large
-// because the stages read most of it and its parts are checked together.
+// The settings of an engine. They are equal on all ranks except for the process groups, which differ from
+// rank to rank. The struct is large because the stages read most of it and its parts are checked together.
 struct EngineSettings {
   // The ZeRO stage, 0 to 3.
   int stage = 0;
@@ -51,7 +51,7 @@ struct EngineSettings {
   // Number of backward passes before each optimizer step.
   int64_t micro_steps = 1;
   // True if the gradients of several passes are added up on each rank before they are summed over the ranks.
-  // False if they are added up after it. Stages 0 and 1 always add up before.
+  // False if they are added up afterwards. In stages 0 and 1 gradients are always added up before.
   bool accumulate_locally = false;
   // If true, gradients that outlive their unit's backward pass lie in one pool (the ZeRO paper's M_D).
   bool contiguous_gradients = false;
@@ -124,7 +124,7 @@ class ZeroEngine : public UnitHooks {
   void SetLive(const LiveSettings& live);
   LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
 
-  // The traffic between the optimizer and its files; null if its states are not in files.
+  // The traffic between the optimizer and its files; null if the optimizer's states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }
 
   // The tensors on which the next step depends, for use between steps. Every rank has each of these tensors,
@@ -219,8 +219,8 @@ class ZeroEngine : public UnitHooks {
   void PassRemainingUnits();
   // Whether gradients are summed over ranks in each pass, and these sums are added up over the passes.
   bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
-  // Adds the sums of this pass to those of the step's earlier passes. After the last pass it sums over the
-  // replicas.
+  // Adds the sums of this pass to those of the step's earlier passes. After the last pass, sums the result
+  // over the replicas.
   void AccumulateShard();
   bool accumulates_locally() const {
     return settings_.micro_steps > 1 && (settings_.stage < 2 || settings_.accumulate_locally);
@@ -235,7 +235,7 @@ class ZeroEngine : public UnitHooks {
   // NaN. Empty if there is none.
   std::string FirstNotFinite(const at::Tensor& gradients) const;
 
-  // Whether the step in progress has already written the parameter shard.
+  // Whether the optimizer step in progress has already written the new values to `parameter_shard_`.
   bool parameter_shard_written_ = false;
   // Returns two numbers: this rank's contributions to the loss and to the squared norm of the gradients.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;

@@ -17,7 +17,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of the gathers for the trace: they happen in the backward pass.
+// The label of the gathers in traces. They happen in the backward pass.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
 }  // namespace

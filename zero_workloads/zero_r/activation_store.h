@@ -46,8 +46,8 @@ class KeptActivation {
   KeptActivation& operator=(KeptActivation&&) = delete;
   ~KeptActivation();
 
-  // Returns the input bit by bit as it was, without gradient history. If it is partitioned, all ranks of the
-  // group must call Restore in the same order, since it performs an AllGather.
+  // Returns the input bit by bit as it was, without gradient history. If the input is partitioned, this
+  // performs an AllGather, so all ranks of the group must call Restore in the same order.
   at::Tensor Restore() const;
 
  private:

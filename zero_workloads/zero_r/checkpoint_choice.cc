@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches the four choices and, if the batch may grow, doubled batches. The formulas are in the header.
+// Searches the four choices. If the batch may grow, it also tries larger batches by doubling. The formulas
+// are in the header.
 #include "zero_workloads/zero_r/checkpoint_choice.h"
 
 #include <algorithm>
@@ -13,18 +14,18 @@ constexpr double kGb = 1e9;
 // A block's matrices have 12 hidden^2 elements. As in the ZeRO paper, only products with these matrices count
 // as compute.
 constexpr double kMatricesOfBlock = 12;
-// Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts for two.
+// Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts as two.
 constexpr double kPasses = 4;
 
 // Choices in the order of increasing extra work, which is also the order of decreasing memory.
 constexpr Checkpoints kInOrderOfCost[] = {Checkpoints::kNone, Checkpoints::kEveryBlock,
                                           Checkpoints::kPartitioned, Checkpoints::kPartitionedCpu};
 
-// A choice that fits.
+// A choice of checkpoints that fits into memory, and its time.
 struct Candidate {
   Checkpoints checkpoints;
   int64_t batch;
-  // Seconds for one sequence.
+  // Seconds of a step, divided by the number of its sequences.
   double seconds;
 };
 
@@ -38,7 +39,8 @@ bool Fits(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t b
 
 // The largest batch that fits, found by doubling. If the batch may not grow, the batch of the question.
 int64_t BatchFor(const CheckpointQuestion& question, Checkpoints checkpoints) {
-  // Far above any batch in practice. It ends the search where a batch takes almost no memory.
+  // The largest batch that is tried. It is far above any batch in practice, and ends the search where a batch
+  // takes almost no memory.
   constexpr int64_t kMax = 1 << 20;
   int64_t batch = question.run.batch;
   while (question.batch_may_grow && batch < kMax && Fits(question, checkpoints, 2 * batch)) batch *= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block runs without gradients, and its output gets an autograd node that recomputes it when the gradient
-// arrives.
+// The forward pass of a block runs without gradients. The block's output gets an autograd node, which
+// computes the block again when the gradient arrives.
 #include "zero_workloads/zero_r/checkpointed_units.h"
 
 #include <c10/core/GradMode.h>
@@ -49,7 +49,8 @@ class RecomputedUnit final : public torch::autograd::Node {
   std::optional<KeptActivation> kept_;
 };
 
-// Creates an autograd node: in PyTorch 2.13 nodes count their own references, in 2.11 a shared pointer does.
+// Creates an autograd node. In PyTorch 2.13 nodes count their own references; in 2.11 a shared pointer counts
+// them.
 template <typename Unit>
 auto MakeNode(const UnitForward& forward, KeptActivation kept) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Unit>)

@@ -11,9 +11,9 @@
 
 namespace dynamiccl::zero {
 
-// Sits between a model and the hooks of its engine, on the thread of the pass. A recomputed unit finds its
-// parameters where the engine puts them for the unit's backward pass: the recomputation starts after the hook
-// of the unit's output has run, and the unit's gradients appear only after it.
+// Sits between a model and the hooks of its engine, on the thread of the pass. The recomputation of a unit
+// starts after the hook of the unit's output has run, so the engine has already gathered the unit's
+// parameters for the backward pass. The unit's gradients appear only after the recomputation.
 class CheckpointedUnits final : public UnitHooks {
  public:
   // Engine and store must outlive this object and the autograd graphs of its forward passes.

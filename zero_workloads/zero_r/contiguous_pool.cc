@@ -13,9 +13,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes. One cache line and LibTorch's alignment of host memory, so that every slot is aligned.
+// Bytes. This is one cache line, and LibTorch's alignment of host memory, so that every slot is aligned.
 constexpr int64_t kGuardBytes = 64;
-// This byte occurs in no zero, one or small integer of any type, so that a guard overwritten with ordinary
+// No zero, one or small integer of any type contains this byte, so a guard that was overwritten with ordinary
 // values is noticed.
 constexpr int64_t kGuardByte = 0xA5;
 

@@ -29,11 +29,12 @@ class ContiguousPool {
   const at::Tensor& slot(size_t index) const { return slots_[index]; }
   int64_t bytes() const { return memory_.nbytes(); }
 
-  // Throws std::logic_error that names the slot if a guard changed. On CUDA it waits for the device.
+  // If a guard was overwritten, throws std::logic_error that names the slot. On CUDA the function waits for
+  // the device.
   void CheckGuards() const;
 
  private:
-  // `elements` elements of the pool from `begin` on, without a link to the pool's version counter.
+  // Returns elements [begin, begin + elements) of the pool as a tensor with a version counter of its own.
   at::Tensor Alias(int64_t begin, int64_t elements) const;
 
   at::Tensor memory_;

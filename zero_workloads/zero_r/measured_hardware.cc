@@ -48,8 +48,8 @@ double SecondsPerHostByte(const at::TensorOptions& options) {
   return Seconds([&] { return here.copy_(there.copy_(here)); }) / (2.0 * static_cast<double>(here.nbytes()));
 }
 
-// The bytes of an AllGather come from all other ranks. A single rank has no communication; the smallest
-// positive time then stands for infinite bandwidth.
+// Seconds for each byte of an AllGather that comes from another rank. A single rank has no communication; the
+// smallest positive time then stands for infinite bandwidth.
 double SecondsPerByte(ProcessGroup* group, const at::TensorOptions& options) {
   if (group == nullptr || group->world() == 1) return std::numeric_limits<double>::min();
   const at::Tensor part = at::zeros({kElements / group->world()}, options);

@@ -20,8 +20,9 @@ struct MeasuredGroups {
   ProcessGroup* tensor = nullptr;
 };
 
-// Returns the slowest rank's figures on all ranks; every rank of the world calls it. `memory_bytes` is this
-// rank's memory, and the result has the smallest of all ranks. `options` are those of activations.
+// Every rank of the world calls the function, and all ranks get the figures of the slowest rank.
+// `memory_bytes` is this rank's memory, and the result has the smallest memory of all ranks. `options` are
+// those of activations.
 Hardware MeasureHardware(const MeasuredGroups& groups, double memory_bytes, const at::TensorOptions& options);
 
 }  // namespace dynamiccl::zero

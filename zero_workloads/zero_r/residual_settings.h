@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of a training run that concern ZeRO-R: activation checkpoints, contiguous pools, and the
-// paper's configurations C1 to C5, which combine ZeRO-DP and ZeRO-R (the paper's Table 3).
+// configurations C1 to C5 of the ZeRO paper's Table 3, which combine ZeRO-DP and ZeRO-R.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr int64_t kOneBucketForAll = int64_t{1} << 59;
 
 // Holds the settings as parsed from the command line or the settings file. Validate checks them.
 struct ResidualSettings {
-  // none, full, partitioned, partitioned_cpu or auto.
+  // One of "none", "full", "partitioned", "partitioned_cpu" and "auto".
   std::string activation_checkpoints = "none";
   // If true, gradients and checkpoints lie in contiguous pools (the ZeRO paper's M_D).
   bool contiguous_pools = false;

@@ -108,7 +108,8 @@ Result<Json> TreesOf(const Booster& booster) {
   return model.at(path);
 }
 
-// XGBoost's test `x < condition` becomes `x < threshold` for whole numbers x: the condition rounded up.
+// Returns the condition rounded up. For whole numbers x, XGBoost's test `x < condition` has the same result
+// with the rounded number.
 int16_t ThresholdOf(double condition) {
   return static_cast<int16_t>(std::clamp(std::ceil(condition), -32768.0, 32767.0));
 }

@@ -193,8 +193,8 @@ Result<UniqueFd> Connect(const RankEnvironment& own, SteadyTime deadline) {
 Result<ncclUniqueId> Join(const RankEnvironment& own, const Hello& hello, SteadyTime deadline) {
   DYNAMICCL_TRY(const UniqueFd server, Connect(own, deadline));
   Reply reply;
-  // Rank 0 answers at the latest at its own deadline. If rank 0 started later than this rank, its deadline is
-  // later as well, so this rank waits 5 s longer.
+  // Rank 0 answers at the latest at its own deadline. If rank 0 started later than this rank, that deadline
+  // is later than this rank's, so this rank waits 5 s longer.
   const SteadyTime patience = deadline + std::chrono::seconds(5);
   if (!SendAll(server.get(), hello) || !Receive(server.get(), &reply, patience)) {
     return MakeError(ErrorKind::kPeerFailed, "rank 0 at {}:{} gave no answer to rank {}", own.address,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One allocation for long-lived tensors (M_D of the ZeRO paper, section 6.3). Allocated separately among many
-// short-lived tensors, they would leave holes of free memory. Guards before and after each slot reveal writes
-// outside of it.
+// One allocation for long-lived tensors (M_D of the ZeRO paper, section 6.3). If long-lived tensors were
+// allocated separately among many short-lived ones, the free memory would be cut into small holes. Guards
+// before and after each slot reveal writes outside of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>

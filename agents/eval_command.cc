@@ -54,7 +54,7 @@ Chooser OwnSweepChooser(const std::vector<SweptKey>& swept) {
           }};
 }
 
-// The choosers that need neither training nor trials. `seen` must outlive them.
+// Creates the choosers that need neither training nor trials. `seen` must outlive the choosers.
 std::vector<Chooser> PlainChoosers(const Policies& policies, const std::vector<SweptKey>& seen) {
   std::vector<Chooser> choosers{{"default", [](const SweptKey&) { return kLeaveNcclAlone; }},
                                 OwnSweepChooser(seen)};

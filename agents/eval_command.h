@@ -16,7 +16,8 @@ namespace dynamiccl::agents {
 
 // The options of the command, as main.cc parses them.
 struct EvalSettings {
-  // Policy files: one, or several of the same training with other seeds, which give intervals over seeds.
+  // Policy files. Several files are policies of the same training with different seeds, from which intervals
+  // over seeds are computed.
   std::vector<std::string> policies;
   // Labelled traces on which the structure agent is judged.
   std::vector<std::string> traces;
@@ -30,7 +31,7 @@ struct EvalSettings {
 };
 
 using Policies = std::vector<std::unique_ptr<const Policy>>;
-// Reads policy files; none is an error with a hint.
+// Reads policy files. An empty list is an error with a hint.
 Result<Policies> ReadPolicies(const std::vector<std::string>& paths);
 
 // Creates the choosers that are judged on the keys of the sweeps. `seen` holds the keys of the training,
@@ -38,7 +39,7 @@ Result<Policies> ReadPolicies(const std::vector<std::string>& paths);
 using ChooserMaker = std::function<std::vector<Chooser>(
     const Policies& policies, const std::vector<SweptKey>& seen, const std::vector<SweptKey>& judged)>;
 
-// Runs the command. Prints tables to standard output, or only the JSON if it goes there. An unreadable input,
+// Runs the command. Prints tables to standard output, or only the JSON if `json` is "-". An unreadable input,
 // or one with nothing to judge, is an error with a hint.
 Status EvaluateBeside(const ChooserMaker& choosers, const EvalSettings& settings);
 // EvaluateBeside with two choosers for comparison: the library's default, and the best choice in the sweep

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fixed-point arithmetic by the format's page: a value v with b fraction bits stands for v / 2^b, and after
-// each product the sum is scaled back with rounding. The LSTM's equations are those of
-// structure/bounded_lstm.h, with sigmoid and tanh from tables; the config networks have two hidden layers
-// with an activation that is cut at both ends.
+// Fixed-point arithmetic as docs/formats/policy_file.md defines it: a value v with b fraction bits stands for
+// v / 2^b, and after each product the sum is scaled back with rounding. The LSTM's equations are those of
+// structure/bounded_lstm.h, with sigmoid and tanh from tables. The config networks have two hidden layers,
+// whose activation is cut at both ends.
 #include "agents/integer_reference.h"
 
 #include <ATen/TensorOperators.h>
@@ -19,14 +19,14 @@ namespace dynamiccl::agents {
 namespace {
 
 template <typename Array>
-// A C array of integers as an int64 tensor of the given sizes.
+// Converts a C array of integers to an int64 tensor of the given sizes.
 at::Tensor Long(const Array& array, at::IntArrayRef sizes) {
   using Element = std::remove_all_extents_t<Array>;
   auto* data = const_cast<Element*>(reinterpret_cast<const Element*>(&array));  // from_blob takes no const
   return at::from_blob(data, sizes, at::CppTypeToScalarType<Element>::value).to(at::kLong);
 }
 
-// Divides by 2^bits and rounds halves up.
+// Divides by 2^bits and rounds to the nearest integer. Halves are rounded up.
 at::Tensor Scale(const at::Tensor& values, int64_t bits) {
   return at::div(values + (int64_t{1} << (bits - 1)), int64_t{1} << bits, "floor");
 }

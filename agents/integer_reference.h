@@ -10,16 +10,16 @@
 
 namespace dynamiccl::agents {
 
-// The structure LSTM on one sequence from an empty state. `tokens` are int64 [call, kTokenFeatures]; the
+// Runs the structure LSTM on one sequence from an empty state. `tokens` are int64 [call, kTokenFeatures]; the
 // result is int64 [call, kHeadRows].
 at::Tensor ReferenceLogits(const PolicyTensors& tensors, const at::Tensor& tokens);
 
-// The trees of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64 [row], with
-// 16 fraction bits.
+// Evaluates the trees of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64
+// [row], with 16 fraction bits.
 at::Tensor ReferenceTreeResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 
-// The networks of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64 [row,
-// kEnsemble], with 16 fraction bits.
+// Evaluates the networks of the config agent. `features` are int64 [row, kConfigInputs]; the result is int64
+// [row, kEnsemble], with 16 fraction bits.
 at::Tensor ReferenceResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 
 // Computes the golden outputs in `tensors` from the golden inputs there.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements --json once for all commands.
+// Implements the option --json for all commands of the program.
 #include "agents/json_result.h"
 
 #include <fmt/core.h>

@@ -14,7 +14,7 @@ inline bool JsonIsTheOutput(const std::string& json_option) {
 }
 
 // Writes `json` to where the option points: "-" is standard output, "" nowhere, anything else a file, which
-// is replaced. kUnavailable if the file cannot be written.
+// is replaced. Returns kUnavailable if the file cannot be written.
 Status WriteJsonResult(const std::string& json_option, const std::string& json);
 
 }  // namespace dynamiccl::agents

@@ -88,7 +88,7 @@ CLI::App* AddEval(CLI::App& app, EvalSettings& settings) {
   return eval;
 }
 
-// Both commands have the option, so that the help of each shows it.
+// `train` and `eval` both call this function, so that the help of each shows --threads.
 void AddThreads(CLI::App& command, int& threads) {
   command
       .add_option("--threads", threads,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a file of float agents in these steps: quantise, fill golden inputs, compute golden outputs, describe
-// the origin, write, read back.
+// Makes a policy file from the float agents in these steps: quantise, fill golden inputs, compute golden
+// outputs, describe the origin, write the file, read it back.
 #include "agents/policy_export.h"
 
 #include <cstdio>

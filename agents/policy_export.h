@@ -22,7 +22,7 @@ struct TrainedAgents {
   const ConfigNetworks* config = nullptr;
   // The training samples, from which golden inputs, domain and gate are computed.
   const std::vector<ConfigSample>* samples = nullptr;
-  // Tensors whose trees TrainTrees filled. Null: the policy has networks only.
+  // Tensors whose trees TrainTrees has filled. Null means that the policy has networks only.
   const PolicyTensors* trees = nullptr;
 };
 

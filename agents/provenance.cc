@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formatting and parsing of a policy's origin. The order of lines is fixed, because equal inputs must give
-// equal files.
+// Formats and parses a policy's origin. The order of the lines is fixed, because equal inputs must give equal
+// files.
 #include "agents/provenance.h"
 
 #define XXH_INLINE_ALL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The origin of a policy file as "key: value" lines in the file. Evaluations read them to find out what
-// training saw.
+// The origin of a policy file as "key: value" lines, which the file stores. Evaluations read these lines to
+// find out what training saw.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Provenance {
   std::vector<std::string> notes;
 };
 
-// Reads the file and returns its SHA-256. kNotFound, with a hint, if it cannot be read.
+// Reads the file and returns its SHA-256. Returns kNotFound, with a hint, if the file cannot be read.
 Result<InputFile> HashInput(const std::string& kind, const std::string& path);
 // The text that the policy file stores. Inputs appear with their file names only.
 std::string FormatProvenance(const Provenance& provenance);

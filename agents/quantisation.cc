@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One template implements both integer types.
+// One template implements Quantise for 16-bit and for 32-bit integers.
 #include "agents/quantisation.h"
 
 #include <algorithm>

@@ -14,13 +14,13 @@ namespace dynamiccl::agents {
 int FractionBits(const at::Tensor& weights, int most);
 
 // Multiplies by 2^fraction_bits, rounds to nearest (ties to even) and clamps to the type's range without its
-// lowest value, so that every value can be negated. The result is written in row-major order; `target` must
-// have as many elements as `values`, otherwise std::logic_error.
+// lowest value, so that every value can be negated. The result is written in row-major order. If `target` has
+// not as many elements as `values`, throws std::logic_error.
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int16_t> target);
 void Quantise(const at::Tensor& values, int fraction_bits, std::span<int32_t> target);
 
 template <typename Array>
-// The elements of a C array of any rank, as one span.
+// Returns the elements of a C array with any number of dimensions as one span.
 auto Flat(Array& array) {
   using Element = std::remove_all_extents_t<Array>;
   return std::span<Element>(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a training: read and hash the inputs, train the structure agent, train the config networks,
-// train the trees at the networks' levels, quantise, calibrate the structure agent's thresholds on jobs that
-// no training saw, compare integers with floats, write. With --from only the config agent's steps are done.
+// train the trees on residuals with the means that the networks predict, quantise, calibrate the structure
+// agent's thresholds on jobs that no training saw, compare integers with floats, write. With --from only the
+// config agent's steps are done.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -28,14 +29,14 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The name in the policy's provenance.
+// The name of the program in the policy's provenance.
 constexpr char kProgram[] = "dynamiccl-agents train";
-// Jobs of each framework and model family that no training iteration sees. They serve for the thresholds and
-// for the comparison of integers with floats.
+// Number of jobs of each framework and model family that no training iteration sees. They serve to calibrate
+// the thresholds and to compare integers with floats.
 constexpr int kCheckJobs = 2;
-// Steps of each job; the thresholds use the calls from the third step on.
+// Number of steps of each of these jobs. The thresholds use the calls from the third step on.
 constexpr int kCheckSteps = 6;
-// Calls of each sequence that are compared.
+// Number of calls of each sequence on which integers are compared with floats.
 constexpr int kCheckCalls = 128;
 
 using Json = nlohmann::ordered_json;
@@ -44,8 +45,8 @@ double SecondsSince(int64_t start_ns) {
   return static_cast<double>(MonotonicNanoseconds() - start_ns) * 1e-9;
 }
 
-// The number of phases that the user sees: structure agent, config agent, trees if this build has them, and
-// the check; with --from only the config agent.
+// The number of phases that the progress line shows. Without --from: structure agent, config agent, trees if
+// this build has XGBoost, and the check. With --from: only the config agent.
 int PhasesOf(const TrainSettings& settings) {
   if (!settings.from.empty()) return 1;
   return CanTrainTrees() ? 4 : 3;
@@ -152,7 +153,7 @@ Json ToJson(size_t configs, const ConfigTrainingReport& report) {
           {"seconds", report.seconds}};
 }
 
-// The phase in which the config agent's networks are trained.
+// Begins the phase in which the config agent's networks are trained, and returns its observer.
 TrainingObserver BeginConfigPhase(const std::vector<ConfigSample>& samples, int iterations,
                                   TrainingAccount& account) {
   account.phases.Begin("config agent",
@@ -178,8 +179,8 @@ ConfigNetworks TrainConfigAgent(const TrainSettings& settings, const std::vector
   return networks;
 }
 
-// A policy of which only the trees are filled; without XGBoost not even those. `samples` are at the networks'
-// levels.
+// Returns a policy in which only the trees are filled. In a build without XGBoost it is empty. The residuals
+// of `samples` have the means that the networks predict (AtLevelsOf).
 Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
                                               const std::vector<ConfigSample>& samples,
                                               TrainingAccount& account) {

@@ -12,31 +12,31 @@ namespace dynamiccl::agents {
 
 // The options of the command.
 struct TrainSettings {
-  // Labelled traces for the structure agent; without any it learns from generated sequences only.
+  // Labelled traces for the structure agent. Without traces it learns from generated sequences only.
   std::vector<std::string> traces;
-  // Sweeps for the config agent; at least one.
+  // Sweeps for the config agent. There must be at least one.
   std::vector<std::string> measurements;
   // Path of the policy file to write.
   std::string output;
-  // A policy whose config agent is trained further. Its structure agent is kept as it is. Empty: training
+  // A policy whose config agent is trained further, while its structure agent stays. Empty means training
   // from scratch.
   std::string from;
-  // The part of the sweeps that training must not see, so that it can be judged afterwards.
+  // The part of the sweeps that training must not see, so that the policy can be judged on it afterwards.
   HoldOut hold_out;
-  // Equal seeds and inputs give equal files with one thread.
+  // Seed of all random choices. With one thread, equal seeds and inputs give equal files.
   uint64_t seed = 1;
   int structure_iterations = 5000;
   int config_iterations = 3000;
-  // Destination of the report as JSON; empty: none; "-": standard output, in which case progress goes to
-  // standard error.
+  // Destination of the report as JSON: a path, "-" for standard output, or empty for none. With "-", progress
+  // goes to standard error.
   std::string json;
 };
 
-// Trains, writes the policy and prints a line for each step. kInvalidArgument if nothing is left to train on,
-// kUnsupported if the cost model can price none of the measured configurations.
+// Trains, writes the policy and prints a line for each step. Returns kInvalidArgument if nothing is left to
+// train on, and kUnsupported if the cost model can price none of the measured configurations.
 Status Train(const TrainSettings& settings);
 
-// Reads all files or returns the first error. Evaluations use it as well.
+// Reads all files, or returns the first error. `eval` uses this function as well.
 Result<std::vector<MeasurementFile>> ReadMeasurements(const std::vector<std::string>& paths);
 
 }  // namespace dynamiccl::agents

@@ -16,8 +16,8 @@ void TrainingPhases::Begin(const std::string& name, const std::string& what, con
 }
 
 TrainingObserver TrainingPhases::Observer() {
-  // The time left is reckoned from the first call on. What came before it, such as making sequences, takes
-  // its own time, which says nothing about that of the iterations.
+  // The time left is estimated from the iterations after the first call. The time before the first call, for
+  // example to generate sequences, says nothing about how long an iteration takes.
   return [this, first = 0, first_ns = int64_t{0}](const TrainingPosition& position) mutable {
     if (first == 0) {
       first = position.done;
@@ -30,7 +30,7 @@ TrainingObserver TrainingPhases::Observer() {
   };
 }
 
-// "1 of 4: structure agent: iteration 1200 of 5000 on 581 sequences, 34 s"
+// For example "1 of 4: structure agent: iteration 1200 of 5000 on 581 sequences, 34 s".
 std::string TrainingPhases::Line(const TrainingPosition& position) const {
   const double seconds = static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-9;
   return fmt::format("{} of {}: {}: iteration {} of {} on {} {}, {}", number_, count_, name_, position.done,

@@ -13,27 +13,28 @@ namespace dynamiccl::agents {
 
 // The progress of the training of one network.
 struct TrainingPosition {
-  // Iterations that are done, and how many there will be.
+  // Number of iterations that are done, and number of all iterations.
   int done = 0;
   int iterations = 0;
   // Number of samples that the training draws from.
   size_t samples = 0;
 };
 
-// Called after each iteration of a training; empty: nobody wants to know. It does not change the training.
+// Called after each iteration of a training, to show its progress. An empty function is allowed.
 using TrainingObserver = std::function<void(const TrainingPosition&)>;
 
-// The phases of one training on a ProgressLine: one line when a phase begins, and one from time to time while
-// it iterates. The training owns it and calls it on its own thread.
+// Shows the phases of one training on a ProgressLine: one line when a phase begins, and more lines while the
+// phase iterates. The training owns the object and calls it on its own thread.
 class TrainingPhases {
  public:
-  // `progress` outlives the phases. `count` is how many there will be.
+  // `progress` must outlive this object. `count` is the number of phases.
   TrainingPhases(ProgressLine& progress, int count) : progress_(progress), count_(count) {}
 
-  // Begins the next phase: "2 of 4: config agent: 3000 iterations on 2512 measured configs". `sample` is the
-  // plural of what the phase learns from, such as "measured configs".
+  // Begins the next phase, for example "2 of 4: config agent: 3000 iterations on 2512 measured configs".
+  // `sample` is the plural of what the phase learns from, such as "measured configs".
   void Begin(const std::string& name, const std::string& what, const std::string& sample = "");
-  // Shows the iterations of the phase that has begun. It lives no longer than this object.
+  // Returns the observer that shows the iterations of the present phase. This object must outlive the
+  // observer.
   TrainingObserver Observer();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates DeepSpeed's keys into options of this trainer, with the meanings of its documentation for
-// version 0.19 (deepspeed.ai/docs/config-json). A key that is absent leaves the trainer's own default; where
-// DeepSpeed's default differs, a note says so.
+// Translates DeepSpeed's keys into options of this trainer, with the meanings of DeepSpeed's documentation
+// for version 0.19 (deepspeed.ai/docs/config-json). If a key is absent, the trainer's own default applies. A
+// note says where DeepSpeed's default differs.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -19,17 +19,17 @@ using Json = nlohmann::json;
 enum class Meaning {
   // The option takes the key's value as it is.
   kValue,
-  // true gives the option, false its --no- form.
+  // A boolean key: true becomes the option, false the option's --no- form.
   kFlag,
-  // The trainer supports only one value, which `option` holds. Any other value is an error.
+  // The trainer supports only the value that `option` holds. Any other value is an error.
   kIs,
-  // The key selects another way to the same result; a note says that it has no effect here.
+  // The key selects another way to the same result. A note says that the key has no effect here.
   kNoMatter,
   // The key is read together with others, by the Read functions below.
   kTogether,
 };
 
-// A key by its dotted name.
+// A key of DeepSpeed's configuration, with its dotted name and how it is translated.
 struct Key {
   const char* name;
   Meaning meaning;
@@ -96,7 +96,7 @@ class DeepSpeedReader {
     DYNAMICCL_CHECK_OK(ReadPrecision());
     DYNAMICCL_CHECK_OK(ReadBatch());
     DYNAMICCL_CHECK_OK(ReadOffload());
-    // The last argument is DeepSpeed's default, which means that the group is not used.
+    // The last argument is DeepSpeed's default, which means that no shard group is used.
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.mics_shard_size", "--shard-group", -1));
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.zero_hpz_partition_size", "--secondary-group", 1));
     ReadBucket();
@@ -106,7 +106,7 @@ class DeepSpeedReader {
   }
 
  private:
-  // Stores the leaves of the document by their dotted names.
+  // Stores the values of the document by their dotted names.
   void Flatten(const std::string& prefix, const Json& value) {
     if (!value.is_object()) {
       leaves_[prefix] = value;
@@ -131,7 +131,7 @@ class DeepSpeedReader {
   }
 
   template <typename T>
-  // The key's value, or `otherwise` if it is absent or "auto".
+  // Returns the key's value, or `otherwise` if the key is absent or "auto".
   T Get(const std::string& name, T otherwise) const {
     const Json* const value = Find(name);
     return value == nullptr ? otherwise : value->get<T>();
@@ -198,8 +198,8 @@ class DeepSpeedReader {
     return {};
   }
 
-  // DeepSpeed defines: batch of a step = micro-batch of a GPU * accumulation steps * GPUs. Two of these give
-  // the third. The GPUs of a tensor group count as one.
+  // Translates the batch sizes. In DeepSpeed the batch of a step = micro-batch of a GPU * accumulation steps
+  // * GPUs, so two of these numbers give the third. The GPUs of a tensor group count as one.
   Status ReadBatch() {
     const int64_t tensor_ranks = std::max<int64_t>(1, Get<int64_t>("tensor_parallel.autotp_size", 1));
     const int64_t ranks = std::max<int64_t>(1, world_ / tensor_ranks);
@@ -246,7 +246,8 @@ class DeepSpeedReader {
     return {};
   }
 
-  // DeepSpeed counts elements, and its default is 5e8.
+  // DeepSpeed gives the bucket size in elements (5e8 by default). It is converted to the bytes of
+  // --bucket-bytes.
   void ReadBucket() {
     const Json* const elements = Find("zero_optimization.reduce_bucket_size");
     if (elements == nullptr) return;
@@ -282,7 +283,7 @@ class DeepSpeedReader {
 
   std::string source_;
   int world_;
-  // Leaves of the document by dotted name.
+  // The document's values by their dotted names.
   std::map<std::string, Json> leaves_;
   FileOptions file_;
 };

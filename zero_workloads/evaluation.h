@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates how well the model predicts a text, in bits a byte over the whole text.
+// Evaluates how well the model predicts a text, in bits per byte over the whole text.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace dynamiccl::zero {
 
-// Says how the text is cut and where the computation runs. It is equal on all ranks.
+// Says how the text is cut and where the computation runs. The values are equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
-  // Windows that a rank computes at a time.
+  // Number of windows that a rank computes at a time.
   int64_t rows = 16;
   at::Device device = at::kCPU;
 };
 
-// The text, of at least 2 bytes, is divided into windows without overlap. A byte is therefore predicted from
-// between 0 and `sequence` - 1 earlier bytes, and every byte except the first counts once. All ranks of
-// `group` call it and get the same number.
+// Returns the bits that the model needs to predict one byte of the text. The text, of at least 2 bytes, is
+// divided into windows without overlap. A byte is therefore predicted from between 0 and `sequence` - 1
+// earlier bytes, and every byte except the first counts once. All ranks of `group` call the function and get
+// the same number.
 double BitsPerByte(const Gpt& model, UnitHooks* hooks, ProcessGroup* group, std::span<const uint8_t> text,
                    const EvaluationShape& shape);
 

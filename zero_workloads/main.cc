@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program dynamiccl-zero. `train` trains a GPT on text with ZeRO stages 0 to 3 over plain NCCL calls, one
-// process a rank; `estimate` predicts the memory of a run; `checkpoint` handles its checkpoints.
+// The program dynamiccl-zero. `train` trains a GPT on text with ZeRO stages 0 to 3 over plain NCCL calls,
+// with one process for each rank. `estimate` predicts the memory of a run. `checkpoint` handles a run's
+// checkpoints.
 //
 // This file declares the options of `train` and turns errors into exit codes: 0 success, 2 wrong usage or
 // input, 3 an unsuitable environment, 4 a job that failed.
@@ -280,8 +281,8 @@ dynamiccl::Status AddSettingsFiles(const CLI::App& train, std::vector<std::strin
   return {};
 }
 
-// Applies a preset and a configuration of the paper to options that were not given, and refuses a preset that
-// does not fit into memory.
+// Applies a model preset and one of the ZeRO paper's configurations to options that were not given. Refuses a
+// preset that does not fit into memory.
 dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, TrainingSettings* settings) {
   const auto given = [&train](const char* option) { return train.count(option) > 0; };
   DYNAMICCL_TRY(const auto environment, dynamiccl::zero::ReadRankEnvironment());
@@ -296,8 +297,8 @@ dynamiccl::Status Complete(const CLI::App& train, const std::string& preset, Tra
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A write that exceeds the limit on a file's size then fails with an error message instead of killing the
-  // process.
+  // Ignoring SIGXFSZ makes a write beyond the limit on a file's size fail with an error message. Otherwise
+  // the signal would kill the process.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Trains a GPT on text with ZeRO stages 0 to 3 over NCCL.", "dynamiccl-zero");
   app.require_subcommand(1);

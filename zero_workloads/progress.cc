@@ -52,7 +52,7 @@ nlohmann::json ToJson(const OffloadTraffic& offload) {
 }
 
 std::string OffloadText(const OffloadTraffic& offload) {
-  // Bytes a nanosecond equal GB a second.
+  // Bytes per nanosecond are GB per second, so no factor is needed.
   const auto rate = [](int64_t bytes, int64_t nanoseconds) {
     return static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, nanoseconds));
   };

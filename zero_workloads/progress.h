@@ -22,11 +22,11 @@ namespace dynamiccl::zero {
 struct StepReport {
   int64_t step = 0;
   StepSamples samples;
-  // Nats a byte, mean over the ranks and micro-steps.
+  // Mean over the ranks and micro-steps, in nats per byte.
   float loss = 0.0f;
   float gradient_norm = 0.0f;
   double loss_scale = 1.0;
-  // True: gradients overflowed, and the step changed nothing.
+  // True if gradients overflowed, so that the step changed nothing.
   bool skipped = false;
   double learning_rate = 0.0;
   int64_t nanoseconds = 0;
@@ -36,22 +36,22 @@ struct StepReport {
   LiveSettings live;
 };
 
-// The whole run, after its last step.
+// The results of the whole run, after its last step.
 struct RunReport {
   std::string parameters_sha256;
-  // Bits per byte on the held-out text; set only with evaluate_at_end.
+  // Bits per byte on the held-out text. Set only if the setting evaluate_at_end is true.
   double held_out_bits_per_byte = 0.0;
   int64_t nanoseconds = 0;
   // Memory of rank 0 after the last step.
   MemoryCounters memory;
-  // Traffic of rank 0; file_bytes is 0 if there are no files.
+  // Traffic between rank 0's optimizer and its files. file_bytes is 0 if the optimizer uses no files.
   OffloadTraffic offload;
   // Bytes that rank 0 sent in all steps, as ProcessGroup counts them.
   int64_t sent_bytes = 0;
 };
 
-// The reports of one run. Train() owns it and uses it on the training thread. On other ranks every method
-// does nothing.
+// Writes the reports of one run. Train() owns the object and uses it on the training thread. On ranks other
+// than 0 every method does nothing.
 class Progress {
  public:
   // Opens the files on rank 0. A JSON path or TensorBoard folder that cannot be written is an error.

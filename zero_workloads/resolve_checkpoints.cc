@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a training run into a CheckpointQuestion (zero_r/checkpoint_choice.h), with figures of this
-// trainer's own model where they differ from the paper's GPT-2.
+// Translates a training run into a CheckpointQuestion (zero_r/checkpoint_choice.h). Where this trainer's
+// model differs from the ZeRO paper's GPT-2, it uses figures of its own.
 #include "zero_workloads/resolve_checkpoints.h"
 
 #include "zero_workloads/device/device.h"
@@ -12,12 +12,12 @@ int64_t MemoryOfRank(const ResidualSettings& residual) {
   return residual.memory_cap > 0 ? residual.memory_cap : DeviceMemoryBytes();
 }
 
-// Number of tensors that autograd keeps of this model's block, in units of the block's input: the input, two
-// norms, query, key and value (3), the mixed values, the sum after attention, and both sides of the
-// activation function (4 each).
+// Number of tensors that autograd keeps of one block of this model, in units of the block's input: the input,
+// two norms, query, key and value (3), attention's mixed values, the sum after attention, and input and
+// output of the activation function (4 each).
 constexpr double kInputsKeptByBlock = 16;
-// Naive attention copies query, key, value and their result, which the fused kernel does not; in units of the
-// block's input.
+// Naive attention copies query, key, value and their result, which the fused kernel does not do. The number
+// is in units of the block's input.
 constexpr double kCopiesOfNaiveAttention = 4;
 
 double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOptions& options) {
@@ -28,12 +28,12 @@ double ActivationsOfBlock(const TrainingSettings& settings, const at::TensorOpti
   return kInputsKeptByBlock + kCopiesOfNaiveAttention + pairs;
 }
 
-// Memory of a block's backward pass, in units of the block's input: gradients of both sides of its activation
-// function (4 each), of its output and of its input.
+// Memory that the backward pass of a block needs, in units of the block's input: the gradients of the
+// activation function's input and output (4 each), of the block's output and of its input.
 constexpr double kInputsOfBackward = 10;
 
-// Bytes that the estimate leaves out: logits, their logarithms and the gradients of both, in fp32; and the
-// gradients inside a block.
+// Bytes that the estimate leaves out. They are logits, their logarithms and the gradients of both, in fp32,
+// and the gradients inside a block.
 double BytesOfWork(const TrainingSettings& settings, int64_t rows, const at::TensorOptions& options) {
   const auto tokens = static_cast<double>(rows * settings.model.sequence);
   const auto element = static_cast<double>(options.dtype().itemsize());

@@ -12,11 +12,12 @@ namespace dynamiccl::zero {
 // Returns an error if auto was chosen and the memory of a rank is unknown.
 Status CheckMemoryIsKnown(const ResidualSettings& residual);
 
-// Every rank calls it and gets the same answer. `reason` is empty unless the choice was automatic.
+// Every rank calls the function and gets the same answer. `reason` is empty unless the choice was automatic.
 CheckpointChoice ResolveCheckpoints(const TrainingSettings& settings, const MeasuredGroups& groups,
                                     const at::TensorOptions& options);
 
-// The settings of the store for a run with `rows` sequences a rank and micro-step.
+// Returns the settings of the activation store for a run in which a rank computes `rows` sequences in each
+// micro-step.
 ActivationStoreSettings StoreSettingsOf(const TrainingSettings& settings, Checkpoints checkpoints,
                                         int64_t rows, ProcessGroup* tensor, const at::TensorOptions& options);
 

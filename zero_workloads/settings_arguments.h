@@ -23,10 +23,10 @@ struct SettingsArguments {
 // Adds --config and --deepspeed-config to the command.
 void AddSettingsFileOptions(CLI::App* command);
 
-// `arguments` are those of `command`, without its name. Options of its files are appended, unless the command
-// line has them itself. It is an error, which names the place in the file, if a key is no option of the
-// command, has a value where the option takes none, or has none where the option takes one. `world` is the
-// number of ranks.
+// Appends the options of the settings files that the command line names. `arguments` are those of `command`,
+// without its name. An option that the command line has itself is not appended. It is an error if a key is no
+// option of the command, has a value where the option takes none, or has none where the option takes one. The
+// error names the place in the file. `world` is the number of ranks.
 Result<SettingsArguments> WithSettingsFiles(const CLI::App& command, std::vector<std::string> arguments,
                                             int world);
 

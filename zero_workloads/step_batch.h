@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which samples a step trains on: the requested number or, with --batch auto, as many as fit into the
-// free memory of the rank with the least. It also reports the amount of free memory through src/annotate,
-// where the tuner reads it.
+// Decides which samples a step trains on. Their number is the requested one. With --batch auto, it is as many
+// as fit into the free memory of the rank that has least. The class also reports the amount of free memory
+// through src/annotate, where the tuner reads it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dynamiccl::zero {
 
-// The samples of one step, as every rank knows them.
+// The samples that one step trains on. They are equal on all ranks.
 struct StepSamples {
   // Index of the first sample. Each step takes the samples after those of the previous step.
   int64_t first = 0;
@@ -21,21 +21,21 @@ struct StepSamples {
   int64_t rows = 0;
 };
 
-// Holds the inputs of a StepBatch. It is equal on all ranks, apart from `memory_cap` and `device`.
+// Settings of a StepBatch. They are equal on all ranks, except for `memory_cap` and `device`.
 struct StepBatchSettings {
   // Sequences of one micro-step over all ranks; 0 means as many as fit.
   int64_t rows = 0;
   int64_t micro_steps = 1;
   // The ranks that share the rows: the data-parallel degree.
   int data_ranks = 1;
-  // Bytes that this rank may use; 0: unknown, in which case `rows` must not be 0.
+  // Bytes that this rank may use. 0 means that the number is unknown; `rows` must not be 0 then.
   int64_t memory_cap = 0;
   at::Device device = at::kCPU;
 };
 
-// The batch of one rank's training loop, which owns it and calls it on the training thread. All ranks
-// choose the same rows, since the minimum over the ranks decides. A failed AllReduce throws as ProcessGroup
-// does.
+// Chooses the batch of each step. One rank's training loop owns the object and calls it on the training
+// thread. All ranks choose the same rows, since the minimum over the ranks decides. A failed AllReduce throws
+// as ProcessGroup does.
 class StepBatch {
  public:
   // Every rank of `world` constructs one. `world` must outlive the object.
@@ -48,7 +48,7 @@ class StepBatch {
   void End();
 
  private:
-  // The rows that every rank has memory for: a collective call.
+  // The number of rows that every rank has memory for. A collective call.
   int64_t AgreedRows(const MemoryState& state);
 
   StepBatchSettings settings_;

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The remainder of each byte, for a CRC that processes a byte at a time.
+// Table of the CRC's remainder for each byte, so that the checksum is computed a byte at a time.
 constexpr std::array<uint32_t, 256> MakeTable() {
   constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
   std::array<uint32_t, 256> table{};
@@ -25,7 +25,8 @@ constexpr std::array<uint32_t, 256> MakeTable() {
   return table;
 }
 
-// TFRecord stores masked checksums, because a checksum over data that contains checksums is weak.
+// Masks a checksum as TFRecord requires. Without the mask, a checksum over data that contains checksums is
+// weak.
 uint32_t Masked(uint32_t checksum) {
   return std::rotr(checksum, 15) + 0xA282EAD8u;
 }
@@ -55,7 +56,8 @@ std::string Bytes(int field, const std::string& value) {
   return Key(field, kLengthDelimited) + Varint(value.size()) + value;
 }
 
-// Field numbers of the messages Event, Summary and Summary.Value.
+// An event with its time only. The numbers in this file are the field numbers of the messages Event, Summary
+// and Summary.Value.
 std::string Event(double wall_time) {
   return Key(1, kFixed64) + LittleEndian(wall_time);
 }
@@ -79,7 +81,7 @@ Result<TensorboardEvents> TensorboardEvents::Open(const fs::path& folder, double
   fs::create_directories(folder, error);
   char host[256] = "localhost";
   static_cast<void>(gethostname(host, sizeof(host) - 1));
-  // TensorBoard looks for "tfevents" in the name and orders files by it.
+  // TensorBoard looks for "tfevents" in file names and sorts the files by name.
   TensorboardEvents events(folder /
                            fmt::format("events.out.tfevents.{:010.0f}.{}.{}", wall_time, host, getpid()));
   if (!events.good()) {

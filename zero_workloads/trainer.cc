@@ -28,7 +28,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The parts of a run that the functions below share; it lives in Train().
+// The parts of a run that the functions below share. The object lives in Train().
 struct Run {
   const TrainingSettings& settings;
   const TextDataset& text;
@@ -104,7 +104,8 @@ at::Tensor RunPasses(const Gpt& model, ZeroEngine* engine, UnitHooks* hooks, con
   return micro_steps == 1 ? sum : sum.div(micro_steps);
 }
 
-// Each rank that has such a gradient reports it, since a rank sees only its own part.
+// Tells the user which gradient overflowed. A rank sees only its own part of the gradients, so each rank that
+// has such a gradient reports it.
 void ReportOverflow(int rank, int64_t step, const StepOutcome& outcome) {
   fmt::print(stderr, "rank {}: step {} skipped: gradients overflow at loss scale {}, first in {}\n", rank,
              step, outcome.loss_scale, outcome.overflow_in);
@@ -122,7 +123,8 @@ CheckpointedRun CheckpointedRunOf(const Run& run, ZeroEngine* engine) {
   return checkpointed;
 }
 
-// The step at which the run begins. Throws CheckpointFailure if the checkpoint is beyond the run's last step.
+// Returns the step at which the run begins. Throws CheckpointFailure if the checkpoint is beyond the run's
+// last step.
 int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
   const int64_t done = checkpoints->Begin();
   if (done <= steps) return done;
@@ -135,7 +137,8 @@ MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
 
-// The hooks that a run's forward passes use: the engine's own, or activation checkpoints in front of them.
+// The hooks that a run's forward passes use: the engine's own hooks, or activation checkpointing, which calls
+// the engine's hooks.
 class Checkpointing {
  public:
   Checkpointing(const Run& run, UnitHooks* engine) : hooks_(engine) {
@@ -143,7 +146,7 @@ class Checkpointing {
     const CheckpointChoice choice = ResolveCheckpoints(run.settings, MeasuredGroupsOf(*run.grid), options);
     if (run.grid->world()->rank() == 0 && !choice.reason.empty()) fmt::print("{}\n", choice.reason);
     if (choice.checkpoints == Checkpoints::kNone) return;
-    // Slices of a split sequence are partitioned already.
+    // If the sequence is split, a rank has only its slice of an input, so the input is not divided again.
     const TensorSplit split = SplitOf(run);
     ProcessGroup* const divide_over = split.splits_sequence() ? nullptr : split.group;
     ActivationStoreSettings store =
@@ -165,7 +168,7 @@ class Checkpointing {
   UnitHooks* hooks_;
 };
 
-// Creates the StepBatch. Validate has parsed `memory_taken` successfully before.
+// Creates the StepBatch. Parsing `memory_taken` cannot fail here, because Validate has done it before.
 StepBatch StepBatchOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   return {{settings.batch, settings.micro_steps, run.grid->data()->world(), settings.residual.memory_cap,
@@ -174,8 +177,8 @@ StepBatch StepBatchOf(const Run& run) {
           run.grid->world()};
 }
 
-// With --live, what the ranks agreed on for the next step, in place of what the options say. A number that is
-// no setting counts as nothing agreed, on all ranks alike.
+// Returns the settings of the next step. With --live, values that the ranks have agreed on replace the
+// options. A number that is no valid setting is ignored on all ranks.
 LiveSettings LiveSettingsOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
   LiveSettings live{settings.bucket_bytes, settings.prefetch};
@@ -220,8 +223,8 @@ void RunSteps(const Run& run) {
   TrainingCheckpoints checkpoints(settings.checkpoint, CheckpointedRunOf(run, engine.get()),
                                   [&](const std::string& line) { run.progress->Tell(line); });
 
-  // Declared last, so that it is destroyed first: no collective may use this scope's tensors when they are
-  // destroyed.
+  // This object is declared last, so that it is destroyed first: no collective may still use this scope's
+  // tensors when the tensors are destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
   const auto evaluate = [&](int64_t step) {
@@ -274,7 +277,7 @@ Status CapMemory(const ResidualSettings& residual) {
                                                   : MemoryAllocator::kFirstFit);
 }
 
-// Hash of what must be equal on all ranks: settings and text.
+// Hash of the settings and the text, which must be equal on all ranks.
 uint64_t RunFingerprint(const TrainingSettings& settings, const TextDataset& text) {
   const std::string canonical = settings.Canonical() + settings.checkpoint.Canonical();
   const uint64_t seed = XXH3_64bits(canonical.data(), canonical.size());

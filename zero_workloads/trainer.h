@@ -8,8 +8,8 @@
 namespace dynamiccl::zero {
 
 // Runs the training that `settings` describe and returns when it is complete. Every rank of the run calls it
-// in a process of its own. kPeerFailed: a collective failed. The communicators have then been aborted, so
-// that no thread waits any longer.
+// in a process of its own. The error kPeerFailed means that a collective failed. The communicators have then
+// been aborted, so that no thread waits any longer.
 Status Train(const TrainingSettings& settings);
 
 }  // namespace dynamiccl::zero

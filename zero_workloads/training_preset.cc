@@ -13,7 +13,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes; the unit of the messages.
+// Number of bytes in a GB, the unit of the messages.
 constexpr double kGb = 1e9;
 
 EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
@@ -25,7 +25,8 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
   run.ranks = settings.shard_group > 0 ? settings.shard_group : data_ranks;
   run.tensor_parallel = settings.tensor_parallel;
   run.batch = std::max<int64_t>(1, settings.batch / data_ranks);
-  // `auto` falls back to this choice, which takes the least memory.
+  // With `auto`, the estimate assumes this choice, because `auto` falls back to it and it takes the least
+  // memory.
   run.checkpoints = settings.residual.checkpoints().value_or(Checkpoints::kPartitionedCpu);
   if (settings.bucket_bytes != kOneBucketForAll)
     run.bucket_bytes = static_cast<double>(settings.bucket_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --preset of `train`: a known model's shape, and whether it can be trained here.
+// Implements `train` --preset: the shape of a known model, and whether the model can be trained on this
+// machine.
 #pragma once
 
 #include <functional>
@@ -10,15 +11,16 @@
 
 namespace dynamiccl::zero {
 
-// Sets the preset's values for options that were not `given`: the model's shape, the tensor-parallel degree,
-// and a batch of as many sequences for each data rank as the preset has. The vocabulary stays that of bytes.
-// An empty name changes nothing.
+// Sets the preset's values for options that the user has not `given`: the model's shape, the tensor-parallel
+// degree, and a batch with the preset's number of sequences for each data rank. The vocabulary stays that of
+// bytes. An empty name changes nothing.
 Status TakeModelPreset(const std::string& name, const std::function<bool(const char* option)>& given,
                        int world, TrainingSettings* settings);
 
-// Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the available memory: --memory-cap or
-// the device's memory for each rank, or else the host's available memory for all ranks of this machine.
-// `available_bytes` is the host's; -1: it is unknown, and nothing is refused because of it.
+// Refuses a preset whose estimate (estimate/memory_estimate.h) exceeds the available memory. For each rank
+// this is --memory-cap or the device's memory. Without either, the host's available memory must suffice for
+// all ranks of this machine. `available_bytes` is the host's available memory. -1 means that it is unknown,
+// and then nothing is refused because of it.
 Status CheckPresetFits(const std::string& name, const TrainingSettings& settings, int world, int ranks_here,
                        int64_t available_bytes);
 

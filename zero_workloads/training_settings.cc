@@ -24,14 +24,14 @@ struct Range {
   double high;
 };
 
-// The permitted values of an option with names.
+// An option whose values are words, and the permitted words.
 struct WordOption {
   const char* option;
   const std::string& value;
   std::vector<std::string_view> known;
 };
 
-// True for a positive number with nothing after it.
+// True if the text is a positive number with nothing after it.
 bool IsScale(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -111,9 +111,9 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Checks that the tensor-parallel degree divides everything that tensor parallelism divides.
+// Checks that the tensor-parallel degree divides the sizes that tensor parallelism splits.
 Status ValidateTensorDegree(const TrainingSettings& settings) {
-  // A number that the degree must divide, with its name and a hint for messages.
+  // A size that the degree must divide, with its name and a hint for messages.
   struct Divided {
     std::string what;
     int64_t count;
@@ -198,7 +198,7 @@ LossScaleSettings TrainingSettings::LossScaling() const {
 }
 
 Status Validate(const TrainingSettings& settings) {
-  // An upper bound for options without a limit: no option takes so large a number.
+  // Upper bound of options that have no limit of their own. No option takes so large a number.
   constexpr double kAny = 1e18;
   const Range ranges[] = {
       {"--stage", static_cast<double>(settings.stage), 0, 3},

@@ -22,39 +22,42 @@ struct TrainingSettings {
   int stage = 0;
   int64_t steps = 100;
   GptShape model;
-  // Sequences of a micro-step, over all ranks; 0: as many as fit.
+  // Number of sequences of a micro-step, over all ranks. 0 means as many as fit into memory.
   int64_t batch = 8;
-  // Batches whose gradients a step averages.
+  // Number of batches over which a step averages gradients.
   int64_t micro_steps = 1;
   int64_t bucket_bytes = 4 << 20;
-  // "block" or "parameter": the unit that is gathered and, for "parameter", summed in one call.
+  // The unit that is gathered in one call: "block" or "parameter". With "parameter", each unit's gradients
+  // are also summed in a call of their own.
   std::string unit = "block";
-  // "collective", or "owner": one Reduce and one Broadcast for each rank's part.
+  // How shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one Reduce and
+  // one Broadcast for each rank's part.
   std::string exchange = "collective";
-  // Ranks that compute one replica of the model together.
+  // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;
   // Number of ranks in a shard group (GridSizes::shard).
   int shard_group = 0;
   // Number of ranks that share a second copy (GridSizes::secondary).
   int secondary_group = 0;
-  // Tensor ranks also divide the sequence in the layers that they do not divide.
+  // If true, tensor ranks divide the sequence in those layers that tensor parallelism does not divide.
   bool sequence_parallel = false;
   // Type of parameters and activations: fp32, bf16 or fp16.
   std::string dtype = "fp32";
-  // Type of gradients while ranks sum them: model (as dtype) or fp32.
+  // Type of gradients while ranks sum them: "fp32", or "model" for the type `dtype`.
   std::string reduce_type = "model";
-  // local or sharded; the default is local in stages 0 and 1, and sharded in 2 and 3.
+  // Where the gradients of micro-steps are added up: "local" before they are summed over ranks, "sharded"
+  // after. The default is local in stages 0 and 1, and sharded in stages 2 and 3.
   std::string accumulation = "default";
-  // Type of gradients that are added up locally: fp32 or model.
+  // Type of gradients that are added up locally: "fp32", or "model" for the type `dtype`.
   std::string accumulation_type = "fp32";
-  // dynamic or a number; the default is dynamic with fp16, otherwise 1.
+  // "dynamic" or a number. The default is dynamic with fp16, and otherwise 1.
   std::string loss_scale = "default";
-  // Dynamic loss scaling: the scale to start with.
+  // The first scale of dynamic loss scaling.
   double first_loss_scale = 65536;
   double least_loss_scale = 1;
-  // Dynamic: steps without overflow until the scale doubles.
+  // With dynamic loss scaling, the number of steps without overflow until the scale doubles.
   int64_t loss_scale_growth = 1000;
-  // Dynamic: overflows until the scale halves.
+  // With dynamic loss scaling, the number of overflows until the scale halves.
   int64_t loss_scale_hysteresis = 2;
   uint64_t seed = 1;
   TextSource text;
@@ -64,25 +67,25 @@ struct TrainingSettings {
   double clip_norm = 1.0;
   bool overlap = true;
   bool prefetch = true;
-  // Bucket size and prefetch may change between steps, on all ranks alike.
+  // If true, the bucket size and prefetch may change between steps, on all ranks alike.
   bool live = false;
   // Number of LibTorch's threads in each rank.
   int threads = 1;
-  // Steps between evaluations on the held-out text; 0: none before the end.
+  // Number of steps between evaluations on the held-out text. 0 means none before the end.
   int64_t eval_every = 0;
   bool evaluate_at_end = false;
   // Number of steps between progress lines.
   int64_t log_every = 10;
   int64_t join_timeout_seconds = 30;
-  // Schedule or file of memory that other programs take; see TakenMemory::Parse.
+  // Memory that other programs take, as a schedule or a file; see TakenMemory::Parse.
   std::string memory_taken;
   // Place of the optimizer's states; see OptimizerOffload::Parse.
   std::string offload_optimizer = "none";
   int64_t offload_buffer_bytes = 16 << 20;
   ResidualSettings residual;
-  // Path of the JSON lines; empty: none.
+  // Path of the file of JSON lines. Empty means no such file.
   std::string json;
-  // Folder for TensorBoard's events; empty: none.
+  // Folder for TensorBoard's events. Empty means no events.
   std::string tensorboard;
   CheckpointSettings checkpoint;
 
@@ -90,7 +93,7 @@ struct TrainingSettings {
   at::ScalarType type() const;
   bool accumulates_locally() const;
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
-  // The meaning of `loss_scale` and the options that belong to it.
+  // The loss scaling that `loss_scale` and the related options describe.
   LossScaleSettings LossScaling() const;
   // One line of name=value words with all settings that must be equal on all ranks. Checkpoints store it and
   // compare it by name (checkpoint/resume_check.h).
@@ -100,7 +103,7 @@ struct TrainingSettings {
 // Returns an error, with the option and a hint, for settings that are invalid whatever the world size and
 // text.
 Status Validate(const TrainingSettings& settings);
-// An error for settings that do not suit this number of ranks or this text.
+// Returns an error for settings that do not suit this number of ranks or this text.
 Status ValidateForRun(const TrainingSettings& settings, int world, const TextDataset& text);
 
 }  // namespace dynamiccl::zero

@@ -49,7 +49,7 @@ std::vector<float> WeightsOf(const std::vector<ConfigSample>& samples) {
   return weights;
 }
 
-// The samples in XGBoost's form; targets are residuals less `base`.
+// Copies the samples into XGBoost's matrix. The target of a sample is its residual minus `base`.
 Result<Matrix> MatrixOf(const std::vector<ConfigSample>& samples, double base) {
   std::vector<float> inputs, targets;
   for (const ConfigSample& sample : samples) {
@@ -95,7 +95,7 @@ Result<Booster> Boost(const Matrix& matrix, const TreeTrainingSettings& settings
   return booster;
 }
 
-// The list of trees in XGBoost's JSON model. kInternal if the model has an unknown form.
+// Returns the list of trees in XGBoost's JSON model, or kInternal if the model has an unknown form.
 Result<Json> TreesOf(const Booster& booster) {
   bst_ulong length = 0;
   const char* text = nullptr;
@@ -108,12 +108,13 @@ Result<Json> TreesOf(const Booster& booster) {
   return model.at(path);
 }
 
-// The smallest whole number for which `x < condition` is false.
+// Returns the condition rounded up. For whole numbers x, XGBoost's test `x < condition` has the same result
+// with the rounded number.
 int16_t ThresholdOf(double condition) {
   return static_cast<int16_t>(std::clamp(std::ceil(condition), -32768.0, 32767.0));
 }
 
-// Octaves with 16 fraction bits, clamped to the format's limit.
+// Converts a leaf from octaves to fixed point with 16 fraction bits, clamped to the policy format's limit.
 int32_t LeafOf(double octaves) {
   const double scaled = std::nearbyint(octaves * 65536);
   return static_cast<int32_t>(std::clamp<double>(scaled, -kTreeLeafLimit, kTreeLeafLimit));

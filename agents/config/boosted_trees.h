@@ -12,7 +12,7 @@
 
 namespace dynamiccl::agents {
 
-// Settings of the boosting.
+// Settings with which TrainTrees trains the boosted trees.
 struct TreeTrainingSettings {
   uint64_t seed = 1;
   int trees = kTrees;
@@ -23,8 +23,8 @@ struct TreeTrainingSettings {
 // True if this build can train trees.
 bool CanTrainTrees();
 
-// Fills trees, tree_nodes and tree_leaves of `tensors`. Equal samples and seeds give equal trees.
-// kUnsupported without XGBoost; kInternal with XGBoost's own message if it fails.
+// Fills trees, tree_nodes and tree_leaves of `tensors`. Equal samples and seeds give equal trees. Returns
+// kUnsupported in a build without XGBoost, and kInternal with XGBoost's own message if XGBoost fails.
 Status TrainTrees(const std::vector<ConfigSample>& samples, const TreeTrainingSettings& settings,
                   PolicyTensors& tensors);
 

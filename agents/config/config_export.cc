@@ -16,9 +16,11 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log2(1.03) with 16 fraction bits: even on the quietest machine a predicted gain below 3 % is not acted on.
+// log2(1.03) with 16 fraction bits. Even on the quietest machine, the agent does not act on a predicted gain
+// below 3 %.
 constexpr int32_t kLeastGate = 2795;
-// Weights below 2 then fit into 16 bits; FractionBits goes lower for larger ones.
+// With 14 fraction bits, weights below 2 fit into 16 bits. FractionBits chooses fewer bits for larger
+// weights.
 constexpr int kMaxFractionBits = 14;
 
 void QuantiseAll(const ConfigNetworks& networks, PolicyTensors& t) {
@@ -60,7 +62,8 @@ void FillDomain(const std::vector<ConfigSample>& samples, PolicyTensors& t) {
   }
 }
 
-// Residuals with 16 fraction bits, the scale of the integer network.
+// The float networks' prediction for one action, converted to fixed point with 16 fraction bits. The integer
+// networks return their predictions in the same scale.
 Residuals FloatResiduals(const ConfigNetworks& networks, const ConfigInputs& inputs) {
   at::Tensor row = at::empty({1, kConfigInputs});
   std::transform(inputs.begin(), inputs.end(), row.data_ptr<float>(), [](int16_t v) { return v / 4096.0f; });
@@ -75,7 +78,7 @@ double MeanOctaves(const Residuals& residuals) {
   return (double{1} * residuals[0] + residuals[1] + residuals[2]) / 3 / 65536;
 }
 
-// The configuration with the smallest predicted time so far; of equal ones the first.
+// Remembers the configuration with the smallest predicted time so far. Of equal times the first one stays.
 struct Leader {
   CollectiveConfig config;
   double least = HUGE_VAL;
@@ -97,7 +100,8 @@ Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSamp
       {FractionBits(networks.weights_1, kMaxFractionBits), FractionBits(networks.weights_2, kMaxFractionBits),
        FractionBits(networks.weights_3, kMaxFractionBits)},
       GateOf(samples)};
-  // Fewer fraction bits make a layer's sums smaller.
+  // Repeats until no sum overflows: a layer whose sums overflow gets one fraction bit less, which halves
+  // them.
   for (int layer = 0; layer >= 0;) {
     QuantiseAll(networks, t);
     layer = OverflowingConfigLayer(t);

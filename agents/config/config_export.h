@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts the config ensemble to integers, together with the domain of its training.
+// Converts the config agent's float networks to integers and stores the domain that their training covered.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace dynamiccl::agents {
 
-// Quantises the networks, and fills domain and gate. kInternal if no scale lets the weights fit into 16 bits
-// and every sum into 32.
+// Quantises the networks, and fills domain and gate. Returns kInternal if no scale lets the weights fit into
+// 16 bits and every sum into 32.
 //
 // The domain is the box that contains all inputs of the samples. The gate is the smallest predicted gain for
 // which the agent deviates from NCCL. It is 3 %, or more if the noise of the samples' repeats makes equal
@@ -18,20 +18,21 @@ namespace dynamiccl::agents {
 Status ExportConfig(const ConfigNetworks& networks, const std::vector<ConfigSample>& samples,
                     PolicyTensors& tensors);
 
-// Fills the golden inputs with kGoldenPerAgent of the samples' inputs, evenly spread.
+// Chooses kGoldenPerAgent samples, evenly spread, and stores their inputs as the inputs of the policy's
+// golden vectors (known inputs with known outputs, with which a job checks its arithmetic).
 void FillGoldenFeatures(const std::vector<ConfigSample>& samples, PolicyTensors& tensors);
 
-// Compares float networks with the integers of the same policy, over keys.
+// Tells how well the float networks and the integers of one policy agree, as averages over keys.
 struct ConfigAgreement {
-  // Share of keys with the same choice, gate and trees included.
+  // Share of keys for which floats and integers make the same choice, with gate and trees.
   double choice = 1;
-  // Share of keys for which both rank the same configuration first by mean, before any gate. Near-ties count
-  // as different.
+  // Share of keys for which floats and integers predict the same configuration as fastest, by the mean of the
+  // networks and before the gate. Two configurations with nearly equal predictions can count as different.
   double cheapest = 1;
-  // Mean absolute difference of the predictions, in octaves.
+  // Mean absolute difference between the predictions of floats and integers, in octaves.
   double difference_octaves = 0;
 };
-// Compares all keys. Without keys every share is 1.
+// Compares both kinds of networks on all keys. If there are no keys, every share is 1.
 ConfigAgreement CompareConfig(const ConfigNetworks& networks, const PolicyTensors& tensors,
                               const std::vector<SweptKey>& keys);
 

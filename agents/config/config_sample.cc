@@ -21,7 +21,8 @@ double ErrorOfMedian(const std::vector<float>& microseconds) {
 }
 
 template <typename SampleOf>
-// `sample_of` receives the features of a configuration, its prior in octaves and its log2 picoseconds.
+// Makes a sample of each configuration that the cost model can price. `sample_of` makes it from the
+// configuration's features, the cost model's cost (log2) and the measured log2 of picoseconds.
 std::vector<ConfigSample> PricedSamples(const std::vector<SweptKey>& keys, SampleOf sample_of) {
   std::map<size_t, double> keys_of_file;
   for (const SweptKey& key : keys) ++keys_of_file[key.file];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training example of the config agent: a measured configuration of a key, as inputs and as the residual
-// over the cost model.
+// A training example of the config agent. It describes one measured configuration of one key by the agent's
+// inputs, and by the residual: the measured time relative to the cost model's cost, in octaves.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct ConfigSample {
   // Number of the key. Configurations of one key are compared with each other, so their samples are
   // consecutive.
   size_t key = 0;
-  // Weight of the sample's key in the training.
+  // Weight of the sample's key in the training loss.
   double weight = 1;
   // Standard error of the measured median in octaves, estimated from the spread of its repeats.
   double noise = 0;
@@ -31,7 +31,7 @@ std::vector<ConfigSample> SamplesOf(const std::vector<SweptKey>& keys);
 // Makes samples for a learner without the cost model: the residual is log2 of the picoseconds minus `offset`,
 // and inputs that come from the model are 0.
 std::vector<ConfigSample> SamplesWithoutPrior(const std::vector<SweptKey>& keys, double offset);
-// The inputs with those from the cost model set to 0.
+// Returns `inputs` with those numbers set to 0 that come from the cost model.
 ConfigInputs WithoutPrior(ConfigInputs inputs);
 
 }  // namespace dynamiccl::agents

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam on minibatches of whole keys. The loss of a batch, with e the error of a row and m its mean over the
-// row's key:
+// Adam on minibatches of whole keys. A row is one measured configuration, e is the error of a row's
+// prediction, and m is the mean of e over the rows of a key. The loss of a batch is
 //
 //   sum over networks of  mean over rows (weight * huber(e - m)) + 0.1 * mean over keys (weight * huber(m))
 //
-// All three networks are trained at once as one batched product; the sum gives each its own gradient.
+// All three networks are trained at once as one batched product. A network's parameters occur only in its own
+// term of the sum, so the networks do not influence each other.
 #include "agents/config/config_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -32,14 +33,15 @@ namespace {
 // Octaves above which an error counts linearly. 0.2 is the difference between repeats of the same cell on a
 // busy machine.
 constexpr double kHuberDelta = 0.2;
-// Upper bound of the activation, as in the integer network.
+// Upper bound of the hidden layers' activation, as in the integer network.
 constexpr double kActivationCut = double{kActivationLimit} / (1 << kActivationFractionBits);
-// Keeps weights small enough for 16 bits.
+// Weight decay keeps the weights small enough for 16-bit integers.
 constexpr double kWeightDecay = 1e-5;
-// Weight of a key's level in the loss, compared with the differences between its configurations.
+// Weight of the term for a key's mean error (its level), relative to the term for the errors around this
+// mean.
 constexpr double kLevelShare = 0.1;
 
-// Uniform numbers with variance 1 / inputs.
+// Uniform random numbers with mean 0 and variance 1 / inputs.
 at::Tensor Uniform(at::IntArrayRef sizes, int64_t inputs, at::Generator& generator) {
   const double bound = std::sqrt(3.0 / static_cast<double>(inputs));
   return at::empty(sizes).uniform_(-bound, bound, generator);
@@ -65,7 +67,7 @@ struct TrainingRows {
   at::Tensor inputs;
   // fp32 [row]: measured residuals.
   at::Tensor targets;
-  // The first row of each key, and at the end the number of rows.
+  // The number of the first row of each key. One more entry holds the number of all rows.
   std::vector<int64_t> first;
   std::vector<double> weights;
 
@@ -92,7 +94,7 @@ TrainingRows RowsOf(const std::vector<ConfigSample>& samples) {
   return all;
 }
 
-// Whole keys with all their rows.
+// A minibatch: some whole keys with all their rows.
 struct Batch {
   // int64 [key]: numbers of the keys.
   at::Tensor keys;
@@ -100,7 +102,7 @@ struct Batch {
   at::Tensor rows;
   // int64 [row]: the place of the row's key in `keys`.
   at::Tensor key_place;
-  // fp32 [key]: the number of rows.
+  // fp32 [key]: the number of rows of each key.
   at::Tensor sizes;
 };
 
@@ -123,7 +125,7 @@ Batch BatchOf(const TrainingRows& all, const std::vector<int64_t>& keys) {
   return {Whole(keys), Whole(rows), Whole(place), Whole(sizes).to(at::kFloat)};
 }
 
-// The mean over each key's rows: from [network, row] to [network, key].
+// The mean of `values` over the rows of each key: turns [network, row] into [network, key].
 at::Tensor LevelsOf(const at::Tensor& values, const Batch& batch) {
   const at::Tensor zeros = at::zeros({values.size(0), batch.sizes.size(0)});
   return zeros.index_add(1, batch.key_place, values) / batch.sizes;
@@ -133,7 +135,7 @@ at::Tensor Huber(const at::Tensor& error) {
   return at::huber_loss(error, at::zeros_like(error), at::Reduction::None, kHuberDelta);
 }
 
-// The loss above; `error` is [network, row], `weights` [network, key].
+// The loss that the head of this file defines. `error` is [network, row], `weights` is [network, key].
 at::Tensor LossOf(const at::Tensor& error, const at::Tensor& weights, const Batch& batch) {
   const at::Tensor levels = LevelsOf(error, batch);
   const at::Tensor within = error - levels.index_select(1, batch.key_place);
@@ -163,7 +165,8 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
                   ConfigTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   const TrainingRows all = RowsOf(samples);
-  // Exponential weights with mean 1, as a Bayesian bootstrap draws them.
+  // Random weights of the keys with an exponential distribution of mean 1, as a Bayesian bootstrap draws
+  // them.
   const at::Tensor weights = -at::log(at::empty({kEnsemble, all.keys()}).uniform_(1e-6, 1, generator));
   std::mt19937_64 random(settings.seed);
   std::discrete_distribution<int64_t> draw(all.weights.begin(), all.weights.end());

@@ -16,11 +16,11 @@ namespace dynamiccl::agents {
 
 // The ensemble in fp32; each network has two hidden layers.
 struct ConfigNetworks {
-  // [kEnsemble, kConfigHidden, kConfigInputs] and [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, kConfigHidden, kConfigInputs], bias [kEnsemble, kConfigHidden].
   at::Tensor weights_1, bias_1;
-  // [kEnsemble, kConfigHidden, kConfigHidden] and [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, kConfigHidden, kConfigHidden], bias [kEnsemble, kConfigHidden].
   at::Tensor weights_2, bias_2;
-  // [kEnsemble, kConfigHidden] and [kEnsemble].
+  // Shapes: weights [kEnsemble, kConfigHidden], bias [kEnsemble].
   at::Tensor weights_3, bias_3;
 
   // Predicts octaves, [kEnsemble, row], from inputs [row, kConfigInputs] in which 1.0 stands for the integer
@@ -36,7 +36,7 @@ struct ConfigTrainingSettings {
   // Approximate number of rows in a batch: whole keys are drawn until they have about this many rows.
   int batch = 2048;
   double learning_rate = 5e-3;
-  // Called after each iteration; the samples are the measured configs.
+  // Called after each iteration. Its TrainingPosition counts the measured configurations as samples.
   TrainingObserver observer = {};
 };
 
@@ -47,8 +47,8 @@ struct ConfigTrainingReport {
   double error_octaves = 0;
   // The error of the cost model against the measurement.
   double prior_octaves = 0;
-  // Both errors after each key's mean is subtracted from prediction and measurement. This part of the error
-  // decides between the configurations of a key.
+  // Both errors after the mean over each key's rows is subtracted from predictions and measurements. Only
+  // this part of the error decides which configuration of a key is chosen.
   double error_within_keys = 0;
   double prior_within_keys = 0;
 };

@@ -16,13 +16,13 @@ namespace {
 
 // Share of the remaining residual by which a leaf moves when many samples reach it.
 constexpr double kRate = 0.1;
-// Number of samples at which a leaf moves by half of that share.
+// Number of samples at which a leaf moves by half of kRate.
 constexpr double kTrust = 4;
-// The integer that stands for one octave in a leaf.
+// The integer in the policy's leaves that stands for one octave.
 constexpr double kLeafOne = 65536;
 
 template <typename Array>
-// A C array of fixed-point integers as an fp32 tensor.
+// Converts a C array of fixed-point integers to an fp32 tensor of the given sizes.
 at::Tensor Real(const Array& array, at::IntArrayRef sizes, int fraction_bits) {
   at::Tensor tensor = at::empty(sizes);
   float* value = tensor.data_ptr<float>();

@@ -12,14 +12,14 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The repeats with even index (`first` 0) or odd index (`first` 1).
+// Returns the repeats with even index (if `first` is 0) or with odd index (if `first` is 1).
 std::vector<float> HalfOf(const Measurement& row, size_t first) {
   std::vector<float> half;
   for (size_t i = first; i < row.microseconds.size(); i += 2) half.push_back(row.microseconds[i]);
   return half;
 }
 
-// Not set if there are fewer than two repeats, or if a median is not positive.
+// Returns nothing if there are fewer than two repeats, or if one of the two medians is not positive.
 std::optional<SweptTime> TimeOf(const Measurement& row) {
   if (row.microseconds.size() < 2) return std::nullopt;
   const SweptTime time{Median(HalfOf(row, 0)), Median(HalfOf(row, 1))};
@@ -32,7 +32,7 @@ SweptConfig SweptFrom(const Measurement& row, const SweptTime& time) {
   return {row.config, time, HalfOf(row, 0), HalfOf(row, 1)};
 }
 
-// Adds a row to its key: as the library's choice, or as a configuration that is not there yet.
+// Adds a measured row to its key: as the library's own choice, or as one more configuration.
 void Add(SweptKey& key, const Measurement& row, const SweptTime& time) {
   if (row.is_default) {
     key.default_choice = SweptFrom(row, time);

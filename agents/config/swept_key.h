@@ -15,9 +15,9 @@ namespace dynamiccl::agents {
 
 // Medians in microseconds.
 struct SweptTime {
-  // Over the repeats with even index: for training and oracles.
+  // Median over the repeats with even index. Agents and oracles may use only this one to choose.
   double pick = 0;
-  // Over the repeats with odd index: for evaluation only.
+  // Median over the repeats with odd index. Only evaluations use it.
   double value = 0;
 };
 
@@ -25,9 +25,9 @@ struct SweptTime {
 struct SweptConfig {
   CollectiveConfig config;
   SweptTime time;
-  // The repeats behind `pick`, in microseconds; the only ones that a probing baseline may use.
+  // The repeats behind `time.pick`, in microseconds. A baseline that tries configurations may use only these.
   std::vector<float> picks;
-  // The repeats behind `value`.
+  // The repeats behind `time.value`, in microseconds.
   std::vector<float> values;
 };
 
@@ -37,25 +37,26 @@ struct SweptKey {
   size_t file = 0;
   std::string topology;
   CostModelInput model;
-  // The question to the config agent; `allowed` has the algorithms and protocols that were measured.
+  // The question that the config agent answers for this key. `allowed` holds the algorithms and protocols
+  // that were measured.
   ConfigQuestion question;
-  // Forced configurations, each once.
+  // Configurations that the sweep forced instead of the library's choice. Each occurs once.
   std::vector<SweptConfig> configs;
   // The library's own choice, if it was measured.
   std::optional<SweptConfig> default_choice;
 };
 
-// The keys of all files, in a fixed order. Cells with fewer than two repeats cannot be split and are left
-// out, as are keys without any configuration.
+// Returns the keys of all files, in a fixed order. A cell with fewer than two repeats cannot be split and is
+// left out. A key without any configuration is left out as well.
 std::vector<SweptKey> KeysOf(const std::vector<MeasurementFile>& files);
 
 // Selects the keys that training must not see.
 struct HoldOut {
-  // Every n-th size class; 0: none.
+  // Every n-th size class is held out. 0 holds out none.
   int sizes = 0;
-  // Whole topologies by name; a name that ends in '*' is a prefix.
+  // Names of topologies that are held out. A name that ends in '*' is a prefix.
   std::vector<std::string> topologies;
-  // Keys with this number of ranks; 0: none.
+  // Keys with this number of ranks are held out. 0 holds out none.
   int ranks = 0;
 };
 // The part of the data to which a key belongs.
@@ -65,8 +66,8 @@ inline constexpr int kSplits = 4;
 // The part's name for tables, for example "held-out sizes".
 const char* Name(Split split);
 
-// The split that a key belongs to. A size class is held out by its own number and not by its position in a
-// file: (octave + quarter) mod n == n - 1.
+// Returns the split to which a key belongs. Size classes are held out by their number, not by their position
+// in a file: those with (octave + quarter) mod n == n - 1.
 Split SplitOf(const SweptKey& key, const HoldOut& hold_out);
 
 }  // namespace dynamiccl::agents

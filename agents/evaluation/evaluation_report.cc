@@ -15,7 +15,7 @@ std::string Text(const ConfidenceInterval& interval) {
   return fmt::format("{:.1f} to {:.1f}", 100 * interval.low, 100 * interval.high);
 }
 
-// Says what each column of the regrets means, and its unit, in the order of the columns.
+// Explains each column of the regret table and its unit, in the order of the columns.
 constexpr char kRegretLegend[] =
     "Regret: the choice's time / the best one's - 1. split: seen in training, or held out from it; who: "
     "which "

@@ -19,7 +19,7 @@ struct Evaluation {
 
 // The evaluation as tables for standard output.
 std::string FormatTables(const Evaluation& evaluation);
-// {"policy_sha256", "config": [{...}], "structure": [{...}]}, with a schema number.
+// Returns {"policy_sha256", "config": [{...}], "structure": [{...}]}, with the number of the JSON's schema.
 std::string FormatJson(const Evaluation& evaluation);
 
 }  // namespace dynamiccl::agents

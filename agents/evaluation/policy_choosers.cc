@@ -9,8 +9,8 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The measured configuration with the smallest predicted log2 time. Outside of the training's domain the
-// choice is left to NCCL.
+// Returns the measured configuration with the smallest predicted time. Configurations outside of the
+// training's domain are left out. If none is left, the choice is left to NCCL.
 template <typename Residual>
 CollectiveConfig LeastPredicted(const Policy& policy, const SweptKey& key, Residual residual_of) {
   const ConfigContext context(key.model, key.question);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosers of configurations by a policy, which must outlive them.
+// Makes choosers of configurations from a policy. The policy must outlive its choosers.
 #pragma once
 
 #include <vector>

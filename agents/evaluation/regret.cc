@@ -14,15 +14,16 @@
 namespace dynamiccl::agents {
 namespace {
 
-// The slowdown that counts as worse than the default: repeats of the same cell differ by up to 5 %.
+// A choice that is slower than the default by more than this share counts as worse. Repeats of one cell
+// differ by up to 5 %.
 constexpr double kWorse = 0.05;
-// A choice with at least this regret counts as a cliff.
+// A choice with at least this regret counts as a cliff: it takes at least 1.3 times the oracle's time.
 constexpr double kCliff = 0.3;
 // Confidence with which the intervals of all keys hold at once.
 constexpr double kSimultaneous = 0.99;
 // A gain counts as clear when it is at least this many times the noise.
 constexpr double kClear = 3;
-// Draws of the bootstrap, and its fixed seed.
+// Number of draws of the bootstrap, and the fixed seed of its random numbers.
 constexpr int kDraws = 1000;
 constexpr uint64_t kDrawSeed = 20;
 
@@ -34,16 +35,16 @@ struct KeyOutcome {
   double standard = 0;
   bool changed = false;
   bool surely_worse = false;
-  // Noise of the key, as a difference of natural logarithms.
+  // Noise of the key, in natural logarithms of time.
   double noise = 0;
   ProbeCost cost;
   size_t seed = 0;
-  // Number of the key's topology, which is a block of the bootstrap.
+  // Number of the key's topology. The bootstrap draws topologies as blocks.
   size_t block = 0;
 
   double regret() const { return chosen / best - 1; }
   double over_default() const { return chosen / standard; }
-  // Gains as natural logarithms: of the oracle and of the choice.
+  // Gains over the default as natural logarithms: first that of the oracle, then that of the choice.
   double gain() const { return std::log(standard / best); }
   double gain_of_chosen() const { return std::log(standard / chosen); }
   bool is_clear() const { return gain() >= kClear * noise && gain() > 0; }
@@ -112,7 +113,7 @@ KeyOutcome OutcomeOf(const SweptKey& key, const Chooser& chooser, double width) 
   return outcome;
 }
 
-// Sums over one pair of block and seed, which are all that a draw of the bootstrap needs.
+// Sums over the keys of one topology (block) and one seed. A draw of the bootstrap needs only these sums.
 struct Sums {
   double keys = 0, regret = 0, chosen = 0, best = 0;
 };
@@ -163,7 +164,7 @@ void AddClearKeys(const std::vector<KeyOutcome>& outcomes, RegretSummary& summar
   summary.clear_gain_kept = gain > 0 ? kept / gain : 0;
 }
 
-// Adds the worst window of each topology and seed.
+// Adds the largest and the median of ProbeCost::worst_window over all pairs of topology and seed.
 void AddWindows(const std::vector<KeyOutcome>& outcomes, RegretSummary& summary) {
   std::map<std::pair<size_t, size_t>, double> windows;
   for (const KeyOutcome& outcome : outcomes)

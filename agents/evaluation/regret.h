@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of choices of configurations, compared with the best of the sweep. Every chooser, the oracle
-// included, picks on one half of the repeats and is evaluated on the other half. Otherwise the oracle would
-// look too good, because the minimum of noisy medians is too low.
+// The cost of choosing configurations, compared with the best configurations of the sweep. Every chooser, the
+// oracle included, picks on one half of the repeats and is evaluated on the other half. Otherwise the oracle
+// would look too good, because the minimum of noisy medians is too low.
 #pragma once
 
 #include <array>
@@ -44,28 +44,28 @@ struct RegretSummary {
   size_t seeds = 0;
   double mean_regret = 0;
   ConfidenceInterval mean_interval;
-  // Regret of the total time of all keys, so that a key counts in proportion to its time.
+  // Regret of the total time of all keys. A key with a longer time thus counts more.
   double time_regret = 0;
   ConfidenceInterval time_interval;
   double p95_regret = 0;
   double worst_regret = 0;
-  // Geometric mean of default's time / chosen time.
+  // Geometric mean over the keys of the default's time divided by the time of the choice.
   double speed_up = 1;
   // Share of keys for which the choice is not the default.
   double share_changed = 0;
-  // Share of keys that are more than 5 % slower than with the default.
+  // Share of keys for which the choice is more than 5 % slower than the default.
   double share_worse = 0;
   // Number of keys, as a mean over seeds, for which the whole interval of the slowdown lies above 5 %. The
   // intervals hold for all keys of the split at once with 99 % confidence.
   double surely_worse = 0;
-  // Share of keys that take at least 1.3 times the oracle's time.
+  // Share of keys for which the choice takes at least 1.3 times the oracle's time.
   double share_cliffs = 0;
-  // The largest value of chosen time / default's time - 1.
+  // The largest value over the keys of (time of the choice / time of the default) - 1.
   double worst_slowdown = 0;
   bool probes_itself = false;
-  // Mean over keys; the worst window is the worst of all topologies.
+  // Means over keys. Only `worst_window` is the largest value of all topologies.
   ProbeCost cost;
-  // Median of the worst windows of the topologies.
+  // Median over the topologies of ProbeCost::worst_window.
   double median_window = 0;
   // A key is clear when its gain over the default, picked on one half and timed on the other, is at least
   // three times the key's noise. The noise is 1.4826 times the median, over the key's configurations, of the
@@ -73,8 +73,9 @@ struct RegretSummary {
   // that the chooser achieves.
   size_t clear_keys = 0;
   double clear_gain_kept = 0;
-  // The number of keys that are not clear, and how many of them (mean over seeds) the chooser makes slower
-  // than the default by more than three times the noise.
+  // The number of keys whose gain over the default is below three times their noise, so that they are not
+  // clear. The next member is how many of them (mean over seeds) the chooser makes slower than the default by
+  // more than three times the noise.
   size_t other_keys = 0;
   double others_slower = 0;
 };

@@ -74,7 +74,7 @@ void JudgeSequence(const CallSequence& sequence, StructureRecogniser& recogniser
   SequenceResult result;
   result.name = sequence.name;
   result.framework = sequence.framework;
-  // The recognised structure before the present group.
+  // The structure that was recognised from all calls before the present group.
   RecognisedStructure known = recogniser.recognised();
   uint64_t group = sequence.calls.front().call.call_number;
   for (size_t at = 0; at < sequence.calls.size(); ++at) {

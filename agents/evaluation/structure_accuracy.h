@@ -30,8 +30,8 @@ template <size_t kClasses>
 using Confusion = std::array<std::array<uint64_t, kClasses>, kClasses>;
 
 template <size_t kClasses>
-// The harmonic mean of precision and recall (F1), averaged over the labels that occur. `unknown` is no label,
-// and as an answer it is a miss. 0 without a labelled call.
+// The harmonic mean of precision and recall (F1), averaged over the labels that occur. The class `unknown` is
+// no label; as an answer it counts as a miss. The result is 0 if no call has a label.
 double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
   double sum = 0;
   int labels = 0;
@@ -40,7 +40,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
     uint64_t labelled = 0, recognised = 0;
     for (size_t other = 0; other < kClasses; ++other) {
       labelled += calls[label][other];
-      // An answer does not count as wrong where the label is unknown.
+      // Where the true label is unknown, an answer is not counted as wrong.
       if (other != unknown) recognised += calls[other][label];
     }
     if (labelled == 0) continue;
@@ -50,7 +50,7 @@ double MacroF1(const Confusion<kClasses>& calls, size_t unknown) {
   return labels == 0 ? 0 : sum / labels;
 }
 
-// The confusions of the three questions.
+// Confusion matrices of the three questions: role, phase and stage.
 struct Confusions {
   Confusion<kLabelledRoles> role{};
   Confusion<kPhases> phase{};
@@ -77,7 +77,7 @@ struct SequenceResult {
   // Stage recognised after the last call.
   ZeroStage recognised_stage = ZeroStage::kUnknown;
   Recognition role, phase, stage;
-  // One table of confusions for each kind of JudgedCalls.
+  // The confusion matrices for each kind of JudgedCalls.
   std::array<Confusions, kJudgedCalls> judged{};
 };
 
@@ -87,7 +87,7 @@ struct StructureAccuracy {
   Recognition role, phase, stage;
   Confusion<kLabelledRoles> role_confusion{};
   Confusion<kZeroStages> stage_confusion{};
-  // One table of confusions for each kind of JudgedCalls, added up over all sequences.
+  // The confusion matrices for each kind of JudgedCalls, added up over all sequences.
   std::array<Confusions, kJudgedCalls> judged{};
   std::vector<SequenceResult> sequences;
 };
@@ -96,7 +96,7 @@ struct StructureAccuracy {
 class StructureRecogniser {
  public:
   virtual ~StructureRecogniser() = default;
-  // Returns what is known after the calls that Step() was given.
+  // Returns the structure that was recognised from the calls that Step() was given.
   virtual const RecognisedStructure& recognised() const = 0;
   virtual const RecognisedStructure& Step(const CollectiveCall& call) = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules: the first call reveals the stage, a scalar ends a step, and a step that has reduced as many
-// bytes as the one before is in its optimizer phase.
+// The rules: the first call reveals the stage, and a scalar ends a step. A step that has reduced as many
+// bytes as the previous step is in its optimizer phase.
 #include "agents/evaluation/structure_rules.h"
 
 namespace dynamiccl::agents {
@@ -17,13 +17,13 @@ bool IsGradientReduce(const CollectiveCall& call) {
 const RecognisedStructure& StructureRules::Step(const CollectiveCall& call) {
   const bool scalar = call.bytes <= kTinyBytes;
   const bool gather = call.collective == Collective::kAllGather, reduce = IsGradientReduce(call);
-  // The first call reveals the stage: gradients are summed everywhere, gradients are partitioned, or
-  // parameters are gathered first.
+  // The first call reveals the stage: an AllReduce of gradients means stage 0, a ReduceScatter of gradients
+  // means stage 2, and an AllGather before any gradients means stage 3.
   if (stage_ == ZeroStage::kUnknown && reduce) {
     stage_ = call.collective == Collective::kAllReduce ? ZeroStage::kStage0 : ZeroStage::kStage2;
   }
   if (stage_ == ZeroStage::kUnknown && gather) stage_ = ZeroStage::kStage3;
-  // A gather among the reductions of one step handles parameters.
+  // An AllGather between two reductions of one step gathers parameters, so the stage is 3.
   if (stage_ == ZeroStage::kStage2 && gather && reduce_since_scalar_) stage_ = ZeroStage::kStage3;
 
   if (scalar && reduced_ > 0) reduced_a_step_ = reduced_;

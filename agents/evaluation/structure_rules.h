@@ -22,7 +22,7 @@ class StructureRules {
   bool gather_since_scalar_ = false, reduce_since_scalar_ = false;
   // Bytes of gradients that were reduced in this step.
   uint64_t reduced_ = 0;
-  // Bytes of gradients that were reduced in the step before.
+  // Bytes of gradients that were reduced in the previous step.
   uint64_t reduced_a_step_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward and backward pass of the layer as one autograd function. Memory is laid out call by call, so that
 // multiplying a call's hidden states by the hidden weights is one matrix product over all sequences. tanh(x)
-// is computed as 2 sigmoid(2 x) - 1, so that one evaluation of the sigmoid serves all four gates; the
-// candidate's sums are doubled beforehand.
+// is computed as 2 sigmoid(2 x) - 1, so that one evaluation of the sigmoid serves all four gates. For this
+// reason the sums of the candidate gate are doubled beforehand.
 #include "agents/structure/bounded_lstm.h"
 
 #include <ATen/TensorOperators.h>
@@ -24,7 +24,7 @@ using torch::autograd::variable_list;
 
 enum Gate : int64_t { kInput, kForget, kCandidate, kOutput };
 
-// The columns of one gate: a view.
+// A view of the columns that belong to one gate.
 at::Tensor Part(const at::Tensor& gates, Gate gate) {
   const int64_t hidden = gates.size(-1) / 4;
   return gates.narrow(-1, gate * hidden, hidden);
@@ -32,15 +32,15 @@ at::Tensor Part(const at::Tensor& gates, Gate gate) {
 
 // The values that the backward pass needs, call by call, in fp32.
 struct Steps {
-  // [call, sequence, 4 * hidden], activated.
+  // [call, sequence, 4 * hidden]: values of the gates, after their activation functions.
   at::Tensor gates;
-  // [call + 1, sequence, hidden], clamped; the first entry is the state before all calls.
+  // [call + 1, sequence, hidden]: the clamped cells. The first entry is the state before all calls.
   at::Tensor cells;
   // [call, sequence, hidden]: 1 where the cell was within the bound, otherwise 0.
   at::Tensor free;
   // [call, sequence, hidden]: tanh of the cell.
   at::Tensor squashed;
-  // [call + 1, sequence, hidden]; the first entry is the state before all calls.
+  // [call + 1, sequence, hidden]: the hidden states. The first entry is the state before all calls.
   at::Tensor hidden;
 };
 
@@ -49,7 +49,7 @@ struct Steps {
 // the rest is written as loops.
 struct Cell {
   int64_t hidden;
-  // Four rows, one for each gate.
+  // The values of the four gates, a row for each.
   float* gates;
   // Cells before and after the call. `state` is the hidden state after the call.
   const float* before;
@@ -72,8 +72,8 @@ struct Cell {
   float* gate(Gate gate) const { return gates + gate * hidden; }
 };
 
-// Computes the clamped cell from activated gates. At this point the candidate is still the sigmoid of twice
-// its sum.
+// Computes the clamped cell from the values of the four gates. The candidate gate's value is still sigmoid(2
+// x) here, and tanh(x) = 2 sigmoid(2 x) - 1 follows from it.
 void UpdateCell(const Cell& cell, float bound) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget);
   float* candidate = cell.gate(kCandidate);
@@ -103,8 +103,9 @@ void Forward(const Steps& steps, const at::Tensor& turned_weights, float bound, 
 }
 
 // Computes the derivatives of one sequence at one call. The gradient of the hidden state has two parts:
-// `wanted` from the loss and `hidden` from the next call. `later` is the gradient of the cell on entry and
-// that of the previous cell on return. `sums` receives the gradients of the four gates' sums.
+// `wanted` comes from the loss and `hidden` from the next call. On entry `later` is the gradient of this
+// call's cell, and on return that of the previous call's cell. `sums` receives the gradients of the four
+// gates' sums.
 void BackwardCell(const Cell& cell, const float* wanted, const float* hidden, float* later, float* sums) {
   const float *in = cell.gate(kInput), *forget = cell.gate(kForget), *candidate = cell.gate(kCandidate),
               *out = cell.gate(kOutput);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extraction of sequences from traces, and the two variations. All random choices come from random_draws.h or
-// from the engine directly, so that a seed gives the same data on every machine.
+// Extracts sequences from traces, and varies them (Rescale, Reinvent). All random choices come from
+// random_draws.h or from the random engine directly, so that a seed gives the same data on every machine.
 #include "agents/structure/call_sequence.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ bool IsLabelled(const CallSequence& sequence) {
 
 using RoleCollectives = std::array<Collective, kLabelledRoles>;
 
-// For each role, the collective that its calls become. Entries of other roles are not used.
+// Draws, for each role that Reinvent changes, the collective that the role's calls become. The other entries
+// are not used.
 RoleCollectives RandomCollectives(std::mt19937_64& random) {
   // The collectives with which gradients may be summed.
   constexpr std::array kReduces = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kReduce};
@@ -37,8 +38,8 @@ RoleCollectives RandomCollectives(std::mt19937_64& random) {
   return collectives;
 }
 
-// True if tensor-parallel ranks exchange activations. Such communicators have only as many ranks as one node
-// or a few nodes.
+// True if the calls exchange activations among tensor-parallel ranks. Such a communicator has only as many
+// ranks as one node or a few nodes.
 bool ExchangesActivations(const CallSequence& sequence) {
   return std::any_of(sequence.calls.begin(), sequence.calls.end(),
                      [](const IssuedCall& issued) { return issued.labelled_role == Role::kActivation; });
@@ -54,7 +55,7 @@ bool IsReinvented(const IssuedCall& issued) {
 }  // namespace
 
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name) {
-  // By communicator: the lowest rank that recorded it, and the calls of that rank.
+  // For each communicator: the lowest rank that recorded calls of it, and the calls of this rank.
   std::map<uint64_t, std::pair<int32_t, CallSequence>> by_communicator;
   for (const TraceSection& section : trace.sections) {
     std::map<uint64_t, CallSequence> own;

@@ -28,7 +28,8 @@ struct CallSequence {
   std::vector<size_t> step_begins{};
 };
 
-// Every communicator of the trace once, with the calls of its lowest recorded rank in program order.
+// Returns one sequence for every communicator of the trace: the calls of its lowest recorded rank in program
+// order.
 std::vector<CallSequence> AllSequencesOf(const Trace& trace, const std::string& name);
 // The sequences of AllSequencesOf that have at least one labelled call.
 std::vector<CallSequence> SequencesOf(const Trace& trace, const std::string& name);
@@ -43,7 +44,8 @@ CallSequence Rescale(CallSequence scaled, std::mt19937_64& random);
 // phases stay. The stage becomes unknown, because the calls that reveal it may have changed.
 CallSequence Reinvent(CallSequence sequence, std::mt19937_64& random);
 
-// At most `length` calls from call `begin` on. Labels are kept, step marks are not.
+// Returns at most `length` calls from call `begin` on. The calls keep their labels, but the result has no
+// marks of steps.
 CallSequence Window(const CallSequence& sequence, size_t begin, size_t length);
 
 }  // namespace dynamiccl::agents

@@ -50,17 +50,17 @@ const FrameworkFacts& FactsOf(std::string_view framework) {
   throw std::logic_error(fmt::format("framework '{}' is not in the table", framework));
 }
 
-// Least number of calls on the busiest communicator of a job, so that a network sees more than the job's
+// A job has at least this many calls on its busiest communicator, so that a network sees more than the job's
 // first steps.
 constexpr size_t kLeastCalls = 256;
 // Maximum number of calls in a sequence; the rest is cut off.
 constexpr size_t kMaxCalls = 2048;
 // Maximum number of steps of a job, for jobs with very few calls in a step.
 constexpr int kMaxSteps = 64;
-// Random settings may contradict each other. They are then drawn again, at most this often.
+// Random settings may contradict each other. In that case they are drawn again, at most this number of times.
 constexpr int kAttempts = 200;
 
-// `value` rounded down to a multiple of `of`, at least `of` itself.
+// Returns `value` rounded down to a multiple of `of`, but at least `of`.
 int64_t Multiple(double value, int64_t of) {
   return std::max(static_cast<int64_t>(value) / of, int64_t{1}) * of;
 }
@@ -85,8 +85,8 @@ std::string RandomModel(std::string_view family, std::mt19937_64& random) {
   return text;
 }
 
-// A plausible integer for a model with this many elements. It depends only on the setting's name, because
-// frameworks use similar names for the same things.
+// Draws a plausible value of an integer setting for a model with this many elements. The range depends only
+// on the setting's name, because frameworks use similar names for the same things.
 int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   const std::string_view name = row.name;
   const auto model = static_cast<double>(elements);
@@ -161,7 +161,7 @@ bool TellsStage(Axis axis, const WorldShape& world) {
   return axis == Axis::kWorld || axis == Axis::kData || axis == world.ShardAxis();
 }
 
-// Collects one communicator's calls of a run.
+// Collects the calls of one kind of communicator (axis) of a run.
 class AxisWriter {
  public:
   AxisWriter(const GeneratedRun& run, Axis axis, const std::string& name) : run_(run), axis_(axis) {
@@ -175,8 +175,8 @@ class AxisWriter {
   }
   void BeginStep() { sequence_.step_begins.push_back(sequence_.calls.size()); }
   CallSequence Take() {
-    // A communicator with nothing but scalars, such as the one of all Megatron ranks, does not reveal the
-    // stage.
+    // A communicator with nothing but scalars does not reveal the stage. An example is Megatron's
+    // communicator of all ranks.
     const bool of_the_model =
         std::any_of(sequence_.calls.begin(), sequence_.calls.end(), [](const IssuedCall& issued) {
           return issued.labelled_role != Role::kScalar && issued.labelled_role != Role::kOther;
@@ -213,7 +213,7 @@ class AxisWriter {
   uint64_t next_group_ = 0;
 };
 
-// The number of steps with which the busiest communicator has kLeastCalls calls.
+// Returns the number of steps for which the busiest communicator has at least kLeastCalls calls.
 int StepsFor(const GeneratedRun& probe, int steps) {
   size_t calls = 0;
   for (const auto& step : probe.steps) calls = std::max(calls, step.size());

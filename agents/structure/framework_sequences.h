@@ -44,7 +44,7 @@ struct JobShape {
   WorldShape world;
   SettingTexts settings;
 };
-// Generates `steps` steps of the job. An error if model or settings do not fit the framework.
+// Generates `steps` steps of the job. Returns an error if model or settings do not fit the framework.
 Result<GeneratedRun> RunOf(const JobShape& shape, int steps);
 // A random shape that RunOf accepts. Throws std::logic_error if it finds none, which would mean a mistake in
 // the ranges of the settings.
@@ -66,7 +66,8 @@ struct JobPlan {
   // Number of jobs of each pair of framework and family.
   int jobs = 12;
   int steps = 4;
-  // Number of invented frameworks in addition to the real ones. Each job of theirs has habits of its own.
+  // Number of invented frameworks in addition to the real ones. Each job of an invented framework has its own
+  // habits.
   int invented = 0;
 };
 // All jobs of the plan. Pairs that Trains rejects are left out.

@@ -96,8 +96,8 @@ void DrawGathers(const ModelShape& model, DataType type, std::mt19937_64& random
   DrawSecondGathers(random, habits);
   const bool divided = habits.stage == ZeroStage::kStage3;
   if (divided && Coin(random, 2)) habits.kept_elements = static_cast<int64_t>(LogUniform(random, 6, 18));
-  // Stage 3 gathers only the small parameters that stay whole, and their pieces need not be like those of the
-  // others.
+  // In stage 3, only the small parameters that stay whole are gathered after the step. Their pieces need not
+  // be like those of the partitioned parameters.
   const bool like_gathers = alike && !divided;
   habits.updated = like_gathers ? habits.parameters : RandomTraffic(model, habits.world, type, random);
   if (divided && Coin(random, 3)) habits.updated.pieces = Pieces::kParameters;

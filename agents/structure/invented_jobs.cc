@@ -22,8 +22,8 @@ struct Part {
   size_t block;
   // The parameter's name without its last component.
   std::string_view module;
-  // The name without the block's number and what precedes it: equal for corresponding parameters of all
-  // blocks.
+  // The parameter's name from the block's number on, without the number. It is equal for corresponding
+  // parameters of all blocks.
   std::string_view kind;
 };
 using Parts = std::vector<Part>;
@@ -38,8 +38,9 @@ Part PartOf(const ParameterShape& parameter, int tensor_ranks) {
       number == std::string_view::npos ? name : name.substr(std::min(name.find('.', number), name.size()))};
 }
 
-// The model's blocks in order of use, some of them joined. Unit 0, the root, comes first. If the head is
-// separate, the root's parameters that are registered after the blocks form the last block.
+// The model's units in the order of their use, where some neighbours are joined to one block. Unit 0, the
+// root, comes first. If the head is separate, the root's parameters that are registered after the blocks form
+// the last block.
 std::vector<Parts> BlocksOf(const ModelShape& model, const InventedHabits& habits) {
   std::vector<Parts> blocks;
   Parts head;
@@ -83,7 +84,7 @@ class PieceCutter {
     }
     return full;
   }
-  // The last, incomplete message; call it at the end of the stream.
+  // Returns the last, incomplete message. Call it at the end of the stream.
   Sizes Rest() {
     const int64_t rest = std::exchange(open_, 0);
     return rest == 0 ? Sizes{} : Sizes{rest};
@@ -105,7 +106,7 @@ class PieceCutter {
   int64_t open_ = 0;
 };
 
-// One past the last message of the ncclGroup that begins at message `begin`.
+// Returns the index after the last message of the ncclGroup that begins at message `begin`.
 size_t GroupEnd(const Sizes& pieces, size_t begin, const Traffic& traffic) {
   size_t end = begin + 1;
   if (traffic.grouping == Grouping::kAll) end = pieces.size();
@@ -167,7 +168,8 @@ class InventedStep {
   std::vector<bool> gathered_;
   // Reduced pieces that have not been summed over the replicas yet.
   Sizes unsummed_;
-  // The rank that owns the next piece (Exchange::kOneOwner), before the modulus.
+  // Counter of the pieces that were sent to one owner (Exchange::kOneOwner). The owner of the next piece is
+  // this number modulo the number of ranks.
   int next_owner_ = 0;
 };
 
@@ -225,7 +227,7 @@ void InventedStep::Reduce(const Sizes& pieces) {
   const bool grouped = habits_.gradients.grouping != Grouping::kNone;
   for (size_t at = 0; at < pieces.size();) {
     const size_t end = GroupEnd(pieces, at, habits_.gradients);
-    // An ncclGroup belongs to one communicator, so the sums over replicas come after it.
+    // An ncclGroup belongs to one communicator, so the sums over replicas follow after the group.
     if (grouped) list_.BeginGroup();
     for (; at < end; ++at) ReducePiece(pieces[at]);
     if (grouped) list_.EndGroup();
@@ -267,7 +269,7 @@ void InventedStep::SendBatch() {
     list_.Broadcast(habits_.tokens, DataType::kInt64, 0, Role::kOther, Axis::kTensor);
 }
 
-// Gathers this block and those that are fetched together with it, in the direction of the pass.
+// Gathers this block and the blocks that are fetched together with it, in the direction of the pass.
 void InventedStep::GatherParameters(size_t block, bool in_backward) {
   if (habits_.stage != ZeroStage::kStage3 || gathered_[block]) return;
   Parts fetched;

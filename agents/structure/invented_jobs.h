@@ -23,31 +23,32 @@ namespace dynamiccl::agents {
 // weight with its bias. kChunks cuts after a fixed number of elements, kWhole does not cut.
 enum class Pieces : uint8_t { kParameters, kModules, kBlocks, kChunks, kWhole };
 
-// Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed count, or all.
+// Selects which consecutive pieces share an ncclGroup: none, pieces of equal size, a fixed number of pieces,
+// or all.
 enum class Grouping : uint8_t { kNone, kEqual, kCount, kAll };
 
-// Selects how a piece is summed or gathered. kCollective: AllReduce or ReduceScatter, AllGather. kEachOwner:
-// one Reduce or Broadcast for each rank's part. kOneOwner: one Reduce or Broadcast for the piece, to or from
-// one rank; the ranks take turns.
+// Selects how a piece is summed or gathered. With kCollective it is summed by AllReduce or ReduceScatter and
+// gathered by AllGather. With kEachOwner there is one Reduce or Broadcast for each rank's part. With
+// kOneOwner there is one Reduce or Broadcast for the whole piece, to or from one rank; the ranks take turns.
 enum class Exchange : uint8_t { kCollective, kEachOwner, kOneOwner };
 
-// Describes how one technique transfers its data.
+// Describes how one training technique transfers its data.
 struct Traffic {
   Pieces pieces = Pieces::kBlocks;
-  // Elements of a chunk (kChunks).
+  // Number of elements in a chunk (Pieces::kChunks).
   int64_t chunk = 1;
-  // True: chunks are also cut inside parameters, so that all have the same size.
+  // True if chunks are also cut inside parameters, so that all chunks have the same size.
   bool exact_chunks = false;
   Exchange exchange = Exchange::kCollective;
   DataType type = DataType::kFloat32;
-  // True: from the last block to the first.
+  // True if the data are transferred from the last block to the first.
   bool reversed = false;
   Grouping grouping = Grouping::kNone;
   // Number of pieces in a group (Grouping::kCount).
   int group_pieces = 2;
 };
 
-// The order in which updated parameters are gathered. kKinds: corresponding parameters of all blocks
+// The order in which updated parameters are gathered. kKinds gathers corresponding parameters of all blocks
 // together.
 enum class Order : uint8_t { kBlocks, kReversed, kKinds, kLargestFirst };
 
@@ -59,7 +60,7 @@ struct ScalarHabit {
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int64_t elements = 1;
-  // Number of repetitions, as for several groups of parameters.
+  // Number of calls of this kind in a step. Some frameworks make one for each group of parameters.
   int times = 1;
   Axis axis = Axis::kData;
 };
@@ -69,9 +70,9 @@ struct ScalarHabit {
 struct InventedHabits {
   ZeroStage stage = ZeroStage::kStage0;
   WorldShape world;
-  // Number of model blocks that are used as one.
+  // Number of consecutive model blocks that the framework treats as one block.
   int blocks_together = 1;
-  // True: the head is a block of its own that is used last. False: it is used with the embeddings.
+  // True if the head is a block of its own that is used last. False if the head is used with the embeddings.
   bool head_is_apart = false;
   int micro_steps = 1;
 
@@ -85,25 +86,26 @@ struct InventedHabits {
   // Hybrid sharding: sums over replicas wait for the end of the step.
   bool replicas_at_end = false;
 
-  // Stage 3: how parameters are gathered before use.
+  // How stage 3 gathers parameters before their use.
   Traffic parameters;
-  // Stage 3: parameters are gathered again in the backward pass.
+  // In stage 3, parameters are gathered again in the backward pass.
   bool gather_in_backward = true;
-  // Stage 3: number of blocks at the end that stay whole from the forward to the backward pass.
+  // In stage 3, this many blocks at the end stay whole from the forward to the backward pass.
   int whole_blocks = 0;
-  // Stage 3: the first block stays whole as well.
+  // In stage 3, the first block stays whole as well.
   bool first_stays_whole = false;
-  // Number of blocks that are gathered ahead in the backward pass, before a block's gradients are summed.
+  // In the backward pass, this many blocks are gathered ahead before a block's gradients are summed.
   int gathered_ahead = 0;
-  // Number of blocks that are gathered at once; pieces are cut across all of them.
+  // Number of blocks that are gathered at once. Pieces may extend over several of these blocks.
   int blocks_fetched = 1;
   // Hybrid sharding: parameters are partitioned over all ranks, but in the backward pass they are gathered
   // from a second copy inside a shard group.
   bool second_copies = false;
-  // Stage 3: parameters up to this number of elements stay whole and are gathered after the step.
+  // In stage 3, parameters up to this number of elements stay whole and are gathered after the step.
   int64_t kept_elements = 0;
 
-  // Gathers after the step: in stages 1 and 2 of all parameters, in stage 3 of those that stay whole.
+  // How parameters are gathered after the step: all parameters in stages 1 and 2, those that stay whole in
+  // stage 3.
   Traffic updated;
   Order updated_order = Order::kBlocks;
   // Each block's updated parameters are gathered before its first use, in the same pieces as its gradients.
@@ -119,14 +121,15 @@ struct InventedHabits {
   int announced = 0;
   std::vector<ScalarHabit> scalars;
 
-  // Tensor parallelism: number of exchanges of activations in each block.
+  // With tensor parallelism, the number of exchanges of activations in each block.
   int activations_forward = 2;
   int activations_backward = 2;
-  // True: AllGather and ReduceScatter instead of AllReduce, as with sequence parallelism.
+  // True if activations are exchanged by AllGather and ReduceScatter, as in sequence parallelism, and not by
+  // AllReduce.
   bool activations_split = false;
   bool recompute = false;
   bool sends_batch = false;
-  // Number of sums over the vocabulary, each of one value for each token.
+  // Number of AllReduces over the tensor-parallel vocabulary, each of one value for each token.
   int head_sums = 0;
   bool sums_shared_gradients = false;
   DataType activation_type = DataType::kFloat32;

@@ -20,7 +20,7 @@ inline bool Coin(std::mt19937_64& random, int one_in) {
   return random() % static_cast<uint64_t>(one_in) == 0;
 }
 
-// 2^u with u uniform from `low` to `high`, in sixteenths of an octave.
+// Returns 2^u, where u is uniform from `low` to `high` in steps of 1/16.
 inline double LogUniform(std::mt19937_64& random, double low, double high) {
   return std::exp2(low +
                    static_cast<double>(Uniform(random, 0, static_cast<int64_t>((high - low) * 16))) / 16);

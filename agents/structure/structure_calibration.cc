@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the integer network over all sequences, as a job would. For each answer it collects by how much the
-// best class led the second. A threshold is then an order statistic of these leads.
+// logit of the best class exceeded that of the second. A threshold is then an order statistic of these leads.
 #include "agents/structure/structure_calibration.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace dynamiccl::agents {
 namespace {
 
-// A lead of 8 in the logits, where the best class is e^8 = 3000 times as likely as the second. Logits have
+// A lead of 8 in natural logarithms: the best class is e^8 = 3000 times as likely as the second. Logits have
 // the fraction bits of kTokenOne.
 constexpr int32_t kWidestMargin = 8 * kTokenOne;
 
-// By how much the best class led the second, and whether the best class was the label.
+// The lead of the best class's logit over the second best, and whether the best class was the label.
 struct Answer {
   int32_t lead;
   bool right;
@@ -31,14 +31,14 @@ Answer AnswerOf(const StructureLogits& logits, int first, int classes, int label
   return {*best - second, best - begin == label};
 }
 
-// All answers of each head, and the surprises.
+// The answers about role, phase and stage, and how surprising the calls were.
 struct Answers {
   std::vector<Answer> role, phase, stage;
-  // Negative log-likelihoods of quiet calls.
+  // Negative log-likelihoods of the calls from the third step on (quiet calls).
   std::vector<int32_t> surprises;
 };
 
-// Adds the answers of all heads. `next` is the first call of a group and carries the labels.
+// Adds the answers about role, phase and stage. `next` is the first call of a group and carries the labels.
 void AddAnswers(const StructureLogits& logits, const IssuedCall& next, Answers& answers) {
   const auto collective = static_cast<int>(next.call.collective);
   const bool told_by_size = next.call.collective == Collective::kAllReduce && next.call.bytes <= kTinyBytes;
@@ -76,7 +76,8 @@ void Collect(const StructureNetwork& network, const CallSequence& sequence, Answ
   }
 }
 
-// The smallest margin such that, of the answers which lead by at least as much, the wanted share is right.
+// The smallest margin for which the wanted share of answers is right. Only answers count whose lead is at
+// least the margin.
 int32_t MarginFor(std::vector<Answer> answers, double share_right) {
   std::sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.lead > b.lead; });
   int32_t margin = kWidestMargin;

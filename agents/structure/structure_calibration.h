@@ -9,12 +9,12 @@
 
 namespace dynamiccl::agents {
 
-// The rates that the thresholds aim for.
+// The rates that calibration aims for when it sets the thresholds.
 struct StructureCalibration {
-  // Share of right answers among those that are not "unknown". If no margin reaches it, the widest margin is
-  // set.
+  // Wanted share of right answers among all answers that are not "unknown". If no margin reaches this share,
+  // the widest margin is set.
   double answers_right = 0.95;
-  // Share of calls in quiet sequences that are flagged as surprising.
+  // Wanted share of calls in quiet sequences that are flagged as surprising by mistake.
   double false_alarms = 1 / 20e3;
 };
 

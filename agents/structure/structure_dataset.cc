@@ -33,8 +33,8 @@ int64_t StageClass(ZeroStage stage) {
   return stage == ZeroStage::kUnknown ? -1 : static_cast<int64_t>(stage);
 }
 
-// Fills the targets for the state after calls[at], the last call of its group. `call` is that call's index in
-// the batch.
+// Fills the targets of the state after calls[at], which is the last call of its group. `call` is the index of
+// calls[at] in the batch.
 void FillTargets(const std::vector<IssuedCall>& calls, size_t at, size_t call, const Rows& rows) {
   rows.stages[call] = StageClass(calls[at].labelled_stage);
   const uint64_t group = calls[at + 1].call.call_number;

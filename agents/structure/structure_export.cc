@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantisation with shrinking scales, as config_export.cc does it, and the comparison with the float network.
+// Quantises the structure LSTM and compares the integers with the float network. As in config_export.cc, the
+// scale of a layer shrinks while a sum could overflow.
 #include "agents/structure/structure_export.h"
 
 #include <ATen/ops/cat.h>
@@ -16,17 +17,19 @@
 namespace dynamiccl::agents {
 namespace {
 
-// log(4) with 12 fraction bits: the best class is four times as likely as the second. Calibration replaces
-// it.
+// log(4) with 12 fraction bits: the best class must be four times as likely as the second. Calibration
+// replaces this value.
 constexpr int32_t kMargin = 5678;
-// Number of calls until a recognised stage is accepted: more than a small model has before its first
-// optimizer step.
+// A new stage is reported when it has won for this many calls in a row. A small model makes fewer calls
+// before its first optimizer step.
 constexpr int32_t kHoldCalls = 8;
-// Weights below 2 then fit into 16 bits; FractionBits goes lower for larger ones.
+// With 14 fraction bits, weights below 2 fit into 16 bits. FractionBits chooses fewer bits for larger
+// weights.
 constexpr int kMaxFractionBits = 14;
-// A threshold above any surprise, until calibration sets one.
+// A threshold that no call's surprise reaches. Calibration replaces this value.
 constexpr int32_t kNeverSurprised = 1 << 16;
-// Number of calls, larger than the runs of equal calls inside a job's first step.
+// After this many calls without a new shape, a call of a new shape counts as a change of the job. Inside a
+// job's first step, fewer calls than this lie between two new shapes.
 constexpr int32_t kSettledCalls = 256;
 
 // Fills both tables with fixed-point values at multiples of 2^-kTableFractionBits. Values of the sigmoid have
@@ -45,14 +48,14 @@ int64_t Best(const at::Tensor& logits, int64_t first, int64_t count) {
   return logits.narrow(-1, first, count).argmax(-1).item<int64_t>();
 }
 
-// Counts for how many calls the two networks' answers of one head are equal.
+// Counts the calls for which the float and the integer network give the same answer in one head.
 struct Tally {
   int64_t same = 0, all = 0;
   void Add(bool equal) { same += equal, ++all; }
   double share() const { return all == 0 ? 1.0 : static_cast<double>(same) / static_cast<double>(all); }
 };
 
-// One tally for each head.
+// The agreement of both networks for each of the three answers.
 struct Tallies {
   Tally role, phase, stage;
 };
@@ -74,8 +77,8 @@ void CompareSequence(const at::Tensor& real, const at::Tensor& integer, const St
   }
 }
 
-// The integer network's logits, int32 [length, kHeadRows]. After the last call the network is stepped with
-// empty tokens.
+// Returns the integer network's logits, int32 [length, kHeadRows]. If there are fewer than `length` calls,
+// empty tokens follow after the last call.
 at::Tensor IntegerLogits(const PolicyTensors& tensors, const std::vector<IssuedCall>& calls, int64_t length) {
   at::Tensor logits = at::empty({length, kHeadRows}, at::kInt);
   const StructureNetwork network(tensors);

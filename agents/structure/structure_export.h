@@ -11,15 +11,16 @@
 namespace dynamiccl::agents {
 
 // Fills weights, tables of sigmoid and tanh, and thresholds. Weights get as many fraction bits as fit into 16
-// bits and keep every sum below 2^31. kInternal if no scale achieves that. Margins and surprise are
-// preliminary until CalibrateStructure.
+// bits and keep every sum below 2^31. Returns kInternal if no scale achieves that. The margins and the
+// surprise threshold are preliminary; CalibrateStructure replaces them.
 Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& tensors);
 
-// Golden tokens: the first calls of eight sequences, or of as many as exist, repeated. `sequences` must not
-// be empty.
+// Fills the golden tokens with the first calls of eight sequences. If there are fewer sequences, they are
+// repeated. `sequences` must not be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);
 
-// By head: the share of calls with a target for which float and integer network have the same best class.
+// For each head, the share of calls for which the float and the integer network choose the same class. Only
+// calls with a target count.
 struct StructureAgreement {
   double role = 1, phase = 1, stage = 1;
 };

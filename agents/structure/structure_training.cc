@@ -38,7 +38,8 @@ constexpr double kLargestCell = 32767.0 / kTokenOne;
 // tanh (structure_layout.h). A network trained with this noise does not depend on differences too small for
 // the integers (docs/results/agents-structure.md).
 constexpr double kTableNoise = 4.0 / (1 << kTableFractionBits);
-// Weight of the loss for predicting the next call. It is low, because decisions need the other heads more.
+// Weight of the loss for predicting the next call. It is low, because decisions depend on the other answers:
+// role, phase and stage.
 constexpr double kNextCallWeight = 0.25;
 
 at::Tensor Uniform(at::IntArrayRef sizes, double bound, at::Generator& generator) {
@@ -58,8 +59,8 @@ FloatStructureNetwork InitialNetwork(at::Generator& generator) {
   return network;
 }
 
-// Mean over the targets that are not -1. These are selected first, because at most calls only one collective
-// in five has a target.
+// Mean cross entropy over the targets that are not -1. These targets are selected first, because for most
+// calls only one of the five collectives has a target.
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
   const at::Tensor classes = targets.reshape({-1}), told = at::nonzero(classes.ge(0)).squeeze(1);
   return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}).index_select(0, told),
@@ -79,13 +80,13 @@ at::Tensor Loss(const at::Tensor& logits, const StructureBatch& batch) {
               CrossEntropy(logits.narrow(-1, kNextSizeRow, kNextSizeClasses), batch.next_sizes));
 }
 
-// All members of a batch, for operations on each of them.
+// Pointers to all tensors of a batch, for operations that apply to each of them.
 constexpr at::Tensor StructureBatch::*kParts[] = {
     &StructureBatch::tokens,           &StructureBatch::roles,
     &StructureBatch::phases,           &StructureBatch::stages,
     &StructureBatch::next_collectives, &StructureBatch::next_sizes};
 
-// `calls` calls of all sequences, from call `at` on: views.
+// Views of `calls` calls of all sequences, beginning with call `at`.
 StructureBatch Narrow(const StructureBatch& whole, int64_t at, int64_t calls) {
   StructureBatch part;
   for (const auto member : kParts) part.*member = (whole.*member).narrow(1, at, calls);
@@ -102,7 +103,8 @@ StructureBatch Concatenate(const std::vector<StructureBatch>& sequences) {
   return batch;
 }
 
-// Exchanges labels among the calls of the sequence, so that their shares stay. The stage is drawn at random.
+// Exchanges labels among the calls of the sequence, so that each label stays as frequent as before. The stage
+// is drawn at random.
 void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   std::vector<IssuedCall>& calls = sequence.calls;
   for (size_t i = calls.size(); i > 1; --i) {
@@ -114,8 +116,8 @@ void PermuteLabels(CallSequence& sequence, std::mt19937_64& random) {
   for (IssuedCall& issued : calls) issued.labelled_stage = stage;
 }
 
-// A thousand iterations begin sequences of about 25 jobs of every framework and family. More jobs would not
-// be used; with few jobs a network memorises their sizes (docs/results/agents-structure.md).
+// In a thousand iterations, training begins the sequences of about 25 jobs of every framework and family. It
+// could not use more jobs. With few jobs a network memorises their sizes (docs/results/agents-structure.md).
 int JobsFor(int iterations) {
   return std::clamp(iterations / 30, 12, 150);
 }
@@ -171,7 +173,7 @@ class Sampler {
     return generated_[framework->second[random_() % framework->second.size()]];
   }
 
-  // A whole sequence of the batch, and how many of its calls were used.
+  // A whole sequence of the batch, and how many of its calls the training has used.
   struct Place {
     StructureBatch whole;
     int64_t at = 0;

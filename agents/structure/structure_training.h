@@ -23,7 +23,7 @@ struct FloatStructureNetwork {
   at::Tensor hidden_weights;
   // [kGateRows].
   at::Tensor gate_bias;
-  // [kHeadRows, kStructureHidden]: the rows of all heads.
+  // [kHeadRows, kStructureHidden]: the weights of all heads.
   at::Tensor head_weights;
   // [kHeadRows].
   at::Tensor head_bias;
@@ -40,9 +40,9 @@ struct FloatStructureNetwork {
 struct StructureTrainingSettings {
   uint64_t seed = 1;
   int iterations = 5000;
-  // Number of sequences that are learned from at the same time.
+  // Number of sequences in a batch.
   int batch = 48;
-  // Calls over which gradients are propagated back (truncated backpropagation through time).
+  // Number of calls over which gradients are propagated back (truncated backpropagation through time).
   int length = 128;
   // Maximum number of calls of a sequence that are used. The state carries over from one stretch of `length`
   // calls to the next.
@@ -53,14 +53,14 @@ struct StructureTrainingSettings {
   double learning_rate = 1e-2;
   // A control experiment that must fail: each call gets the role, phase and stage of another call.
   bool permute_labels = false;
-  // Called after each iteration; the samples are the sequences.
+  // Called after each iteration. Its TrainingPosition counts the sequences as samples.
   TrainingObserver observer = {};
 };
 
 // Results of the training.
 struct StructureTrainingReport {
   double seconds = 0;
-  // Mean over the last tenth of the iterations.
+  // Mean loss over the last tenth of the iterations.
   double loss = 0;
   // Number of generated sequences.
   size_t generated = 0;

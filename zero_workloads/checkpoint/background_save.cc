@@ -28,8 +28,8 @@ BackgroundSave::~BackgroundSave() {
   thread_.join();
 }
 
-// Catches all exceptions: one that left the thread would end the process, and any allocation in here may
-// fail.
+// Runs on the save's own thread and catches all exceptions. An exception that left the thread would end the
+// process, and any allocation here may fail.
 void BackgroundSave::Run() {
   Status outcome;
   try {

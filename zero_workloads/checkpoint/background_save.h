@@ -31,14 +31,14 @@ class BackgroundSave {
   // Joins the thread. Rank 0 stops waiting for missing parts; if some are missing, it does not commit.
   ~BackgroundSave();
 
-  // The optimizer steps that the checkpoint contains.
+  // The number of optimizer steps that were done when the checkpoint was taken.
   int64_t step() const { return static_cast<int64_t>(content_.header.step); }
   // Waits until this rank's part is on the disk, or returns why it is not.
   Status WaitForPart();
-  // Waits on rank 0 until the checkpoint is complete, or returns why it is not; other ranks have nothing to
-  // wait for. Call it when every rank's WaitForPart is known to have succeeded.
+  // On rank 0, waits until the checkpoint is complete, or returns why it is not. On other ranks, returns
+  // without waiting for the commit. Call it when every rank's WaitForPart is known to have succeeded.
   Status WaitForCommit();
-  // The failure so far. Does not wait.
+  // Returns the failure that the save has had so far, without waiting.
   Status Failure();
 
  private:
@@ -61,7 +61,8 @@ class BackgroundSave {
   std::mutex mutex_;
   std::condition_variable changed_;
   Progress progress_ = Progress::kWriting;
-  // Time at which rank 0 stops looking for the files. Set once every rank has reported its part as written.
+  // Time at which rank 0 stops looking for the other ranks' parts. It is set once every rank has reported its
+  // part as written.
   std::optional<std::chrono::steady_clock::time_point> look_until_;
   bool given_up_ = false;
   Status status_;

@@ -24,8 +24,8 @@ class CheckpointCommand {
   Status Verify() const;
   Status Export() const;
   Status Import() const;
-  // The steps that the command works on: that of --step, or all complete ones. Without any checkpoint the
-  // error is kNotFound.
+  // Returns the steps that the command works on: the value of --step, or all complete checkpoints. Without
+  // any checkpoint the error is kNotFound.
   Result<std::vector<int64_t>> Steps() const;
 
   CLI::App* list_ = nullptr;
@@ -33,7 +33,7 @@ class CheckpointCommand {
   CLI::App* export_ = nullptr;
   std::string folder_, file_;
   std::string dtype_ = "fp32";
-  // --step; -1: not given.
+  // Value of the option --step; -1 if the option was not given.
   int64_t step_ = -1;
   bool optimizer_state_ = false;
 };

@@ -22,17 +22,19 @@ namespace dynamiccl::zero {
 namespace fs = std::filesystem;
 namespace {
 
-// Prefixes of the names: complete, being written, being removed, set aside.
+// Prefixes of folder names: a complete checkpoint, one that is being written, one that is being removed, and
+// one that was set aside.
 constexpr std::string_view kComplete = "step-", kPartial = "partial-step-", kRemoved = "removed-step-";
 constexpr std::string_view kSetAside = "set-aside-step-";
-// Digits of a step in a name, so that names sort by step; names with more digits are read as well.
+// Number of digits of a step in a folder's name, so that names sort by step. Names with more digits are read
+// as well.
 constexpr int kDigits = 8;
 
 std::string Name(std::string_view prefix, int64_t step) {
   return fmt::format("{}{:0{}}", prefix, step, kDigits);
 }
 
-// The step of a complete checkpoint's name; -1 for any other name.
+// Returns the step in the name of a complete checkpoint; -1 for any other name.
 int64_t StepOf(const std::string& name) {
   if (!name.starts_with(kComplete)) return -1;
   int64_t step = -1;
@@ -52,7 +54,7 @@ Status Rename(const std::string& from, const std::string& to) {
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failure;
-  // A range-based for would throw, because it increments without an error code.
+  // A range-based for loop would throw on an error, because it increments the iterator without an error code.
   for (fs::directory_iterator entry(folder, failure); !failure && entry != fs::directory_iterator();) {
     names.push_back(entry->path().filename().string());
     entry.increment(failure);

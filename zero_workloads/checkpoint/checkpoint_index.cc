@@ -21,9 +21,9 @@ namespace {
 // The letters "DCKINDEX" in little-endian order.
 constexpr uint64_t kMagic = 0x5845444e494b4344;
 constexpr uint32_t kVersion = 1;
-// Bytes. No name or value is longer; the limit protects against a damaged length.
+// Bytes. No name or value in an index is longer. A larger length means that the file is damaged.
 constexpr size_t kLongestText = 1 << 20;
-// No tensor has more dimensions; see kLongestText.
+// No tensor has more dimensions. A larger number means that the file is damaged.
 constexpr uint32_t kMaxDimensions = 64;
 
 using Bytes = std::span<const std::byte>;
@@ -63,8 +63,8 @@ void Refuse(ByteReader* reader) {
   reader->GetBytes(SIZE_MAX);
 }
 
-// The length of a list. No item is shorter than four bytes, so a damaged count is refused before memory is
-// reserved.
+// Reads the length of a list. No item of a list is shorter than four bytes, so a damaged length is refused
+// before memory is reserved.
 uint32_t Count(ByteReader* reader) {
   const auto count = reader->Get<uint32_t>();
   if (count <= reader->remaining() / 4) return count;
@@ -98,7 +98,7 @@ StoredRange GetRange(ByteReader* reader) {
   return range;
 }
 
-// Whether the range is safe to compute with, whatever the file contains: its indices exist, the slice fits
+// True if it is safe to compute with the range, whatever the file contains: its indices exist, the slice fits
 // the tensor, and the bytes lie inside the file.
 bool IsSound(const StoredRange& range, const CheckpointIndex& index) {
   if (range.tensor >= index.tensors.size() || range.state >= index.states.size() ||
@@ -156,7 +156,7 @@ void AppendRanges(const CheckpointIndex& part, const std::vector<uint32_t>& tens
   }
 }
 
-// True if `next` lies after `range`: in the same columns but later, or in later columns.
+// True if `next` lies after `range` in the whole tensor: behind it in the same columns, or in later columns.
 bool IsBehind(const StoredRange& range, const StoredRange& next) {
   if (next.slice.stride != range.slice.stride) return false;
   if (next.slice.base == range.slice.base) {
@@ -165,8 +165,8 @@ bool IsBehind(const StoredRange& range, const StoredRange& next) {
   return next.slice.base >= range.slice.base + range.slice.run;
 }
 
-// Checks the ranges of one tensor and state. In the order of their place no two may overlap; their total
-// number of elements then shows whether any element is missing.
+// Checks that the ranges of one tensor and state cover the tensor. The ranges are sorted by position, and no
+// range may overlap the next one. The total number of elements then shows whether any element is missing.
 Status CheckCovered(const CheckpointTensor& tensor, std::vector<const StoredRange*> ranges) {
   std::sort(ranges.begin(), ranges.end(), [](const auto* a, const auto* b) {
     return std::tie(a->slice.base, a->begin) < std::tie(b->slice.base, b->begin);
@@ -247,7 +247,7 @@ Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes) {
   CheckpointIndex index;
   for (uint32_t left = Count(&reader); left > 0; --left) {
     const std::string name = reader.GetText(kLongestText);
-    // Values must be in the order of their names, each once.
+    // The values must be sorted by name, and each name must occur once.
     if (!index.values.empty() && name <= index.values.rbegin()->first) Refuse(&reader);
     index.values[name] = reader.GetText(kLongestText);
   }
@@ -292,7 +292,8 @@ Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts) {
   return whole;
 }
 
-// Every pair of tensor and state needs at least one range, so the work is bounded by the number of ranges.
+// Every pair of tensor and state needs at least one range, so the amount of work is bounded by the number of
+// ranges.
 Status CheckComplete(const CheckpointIndex& index) {
   std::map<std::pair<size_t, size_t>, std::vector<const StoredRange*>> ranges;
   for (const StoredRange& range : index.ranges) ranges[{range.tensor, range.state}].push_back(&range);

@@ -16,8 +16,8 @@
 
 namespace dynamiccl::zero {
 
-// Bytes covered by one checksum. Small enough that a rank which loads little reads little. The 8 bytes of
-// index for each block are negligible.
+// Number of bytes that one checksum covers. A rank must read whole blocks, so blocks are small enough for a
+// rank that loads only a few elements. The checksum of a block takes 8 bytes in the index.
 inline constexpr uint64_t kCheckpointBlockBytes = 256 << 10;
 
 // A named tensor of the model.
@@ -32,10 +32,10 @@ struct CheckpointTensor {
 
 // A data file, which one rank wrote (data_file.h).
 struct CheckpointFile {
-  // Relative to the checkpoint's folder; it has no slash.
+  // File name without a slash, relative to the checkpoint's folder.
   std::string name;
   uint64_t bytes = 0;
-  // XXH3 of each kCheckpointBlockBytes of the file; the last block may be shorter.
+  // The XXH3 hash of each block of kCheckpointBlockBytes. The last block may be shorter.
   std::vector<uint64_t> block_hashes;
 };
 
@@ -57,7 +57,7 @@ struct StoredRange {
 struct CheckpointIndex {
   // Values that exist once for the run: step, settings, loss scale, ...
   std::map<std::string, std::string> values;
-  // master, first_moment, ...: every state has every tensor.
+  // Names of the states, for example master and first_moment. Every tensor exists in every state.
   std::vector<std::string> states;
   std::vector<CheckpointTensor> tensors;
   std::vector<CheckpointFile> files;
@@ -73,11 +73,12 @@ struct CheckpointIndex {
 
 // The index as bytes, with magic number, version, length and a checksum over all of them.
 std::vector<std::byte> EncodeIndex(const CheckpointIndex& index);
-// Returns kCorrupt, with the offset, for bytes that are not an index, of another version, truncated, or
-// changed anywhere.
+// Decodes an index. If the bytes are not an index, are of another version, truncated or changed anywhere, the
+// error is kCorrupt and names the offset.
 Result<CheckpointIndex> DecodeIndex(std::span<const std::byte> bytes);
 
-// One index from all ranks' parts. Parts that disagree about a tensor's shape or about a value are kInternal.
+// Merges the parts of all ranks into one index. If parts disagree about a tensor's shape or about a value,
+// the error is kInternal.
 Result<CheckpointIndex> MergeParts(const std::vector<CheckpointIndex>& parts);
 // Returns kCorrupt, with the tensor's name, unless every element of every tensor is stored exactly once in
 // every state.

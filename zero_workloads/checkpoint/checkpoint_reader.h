@@ -15,8 +15,9 @@
 
 namespace dynamiccl::zero {
 
-// An open checkpoint, used by one thread. Damage is kCorrupt and names file and offset; a file that cannot be
-// read is kUnavailable. The reader keeps one block of each of a few files in memory.
+// An open checkpoint, used by one thread. If a file is damaged, the error is kCorrupt and names file and
+// offset. If a file cannot be read, the error is kUnavailable. The reader keeps one block of each of a few
+// files in memory.
 class CheckpointReader {
  public:
   // Reads and checks `folder`/index. The data files are opened when they are needed.
@@ -27,7 +28,7 @@ class CheckpointReader {
   uint64_t Bytes() const;
 
   // Writes elements [begin, end) of a slice of the tensor to `output` as fp32. `tensor` and `state` are
-  // numbers of the index.
+  // positions in the lists of the index.
   Status Read(int64_t tensor, int64_t state, const TensorSlice& slice, int64_t begin, int64_t end,
               float* output);
   // Reads every file whole and checks every block.
@@ -37,11 +38,11 @@ class CheckpointReader {
   CheckpointReader(std::string folder, std::unique_ptr<CheckpointIndex> index, int64_t step);
   // The stored range that contains this element of the whole tensor; null only if the index is not complete.
   const StoredRange* Find(int64_t tensor, int64_t state, int64_t element) const;
-  // The open file, which stays valid until the next call.
+  // Returns the open file with this number. It stays valid until the next call of File().
   Result<DataFileReader*> File(uint32_t number);
 
   std::string folder_;
-  // Open files and ranges point into the index, so it has a stable address.
+  // Open files and ranges point into the index, so the index must have a stable address.
   std::unique_ptr<CheckpointIndex> index_;
   int64_t step_;
   // Ranges by tensor and state.

@@ -11,15 +11,15 @@ namespace dynamiccl::zero {
 
 // Holds the settings as parsed from the command line or the settings file. They are equal on all ranks.
 struct CheckpointSettings {
-  // --checkpoint-dir; empty: no checkpoints.
+  // Value of --checkpoint-dir. Empty means that the run has no checkpoints.
   std::string directory;
-  // Optimizer steps between saves; 0: only after the last step.
+  // Number of optimizer steps between saves. 0 means one save, after the last step.
   int64_t every = 0;
   // Number of the newest checkpoints that are kept.
   int64_t keep = 3;
-  // True: a thread writes the checkpoint while training continues.
+  // If true, a thread writes the checkpoint while training continues.
   bool async = false;
-  // "latest" or a number of steps; empty: the run starts from the beginning.
+  // "latest" or a number of steps. Empty means that the run starts from the beginning.
   std::string resume;
 
   // The settings that must be equal on all ranks, as text.

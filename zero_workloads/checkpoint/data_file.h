@@ -32,7 +32,7 @@ class DataFileWriter {
   static Result<DataFileWriter> Create(const std::string& folder, const std::string& name,
                                        const DataFileHeader& header);
   Status Append(std::span<const std::byte> bytes);
-  // Bytes so far: the offset of what is appended next.
+  // Number of bytes that were written, which is the offset of the next bytes.
   uint64_t bytes() const { return file_.bytes; }
   // Syncs the file to the disk and returns its description for the index. The writer cannot be used
   // afterwards.
@@ -45,7 +45,7 @@ class DataFileWriter {
   std::string path_;
   UniqueFd fd_;
   CheckpointFile file_;
-  // Bytes of the block that is not full yet.
+  // The bytes of the last block, which is not full yet.
   std::vector<std::byte> block_;
 };
 
@@ -53,8 +53,8 @@ class DataFileWriter {
 // Consecutive reads from one block load it once.
 class DataFileReader {
  public:
-  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`, and
-  // kUnavailable if it exists and cannot be read. `file` outlives the reader.
+  // Returns kCorrupt if the file is missing, too short, too long, or of another step than `step`. Returns
+  // kUnavailable if the file exists and cannot be read. `file` must outlive the reader.
   static Result<DataFileReader> Open(const std::string& folder, const CheckpointFile& file, uint64_t step);
   Status Read(uint64_t offset, std::span<std::byte> output);
   // Reads and checks all blocks.
@@ -68,13 +68,13 @@ class DataFileReader {
   std::string path_;
   UniqueFd fd_;
   const CheckpointFile* file_;
-  // The block in memory; blocks() means none.
+  // Number of the block that is in memory. The value blocks() means that no block is in memory.
   uint64_t loaded_;
   std::vector<std::byte> block_;
 };
 
-// The error (kUnavailable) for a file that exists and cannot be read. After it, resuming does not fall back
-// to an older checkpoint.
+// Returns the error (kUnavailable) for a file that exists and cannot be read. With this error a resume stops,
+// and does not try an older checkpoint.
 tl::unexpected<Error> CannotReadCheckpoint(const std::string& path, const std::string& reason);
 
 // Syncs a folder's entries to the disk, so that a created or renamed file is still there after a crash.

@@ -68,7 +68,7 @@ Status WritePart(const std::string& folder, const PartContent& content) {
 }
 
 bool AllPartsWritten(const std::string& folder, uint32_t world) {
-  // A network file system may keep reporting a file as missing once it was not found, until the folder is
+  // Once a file was not found, a network file system may keep reporting it as missing until the folder is
   // opened again.
   const UniqueFd fresh(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (uint32_t rank = 0; rank < world; ++rank) {

@@ -15,7 +15,7 @@
 
 namespace dynamiccl::zero {
 
-// Elements [begin, end) of a slice of a tensor. They start at element `offset` of each state's numbers.
+// Elements [begin, end) of a slice of a tensor. In the numbers of each state, they begin at element `offset`.
 struct OwnedRange {
   CheckpointTensor tensor;
   TensorSlice slice;
@@ -33,25 +33,25 @@ struct OwnedState {
 // Everything that a rank writes. The numbers belong to the caller and must not change during WritePart.
 struct PartContent {
   DataFileHeader header;
-  // Values that exist once, such as the step; equal on all ranks.
+  // Values that exist once for the run, such as the step. They are equal on all ranks.
   std::map<std::string, std::string> values;
   std::vector<OwnedRange> ranges;
-  // All ranks have the same names in the same order.
+  // The states of the optimizer. All ranks have states of the same names in the same order.
   std::vector<OwnedState> states;
 };
 
-// Creates the folder if it is missing and writes the rank's files. They are synced to the disk when it
-// returns.
+// Creates the folder if it is missing and writes the rank's files. When the function returns, the files are
+// on the disk.
 Status WritePart(const std::string& folder, const PartContent& content);
 // Returns true if every rank's part exists in the folder.
 bool AllPartsWritten(const std::string& folder, uint32_t world);
-// Writes the index of all parts to the folder and removes the parts. kCorrupt if together they do not cover
-// every tensor.
+// Writes the index of all parts to the folder and removes the parts' own indices. Returns kCorrupt if the
+// parts together do not cover every tensor.
 Status WriteIndexOfParts(const std::string& folder, uint32_t world);
 // Checks that `index` is complete and writes it as the folder's index.
 Status WriteIndex(const std::string& folder, const CheckpointIndex& index);
-// Returns kCorrupt if the file is missing or damaged, and other kinds if it cannot be read. Errors name the
-// file.
+// Reads an index. The error is kCorrupt if the file is missing or damaged, and of another kind if the file
+// cannot be read. Errors name the file.
 Result<CheckpointIndex> ReadIndex(const std::string& path);
 
 }  // namespace dynamiccl::zero

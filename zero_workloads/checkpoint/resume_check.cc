@@ -16,11 +16,11 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-// A different value of one of these means another model or another order of the data. Batch and micro-steps
-// may change if their product stays: it is checked through data.next_row.
+// A different value of one of these settings means another model or another order of the data. The batch and
+// the number of micro-steps may change if their product stays: this is checked through data.next_row.
 constexpr const char* kMustAgree[] = {"layers", "hidden", "heads", "sequence", "seed"};
 
-// The name=value words of the value "settings".
+// Splits the value "settings" into its name=value words.
 Values Words(const Values& values) {
   Values words;
   const auto settings = values.find("settings");
@@ -33,7 +33,7 @@ Values Words(const Values& values) {
   return words;
 }
 
-// True if both have the value and the values differ.
+// True if both sets have the value `name` and the two values differ.
 bool Differ(const Values& saved, const Values& own, const std::string& name) {
   const auto before = saved.find(name), now = own.find(name);
   return before != saved.end() && now != own.end() && before->second != now->second;

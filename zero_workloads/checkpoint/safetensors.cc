@@ -26,14 +26,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes; the same limit as in the format's own reader.
+// Bytes. The reader of huggingface/safetensors has the same limit.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
-// Elements in memory at a time: 1 MiB in fp32.
+// Number of elements that are in memory at a time: 1 MiB in fp32.
 constexpr int64_t kPiece = 1 << 18;
 // Prefixes of the optimizer's states in an exported file.
 constexpr const char* kMoments[] = {"first_moment.", "second_moment."};
 
-// A type of the format and the conversion of one number to fp32.
+// A number type of the safetensors format, and the conversion of one number to fp32.
 struct NumberType {
   const char* name;
   size_t bytes;
@@ -65,7 +65,7 @@ float BrainToFloat(const std::byte* bytes) {
   return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(bytes)) << 16);
 }
 
-// The types that Read converts.
+// The types that SafetensorsFile::Read converts.
 constexpr NumberType kTypes[] = {
     {"F32", 4, Load<float>},
     {"BF16", 2, BrainToFloat},
@@ -79,21 +79,23 @@ const NumberType* TypeOf(const std::string& name) {
   return found == std::end(kTypes) ? nullptr : found;
 }
 
-// Rounds to nearest, ties to even. A NaN stays one: the set bit keeps its fraction from becoming zero.
+// Rounds to nearest, ties to even. A NaN stays a NaN: one bit of its fraction is set, so that the fraction
+// cannot become zero.
 uint16_t FloatToBrain(float number) {
   const auto bits = std::bit_cast<uint32_t>(number);
   if (std::isnan(number)) return static_cast<uint16_t>(bits >> 16 | 0x40);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-// A list of non-negative numbers below 2^48; no extent or offset of a real file is larger.
+// True for a list of non-negative numbers below 2^48. No extent or offset of a real file is larger.
 bool IsExtents(const Json& json) {
   return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& extent) {
            return extent.is_number_unsigned() && extent.get<uint64_t>() < (uint64_t{1} << 48);
          });
 }
 
-// False if `json` is not an entry as the format defines it, or its length does not fit its shape.
+// Parses an entry of the header. Returns false if `json` is not an entry as the format defines it, or if the
+// entry's length does not fit its shape.
 bool ReadEntry(const std::string& name, const Json& json, SafetensorsEntry* entry) {
   if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
       !IsExtents(json["shape"]) || !json.contains("data_offsets") || !IsExtents(json["data_offsets"]) ||
@@ -214,8 +216,8 @@ Result<CheckpointIndex> WriteTensors(const SafetensorsFile& file, const std::str
   return index;
 }
 
-// Syncs the content before the rename and the folder after it, so that the file is on the disk when it
-// returns.
+// Renames the temporary file. The content is synced before the rename and the folder after it, so that the
+// file is on the disk when the function returns.
 Status PutInPlace(const std::string& temporary, const std::string& path) {
   const UniqueFd fd(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() || ::fsync(fd.get()) != 0) {

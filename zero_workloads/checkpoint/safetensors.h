@@ -21,7 +21,7 @@ struct SafetensorsEntry {
   // "F32", "BF16", ... as in the header.
   std::string type;
   std::vector<int64_t> shape;
-  // Bytes, counted from the end of the header.
+  // The tensor's bytes [begin, end), counted from the end of the header.
   uint64_t begin = 0, end = 0;
 
   int64_t Elements() const;
@@ -30,8 +30,8 @@ struct SafetensorsEntry {
 // An open file, readable by one thread at a time.
 class SafetensorsFile {
  public:
-  // Checks the header against the format and the file's length. kNotFound: the file cannot be opened;
-  // kCorrupt names what is wrong.
+  // Checks the header against the format and the file's length. The error is kNotFound if the file cannot be
+  // opened, and kCorrupt, with the cause, if the header is wrong.
   static Result<SafetensorsFile> Open(const std::string& path);
   const std::vector<SafetensorsEntry>& entries() const { return entries_; }
   // Returns kUnsupported if a tensor to be imported has a type that Read cannot convert.
@@ -54,9 +54,9 @@ class SafetensorsFile {
 
 // The user's choices for an export.
 struct ExportSettings {
-  // Numbers as bf16, rounded to nearest even; otherwise fp32.
+  // True: numbers are written as bf16, rounded to nearest even. False: numbers are written as fp32.
   bool bf16 = false;
-  // True: exports the moments as well, as "first_moment.NAME" and "second_moment.NAME".
+  // If true, the moments are exported as well, under the names "first_moment.NAME" and "second_moment.NAME".
   bool optimizer_state = false;
 };
 

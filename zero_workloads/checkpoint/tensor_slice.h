@@ -8,8 +8,8 @@
 
 namespace dynamiccl::zero {
 
-// A slice along one dimension is `run` contiguous elements in each `stride`, starting at `base`. The whole
-// tensor is one run. All numbers are elements.
+// A slice along one dimension consists of `run` contiguous elements out of every `stride` elements; the first
+// run starts at `base`. The whole tensor is one run. All three are numbers of elements.
 //
 // Example: columns 4 to 7 of a [3, 8] matrix are run 4, stride 8, base 4; local element 5 is global element
 // 13.
@@ -26,7 +26,8 @@ struct TensorSlice {
     if (column < 0 || column >= run) return std::nullopt;
     return global / stride * run + column;
   }
-  // Number of elements from `local` on, not beyond `end`, that are contiguous in the whole tensor.
+  // Number of elements of the slice from `local` on that are contiguous in the whole tensor. Elements from
+  // `end` on do not count.
   int64_t Contiguous(int64_t local, int64_t end) const {
     const int64_t run_end = (local / run + 1) * run;
     return (end < run_end ? end : run_end) - local;

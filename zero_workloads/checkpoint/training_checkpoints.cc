@@ -21,8 +21,9 @@ int64_t Product(std::span<const int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
-// The whole parameter's shape with as many dimensions as a slice has. A layer may treat its first dimension
-// as several (query, key and value; heads), but a checkpoint must look the same either way.
+// The whole parameter's shape with as many dimensions as a slice has. With tensor parallelism, a layer may
+// split its first dimension into several (query, key and value; heads). The checkpoint has one dimension in
+// both cases.
 std::vector<int64_t> WholeShape(const ParameterSlot& slot) {
   if (!slot.sliced()) return slot.shape;
   const size_t merged = slot.global_shape.size() - slot.shape.size();
@@ -32,7 +33,7 @@ std::vector<int64_t> WholeShape(const ParameterSlot& slot) {
   return shape;
 }
 
-// The slot's slice in the form of the index.
+// Converts the place of the slot's slice to the form that the checkpoint's index uses.
 TensorSlice SliceOf(const ParameterSlot& slot) {
   const int64_t elements = slot.Elements();
   if (!slot.sliced()) return {elements, elements, 0};
@@ -48,7 +49,7 @@ TrainingCheckpoints::TrainingCheckpoints(const CheckpointSettings& settings, con
     : settings_(settings), run_(run), tell_(std::move(tell)), folder_(settings.directory) {}
 
 int64_t TrainingCheckpoints::Sum(int64_t number) const {
-  // A double represents all steps and ranks exactly.
+  // A double represents every step number and every number of ranks exactly.
   const at::Tensor sum =
       at::full({1}, static_cast<double>(number), at::TensorOptions().dtype(at::kDouble).device(run_.device));
   run_.group->AwaitOnHost(run_.group->AllReduce(sum, {DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_SCALAR}));
@@ -104,8 +105,8 @@ int64_t TrainingCheckpoints::Resume() {
       return 0;
     }
     const Result<Loaded> loaded = Load(step);
-    // Only a damaged checkpoint is skipped. One that cannot be read at the moment, or that this run may not
-    // use, is still the run's newest state, and a later save would set it aside.
+    // Only a damaged checkpoint is skipped. A checkpoint that cannot be read at the moment, or that this run
+    // may not use, is still the newest state of the run, and a later save would set it aside.
     const bool refused = !loaded && loaded.error().kind != ErrorKind::kCorrupt;
     const Status outcome = loaded ? Status() : tl::unexpected<Error>(loaded.error());
     if (named || Sum(refused ? 1 : 0) > 0) Agree(outcome, "go on from the checkpoint");
@@ -146,7 +147,7 @@ void TrainingCheckpoints::Adopt(int64_t step, const Loaded& loaded) {
 
 Status TrainingCheckpoints::LoadState(const StateTensor& state, CheckpointReader* reader) const {
   if (reader->index().StateNumber(state.name) < 0) {
-    // Imported weights have no moments; these start at zero.
+    // Imported weights have no moments, so the moments start at zero.
     if (state.name == "master" || !reader->index().values.contains("imported")) {
       return MakeError(ErrorKind::kCorrupt, "the checkpoint has no {}", state.name);
     }
@@ -207,7 +208,8 @@ PartContent TrainingCheckpoints::Content(int64_t steps_done) {
   saved_.clear();
   for (const StateTensor& state : run_.engine->StateTensors()) {
     const at::Tensor own = state.values.narrow(0, std::min(first, last), std::max(last - first, int64_t{0}));
-    // When training waits for the save, the numbers are written from where they are, without a copy.
+    // Without async saving, training waits for the save, so the numbers are written without copying them
+    // first.
     saved_.push_back(own.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/settings_.async));
     content.states.push_back(
         {state.name, {saved_.back().const_data_ptr<float>(), static_cast<size_t>(saved_.back().numel())}});

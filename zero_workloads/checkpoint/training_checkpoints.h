@@ -16,7 +16,7 @@
 
 namespace dynamiccl::zero {
 
-// A checkpoint could not be written or read. The exception ends the run with its error.
+// Thrown if a checkpoint could not be written or read. The exception ends the run with its error.
 class CheckpointFailure : public std::runtime_error {
  public:
   explicit CheckpointFailure(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
@@ -31,9 +31,10 @@ struct CheckpointedRun {
   // The group of all ranks of the run.
   ProcessGroup* group = nullptr;
   ZeroEngine* engine = nullptr;
-  // Device of the tensors used with the group; offloaded states may be elsewhere.
+  // Device of the tensors that are used with the group. Offloaded states may be on another device.
   at::Device device = at::kCPU;
-  // Tensor parallelism: true on the one rank that writes the whole parameters which several ranks hold.
+  // With tensor parallelism, several ranks hold the same whole parameters. True on the one rank that writes
+  // them.
   bool writes_whole_parameters = true;
   // Sequences that one optimizer step consumes, over all ranks and micro-steps.
   int64_t rows_per_step = 0;
@@ -41,26 +42,28 @@ struct CheckpointedRun {
   StateValues values;
 };
 
-// The training loop of each rank owns one and calls it on the training thread. All ranks must make the same
-// calls at the same steps, because they exchange their statuses. A failure throws CheckpointFailure; if it is
-// found during an exchange, it is thrown on all ranks. Without a folder nothing happens.
+// Saves and restores one rank's training. The training loop owns the object and calls it on the training
+// thread. All ranks must make the same calls at the same steps, because they exchange their statuses. A
+// failure throws CheckpointFailure. If the failure is found during an exchange, it is thrown on all ranks.
+// Without a checkpoint folder nothing happens.
 class TrainingCheckpoints {
  public:
   // `tell` receives lines for the user; it is called on rank 0 only.
   TrainingCheckpoints(const CheckpointSettings& settings, const CheckpointedRun& run,
                       std::function<void(const std::string&)> tell);
 
-  // Claims the folder and, if the run resumes, loads the engine's state. Returns the number of steps that are
-  // already done.
+  // Claims the folder. If the run resumes, also loads the engine's state. Returns the number of steps that
+  // are already done.
   int64_t Begin();
-  // Saves if a save is due. `last`: the run ends after this step, so the save is awaited.
+  // Saves if a save is due. If `last` is true, the run ends after this step, so the function waits for the
+  // save.
   void AfterStep(int64_t steps_done, bool last);
 
  private:
   // The result of a successful Load, which Adopt uses.
   struct Loaded {
     StateValues values;
-    // Settings that differ from the checkpoint's.
+    // Settings of this run that differ from those stored in the checkpoint.
     std::vector<std::string> changed;
     size_t files = 0;
   };
@@ -72,7 +75,8 @@ class TrainingCheckpoints {
   int64_t Resume();
   // Passes the loaded values to the engine, after all ranks have loaded the checkpoint.
   void Adopt(int64_t step, const Loaded& loaded);
-  // The newest checkpoint below step `below` as rank 0 sees it; -1: none. A collective call.
+  // The step of the newest checkpoint below step `below` as rank 0 sees it; -1 if there is none. A collective
+  // call.
   int64_t Candidate(int64_t below) const;
   // Fills the engine's state tensors. Only an error of kind kCorrupt allows an older checkpoint to be tried.
   Result<Loaded> Load(int64_t step);
@@ -87,8 +91,8 @@ class TrainingCheckpoints {
 
   // Returns the sum over all ranks. Collective call.
   int64_t Sum(int64_t number) const;
-  // Throws on all ranks if one has failed: its own error on the failed rank; on the others an error that says
-  // that other ranks could not do `what`.
+  // If a rank has failed, throws on all ranks. The failed rank throws its own error. The others throw an
+  // error that says that other ranks could not do `what`.
   void Agree(const Status& own, const char* what) const;
   bool is_first() const { return run_.group->rank() == 0; }
 

@@ -9,7 +9,8 @@
 
 namespace dynamiccl::zero {
 
-// int64 [rows, sequence] on the loader's device. Each target is the byte that follows its token in the text.
+// Token numbers and their targets: int64 [rows, sequence] on the loader's device. Each target is the byte
+// that follows its token in the text.
 struct Batch {
   at::Tensor tokens;
   at::Tensor targets;
@@ -21,14 +22,14 @@ struct BatchShape {
   int64_t global_batch = 8;
   int64_t sequence = 128;
   int rank = 0;
-  // Ranks that share a batch; divides global_batch.
+  // Number of ranks that share a batch. It divides global_batch.
   int world = 1;
 };
 
-// Draws training samples. Row i of batch n starts at a position that depends only on the seed and on the
-// row's number n * global_batch + i. A batch is therefore the same at any world size, two consecutive batches
-// equal one of twice the size, and a run that resumes at batch n sees what the uninterrupted run would have
-// seen.
+// Draws training samples. Row i of batch n starts at a position of the text that depends only on the seed and
+// on the row's number n * global_batch + i. A batch is therefore the same at any world size. Two consecutive
+// batches equal one of twice the size. A run that resumes at batch n sees what the uninterrupted run would
+// have seen.
 //
 // The training loop of each rank owns a loader. It has no state between calls, and the text must outlive it.
 // The text must be longer than a sequence.

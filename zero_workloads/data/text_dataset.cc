@@ -30,7 +30,8 @@ Result<std::vector<uint8_t>> ReadBytes(const fs::path& path) {
   return bytes;
 }
 
-// The files of one --data argument: itself, or the *.txt files of a folder without the held-out file.
+// Returns the files of one --data argument: the file itself, or the *.txt files of a folder without the
+// held-out file.
 Result<std::vector<fs::path>> ExpandPath(const std::string& path, const std::string& held_out) {
   std::error_code failure;
   if (!fs::is_directory(path, failure)) return std::vector<fs::path>{path};

@@ -19,8 +19,8 @@
 
 namespace dynamiccl::zero {
 
-// Selects where this rank's tensors live. kUnavailable if the machine has no such device. Call it once,
-// before the first tensor.
+// Selects where this rank's tensors live. Returns kUnavailable if the machine has no such device. Call it
+// once, before the first tensor is made.
 Result<at::Device> SelectDevice(int local_rank);
 
 // Makes memory_counters.h count all device memory that LibTorch allocates after this call. Call it once,
@@ -32,7 +32,7 @@ struct EventState;
 struct EventDeleter {
   void operator()(EventState* state) const;
 };
-// A point in a communication stream; null until recorded.
+// A point in a communication stream. The pointer is null until the event is recorded.
 using Event = std::unique_ptr<EventState, EventDeleter>;
 
 // An ordered queue of communication, owned by a ProcessGroup. Failures throw std::runtime_error.
@@ -46,15 +46,15 @@ class Stream {
   cudaStream_t handle() const { return handle_; }
   // Work issued to this stream after this call starts after the compute work issued so far.
   void StartAfterCompute();
-  // An event that happens when everything issued so far is done.
+  // Returns an event that happens when everything issued to this stream so far is done.
   Event Record();
 
  private:
   cudaStream_t handle_ = nullptr;
 };
 
-// Compute work issued after this call starts after the event. The host waits for the event; CUDA queues the
-// wait. A null event has no effect.
+// Compute work issued after this call starts after the event. On host memory the calling thread waits. On
+// CUDA the wait is queued in the compute stream. A null event has no effect.
 void StartComputeAfter(const Event& event);
 // Blocks until the compute work issued so far is done.
 void FinishCompute();
@@ -62,17 +62,18 @@ void FinishCompute();
 // CUDA).
 at::Tensor HostBuffer(int64_t bytes);
 // Blocks until the event has happened; the event must not be null. `check` is called during or after the
-// wait, and throws if the event can no longer happen.
+// wait. It throws if the event can no longer happen.
 void WaitOnHost(const Event& event, const std::function<void()>& check);
 // Nanoseconds for which compute waited for communication since the last call.
 int64_t TakeComputeWaitNanoseconds();
 
-// Changes the size of the memory behind a tensor without touching the tensors and autograd records that refer
-// to it. 0 frees the memory; growing from 0 leaves the content undefined.
+// Changes the size of the memory behind a tensor. The tensors and autograd records that refer to this memory
+// stay as they are. 0 frees the memory. After growing from 0 the content is undefined.
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes);
 
-// A one-dimensional tensor in host memory that is not counted as the device's, with undefined content: a
-// HostBuffer on CUDA, otherwise memory that neither CapDeviceMemory nor CountDeviceMemory sees.
+// Returns a one-dimensional tensor in host memory, with undefined content. The memory is not counted as the
+// device's: it is a HostBuffer on CUDA, and otherwise memory that neither CapDeviceMemory nor
+// CountDeviceMemory sees.
 at::Tensor NewHostTensor(int64_t elements, at::ScalarType type);
 
 // The device's total memory in bytes; 0 for host memory, which ranks share with everything else.
@@ -83,7 +84,8 @@ int64_t DeviceMemoryBytes();
 // LibTorch's own.
 Status CapDeviceMemory(int64_t bytes, MemoryAllocator allocator);
 
-// The largest resident size of this process so far (host), or the largest allocation on its device (CUDA).
+// The peak memory of this process so far: its largest resident size (host), or the most bytes that LibTorch
+// had allocated on its device (CUDA).
 int64_t PeakBytes();
 
 }  // namespace dynamiccl::zero

@@ -25,7 +25,8 @@ void Check(cudaError_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + cudaGetErrorString(result));
 }
 
-// A wait of compute for communication: the time between these two events in the compute stream.
+// One wait of compute for communication. The waiting time lies between these two events of the compute
+// stream.
 struct ComputeWait {
   Event begin;
   Event end;
@@ -80,7 +81,7 @@ Result<at::Device> SelectDevice(int local_rank) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "no CUDA device: {}", cudaGetErrorString(result)),
                     "build with -DDYNAMICCL_CUDA=OFF for a machine without a GPU");
   }
-  // More ranks than devices share the devices, as NCCL_MULTI_RANK_GPU_ENABLE allows.
+  // If there are more ranks than devices, ranks share devices, as NCCL_MULTI_RANK_GPU_ENABLE allows.
   const int device = local_rank % devices;
   if (cudaSetDevice(device) != cudaSuccess) {
     return MakeError(ErrorKind::kUnavailable, "cudaSetDevice({}) failed for local rank {}", device,
@@ -90,7 +91,7 @@ Result<at::Device> SelectDevice(int local_rank) {
 }
 
 void CountDeviceMemory() {
-  // Leaked on purpose: the guard must count until the process ends.
+  // The guard is leaked on purpose, because it must count until the process ends.
   new c10::DebugInfoGuard(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<DeviceMemoryReports>());
 }
 
@@ -131,8 +132,8 @@ void WaitOnHost(const Event& event, const std::function<void()>& check) {
   StartComputeAfter(event);
   while (cudaEventQuery(event->event) == cudaErrorNotReady) {
     check();
-    // 20 us are short compared with the few milliseconds of a step, and long compared with the microsecond of
-    // a query.
+    // The pause of 20 us is short compared with the few milliseconds of a step, and long compared with the
+    // microsecond that a query takes.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   check();
@@ -151,7 +152,8 @@ int64_t TakeComputeWaitNanoseconds() {
 }
 
 void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
-  // ATen's own resize is not used: its header needs cuBLAS's, and it would copy content that is not needed.
+  // ATen's own resize is not used: it needs the headers of cuBLAS, and it would copy content that is not
+  // needed.
   c10::StorageImpl* const storage = tensor.storage().unsafeGetStorageImpl();
   if (static_cast<int64_t>(storage->nbytes()) == bytes) return;
   storage->set_data_ptr_noswap(storage->allocator()->allocate(static_cast<size_t>(bytes)));

@@ -25,10 +25,11 @@ namespace {
 // CPU engine).
 thread_local int64_t compute_wait_nanoseconds = 0;
 
-// Bytes; LibTorch's own alignment of host memory.
+// Bytes. LibTorch aligns host memory in the same way.
 constexpr int64_t kHostAlignment = 64;
 
-// Rounds up to at least one line, since aligned_alloc takes only whole multiples of the alignment.
+// Rounds up to whole cache lines, and to at least one, since aligned_alloc takes only multiples of the
+// alignment.
 int64_t RoundUpToLine(int64_t bytes) {
   return std::max(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
 }
@@ -38,10 +39,10 @@ void Check(ncclResult_t result, const char* function) {
     throw std::runtime_error(std::string(function) + ": " + ncclGetErrorString(result));
 }
 
-// Makes glibc keep freed memory. Units and activations are allocated and freed in every step. Memory that
-// glibc returns to the kernel in between costs a page fault for every 4 KiB when it is used again: a sixth of
-// a step of stage 3 at 60 million parameters. Blocks above 32 MiB, glibc's limit, are still returned. A
-// user's own settings for glibc's memory have precedence.
+// Makes glibc keep freed memory. Units and activations are allocated and freed in every step. If glibc
+// returned this memory to the kernel in between, each 4 KiB would cost a page fault when it is used again:
+// together a sixth of a step of stage 3 at 60 million parameters. Blocks above 32 MiB, glibc's limit, are
+// still returned. A user's own settings for glibc's memory have precedence.
 void KeepFreedMemory() {
 #ifdef __GLIBC__
   for (const char* own : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options, and the two forms of output. The estimates come from memory_estimate.h, the paper's figures from
-// paper_figures.h. The fields of the JSON output are stable within a schema number.
+// Declares the options and formats the two kinds of output (tables and JSON). The estimates come from
+// memory_estimate.h, the ZeRO paper's figures from paper_figures.h. The fields of the JSON output are stable
+// within a schema number.
 #include "zero_workloads/estimate/estimate_command.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bytes; the ZeRO paper counts in these.
+// Number of bytes that the ZeRO paper calls a GB.
 constexpr double kGb = 1e9;
 
 std::string Gb(double bytes) {

@@ -18,11 +18,11 @@ class EstimateCommand {
   Result<std::string> Run();
 
  private:
-  // An error if options contradict each other or lack the model's shape.
+  // Returns an error if options contradict each other or lack the model's shape.
   Status CheckWhatGoesTogether() const;
   bool Given(const char* option) const { return app_->count(option) > 0; }
-  // Turns the options into `settings_`: shape, preset, configuration of the paper. Explicit options win over
-  // a preset.
+  // Fills `settings_` from the options: shape, preset and configuration of the ZeRO paper. Explicit options
+  // win over a preset.
   Status TakeShape();
   Status TakePreset();
   Status TakeConfig();

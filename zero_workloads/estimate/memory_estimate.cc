@@ -84,7 +84,7 @@ Result<double> ParseParameters(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const std::string unit(end);
-  // Suffixes of a number of parameters and their factors.
+  // Suffixes of a number of parameters, such as the B of "7.5B", and their factors.
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"", 1}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}};
   for (const auto& [name, worth] : kUnits) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates what a training run takes of each rank's memory, by ZeRO stage, before anything is started: model
-// states (model_states.h), buffers, gathered parameters and activations (residual_memory.h).
+// Estimates how much memory a training run takes on each rank, by ZeRO stage, before anything is started:
+// model states (model_states.h), buffers, gathered parameters and activations (residual_memory.h).
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ namespace dynamiccl::zero {
 
 // The run to estimate; Validate checks it.
 struct EstimateSettings {
-  // The number of parameters; 0: that of the shape.
+  // The number of parameters. 0 means that it follows from `shape`.
   double parameters = 0;
-  // Without a shape activations and units cannot be estimated.
+  // The shape of the model. Without a shape, activations and units cannot be estimated.
   std::optional<TransformerShape> shape;
-  // "fp32", "bf16" or "fp16"; the latter two with fp32 master weights.
+  // "fp32", "bf16" or "fp16". With bf16 and fp16, the optimizer keeps fp32 master weights.
   std::string dtype = "bf16";
   // Number of data-parallel ranks.
   int64_t ranks = 8;
@@ -31,21 +31,21 @@ struct EstimateSettings {
   Checkpoints checkpoints = Checkpoints::kEveryBlock;
   // Numbers that a block keeps for its backward pass, as a multiple of the numbers in its input.
   double activations_of_block = kActivationsOfBlock;
-  // Bytes of a gradient bucket; 0: one fused fp32 buffer for all gradients.
+  // Bytes of a gradient bucket. 0 means one fused fp32 buffer for all gradients.
   double bucket_bytes = 4 << 20;
-  // Memory of a device, to report which stages fit; 0: not reported.
+  // Memory of a device in bytes, to report which stages fit. 0 means that this is not reported.
   double device_bytes = 0;
 };
 
 // Bytes on one rank at one stage.
 struct StageEstimate {
   ModelStates states;
-  // Two buckets: one fills while the other is summed.
+  // Bytes of two gradient buckets: one is filled while the other is summed.
   double buffers = 0;
-  // Stage 3: units whose parameters are in memory at once.
+  // In stage 3, the bytes of the units whose full parameters are in memory at once.
   double gathered = 0;
   double activations = 0;
-  // Bytes of checkpoints that were moved to host memory; not included in total().
+  // Bytes of activation checkpoints that were moved to host memory. They are not included in total().
   double on_host = 0;
   // Bytes that data parallelism sends in a step of one micro-step. This is traffic, not memory.
   double sent = 0;
@@ -61,10 +61,10 @@ double ParametersOf(const EstimateSettings& settings);
 // One estimate for each of the stages 0 to 3. The settings must be valid.
 std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings);
 
-// A number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
+// Parses a number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
 Result<double> ParseParameters(const std::string& text);
-// From "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints; empty for other
-// names.
+// Parses "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints. The result is
+// empty for other names.
 std::optional<Checkpoints> ParseCheckpoints(std::string_view name);
 // The name that ParseCheckpoints accepts.
 std::string_view Name(Checkpoints checkpoints);

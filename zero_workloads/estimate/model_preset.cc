@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's models come from PaperRuns(); GPT-2's are listed here.
+// The models of the ZeRO paper come from PaperRuns(). Those of GPT-2 are listed here.
 #include "zero_workloads/estimate/model_preset.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ std::vector<ModelPreset> MakePresets() {
     presets.push_back(
         {run.model, run.layers, run.hidden, run.heads, run.batch, run.tensor_parallel, run.data_parallel()});
   }
-  // Radford et al., "Language Models are Unsupervised Multitask Learners", 2019: layers and widths; heads of
-  // 64 numbers as in the published weights.
+  // Layers and widths from Radford et al., "Language Models are Unsupervised Multitask Learners", 2019. A
+  // head has 64 numbers, as in the published weights.
   presets.push_back({"gpt2", 12, 768, 12});
   presets.push_back({"gpt2-medium", 24, 1024, 16});
   presets.push_back({"gpt2-large", 36, 1280, 20});

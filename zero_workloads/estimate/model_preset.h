@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models by name: those that the ZeRO paper ran with ZeRO (its Tables 5 to 10), and GPT-2's sizes.
+// Models by name: the models that the ZeRO paper trained with ZeRO (its Tables 5 to 10), and the sizes of
+// GPT-2.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +18,18 @@ struct ModelPreset {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
-  // Sequences of a data-parallel rank.
+  // Number of sequences that one data-parallel rank computes at a time.
   int64_t batch = 1;
   int tensor_parallel = 1;
-  // Data-parallel ranks; 0: the model has no run of its own.
+  // Number of data-parallel ranks. 0 means that the paper did not run the model.
   int64_t ranks = 0;
-  // Tokens; the paper and GPT-2 use the same length.
+  // Number of tokens in a sequence. The paper and GPT-2 use the same number.
   int64_t sequence = 1024;
 };
 
 // All presets. Where the paper ran a model in several ways, the preset is the first of them.
 const std::vector<ModelPreset>& ModelPresets();
-// An unknown name is an error that lists all names.
+// Returns the preset of this name. If the name is unknown, the error lists all names.
 Result<ModelPreset> FindModelPreset(const std::string& name);
 // All names for messages: "1.5B, 8B, ..., gpt2, ...".
 std::string ModelPresetNames();

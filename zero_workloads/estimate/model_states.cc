@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each state is divided by the number of ranks from the stage on that partitions it.
+// Computes the bytes of model states. Each stage divides one more state by the number of ranks.
 #include "zero_workloads/estimate/model_states.h"
 
 namespace dynamiccl::zero {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The printed figures, table by table, with the formula that each of them follows from.
+// The figures that the ZeRO paper prints, table by table, with the formula from which each figure follows.
 #include "zero_workloads/estimate/paper_figures.h"
 
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// 10^9: the paper's GB in bytes and its B in parameters.
+// 10^9: the bytes of the paper's GB, and the parameters of its B.
 constexpr double kBillion = 1e9;
-// The paper's names of the stages, from 0 to 3.
+// The ZeRO paper's names of the stages 0 to 3.
 constexpr const char* kStageNames[] = {"no partition", "P_os", "P_os+g", "P_os+g+p"};
 
 std::string Size(double parameters) {
@@ -29,7 +29,7 @@ void AddTable1(std::vector<PaperFigure>& figures) {
   // A row of Table 1: a data-parallel degree and the printed GB.
   struct Row {
     int ranks;
-    // Printed GB by [model][stage - 1].
+    // The GB that the paper prints, for each model and for stages 1 to 3.
     double printed[3][3];
   };
   // Parameters of the three models of the table.
@@ -58,7 +58,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
   // A row of Table 2: a tensor-parallel degree and the printed billions of parameters.
   struct Row {
     int tensor_parallel;
-    // Printed billions of parameters by [stage].
+    // The billions of parameters that the paper prints, for stages 0 to 3.
     double printed[4];
   };
   constexpr Row kRows[] = {{1, {2, 7.6, 14.4, 128}},
@@ -71,8 +71,8 @@ void AddTable2(std::vector<PaperFigure>& figures) {
   for (const Row& row : kRows) {
     for (int stage = 0; stage <= 3; ++stage) {
       const double one = MostParameters(kDevice, kMixedPrecisionAdam, stage, 64) / kBillion;
-      // The paper truncated the figure of one rank and multiplied that, so the error grows with the
-      // tensor-parallel degree.
+      // The paper truncated the figure of one rank and then multiplied it by the tensor-parallel degree, so
+      // the error grows with the degree.
       const double digit = 0.1 * row.tensor_parallel;
       const bool trillions = row.printed[stage] >= 500;
       figures.push_back(
@@ -85,7 +85,7 @@ void AddTable2(std::vector<PaperFigure>& figures) {
 }
 
 void AddFigure1(std::vector<PaperFigure>& figures) {
-  // Printed GB, from stage 0 to 3.
+  // The GB that the paper prints, for stages 0 to 3.
   constexpr double kPrinted[] = {120, 31.4, 16.6, 1.9};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"Figure 1", fmt::format("7.5B, 64 ranks, {}", kStageNames[stage]),
@@ -96,7 +96,7 @@ void AddFigure1(std::vector<PaperFigure>& figures) {
 
 // The example that introductions to ZeRO and FSDP calculate: 7B parameters in fp32 with Adam on 8 ranks.
 void AddFp32Example(std::vector<PaperFigure>& figures) {
-  // GB as these introductions print them, from stage 0 to 3.
+  // The GB that these introductions print, for stages 0 to 3.
   constexpr double kPrinted[] = {112, 63, 38.5, 14};
   for (int stage = 0; stage <= 3; ++stage) {
     figures.push_back({"fp32 example", fmt::format("7B, 8 ranks, {}", kStageNames[stage]),

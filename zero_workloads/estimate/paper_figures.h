@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ZeRO paper's own memory figures (model_states.h) compared with the results of the formulas: its Tables
-// 1 and 2, Figure 1, figures from its text, and one well-known example for fp32. They show that the formulas
-// are those of the paper.
+// Compares the ZeRO paper's own memory figures (model_states.h) with the results of the formulas: Tables 1
+// and 2, Figure 1, figures from the paper's text, and one well-known example for fp32. The comparison shows
+// that the formulas are those of the paper.
 #pragma once
 
 #include <string>
@@ -11,42 +11,42 @@
 
 namespace dynamiccl::zero {
 
-// One figure of the paper and its estimate.
+// One figure of the ZeRO paper, and the estimate of the formulas.
 struct PaperFigure {
-  // Place in the paper: "Table 1", "section 6.1".
+  // Place in the paper, for example "Table 1" or "section 6.1".
   std::string source;
-  // Subject of the figure: "7.5B, 64 ranks, P_os".
+  // Subject of the figure, for example "7.5B, 64 ranks, P_os".
   std::string what;
   double estimate = 0;
   double printed = 0;
-  // The value of one unit in the printed figure's last digit. Printed figures may be truncated instead of
-  // rounded.
+  // What one unit in the last digit of the printed figure is worth. Printed figures may be truncated instead
+  // of rounded.
   double last_digit = 1;
   // "GB" is 10^9 bytes, "B" 10^9 parameters.
   std::string unit;
   // The reason why the figure does not follow from the formula; empty if it does.
   std::string remark;
 
-  // The estimate and the printed figure differ by at most one unit of the last digit.
+  // True if the estimate and the printed figure differ by at most one unit of the last digit.
   bool agrees() const;
 };
 
 // All figures, in the paper's order.
 std::vector<PaperFigure> PaperFigures();
 
-// A row of the paper's Tables 5 to 10: one run behind its Figures 2 to 7.
+// A row of the ZeRO paper's Tables 5 to 10. Each row is one run behind the paper's Figures 2 to 7.
 struct PaperRun {
   int figure = 0;
   // Name of the model, for example "60B".
   std::string model;
-  // False: the paper's baseline, Megatron-LM.
+  // True for a run with ZeRO. False for the paper's baseline, Megatron-LM.
   bool zero = true;
   int gpus = 0;
   int tensor_parallel = 1;
   int layers = 0;
   int hidden = 0;
   int heads = 0;
-  // Sequences of one data-parallel rank.
+  // Number of sequences of one data-parallel rank.
   int batch = 0;
   int total_batch = 0;
 
@@ -56,7 +56,8 @@ struct PaperRun {
 // All rows, in the order of the tables.
 const std::vector<PaperRun>& PaperRuns();
 
-// A configuration of the paper's Table 3. All have buffers of constant size (C_B) and contiguous pools (M_D).
+// A configuration of the paper's Table 3. All configurations have buffers of constant size (the paper's C_B)
+// and contiguous pools (the paper's M_D).
 struct PaperConfig {
   // Name of the configuration, "C1" to "C5".
   const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prediction: rows times the bytes that one row of the latest step took, compared with the usable free
-// memory.
+// Predicts the memory of a step: its number of rows times the bytes that one row of the latest step took.
+// Chooses the largest power of two for which the prediction fits into the usable free memory.
 #include "zero_workloads/memory/auto_batch.h"
 
 #include <algorithm>

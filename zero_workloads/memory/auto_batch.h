@@ -14,7 +14,7 @@ struct MemoryState {
   int64_t cap = 0;
   // The part of the cap that other users of the device occupy (--memory-taken).
   int64_t taken = 0;
-  // Tensors that stay between steps: parameters, optimizer states, buffers.
+  // Bytes of tensors that stay between steps: parameters, optimizer states, buffers.
   int64_t held = 0;
 
   // The bytes that a step may add; never negative.
@@ -25,15 +25,15 @@ struct MemoryState {
 // on each rank and calls it from the training thread. It cannot fail: when nothing fits it answers 1 row, and
 // the allocator reports if even that does not fit.
 //
-// Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 are usable, and Rows()
-// answers 8.
+// Example: a step of 4 rows added 8 MiB, so a row costs 2 MiB. With 20 MiB free, 18 MiB are usable, and
+// Rows() answers 8.
 class AutoBatch {
  public:
   // `most` is the largest number of rows that Rows() may answer; at least 1.
   explicit AutoBatch(int64_t most) : most_(most) {}
 
-  // Records a measured step: `rows` rows of this rank raised its memory by `bytes` at the peak, compared
-  // with what it held before the step. Only the latest step counts.
+  // Records a measured step. Its `rows` rows raised the memory of this rank by `bytes` at the peak, compared
+  // with the memory before the step. Only the latest step counts.
   void Learn(int64_t rows, int64_t bytes);
   // The number of rows of this rank's next step. It is a power of two, so that small changes of memory do not
   // change the batch. It is 1 before the first Learn() and where not even 1 row fits. It is at most twice the

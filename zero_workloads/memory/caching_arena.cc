@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Best fit with splitting and coalescing, as in LibTorch's CUDACachingAllocator (c10/cuda, version 2.13).
-// Names of constants and functions follow that file where they mean the same, to make the comparison easy.
+// Constants and functions that mean the same have the same names as there, to make the comparison easy.
 #include "zero_workloads/memory/caching_arena.h"
 
 #include <algorithm>
@@ -30,13 +30,13 @@ constexpr int64_t kRoundLarge = int64_t{2} << 20;
 // the memory.
 constexpr int64_t kAddressesPerByte = 16;
 
-// `multiple` need not be a power of two.
+// Rounds `bytes` up to a multiple of `multiple`, which need not be a power of two.
 int64_t RoundUp(int64_t bytes, int64_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-// The size of the segment that a request of `bytes` makes the allocator ask for (get_allocation_size in
-// LibTorch).
+// Returns the size of the segment that the allocator requests when no cached block fits a request of `bytes`
+// (get_allocation_size in LibTorch).
 int64_t SegmentBytes(int64_t bytes) {
   if (bytes <= kSmallSize) return kSmallBuffer;
   return bytes < kMinLargeAlloc ? kLargeBuffer : RoundUp(bytes, kRoundLarge);
@@ -132,8 +132,8 @@ void CachingArena::Free(int64_t offset) {
 }
 
 ArenaUse CachingArena::Use() const {
-  // Memory outside segments could become one new segment. Completely free segments would be released for it
-  // first.
+  // The memory outside of segments could become one new segment. Completely free segments would be released
+  // first to enlarge it.
   int64_t whole = total_ - reserved_, longest = 0;
   for (const auto& [offset, bytes] : segments_) {
     const Block& block = blocks_.at(offset);

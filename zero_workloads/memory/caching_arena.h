@@ -39,7 +39,8 @@ class CachingArena final : public MemoryArena {
     int64_t bytes = 0;
     // Offset of the first block of its segment.
     int64_t segment = 0;
-    // The block belongs to the pool of small blocks (at most 1 MiB), else to that of large ones.
+    // True if the block belongs to the pool of small blocks (at most 1 MiB), false for the pool of large
+    // ones.
     bool small = false;
     bool taken = false;
   };
@@ -48,25 +49,25 @@ class CachingArena final : public MemoryArena {
 
   // The set of cached blocks to which a block of this kind belongs when it is free.
   std::set<std::pair<int64_t, int64_t>>& Pool(const Block& block) { return free_[block.small ? 0 : 1]; }
-  // Requests a segment from the device, after ReleaseFreeSegments() if it does not fit at first. Returns
-  // false if it still does not fit.
+  // Requests a segment from the device. If the segment does not fit, calls ReleaseFreeSegments() and tries
+  // again. Returns false if the segment still does not fit.
   bool AddSegment(int64_t bytes, bool small);
-  // Returns every segment that is wholly free to the device.
+  // Gives every segment that is wholly free back to the device.
   void ReleaseFreeSegments();
   // Shortens `block` to `bytes` and caches the rest as a block of its own.
   void Split(Blocks::iterator block, int64_t bytes);
-  // Merges `block` with its free successor in the same segment, if there is one. `block` is in no pool
-  // here.
+  // Merges `block` with the next block of the same segment, if that one is free. `block` must be in no pool.
   void JoinWithNext(Blocks::iterator block);
 
   // `reserved_` is the sum of all segments, `taken_` that of all blocks in use; both are at most `total_`.
   int64_t total_, reserved_ = 0, taken_ = 0, peak_taken_ = 0, allocations_ = 0;
-  // Places of the segments in an address range larger than the memory.
+  // Assigns each segment its range of addresses. The address range is larger than the memory.
   FirstFitArena addresses_;
   Blocks blocks_;
-  // Cached blocks as (bytes, offset), so that lower_bound finds the best fit: small ones, then large ones.
+  // Free blocks as pairs of (bytes, offset), so that lower_bound finds the best fit. The first set holds
+  // small blocks, the second large ones.
   std::set<std::pair<int64_t, int64_t>> free_[2];
-  // From a segment's offset to its bytes.
+  // The segments: bytes by offset.
   std::map<int64_t, int64_t> segments_;
 };
 

@@ -8,8 +8,8 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Passes every request on and books it. c10::Allocator must be thread-safe: the ledger has a mutex, and the
-// wrapped allocator is thread-safe.
+// Passes every request on to another allocator and counts it. c10::Allocator must be thread-safe: the ledger
+// has a mutex, and the wrapped allocator is thread-safe.
 class CountingAllocator final : public c10::Allocator {
  public:
   // `below` must return blocks that its raw deleter can free, as LibTorch's own allocators do: the deleter
@@ -35,7 +35,8 @@ class CountingAllocator final : public c10::Allocator {
   c10::Allocator* below_;
 };
 
-// The installed layer. It is never destroyed: tensors in static storage are freed after it would be.
+// The installed CountingAllocator. It is never destroyed, because static tensors may be freed at any time
+// before the process ends.
 CountingAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr CountingAllocator::raw_deleter() const {

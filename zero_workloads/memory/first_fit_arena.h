@@ -11,8 +11,9 @@
 
 namespace dynamiccl::zero {
 
-// Keeps a sorted map of holes. An allocation is linear in the number of holes, a release logarithmic. The
-// owner serialises all calls; Free() of an unknown offset throws std::logic_error and changes nothing.
+// Keeps a sorted map of holes. The time of an allocation is linear in the number of holes, that of a release
+// logarithmic. The owner serialises all calls. Free() of an unknown offset throws std::logic_error and
+// changes nothing.
 class FirstFitArena final : public MemoryArena {
  public:
   // `bytes` is rounded down to a multiple of kArenaAlignment.
@@ -24,9 +25,9 @@ class FirstFitArena final : public MemoryArena {
   int64_t AddressBytes() const override { return total_; }
 
  private:
-  // Free ranges, from offset to bytes. No two of them touch: Free() merges neighbours.
+  // The free ranges: bytes by offset. No two ranges touch, because Free() merges neighbours.
   std::map<int64_t, int64_t> holes_;
-  // Blocks in use, from offset to bytes.
+  // The blocks in use: bytes by offset.
   std::unordered_map<int64_t, int64_t> blocks_;
   int64_t total_ = 0, taken_ = 0, peak_taken_ = 0, allocations_ = 0;
 };

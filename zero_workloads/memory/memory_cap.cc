@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces LibTorch's allocator for host memory by one over a single mapping, whose blocks an arena places.
+// Replaces LibTorch's allocator for host memory. The new allocator has a single mapping, and an arena places
+// blocks in it.
 #include "zero_workloads/memory/memory_cap.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -21,8 +22,8 @@ double Mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 20);
 }
 
-// A c10::Allocator over one mapping, whose blocks a MemoryArena places. Any thread may allocate and free: a
-// mutex guards the arena.
+// A c10::Allocator over one mapping, in which a MemoryArena places the blocks. Any thread may allocate and
+// free: a mutex guards the arena.
 class ArenaAllocator final : public c10::Allocator {
  public:
   ArenaAllocator(void* memory, std::unique_ptr<MemoryArena> arena)
@@ -47,8 +48,8 @@ class ArenaAllocator final : public c10::Allocator {
   }
 
  private:
-  // The address of a new block. Throws c10::OutOfMemoryError where the arena has no place, and calls the
-  // memory fragmented if its free bytes would have sufficed.
+  // Returns the address of a new block. If the arena has no place, throws c10::OutOfMemoryError. The message
+  // says that the memory is fragmented if the free bytes would have sufficed.
   void* Take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
     const std::optional<int64_t> offset = arena_->Allocate(bytes);
@@ -73,8 +74,8 @@ std::unique_ptr<MemoryArena> NewArena(int64_t bytes, MemoryAllocator allocator) 
   return std::make_unique<FirstFitArena>(bytes);
 }
 
-// The installed allocator; null without a cap. It is never destroyed: tensors in static storage are freed
-// after it would be.
+// The installed allocator; null without a cap. It is never destroyed, because static tensors may be freed at
+// any time before the process ends.
 ArenaAllocator* the_allocator = nullptr;
 
 c10::DeleterFnPtr ArenaAllocator::raw_deleter() const {

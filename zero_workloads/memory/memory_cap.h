@@ -14,9 +14,9 @@ namespace dynamiccl::zero {
 
 // Selects how the capped memory is divided into blocks (--memory-allocator).
 enum class MemoryAllocator : uint8_t {
-  // One piece; a block goes to the lowest place that fits (first_fit_arena.h).
+  // The memory is one piece. A block goes to the lowest place that fits (first_fit_arena.h).
   kFirstFit,
-  // The method of LibTorch's allocator on CUDA (caching_arena.h).
+  // The memory is divided as LibTorch's CUDA allocator does it (caching_arena.h).
   kCaching,
 };
 

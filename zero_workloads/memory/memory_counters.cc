@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process-wide table from block to size and category, with running sums and peaks. Every allocation takes
-// one mutex and one hash insertion.
+// A process-wide table of all blocks with their sizes and categories, with running sums and peaks. Every
+// allocation takes one mutex and one hash insertion.
 #include "zero_workloads/memory/memory_counters.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class Ledger {
   int64_t period_peak_ = 0;
 };
 
-// The ledger is never destroyed: tensors in static storage are freed after it would be.
+// The ledger is never destroyed, because static tensors may be freed at any time before the process ends.
 Ledger& TheLedger() {
   static Ledger* const ledger = new Ledger;
   return *ledger;

@@ -35,7 +35,7 @@ enum class MemoryCategory : uint8_t {
   kActivations,
   // Inputs of blocks that are kept because the backward pass computes the blocks again.
   kCheckpoints,
-  // Stage 3: parameters of other ranks' shards while they are in use.
+  // In stage 3, parameters of other ranks' shards while they are in use.
   kGathered,
   // Transfer buffers between the optimizer and states that are stored elsewhere.
   kOffload,
@@ -77,8 +77,8 @@ void NoteActivationsKept();
 // each step.
 int64_t TakePeriodPeak();
 
-// Books what this thread allocates during the object's life under `category`. Objects nest, and the
-// innermost one counts. It must be destroyed on the thread that made it, in reverse order.
+// Books what this thread allocates during the object's life under `category`. Objects nest, and the innermost
+// one counts. An object must be destroyed on the thread that made it, in reverse order.
 //
 //   const CountAs category(MemoryCategory::kBuckets);
 //   buffer = at::empty({elements}, options);
@@ -97,11 +97,11 @@ class CountAs {
 // (mapped or borrowed) are ignored.
 void Recount(const at::Tensor& tensor, MemoryCategory category);
 
-// The allocator's hook calls it for a new block; null is ignored. `bytes` are the requested bytes on the
-// host, and the allocated bytes on CUDA (multiples of 512).
+// Called by the allocator's hook for each new block; null is ignored. On the host, `bytes` are the requested
+// bytes. On CUDA, they are the allocated bytes (multiples of 512).
 void BookAllocation(const void* block, int64_t bytes);
-// The allocator's hook calls it before it releases the block. A block from before the hook was installed is
-// unknown, and releasing it changes nothing.
+// Called by the allocator's hook before a block is released. A block that is older than the hook is unknown,
+// and its release changes nothing.
 void BookFree(const void* block);
 
 // Installs a layer over LibTorch's present allocator of host memory, which stays in use below it until the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses --memory-taken and looks up a step in it. Decimal numbers are parsed with std::from_chars, whatever
-// the locale.
+// Parses the value of --memory-taken and looks up the entry of a step. Decimal numbers are parsed with
+// std::from_chars, which does not depend on the locale.
 #include "zero_workloads/memory/taken_memory.h"
 
 #include <charconv>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank that other programs occupy, as prescribed by a test or an operator while the run goes on:
-// by a schedule of steps, or by a file that may change at any time. It shows how the batch follows free
-// memory.
+// Pretends that other programs occupy a part of a rank's memory. A test or an operator prescribes how much,
+// by a schedule of steps or by a file that may change at any time. With --batch auto, the batch then follows
+// the free memory.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ class TakenMemory {
   // read.
   static Result<TakenMemory> Parse(const std::string& text);
 
-  // The bytes that are taken during `step`. Steps must not decrease from call to call. A file is read at each
-  // call; if it is missing or contains no size, its latest valid value applies (0 before the first).
+  // Returns the bytes that are taken during `step`. Steps must not decrease from call to call. A file is read
+  // at each call. If the file is missing or contains no size, its latest valid value applies (0 before the
+  // first).
   int64_t At(int64_t step);
 
  private:

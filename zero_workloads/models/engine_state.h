@@ -13,15 +13,16 @@
 
 namespace dynamiccl::zero {
 
-// One state for all elements that a rank holds: fp32, one-dimensional and contiguous. A restore overwrites it
-// in place.
+// One state (such as the master weights) of all elements that a rank holds: fp32, one-dimensional and
+// contiguous. A restore overwrites the tensor in place.
 struct StateTensor {
   // "master", "first_moment" or "second_moment"; the same names at any stage and world size.
   std::string name;
   at::Tensor values;
 };
 
-// Elements [begin, end) of a parameter's slot lie at [offset, offset + end - begin) of every state tensor.
+// Elements [begin, end) of a parameter's slot. In every state tensor they lie at [offset, offset + end -
+// begin).
 struct StateRange {
   const ParameterSlot* parameter = nullptr;
   int64_t begin = 0;
@@ -31,7 +32,8 @@ struct StateRange {
   bool owned = false;
 };
 
-// Values that exist once and are equal on all ranks, as texts by name: optimizer steps, loss scale.
+// Values that exist once and are equal on all ranks, such as optimizer steps and loss scale. Both names and
+// values are texts.
 using StateValues = std::map<std::string, std::string>;
 
 }  // namespace dynamiccl::zero

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward pass: x = token embedding + position embedding; x = block(x) for each block; logits =
-// head(norm(x)); loss = cross entropy in fp32. `hooks` are called before a unit's parameters are first read
-// and after their last use.
+// head(norm(x)); loss = cross entropy in fp32. `hooks` are called before the parameters of a unit are first
+// read and after they are last used.
 #include "zero_workloads/models/gpt.h"
 
 #include <ATen/TensorOperators.h>
@@ -14,7 +14,8 @@
 namespace dynamiccl::zero {
 
 Gpt::Gpt(const GptShape& shape, const TensorSplit& split)
-    // GPT-2 starts token embeddings with deviation 0.02 and positions with 0.01.
+    // GPT-2 draws the first values of token embeddings with standard deviation 0.02, and those of positions
+    // with 0.01.
     : split_(split),
       token_embedding_({shape.vocabulary, shape.hidden, 0.02f}, split),
       position_embedding_({shape.sequence, shape.hidden, 0.01f}, split),

@@ -23,8 +23,8 @@ ParameterSlot SliceOf(ParameterSlot whole, int dimension, const TensorSplit& spl
   return whole;
 }
 
-// The slot of this rank's rows of a weight or bias that has `parts` equal parts. The global shape gets a
-// leading dimension of `parts`, because a rank's rows are not contiguous in the whole parameter.
+// Returns the slot of this rank's rows of a weight or bias that has `parts` equal parts. The global shape
+// gets a leading dimension of `parts`, because a rank's rows are not contiguous in the whole parameter.
 ParameterSlot OwnRowsOf(ParameterSlot whole, int64_t parts, const TensorSplit& split) {
   if (parts == 1 || split.group == nullptr) return SliceOf(std::move(whole), 0, split);
   whole.shape[0] /= parts;
@@ -72,7 +72,7 @@ void TokenEmbedding::ListParameters(const std::string& prefix, ParameterList* li
 at::Tensor TokenEmbedding::forward(const at::Tensor& tokens) const {
   if (split_.group == nullptr) return at::embedding(weight_, tokens);
   const at::Tensor row = tokens - split_.share_begin(shape_.rows);
-  // Tokens whose row belongs to another rank.
+  // True for each token whose row of the table belongs to another rank.
   const at::Tensor elsewhere = row.lt(0).logical_or(row.ge(split_.share(shape_.rows)));
   const at::Tensor partial = at::embedding(weight_, row.masked_fill(elsewhere, 0));
   return SumOfPartials(partial.masked_fill(elsewhere.unsqueeze(-1), 0), split_);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layers with parameters that make up a transformer, each either whole or divided among the ranks of a
 // tensor group, as in Megatron-LM (Shoeybi et al. 2019, section 3). A linear layer that divides its outputs
-// is followed by one that divides its inputs, so that a pair needs one sum over the group in each
-// direction.
+// is followed by one that divides its inputs, so that a pair needs one sum over the group in each direction.
 //
-// torch::nn's layers are not used, because they allocate their parameters on construction. These take any
-// tensor that is bound to them, of any device and type.
+// torch::nn's layers are not used, because they allocate their parameters on construction. These layers take
+// any tensor that is bound to them, of any device and type.
 //
 // All layers share one contract. ListParameters appends slots whose names start with `prefix`. An engine
-// binds the tensors. forward() may then be called on the training thread; with a tensor group every rank of
-// it calls together. Activations are [batch, sequence, width] in the parameters' type.
+// binds the tensors. forward() may then be called on the training thread. With a tensor group, all ranks of
+// the group must call forward() together. Activations are [batch, sequence, width] in the parameters' type.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -104,8 +103,8 @@ class PositionEmbedding {
  public:
   PositionEmbedding(const EmbeddingShape& shape, const TensorSplit& split) : shape_(shape), split_(split) {}
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // The rows for a whole sequence of this length, or for this rank's slice: [sequence, width] or [sequence /
-  // ranks, width].
+  // Returns the rows for a whole sequence of this length, [sequence, width]. With a split sequence, returns
+  // the rows of this rank's slice, [sequence / ranks, width].
   at::Tensor forward(int64_t sequence) const;
 
  private:

@@ -47,7 +47,7 @@ int64_t ParameterSlot::GlobalIndex(int64_t index) const {
   const std::span whole(global_shape);
   const size_t dimension = static_cast<size_t>(slice_dimension);
   const int64_t inner = Product(whole.subspan(dimension + 1));
-  // Elements of the slice for one index of the outer dimensions.
+  // Number of elements of the slice for each index of the dimensions before `slice_dimension`.
   const int64_t slice = Elements() / Product(whole.first(dimension));
   return index / slice * whole[dimension] * inner + slice_begin * inner + index % slice;
 }

@@ -37,7 +37,7 @@ struct ParameterSlot {
   std::vector<int64_t> global_shape = {};
   int slice_dimension = -1;
   int64_t slice_begin = 0;
-  // First values, if they are already known: fp32, flat, on the host. Undefined: they are drawn at random.
+  // First values, if they are already known: fp32, flat, on the host. If undefined, they are drawn at random.
   at::Tensor values = {};
 
   // The number of elements that this rank holds.

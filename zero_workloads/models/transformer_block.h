@@ -63,7 +63,8 @@ class TransformerBlock {
   FeedForward feed_forward_;
 };
 
-// True: attention runs as NaiveCausalAttention; false: as LibTorch's fused kernel. The faster one is chosen.
+// True if attention runs as NaiveCausalAttention, false if it runs as LibTorch's fused kernel. The faster one
+// is chosen.
 bool UsesNaiveAttention(at::Device device, at::ScalarType type);
 
 // softmax(q k^T / sqrt(width) + mask) v from plain matrix products (Vaswani et al. 2017, equation 1). The

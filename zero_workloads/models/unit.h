@@ -25,8 +25,9 @@ struct ModelUnit {
 using UnitForward = std::function<at::Tensor(const at::Tensor&)>;
 
 // Receives the events of a forward pass. A model calls the hooks on the computing thread, for each unit in
-// this order: BeforeForward, Forward, AfterForward. An engine implements them to have parameters in memory in
-// time; wrappers such as CheckpointedUnits pass them on. Exceptions from hooks leave the forward pass.
+// this order: BeforeForward, Forward, AfterForward. An engine implements the hooks so that a unit's
+// parameters are in memory when the unit runs. Wrappers such as CheckpointedUnits pass the calls on. If a
+// hook throws, the forward pass ends with that exception.
 class UnitHooks {
  public:
   virtual ~UnitHooks() = default;
@@ -35,8 +36,8 @@ class UnitHooks {
   // Called after the unit's parameters are last used in a forward pass. `output` is the input of the next
   // unit. The root has no output of its own and passes an undefined tensor.
   virtual void AfterForward(int unit, const at::Tensor& output) = 0;
-  // Computes the output of a unit that has one input and one output. An implementation that keeps less than
-  // autograd does may call `forward` once more in the backward pass.
+  // Computes the output of a unit that has one input and one output. An implementation that keeps fewer
+  // activations than autograd may call `forward` once more in the backward pass.
   virtual at::Tensor Forward(int /*unit*/, const UnitForward& forward, const at::Tensor& input) {
     return forward(input);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that is divided among the ranks of a tensor group. A rank has the logits
-// of its part, and only three numbers a target are exchanged between ranks (Shoeybi et al. 2019, section
-// 3).
+// Cross entropy over a vocabulary that is divided among the ranks of a tensor group. A rank has the logits of
+// its part. For each target, ranks exchange only three numbers (Shoeybi et al. 2019, section 3).
 #pragma once
 
 #include <ATen/core/Tensor.h>

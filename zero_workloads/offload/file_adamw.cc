@@ -19,7 +19,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Master weights, first and second moments.
+// The three states are master weights, first moments and second moments.
 constexpr int64_t kStates = 3;
 
 std::string PathOf(const OptimizerOffload& offload, const char* state) {
@@ -60,7 +60,7 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   group_elements_ = std::max<int64_t>(1, blocks) * kBlockElements;
   const CountAs category(MemoryCategory::kOffload);
   const int64_t buffers = kStates * static_cast<int64_t>(ring_.size());
-  // One block more than needed, so that the first buffer can start at a multiple of a block.
+  // The memory has one block more than needed, so that the first buffer can start at a multiple of a block.
   memory_ = HostBuffer((buffers * group_elements_ + kBlockElements) * 4).view(at::kFloat);
   const auto address = reinterpret_cast<uintptr_t>(memory_.data_ptr());
   int64_t begin = static_cast<int64_t>((kDiskBlock - address % kDiskBlock) % kDiskBlock) / 4;
@@ -72,7 +72,8 @@ FileAdamW::FileAdamW(std::unique_ptr<Files> files, int64_t elements, const Optim
   traffic_.direct = files_->of[0].direct();
 }
 
-// A transfer in progress still uses the ring, so it is awaited. Its failure no longer matters.
+// A transfer in progress still uses the buffers, so the destructor waits for it. A failure of this transfer
+// no longer matters.
 FileAdamW::~FileAdamW() {
   for (Buffer& buffer : ring_) {
     if (buffer.reading.valid()) buffer.reading.wait();

@@ -31,7 +31,7 @@ class FileAdamW final : public AdamW {
   struct Group {
     int64_t begin, length, blocks;
   };
-  // The three files. They are made before the base class, which works on their mappings.
+  // The three files. They are created before the base class AdamW, which works on their mappings.
   struct Files {
     Files(int64_t elements, const OptimizerOffload& offload);
     // Files of master, first_moment and second_moment, in this order.
@@ -41,7 +41,8 @@ class FileAdamW final : public AdamW {
   struct Buffer {
     // Room for one sub-group of each state.
     AdamWStates states;
-    // At most one is valid at a time. The result is the nanoseconds that the transfer took.
+    // The transfer of this buffer that is in progress; at most one of the two is valid. Its result is the
+    // time that the transfer took, in nanoseconds.
     std::future<int64_t> reading, writing;
   };
 

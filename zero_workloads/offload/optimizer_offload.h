@@ -16,20 +16,21 @@ namespace dynamiccl::zero {
 
 // The value of --offload-optimizer, and its buffer size. Equal on all ranks except for `rank_name`.
 struct OptimizerOffload {
-  // kNone: on the device. kCpu: in pinned host memory. kNvme: in files.
+  // The states lie on the device (kNone), in pinned host memory (kCpu) or in files (kNvme).
   enum class Place : uint8_t { kNone, kCpu, kNvme };
   Place place = Place::kNone;
-  // kNvme: an existing folder, on this rank's host.
+  // An existing folder on this rank's host. Only kNvme uses it.
   std::string folder;
-  // kNvme: the files are FOLDER/RANK_NAME.master.f32, .first_moment.f32 and .second_moment.f32.
+  // With kNvme, the files are FOLDER/RANK_NAME.master.f32, .first_moment.f32 and .second_moment.f32.
   std::string rank_name;
-  // Bytes of one state in a sub-group that is transferred at a time. FileAdamW needs 9 such buffers.
+  // Size of a buffer in bytes. A buffer holds one state of one sub-group. FileAdamW needs 9 buffers: three
+  // states of three sub-groups.
   int64_t buffer_bytes = 16 << 20;
 
-  // Accepts "none", "cpu" or "nvme:FOLDER"; anything else is an error with these as a hint.
+  // Accepts "none", "cpu" or "nvme:FOLDER". For anything else, the hint of the error lists these forms.
   static Result<OptimizerOffload> Parse(const std::string& text);
-  // Returns an error if the folder does not exist or cannot be written, or if `cpu` was given for a run that
-  // is already on the CPU.
+  // Returns an error if the folder does not exist or cannot be written. Also returns an error if `cpu` was
+  // given for a run that is already on the CPU.
   Status CheckFor(at::Device device) const;
 };
 
@@ -50,7 +51,8 @@ struct OffloadTraffic {
 // std::runtime_error if files cannot be created.
 std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offload,
                                  const AdamWSettings& settings, at::Device device);
-// Null if the optimizer's states are not in files. The result lives as long as the optimizer.
+// Returns the traffic of the optimizer's files; null if its states are not in files. The result lives as long
+// as the optimizer.
 const OffloadTraffic* TrafficOf(const AdamW& optimizer);
 
 }  // namespace dynamiccl::zero

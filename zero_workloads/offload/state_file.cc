@@ -21,7 +21,8 @@ namespace {
 }
 
 template <typename Move>
-// Moves `bytes` with pread or pwrite, which may move less than they were asked for.
+// Transfers `bytes` with pread or pwrite. One such call may transfer fewer bytes than requested, so calls are
+// repeated.
 void MoveAll(const std::string& path, const char* what, int64_t bytes, const Move& move) {
   for (int64_t done = 0; done < bytes;) {
     const ssize_t moved = move(done);
@@ -53,7 +54,7 @@ StateFile::~StateFile() {
   unlink(path_.c_str());
 }
 
-// Opens the direct descriptor, or falls back to the cached one. A file system that accepts the flag may still
+// Opens the direct descriptor, or falls back to the cached one. A file system that accepts O_DIRECT may still
 // refuse the first read, so one block is read to find out.
 void StateFile::OpenDirect() {
   direct_fd_ = UniqueFd(open(path_.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC | O_NOFOLLOW));

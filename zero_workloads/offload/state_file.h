@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp32 numbers in a file instead of in memory, while this process needs them. The file is scratch space
-// without a header; no later process reads it. Transfers of whole blocks bypass the page cache (O_DIRECT)
-// where the file system allows it.
+// A file that holds fp32 numbers for this process, in place of memory. The file is scratch space without a
+// header; no later process reads it. Transfers of whole blocks bypass the page cache (O_DIRECT) where the
+// file system allows it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,8 +25,9 @@ inline constexpr int64_t kBlockElements = kDiskBlock / 4;
 // reason.
 class StateFile {
  public:
-  // Creates the file filled with zeros and reserves its space at once, so that a full disk fails here. A file
-  // that another running process uses is an error; one that a process left behind is overwritten.
+  // Creates the file, filled with zeros, and reserves its space, so that a full disk is noticed here. If
+  // another running process uses the file, this is an error. A file that an earlier process left behind is
+  // overwritten.
   StateFile(std::string path, int64_t elements);
   // Removes the file.
   ~StateFile();
@@ -41,9 +42,9 @@ class StateFile {
   // True if transfers bypass the page cache.
   bool direct() const { return direct_; }
 
-  // Moves `blocks` whole blocks from or to element `begin`, a multiple of kBlockElements. `memory` must be
-  // aligned to kDiskBlock. Any thread may call them, but a read and a write of one range must not overlap in
-  // time.
+  // Read() fills `memory` from the file, and Write() writes it back: `blocks` whole blocks from element
+  // `begin` on, which is a multiple of kBlockElements. `memory` must be aligned to kDiskBlock. Any thread may
+  // call both, but a read and a write of one range must not overlap in time.
   void Read(int64_t begin, int64_t blocks, float* memory) const;
   void Write(int64_t begin, int64_t blocks, const float* memory) const;
 

@@ -31,7 +31,7 @@ struct AdamWSettings {
 struct AdamWStates {
   at::Tensor master, first_moment, second_moment;
 
-  // Views of elements [begin, begin + length).
+  // Returns views of elements [begin, begin + length) of all three states.
   AdamWStates Slice(int64_t begin, int64_t length) const;
 };
 
@@ -69,7 +69,7 @@ class AdamW {
 
  private:
   AdamWSettings settings_;
-  // Elements copied at a time; 0: all.
+  // Number of elements that are copied at a time. 0 means all elements.
   int64_t slice_elements_;
   // fp32 scalar, because the fused kernel takes the step count as a tensor.
   at::Tensor steps_;

@@ -9,7 +9,7 @@
 namespace dynamiccl::zero {
 
 double LearningRateSchedule::At(int64_t step) const {
-  // Share of the peak at the end, as in GPT-3 (Brown et al. 2020, appendix B).
+  // The final learning rate as a share of the peak, as in GPT-3 (Brown et al. 2020, appendix B).
   constexpr double kFinalShare = 0.1;
   if (step < warmup_steps) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
   const double length = static_cast<double>(std::max<int64_t>(1, steps - warmup_steps));

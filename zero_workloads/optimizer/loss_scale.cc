@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine of the scale. Growth resets the number of tolerated overflows; an overflow resets the
-// count of good steps.
+// The state machine of the loss scale. A growth restores the number of tolerated overflows. An overflow
+// resets the count of good steps.
 #include "zero_workloads/optimizer/loss_scale.h"
 
 #include <algorithm>

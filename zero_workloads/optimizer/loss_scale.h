@@ -8,13 +8,13 @@
 
 namespace dynamiccl::zero {
 
-// The settings are equal on all ranks.
+// Settings of the loss scaling. They are equal on all ranks.
 struct LossScaleSettings {
-  // The first scale. 1 and not dynamic means no scaling.
+  // The first scale. If it is 1 and `dynamic` is false, the loss is not scaled.
   double first = 1.0;
-  // False: the scale stays at `first`.
+  // If false, the scale stays at `first`.
   bool dynamic = false;
-  // Steps in a row without overflow after which the scale doubles.
+  // Number of consecutive steps without overflow after which the scale doubles.
   int64_t growth_interval = 1000;
   // Number of overflows since the last growth at which the scale halves; it halves again at each further
   // overflow. A value above 1 tolerates a single odd batch.
@@ -23,8 +23,8 @@ struct LossScaleSettings {
   double least = 1.0;
 };
 
-// The scale of one engine, which updates it once a step. It is equal on all ranks as long as they report the
-// same overflows, which ZeroEngine guarantees by deciding on summed values.
+// The loss scale of one engine, which updates it once a step. The scale is equal on all ranks as long as the
+// ranks report the same overflows. ZeroEngine guarantees this by deciding on summed values.
 class LossScale {
  public:
   explicit LossScale(const LossScaleSettings& settings);
@@ -32,7 +32,7 @@ class LossScale {
   double value() const { return value_; }
   bool enabled() const { return settings_.dynamic || settings_.first != 1.0; }
   // Reports whether the gradients of the step overflowed. Returns false if they did and the scale cannot fall
-  // any further: training cannot continue then.
+  // any further. Training cannot continue in this case.
   [[nodiscard]] bool Update(bool overflow);
 
   // The state that another run needs to continue exactly as this one.
@@ -47,9 +47,9 @@ class LossScale {
  private:
   LossScaleSettings settings_;
   double value_;
-  // Steps since the last overflow or growth.
+  // Number of steps since the last overflow or growth.
   int64_t clean_steps_ = 0;
-  // Number of further overflows at which the scale falls.
+  // The scale halves at the overflow with this number, counted from now. 1 means at the next overflow.
   int64_t overflows_left_;
 };
 

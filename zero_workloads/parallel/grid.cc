@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each group is created by one ncclCommSplit, with the group's number as colour and the rank's place in it as
-// key.
+// Each group is created by one ncclCommSplit. Its color is the group's number, and its key is the rank's
+// place in the group.
 #include "zero_workloads/parallel/grid.h"
 
 namespace dynamiccl::zero {

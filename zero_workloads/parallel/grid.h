@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arranges the ranks as a grid of data x tensor. A tensor group computes one replica of the model together
-// (tensor parallelism); a data group holds the same slices of all replicas. ZeRO partitions over the data
-// group or, with hybrid sharding, over each of the shard groups into which the data group is divided.
+// (tensor parallelism). The ranks of a data group hold the same slice of all replicas. ZeRO partitions over
+// the data group. With hybrid sharding, the data group is divided into shard groups, and ZeRO partitions over
+// each of them.
 //
 // Example with 8 ranks, tensor degree 2 and shard groups of 2:
 //
@@ -20,25 +21,28 @@ namespace dynamiccl::zero {
 // The number of ranks in a group of each kind.
 struct GridSizes {
   int tensor = 1;
-  // Hybrid sharding: data ranks that together hold one copy of the optimizer's states; 0: all of them.
+  // Hybrid sharding: number of data ranks that together hold one copy of the optimizer's states. 0 means all
+  // data ranks.
   int shard = 0;
-  // Stage 3: ranks of a shard group that together hold a second copy of the parameters; 0: there is none.
+  // Stage 3: number of ranks of a shard group that together hold a second copy of the parameters. 0 means
+  // that there is no second copy.
   int secondary = 0;
 };
 
 // The communicators of one rank. The training process owns the grid and uses it on its training thread.
-// Global rank = data rank * tensor degree + tensor rank: a tensor group consists of neighbours, which
-// launchers place on one machine, and so do the data ranks of a shard group and of a secondary group.
+// Global rank = data rank * tensor degree + tensor rank. The ranks of a tensor group are thus neighbours,
+// which launchers place on one machine. The data ranks of a shard group or a secondary group are neighbours
+// as well.
 class Grid {
  public:
-  // All ranks call it. With a tensor degree of 1 the data group is the world; otherwise data and tensor
-  // groups are communicators split from the world. Smaller shard groups, their replica groups, and secondary
-  // groups are split from the data group. It is an error if a size does not divide its group, or if a rank
-  // does not join.
+  // Creates the groups of this rank; all ranks call the function together. With a tensor degree of 1 the data
+  // group is the world. Otherwise data and tensor groups are communicators split from the world. Smaller
+  // shard groups, their replica groups, and secondary groups are split from the data group. It is an error if
+  // a size does not divide its group, or if a rank does not join.
   static Result<std::unique_ptr<Grid>> Create(const RankEnvironment& environment, const GridSizes& sizes,
                                               int zero_stage, const JoinSettings& join);
 
-  // Never null; the groups live as long as the grid.
+  // The group of all ranks; never null. All groups live as long as the grid.
   ProcessGroup* world() const { return world_.get(); }
   ProcessGroup* data() const { return data_ == nullptr ? world_.get() : data_.get(); }
   // The group over which ZeRO partitions: the data group, or a group of neighbours in it.
@@ -63,7 +67,7 @@ class Grid {
  private:
   explicit Grid(std::unique_ptr<ProcessGroup> world) : world_(std::move(world)) {}
   Status SplitData(const GridSizes& sizes);
-  // All existing groups, starting with those in which ranks wait most.
+  // All groups that exist. Tensor groups come first and the world last.
   std::vector<ProcessGroup*> Groups() const;
 
   std::unique_ptr<ProcessGroup> world_;
@@ -71,7 +75,7 @@ class Grid {
   std::unique_ptr<ProcessGroup> shard_, replicas_, secondary_;
 };
 
-// An error, with a hint, if a world of this size cannot be divided into tensor groups of this degree.
+// Returns an error, with a hint, if a world of this size cannot be divided into tensor groups of this degree.
 Status CheckTensorDegree(int tensor_degree, int world);
 // Returns an error that lists the possible sizes if a data group of this size cannot be divided in this way.
 Status CheckShardGroups(const GridSizes& sizes, int data_ranks);

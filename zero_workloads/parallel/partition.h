@@ -23,8 +23,8 @@ namespace dynamiccl::zero {
 // Elements. A parameter starts on a cache line (64 bytes) in fp32 and bf16, so kernels see the same alignment
 // in every stage.
 inline constexpr int64_t kParameterAlignment = 32;
-// Elements. A shard's length is a multiple of this number. Vector loops over any part of an arena then have
-// no scalar remainder, whose rounding could differ.
+// Elements. A shard's length is a multiple of this number. Vector loops over a rank's shards then have no
+// scalar remainder, whose rounding could differ.
 inline constexpr int64_t kShardAlignment = 128;
 
 // The smallest multiple of `multiple` that is at least `value`.
@@ -35,11 +35,12 @@ constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
 // The place of a unit, in elements.
 struct UnitPartition {
   int64_t shard_elements = 0;
-  // The start of this unit's shard in the arena.
+  // The start of this unit's shard in a rank's arena, which is the sequence of all its shards.
   int64_t arena_offset = 0;
 };
 
-// Immutable, and equal on all ranks, since it depends only on the model and the world size.
+// The places of all units in flat tensors and in arenas (the shards of one rank, one after another). The
+// object is immutable. It is equal on all ranks, since it depends only on the model and the world size.
 class Partition {
  public:
   // `unit_elements` has the flat length of each unit without padding at its end; unit 0 is the root.
@@ -48,7 +49,7 @@ class Partition {
   int world() const { return world_; }
   int units() const { return static_cast<int>(units_.size()); }
   const UnitPartition& unit(int unit) const { return units_[static_cast<size_t>(unit)]; }
-  // The flat length of the unit with padding: `world` shards.
+  // The length of the unit's flat tensor with padding: `world` shards.
   int64_t flat_elements(int index) const { return unit(index).shard_elements * world_; }
   int64_t arena_elements() const { return arena_elements_; }
 

@@ -12,8 +12,8 @@ namespace {
 
 Status NcclStatus(ncclResult_t result, const char* function) {
   if (result == ncclSuccess) return {};
-  // If NCCL refuses settings or arguments, they are wrong; every other result means that a machine or peer
-  // failed.
+  // If NCCL refuses settings or arguments, the settings or arguments are wrong. Every other result means that
+  // a machine or peer failed.
   const bool refused = result == ncclInvalidArgument || result == ncclInvalidUsage;
   return WithHint(MakeError(refused ? ErrorKind::kInvalidArgument : ErrorKind::kPeerFailed, "{}: {} ({})",
                             function, ncclGetErrorString(result), ncclGetLastError(nullptr)),
@@ -165,7 +165,7 @@ void ProcessGroup::Guard(const PendingCollective& collective, const std::functio
   try {
     wait();
   } catch (const std::runtime_error& failure) {
-    // NCCL's error explains more than the stream's.
+    // NCCL's own error explains more than the exception of the stream, so it is thrown if there is one.
     ThrowOnAsyncError(collective.function);
     throw CollectiveFailure(fmt::format("{}: {}", collective.function, failure.what()));
   }

@@ -23,7 +23,7 @@ class CollectiveFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The purpose of a call. It reaches the trace through src/annotate and changes nothing else.
+// The purpose of a call. It is recorded in traces (through src/annotate) and changes nothing else.
 struct CallLabel {
   dynamicclPhase_t phase = DYNAMICCL_PHASE_OTHER;
   dynamicclRole_t role = DYNAMICCL_ROLE_OTHER;
@@ -33,22 +33,21 @@ struct CallLabel {
 enum class Exchange {
   // One ReduceScatter and one AllGather.
   kCollective,
-  // One Reduce to the owner of each part, and one Broadcast from it, as the ZeRO paper describes it (section
-  // 5).
+  // One Reduce to the owner of each part, and one Broadcast from the owner, as in the ZeRO paper (section 5).
   kOwner,
 };
 
-// An issued collective: an event that happens when it is done, and its NCCL function for messages. The event
-// is null if nothing was issued.
+// A collective that was issued: an event that happens when the collective is done, and the name of the NCCL
+// function for messages. The event is null if nothing was issued.
 struct PendingCollective {
   Event event;
   const char* function = nullptr;
 };
 
-// A communicator of one rank, used by one thread at a time. All its ranks must call the same functions in the
-// same order. Tensors must be contiguous, live until the returned collective is done, and have a multiple of
-// world() elements where NCCL requires it. Failures throw CollectiveFailure; after one only Abort() may be
-// called.
+// A communicator of one rank, used by one thread at a time. All ranks of the communicator must call the same
+// functions in the same order. Tensors must be contiguous, live until the returned collective is done, and
+// have a multiple of world() elements where NCCL requires it. Failures throw CollectiveFailure. After a
+// failure only Abort() may be called.
 //
 // Collectives are asynchronous. They start after the compute work issued before them, and Await orders later
 // compute work after them:
@@ -60,13 +59,13 @@ struct PendingCollective {
 // The class has many methods because they are all operations of one communicator and share its stream.
 class ProcessGroup {
  public:
-  // The group of all ranks. Every rank calls it; it blocks until all have joined, or returns an error after
-  // `join.timeout`. `zero_stage` goes into the labels.
+  // Creates the group of all ranks. Every rank calls the function. It blocks until all ranks have joined, or
+  // returns an error after `join.timeout`. `zero_stage` goes into the labels of calls.
   static Result<std::unique_ptr<ProcessGroup>> Create(const RankEnvironment& environment, int zero_stage,
                                                       const JoinSettings& join);
   ~ProcessGroup();
-  // A group of the ranks that pass the same `color`, ordered by `key`; its labels name the same stage. All
-  // ranks of this group call it.
+  // Creates a group of the ranks that pass the same `color`, ordered by `key`. The labels of its calls name
+  // the same ZeRO stage. All ranks of this group call the function.
   Result<std::unique_ptr<ProcessGroup>> Split(int color, int key);
 
   int rank() const { return rank_; }
@@ -77,10 +76,11 @@ class ProcessGroup {
   int64_t sent_bytes() const { return sent_bytes_; }
   // Sets the step in the labels of all later calls.
   void SetStep(int64_t step) { step_ = step; }
-  // Returns the value that the group's ranks have agreed on for their next call
+  // Returns the value of the setting `name` that the group's ranks have agreed on for their next call
   // (src/annotate/agreed_value.h), or `own` if they have agreed on none. All ranks call it at the same place.
   int64_t AgreedValue(const char* name, int64_t own) const;
-  // Sets how later calls of ReduceScatter and AllGather work; must be the same on all ranks.
+  // Sets whether later calls of ReduceScatter and AllGather are one collective or calls for each owner. The
+  // value must be the same on all ranks.
   void SetExchange(Exchange exchange) { exchange_ = exchange; }
 
   // Sums over the ranks in place, or takes the maximum or minimum.
@@ -90,16 +90,16 @@ class ProcessGroup {
   PendingCollective ReduceScatter(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
   // `output` receives the inputs of all ranks in rank order.
   PendingCollective AllGather(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
-  // Every rank's tensor becomes that of rank `root`.
+  // After this call, every rank's tensor has the content of the tensor of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 
-  // Compute work issued after this call sees the result. Does not block on CUDA.
+  // Compute work issued after this call sees the result. On CUDA the call does not block.
   void Await(const PendingCollective& collective);
   // Blocks until the result is available.
   void AwaitOnHost(const PendingCollective& collective);
 
-  // Aborts the communicator so that no call of any thread hangs. The only call that is allowed after a
-  // failure.
+  // Aborts the communicator so that no call of any thread hangs. After a failure, only this function may be
+  // called.
   void Abort();
 
  private:
@@ -107,17 +107,16 @@ class ProcessGroup {
       : communicator_(communicator), rank_(rank), world_(world), zero_stage_(zero_stage) {}
   // Records an event after the call, or throws if NCCL refused the call.
   PendingCollective Issue(ncclResult_t result, const char* function);
-  // ReduceScatter as one Reduce for each rank.
+  // A ReduceScatter that is made of one Reduce to each rank.
   PendingCollective ReduceToOwners(const at::Tensor& input, const at::Tensor& output);
-  // AllGather as one Broadcast from each rank.
+  // An AllGather that is made of one Broadcast from each rank.
   PendingCollective BroadcastByOwners(const at::Tensor& input, const at::Tensor& output);
   // Marks the call for the trace and orders it after the compute work issued so far.
   void Prepare(const CallLabel& label);
-  // Counts the sent bytes of a call on the tensor `full`; `times` is how often each rank sends the other
-  // ranks' parts.
+  // Adds the sent bytes of a call to the count. `full` is the tensor of all ranks' parts, and each rank sends
+  // the other ranks' parts of it `times` times.
   void CountSent(const at::Tensor& full, int times);
-  // Runs `wait` and turns its failure, or an asynchronous error of the communicator, into a
-  // CollectiveFailure.
+  // Runs `wait`. If it throws, or if the communicator has an asynchronous error, throws CollectiveFailure.
   void Guard(const PendingCollective& collective, const std::function<void()>& wait);
   // Throws if NCCL reports an error of an earlier call.
   void ThrowOnAsyncError(const char* function);

@@ -17,7 +17,7 @@ struct Launcher {
   const char* local_rank;
 };
 
-// Names of the variables, in the order in which launchers are tried.
+// Each launcher's variables, in the order in which launchers are tried.
 constexpr Launcher kLaunchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
@@ -53,7 +53,7 @@ Status ReadMeetingPoint(RankEnvironment* environment) {
   if (std::getenv("MASTER_PORT") != nullptr) {
     DYNAMICCL_TRY(environment->port, ReadNumber("MASTER_PORT", 1, 65534));
   }
-  // With this variable set, torchrun's agent itself listens at MASTER_PORT, so this program uses the next
+  // If this variable is set, torchrun's agent itself listens at MASTER_PORT, so this program uses the next
   // port.
   const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   if (agent_store != nullptr && std::strcmp(agent_store, "True") == 0) ++environment->port;

@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kRetryPause(20);
 // Rank 0 drops a connection that sends nothing for this long.
 constexpr std::chrono::seconds kHelloPatience(5);
 
-// Identifies a rank to rank 0.
+// The message with which a rank introduces itself to rank 0.
 struct Hello {
   uint32_t magic = kMagic;
   int32_t rank = 0;
@@ -40,7 +40,8 @@ struct Hello {
   uint64_t run_fingerprint = 0;
 };
 
-// Rank 0 answers with the id, or with an error that the rank returns as its own. A longer message is cut off.
+// Rank 0's answer: NCCL's unique id, or an error that the receiving rank returns as its own. A message that
+// does not fit is cut off.
 struct Reply {
   uint32_t magic = kMagic;
   int32_t failed = 0;
@@ -69,7 +70,7 @@ bool Receive(int fd, T* value, SteadyTime deadline) {
 }
 
 template <typename T>
-// The structures have a few hundred bytes, which always fit into an empty socket buffer.
+// Sends a structure. It has a few hundred bytes, which always fit into an empty socket buffer.
 bool SendAll(int fd, const T& value) {
   return send(fd, &value, sizeof(T), MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(T));
 }
@@ -146,7 +147,7 @@ Status Gather(int listener, const Hello& own, SteadyTime deadline, std::map<int,
     const SteadyTime patience = std::min(deadline, std::chrono::steady_clock::now() + kHelloPatience);
     if (!peer.valid() || !Receive(peer.get(), &hello, patience)) continue;
     const Status fits = Compare(own, hello, *present);
-    // A rank that does not fit is stored under a key that no rank has, so that it receives an answer too.
+    // A rank that does not belong to this run is stored under the key -1, so that it receives an answer too.
     (*present)[fits ? hello.rank : -1] = std::move(peer);
     DYNAMICCL_CHECK_OK(fits);
   }
@@ -192,7 +193,8 @@ Result<UniqueFd> Connect(const RankEnvironment& own, SteadyTime deadline) {
 Result<ncclUniqueId> Join(const RankEnvironment& own, const Hello& hello, SteadyTime deadline) {
   DYNAMICCL_TRY(const UniqueFd server, Connect(own, deadline));
   Reply reply;
-  // Rank 0 answers at its own deadline. If its process started later, that deadline is later than this one.
+  // Rank 0 answers at the latest at its own deadline. If rank 0 started later than this rank, that deadline
+  // is later than this rank's, so this rank waits 5 s longer.
   const SteadyTime patience = deadline + std::chrono::seconds(5);
   if (!SendAll(server.get(), hello) || !Receive(server.get(), &reply, patience)) {
     return MakeError(ErrorKind::kPeerFailed, "rank 0 at {}:{} gave no answer to rank {}", own.address,

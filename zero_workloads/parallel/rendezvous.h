@@ -15,13 +15,13 @@ namespace dynamiccl::zero {
 struct JoinSettings {
   // Rank 0 waits this long for the others, and the others for rank 0 (--join-timeout).
   std::chrono::milliseconds timeout{30000};
-  // Hash of what must be equal on all ranks: options and data.
+  // Hash of the options and data that must be equal on all ranks.
   uint64_t run_fingerprint = 0;
 };
 
-// Every rank calls it; `id` is used on rank 0 only. Either all ranks receive rank 0's id, or all ranks that
-// connected receive an error: kTimeout names the missing ranks, kInvalidArgument names a rank that connected
-// twice or has another world size or fingerprint.
+// Every rank calls the function; `id` is used on rank 0 only. Either all ranks receive rank 0's id, or all
+// ranks that connected receive an error. kTimeout names the missing ranks. kInvalidArgument names a rank that
+// connected twice or has another world size or fingerprint.
 Result<ncclUniqueId> ExchangeUniqueId(const RankEnvironment& environment, const ncclUniqueId& id,
                                       const JoinSettings& join);
 

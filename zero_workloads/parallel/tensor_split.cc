@@ -21,11 +21,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Labels of the exchanges for the trace.
+// Labels of the exchanges in traces.
 constexpr CallLabel kForward{DYNAMICCL_PHASE_FORWARD, DYNAMICCL_ROLE_ACTIVATION};
 constexpr CallLabel kBackward{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
-// An autograd context stores only plain values. The group outlives every backward pass.
+// Saves the split in the autograd context, which stores only plain values. The group outlives every backward
+// pass.
 void Keep(AutogradContext* context, const TensorSplit& split) {
   context->saved_data["group"] = reinterpret_cast<int64_t>(split.group);
   context->saved_data["sequence_parallel"] = split.sequence_parallel;
@@ -58,8 +59,8 @@ class SequenceGather {
   PendingCollective pending_;
 };
 
-// A sum over the ranks that is in progress: of the whole tensor, or with a split sequence of each rank's
-// slice. In the first case `partial` is overwritten.
+// A sum over the ranks that is in progress. Without a split sequence, every rank gets the whole sum and
+// `partial` is overwritten. With a split sequence, every rank gets its slice of the sum.
 class PartialSum {
  public:
   PartialSum(const at::Tensor& partial, const TensorSplit& split, const CallLabel& label)

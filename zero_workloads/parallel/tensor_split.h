@@ -13,9 +13,10 @@ namespace dynamiccl::zero {
 
 // The division of a model's layers among ranks. The group must outlive the model.
 struct TensorSplit {
-  // Null: one rank computes whole layers.
+  // The ranks that share each layer. Null means that one rank computes whole layers.
   ProcessGroup* group = nullptr;
-  // True: between divided layers a rank holds 1/degree of the sequence, and thus of the activations.
+  // If true, a rank holds 1/degree of the sequence between divided layers, and thus 1/degree of the
+  // activations.
   bool sequence_parallel = false;
 
   int64_t degree() const { return group == nullptr ? 1 : group->world(); }
@@ -27,14 +28,15 @@ struct TensorSplit {
   bool splits_sequence() const { return group != nullptr && sequence_parallel; }
 };
 
-// Enters a divided layer: input W^T + b with this rank's rows of W and b, [batch, sequence, outputs /
-// degree]. The input is equal on all ranks, or with a split sequence this rank's slice, which is gathered. In
-// the backward pass the input's gradient is summed over the ranks while that of the weight is computed.
+// Enters a divided layer: computes input W^T + b with this rank's rows of W and b, [batch, sequence, outputs
+// / degree]. The input is equal on all ranks. With a split sequence the input is this rank's slice, and the
+// function gathers the rest. In the backward pass the input's gradient is summed over the ranks, while the
+// weight's gradient is computed.
 at::Tensor ColumnParallelProduct(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                                  const TensorSplit& split);
 
-// Leaves a divided layer: the sum of all ranks' `partial`, or with a split sequence this rank's slice of the
-// sum. `partial` may be overwritten.
+// Leaves a divided layer: returns the sum of all ranks' `partial`. With a split sequence it returns this
+// rank's slice of the sum. `partial` may be overwritten.
 at::Tensor SumOfPartials(const at::Tensor& partial, const TensorSplit& split);
 
 }  // namespace dynamiccl::zero

@@ -9,9 +9,9 @@
 
 namespace dynamiccl::torch_backend {
 
-// Gives each function a thread that does nothing else until the function returns. A callback may therefore
-// issue calls and wait for them or for their futures, to any depth. Functions that overlap run in no
-// particular order. Any thread may call it.
+// Gives each function a thread that does nothing else until the function returns. A function may therefore
+// issue calls and wait for these calls or their futures, and callbacks of these futures may do so again.
+// Functions that overlap run in no particular order. Any thread may call Run().
 class CallbackThreads {
  public:
   // The only instance of the process. Its threads end with the process.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that are one NCCL collective for each tensor.
+// The operations of torch.distributed that consist of one NCCL collective for each tensor.
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
@@ -31,7 +31,7 @@ ncclResult_t ReduceScatter(const char* operation, const at::Tensor& output, cons
                            communicator, stream);
 }
 
-// Throws unless `whole` is as much memory as `size` parts of the size of `part`.
+// Throws unless `whole` has as many bytes as `size` tensors like `part`.
 void CheckWhole(const char* operation, const at::Tensor& whole, const at::Tensor& part, int size) {
   CheckContiguous(operation, {whole, part}, part);
   TORCH_CHECK_VALUE(whole.numel() == part.numel() * size, operation, ": ", whole.numel(),
@@ -45,8 +45,8 @@ void CheckWholes(const char* operation, const std::vector<at::Tensor>& wholes,
   for (size_t i = 0; i < parts.size(); ++i) CheckWhole(operation, wholes[i], parts[i], size);
 }
 
-// Rejects type and operator before anything is issued. The other ranks reject them as well, and no NCCL group
-// stays incomplete.
+// Rejects an unsupported type or operator before anything is issued. The other ranks reject it as well, so no
+// NCCL group stays incomplete.
 void CheckReduction(const char* operation, const at::Tensor& tensor, const c10d::ReduceOp& op,
                     Communicator& on) {
   ReducedElements(operation, tensor);
@@ -156,7 +156,7 @@ HostBackend::WorkHandle HostBackend::reduce_scatter_tensor_coalesced(Tensors& ou
                });
 }
 
-// An AllReduce of one float, as in PyTorch's NCCL backend.
+// The barrier is an AllReduce of one float, as in PyTorch's NCCL backend.
 HostBackend::WorkHandle HostBackend::barrier(const c10d::BarrierOptions& opts) {
   const at::Tensor token = at::zeros({1}, at::kFloat);
   return Issue({"barrier", c10d::OpType::BARRIER, opts.timeout, {{token}, {}}}, false,

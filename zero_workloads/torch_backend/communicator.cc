@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's unique id is exchanged through torch's store. The destructor avoids deadlocks between streams'
-// threads.
+// Exchanges NCCL's unique id through torch's store. The destructor is written so that the threads of two
+// streams do not wait for each other.
 #include "zero_workloads/torch_backend/communicator.h"
 
 #include <c10/util/Exception.h>
@@ -13,7 +13,7 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// True on the threads of communicators' streams, once one of their functions has run.
+// True on the thread of a communicator's stream, once a function passed to WhenDone has run there.
 thread_local bool on_a_streams_thread = false;
 
 void Check(ncclResult_t result, const char* function) {
@@ -25,8 +25,8 @@ std::string ArrivalKey(const Communicator::Meeting& meeting, int rank) {
   return c10::str(meeting.key, "_rank_", rank);
 }
 
-// Every rank announces itself in the store and waits until all ranks have. NCCL's own rendezvous has one
-// time-out for all groups of the process, so it cannot serve for this.
+// Every rank announces itself in the store and waits until all ranks have done so. NCCL's own rendezvous
+// cannot serve for this, because its time-out is the same for all groups of the process.
 void AwaitAllRanks(c10d::Store& store, const Communicator::Meeting& meeting) {
   store.set(ArrivalKey(meeting, meeting.rank), std::vector<uint8_t>{1});
   std::vector<std::string> arrivals;
@@ -45,7 +45,7 @@ void AwaitAllRanks(c10d::Store& store, const Communicator::Meeting& meeting) {
   }
 }
 
-// Rank 0 creates the id when all have come; the others read it from the store.
+// Rank 0 creates NCCL's unique id when all ranks have arrived. The others read it from the store.
 ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Meeting& meeting) {
   AwaitAllRanks(store, meeting);
   ncclUniqueId id{};
@@ -63,14 +63,14 @@ ncclUniqueId AgreeOnId(c10d::Store& store, const Communicator::Meeting& meeting)
   return id;
 }
 
-// Deletes the meeting's keys. Call it when all ranks have read them. A later group of the same name must not
-// find old keys.
+// Deletes the keys of the meeting from the store, so that a later group of the same name does not find them.
+// Call it when all ranks have read the keys.
 void ForgetMeeting(c10d::Store& store, const Communicator::Meeting& meeting) {
   try {
     store.deleteKey(ArrivalKey(meeting, meeting.rank));
     if (meeting.rank == 0) store.deleteKey(meeting.key);
   } catch (const std::exception&) {
-    // Ignored: the process that serves the store has already ended, and the keys are gone.
+    // The exception is ignored: the process that serves the store has already ended, and the keys with it.
   }
 }
 
@@ -101,7 +101,8 @@ Communicator::~Communicator() {
   if (!on_a_streams_thread)
     end();
   else
-    // A stream's thread cannot wait for itself, and two streams' threads cannot wait for each other.
+    // A stream's thread cannot wait for itself, and the threads of two streams cannot wait for each other. A
+    // new thread therefore waits for the stream and ends it.
     std::thread(end).detach();
 }
 
@@ -131,8 +132,8 @@ void Communicator::Abort(const std::string& reason) {
     aborted_because_ = reason;
     handle = std::exchange(handle_, nullptr);
   }
-  // ncclCommAbort waits for all calls in flight. When they end, functions on the stream's thread ask for the
-  // reason, so the mutex must not be held.
+  // ncclCommAbort waits for all calls in flight. When the calls end, functions on the stream's thread call
+  // Failure(), which locks the mutex. The mutex must therefore not be held here.
   ncclCommAbort(handle);
 }
 

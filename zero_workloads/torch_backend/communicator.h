@@ -12,29 +12,30 @@
 
 namespace dynamiccl::torch_backend {
 
-// Shared by the backend and by the works in flight; the last user destroys it. Any thread may call it. NCCL's
-// failures throw c10::DistBackendError.
+// Shared by the backend and by the works in flight; the last user destroys it. Any thread may call the
+// methods. NCCL's failures throw c10::DistBackendError.
 class Communicator {
  public:
   // A rank's place in a new communicator, and the store keys through which its ranks meet.
   struct Meeting {
     // Name for messages, for example "group 3".
     std::string name;
-    // Prefix of the store's keys that the ranks use. The keys may be reused when the communicator exists.
+    // Prefix of the keys in the store that the ranks use. Once the communicator exists, the keys may be
+    // reused.
     std::string key;
     int rank = 0;
     int size = 1;
     // A rank waits this long for the others to arrive.
     std::chrono::milliseconds timeout{0};
   };
-  // Collective over the ranks. Returns when all have joined; the error of a time-out names those that did not
-  // arrive.
+  // Collective over the ranks of the new communicator. Returns when all ranks have joined. After a time-out,
+  // the error names the ranks that did not arrive.
   Communicator(c10d::Store& store, const Meeting& meeting);
-  // Contains the ranks of `parent` that pass the same `color`, in the parent's order. Collective over all
-  // ranks of the parent.
+  // Creates a communicator of those ranks of `parent` that pass the same `color`, in the parent's order.
+  // Collective over all ranks of the parent.
   Communicator(Communicator& parent, int color);
-  // Waits for the issued calls. If the last user is a function of WhenDone, another thread waits instead,
-  // because a stream's thread cannot wait for itself.
+  // Waits for the calls that were issued. If the last user is a function that WhenDone runs, another thread
+  // waits, because a stream's thread cannot wait for itself.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -48,18 +49,21 @@ class Communicator {
   // Runs `function` on the stream's thread when everything issued so far is done, and destroys it there.
   void WhenDone(std::function<void()> function);
 
-  // Ends calls in flight, on this rank and for peers that wait for it. The first reason is kept.
+  // Ends the calls in flight, on this rank and on peers that wait for this rank. If Abort is called again,
+  // the first reason is kept.
   void Abort(const std::string& reason);
-  // The reason why calls fail: that of an abort, or NCCL's own error. Empty as long as no call has failed.
+  // The reason why calls fail: the reason given to Abort, or NCCL's own error. Empty as long as no call has
+  // failed.
   std::string Failure();
-  // NCCL's text for a call that it refused.
+  // NCCL's explanation of why it refused a call.
   std::string Refusal(ncclResult_t result);
 
   // Takes part in a split of `parent` without joining any of the new communicators.
   static void LeaveOut(Communicator& parent);
 
  private:
-  // Locked when handle_ is used other than by calls, because an abort may take the handle away.
+  // Guards handle_, because an abort may take the handle away at any time. NCCL calls use the handle without
+  // the lock.
   std::mutex mutex_;
   ncclComm_t handle_ = nullptr;
   cudaStream_t stream_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finished works are removed from the list when its size has doubled. A thread sleeps until the earliest
-// deadline.
+// A thread sleeps until the earliest deadline of a work. Finished works are removed from the list whenever
+// its size has doubled.
 #include "zero_workloads/torch_backend/deadline_watch.h"
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Number of works that the list may hold beyond twice the unfinished ones before it is cleaned. Each call
-// then pays a constant share of the cleaning, however many are in flight. 256 entries of 16 bytes are a page.
+// Finished works are removed when the list holds twice the number of unfinished works plus this number. The
+// cost of a removal is thus spread over many calls, however many works are unfinished. 256 entries of 16
+// bytes are a page.
 constexpr size_t kSpareWorks = 256;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aborts communicators whose calls do not finish in time. This cannot be left to waiting callers: a program
-// may wait for nothing, or only for a future.
+// Aborts communicators whose calls do not finish in time. Waiting callers cannot do this: a program may wait
+// for nothing, or only for a future.
 #pragma once
 
 #include <condition_variable>
@@ -33,9 +33,9 @@ class DeadlineWatch {
   std::condition_variable changed_;
   // Works in the order of issue.
   std::vector<Watched> works_;
-  // When the list has this many works, finished ones are removed.
+  // When the list has this many works, the finished ones are removed.
   size_t forget_at_ = 0;
-  // The deadline that the thread sleeps for; an earlier one must wake it.
+  // The thread sleeps until this deadline. A work with an earlier deadline must wake the thread.
   std::chrono::steady_clock::time_point wakes_at_ = std::chrono::steady_clock::time_point::max();
   bool stopping_ = false;
   std::thread thread_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the life cycle, issuing and coalescing. The operations themselves are in collectives.cc,
-// tensor_lists.cc and point_to_point.cc.
+// Implements creation and end of a group, and how calls are issued and coalesced. The operations themselves
+// are in collectives.cc, tensor_lists.cc and point_to_point.cc.
 #include "zero_workloads/torch_backend/host_backend.h"
 
 #include <c10/util/Exception.h>
@@ -19,12 +19,13 @@ c10::intrusive_ptr<c10d::Backend::Options> OptionsOf(const HostBackend::Membersh
   return options;
 }
 
-// The default group may have no name.
+// The default group may have no name, and is then called "0".
 std::string NameOf(const std::string& group_name) {
   return group_name.empty() ? "0" : group_name;
 }
 
-// "float32 x 1024", for the first tensor if there are several.
+// The type and number of elements, for example "float32 x 1024". If there are several tensors, those of the
+// first one.
 std::string ElementsText(const std::vector<at::Tensor>& tensors) {
   if (tensors.empty()) return "no tensor";
   const std::string first = c10::str(TypeName(tensors[0]), " x ", tensors[0].numel());
@@ -61,8 +62,8 @@ void HostBackend::abort() {
 }
 
 void HostBackend::shutdown() {
-  // The mutex is not held while waiting: a wait may last as long as the time-out, and an abort needs access
-  // to the pairs meanwhile.
+  // The mutex is not held while this function waits. A wait may last as long as the time-out, and an abort
+  // needs access to the pairs meanwhile.
   std::vector<PairChannel*> pairs;  // they live as long as this object
   {
     const std::lock_guard lock(mutex_);
@@ -90,7 +91,8 @@ c10::intrusive_ptr<c10d::Backend> HostBackend::split(const c10::intrusive_ptr<c1
     const auto& global = options_->global_ranks_in_group;
     membership.global_ranks.push_back(global.empty() ? rank : global.at(rank));
   }
-  // The colour of a part is its lowest rank, which no other part contains.
+  // The color that a rank passes to the split is the lowest rank of its new group. No other new group
+  // contains this rank, so colors are unique.
   auto communicator = std::make_shared<Communicator>(*communicator_, ranks.front());
   return c10::intrusive_ptr<Backend>::reclaim(
       new HostBackend(store, std::move(membership), std::move(communicator)));

@@ -2,8 +2,8 @@
 // The backend "dynamiccl" of torch.distributed: each operation as plain NCCL calls on host memory. It uses
 // NCCL's C API like any other program, so an interposed library sees PyTorch's own traffic.
 //
-// A group has one communicator. Its calls run asynchronously, one after another in the order of issue; calls
-// that are done when NCCL returns are complete at once. Send and receive outside a coalescing block use a
+// A group has one communicator. Its calls run asynchronously, one after another in the order of issue. A call
+// that is done when NCCL returns is complete at once. Send and receive outside a coalescing block use a
 // communicator for each pair of ranks, as in PyTorch's NCCL backend. A message that its peer does not receive
 // yet then delays only this pair.
 #pragma once
@@ -48,10 +48,10 @@ class HostBackend final : public c10d::Backend {
   bool supportsSplitting() const override { return true; }
   bool supportsCoalescing() const override { return true; }
   void setTimeout(std::chrono::milliseconds timeout) override { options_->timeout = timeout; }
-  // The number starts at 0 on every rank, so the ranks need not agree on it.
+  // Sequence numbers start at 0 on every rank, so the ranks need not agree on a first number.
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return sequence_; }
-  // COMM_ERROR once the communicator was aborted or NCCL reports an error.
+  // Returns COMM_ERROR once the communicator was aborted or NCCL has reported an error.
   c10d::ErrorType getError() override;
   // Ends all calls in flight, on this rank and its peers. The group cannot be used afterwards.
   void abort() override;
@@ -65,7 +65,7 @@ class HostBackend final : public c10d::Backend {
   void startCoalescing() override;
   WorkHandle endCoalescing() override;
 
-  // Implemented in collectives.cc: one tensor in, one out.
+  // These operations are implemented in collectives.cc. Each has one tensor as input and one as output.
   WorkHandle broadcast(Tensors& tensors, const c10d::BroadcastOptions& opts) override;
   WorkHandle allreduce(Tensors& tensors, const c10d::AllreduceOptions& opts) override;
   WorkHandle allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& opts) override;
@@ -80,7 +80,7 @@ class HostBackend final : public c10d::Backend {
                                              const c10d::ReduceScatterOptions& opts) override;
   WorkHandle barrier(const c10d::BarrierOptions& opts) override;
 
-  // Implemented in tensor_lists.cc: a tensor for each rank.
+  // These operations are implemented in tensor_lists.cc. Each has a list with a tensor for each rank.
   WorkHandle allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override;
   WorkHandle reduce_scatter(Tensors& outputs, TensorLists& inputs,
                             const c10d::ReduceScatterOptions& opts) override;
@@ -90,7 +90,7 @@ class HostBackend final : public c10d::Backend {
                            std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& opts) override;
   WorkHandle alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& opts) override;
 
-  // Implemented in point_to_point.cc: messages between two ranks.
+  // These operations are implemented in point_to_point.cc. They exchange messages between two ranks.
   WorkHandle send(Tensors& tensors, int destination, int tag) override;
   WorkHandle recv(Tensors& tensors, int source, int tag) override;
 
@@ -102,12 +102,13 @@ class HostBackend final : public c10d::Backend {
     std::chrono::milliseconds timeout = c10d::kUnsetTimeout;
     PendingWork::Content content = {};
   };
-  // An open coalescing block, from startCoalescing to endCoalescing: it becomes one NCCL group and one work.
+  // An open coalescing block, from startCoalescing to endCoalescing. All its calls become one NCCL group and
+  // one work.
   struct Coalescing {
-    // The work of the first call, which later calls join.
+    // The work of the block's first call. Later calls of the block join this work.
     c10::intrusive_ptr<PendingWork> work;
   };
-  // Issues the NCCL calls of an operation.
+  // A function that issues the NCCL calls of one operation.
   using NcclCalls = std::function<ncclResult_t(ncclComm_t communicator, cudaStream_t stream)>;
 
   // Issues `calls` on the group's communicator, as one NCCL group if there are several.
@@ -118,7 +119,7 @@ class HostBackend final : public c10d::Backend {
   static ncclResult_t IssueToNccl(Communicator& communicator, bool several, const NcclCalls& calls);
   // Creates a work with the next sequence number.
   c10::intrusive_ptr<PendingWork> NewWork(Call call);
-  // Sends inputs[r] to rank r, and receives outputs[r] from it.
+  // Sends inputs[r] to each rank r, and receives outputs[r] from rank r.
   WorkHandle Exchange(Call call, const Tensors& outputs, const Tensors& inputs);
   // Throws ValueError for a rank that the group does not have.
   void CheckRank(const char* operation, const char* name, int64_t rank) const;
@@ -130,12 +131,11 @@ class HostBackend final : public c10d::Backend {
 
   const c10::intrusive_ptr<c10d::Store> store_;
   const c10::intrusive_ptr<Options> options_;
-  // Keeps NCCL calls and their works in the same order. Not held while a call waits for peers, except by
-  // shutdown().
+  // Keeps NCCL calls and their works in the same order. No function holds it while it waits for peers.
   std::mutex mutex_;
   // The group's communicator, shared with the works in flight.
   std::shared_ptr<Communicator> communicator_;
-  // Channels by peer rank, made at the first message.
+  // Channels for point-to-point messages by peer rank. A channel is made at the first message to its peer.
   std::map<int, std::unique_ptr<PairChannel>> pairs_;
   std::optional<Coalescing> coalescing_;
   std::atomic<uint64_t> sequence_{0};

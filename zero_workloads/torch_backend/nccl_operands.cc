@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of types and operators. Messages name the operation and a way out.
+// Tables that map types and operators of torch to those of NCCL. Error messages name the operation and what
+// to use instead.
 #include "zero_workloads/torch_backend/nccl_operands.h"
 
 #include <ATen/ops/scalar_tensor.h>

@@ -13,7 +13,7 @@
 
 namespace dynamiccl::torch_backend {
 
-// A tensor's memory in the form of an NCCL call's arguments; valid as long as the tensor.
+// A tensor's memory in the form of an NCCL call's arguments. It is valid as long as the tensor exists.
 struct NcclElements {
   void* data = nullptr;
   size_t count = 0;
@@ -22,14 +22,14 @@ struct NcclElements {
 
 // The type's name in Python, for example "float32".
 std::string TypeName(const at::Tensor& tensor);
-// For calls that only move data: a type that NCCL lacks is sent as bytes.
+// The operands of a call that only moves data. A type that NCCL lacks is sent as bytes.
 NcclElements MovedElements(const at::Tensor& tensor);
-// For calls that compute: ValueError for a type that NCCL lacks. bool is a byte of 0 or 1, on which SUM and
-// MAX mean "or", PRODUCT and MIN mean "and". `operation` is for messages.
+// The operands of a call that computes. Throws ValueError for a type that NCCL lacks. A bool is sent as a
+// byte of 0 or 1, on which SUM and MAX mean "or", PRODUCT and MIN mean "and". `operation` is for messages.
 NcclElements ReducedElements(const char* operation, const at::Tensor& tensor);
 
-// NCCL's operator for a call on tensors of one type. A pre-multiplied sum is created for one communicator,
-// and destroyed with the object. The constructor throws ValueError for an operator that NCCL lacks.
+// NCCL's operator for a call on tensors of one type. A pre-multiplied sum belongs to one communicator and is
+// destroyed with this object. The constructor throws ValueError for an operator that NCCL lacks.
 class ReduceOperator {
  public:
   ReduceOperator(const char* operation, const c10d::ReduceOp& op, const at::Tensor& tensor,
@@ -44,18 +44,21 @@ class ReduceOperator {
 
   ncclRedOp_t op_ = ncclSum;
   ncclComm_t communicator_;
-  // The operator was created by NCCL and must be destroyed.
+  // True if NCCL created the operator, so that it must be destroyed.
   bool made_ = false;
 };
 
-// Throws ValueError unless the tensor is CPU memory without gaps, which NCCL can move in its present layout.
-// This suffices for calls whose result has the shape of the input; strides must be equal on all ranks.
+// Throws ValueError unless the tensor lies in CPU memory without gaps, so that NCCL can move it in its
+// present layout. Calls whose result has the shape of the input need no more than this check. The strides
+// must be equal on all ranks.
 void CheckDense(const char* operation, const at::Tensor& tensor);
-// Throws ValueError unless the tensor is also row-major: for calls that split or join tensors.
+// Throws ValueError unless the tensor lies in CPU memory, without gaps and in row-major order. Calls that
+// split or join tensors need this.
 void CheckContiguous(const char* operation, const at::Tensor& tensor);
-// Checks each tensor as above. Throws TypeError unless all have the type of `like`.
+// Checks each tensor with the function above. Throws TypeError unless all tensors have the type of `like`.
 void CheckContiguous(const char* operation, const std::vector<at::Tensor>& tensors, const at::Tensor& like);
-// The list forms of torch.distributed take one tensor for each process; another number throws ValueError.
+// Returns the only tensor of the list. The list forms of torch.distributed take one tensor for each process;
+// another number of tensors throws ValueError.
 const at::Tensor& OnlyTensor(const char* operation, const std::vector<at::Tensor>& tensors);
 
 }  // namespace dynamiccl::torch_backend

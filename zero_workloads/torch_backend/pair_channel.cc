@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostccl stream serves as the channel's thread: host functions queued on it run in order.
+// A hostccl stream serves as the channel's thread: functions that are queued on the stream run in order.
 #include "zero_workloads/torch_backend/pair_channel.h"
 
 #include <utility>
@@ -14,7 +14,8 @@ PairChannel::PairChannel(c10::intrusive_ptr<c10d::Store> store, Communicator::Me
 }
 
 PairChannel::~PairChannel() {
-  // If the queue is busy, it waits for a peer that may never arrive. Its thread then ends with the process.
+  // A busy queue waits for a peer that may never arrive, so it is not destroyed. Its thread then ends with
+  // the process.
   if (hostcclStreamQuery(queue_) == ncclSuccess) hostcclStreamDestroy(queue_);
 }
 

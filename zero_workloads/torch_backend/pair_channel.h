@@ -13,8 +13,8 @@
 
 namespace dynamiccl::torch_backend {
 
-// The channel of one pair, owned by HostBackend, which serialises the calls. Until the two ranks have met,
-// messages wait on the channel's own thread.
+// The channel of one pair of ranks. HostBackend owns it and serialises the calls to it. Until the two ranks
+// have met, messages wait on the channel's own thread.
 class PairChannel {
  public:
   using Issue = std::function<void(const std::shared_ptr<Communicator>& communicator)>;
@@ -25,19 +25,20 @@ class PairChannel {
   // Waits for messages in progress, but not for a peer that never arrived.
   ~PairChannel();
 
-  // The communicator if a message can be issued at once; null before both ranks have met, or while earlier
-  // messages wait.
+  // Returns the communicator if a message can be issued at once. Returns null before both ranks have met, or
+  // while earlier messages wait.
   std::shared_ptr<Communicator> Ready();
   // Issues a message later, on the channel's own thread and in order. If issuing fails, `work` ends with the
   // error.
   void Defer(c10::intrusive_ptr<PendingWork> work, Issue issue);
   // Aborts the communicator, if it exists.
   void Abort(const std::string& reason);
-  // Waits for issued messages; returns at once before both ranks have met.
+  // Waits for the messages that were issued. Returns at once if the two ranks have not met yet.
   void Synchronize();
 
  private:
-  // Shared with the channel's thread, which may still have messages to issue when the channel itself is gone.
+  // The meeting of the two ranks. The channel's thread shares it, because that thread may still have messages
+  // to issue when the channel itself is gone.
   struct Meeting {
     c10::intrusive_ptr<c10d::Store> store;
     Communicator::Meeting place;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of a work: constructed, perhaps deferred, launched, ended. The stream's thread completes it; a
-// deadline or an abort may end it from another thread. The first ending counts.
+// A work is constructed, launched at once or deferred and launched later, and then ends. The stream's thread
+// completes it. A deadline or an abort may end it earlier, from another thread. Only the first ending counts.
 #include "zero_workloads/torch_backend/pending_work.h"
 
 #include <ATen/core/ivalue.h>
@@ -125,15 +125,16 @@ bool PendingWork::wait(std::chrono::milliseconds timeout) {
     hostcclEventSynchronize(done_);  // spins for a while before it sleeps
   }
   WaitForFuture();
-  // wait_tensor() unregisters the works of functional collectives. Other works are registered only in this
-  // mode.
+  // In this mode of torch every work is registered, and must be unregistered here. Without it only works of
+  // functional collectives are registered, and wait_tensor() unregisters them.
   if (c10d::allow_inflight_collective_as_graph_input())
     c10d::unregister_work(c10::intrusive_ptr<PendingWork>::reclaim_copy(this));
   Rethrow();
   return true;
 }
 
-// Returns before the callbacks have run: the future first wakes the threads that wait for it.
+// Waits until the future is complete. Its callbacks may still run afterwards, because the future first wakes
+// the threads that wait for it.
 void PendingWork::WaitForFuture() {
   c10::intrusive_ptr<c10::ivalue::Future> future;
   {

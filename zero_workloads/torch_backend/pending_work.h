@@ -39,36 +39,38 @@ class PendingWork final : public c10d::Work {
               std::chrono::milliseconds timeout);
   ~PendingWork() override;
 
-  // Adds another call to the same work (coalescing). Only before Launch.
+  // Adds another call to the same work (coalescing). Call it only before Launch.
   void Add(Content content);
-  // Call it before the caller receives the work, if another thread will call Launch or Fail later.
+  // Marks that another thread will call Launch or Fail later. Call it before the caller receives the work.
   void Defer() { deferred_ = true; }
-  // Call it when everything was issued to the communicator's stream: the work then completes by itself.
+  // Call it when all NCCL calls of the work were issued to the communicator's stream. The work completes by
+  // itself afterwards.
   void Launch(std::shared_ptr<Communicator> communicator);
   // Ends the work without success. Only the first ending counts.
   void Fail(std::exception_ptr error) { End(std::move(error)); }
 
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
-  // Call it when the deadline has passed: aborts the communicator, or ends only this work if nothing was
-  // issued yet.
+  // Call it when the deadline has passed. It aborts the communicator. If no NCCL call was issued yet, it ends
+  // only this work.
   void Expire();
-  // "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
+  // Describes the call, for example "all_reduce number 7 of group default_pg (float32 x 4096) on rank 1".
   std::string Describe() const;
 
-  // With a time-out, throws when the time is over while the call goes on. Without one, the group's time-out
-  // bounds the wait. If the future was requested, it is complete afterwards, though its callbacks may still
-  // run.
+  // Waits until the call has ended. With a time-out, throws when the time is over while the call goes on.
+  // Without a time-out, the group's time-out bounds the wait. If the future was requested, it is complete
+  // afterwards, though its callbacks may still run.
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   void synchronize() override { wait(); }
   void abort() override;
   std::vector<at::Tensor> result() override { return outputs_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
   uint64_t getSequencenumber() const override { return text_.sequence; }
-  // The last owner's intrusive_ptr calls it if a DeadlineWatch still has a weak reference to the work.
+  // Called by the last owner's intrusive_ptr, if a DeadlineWatch still has a weak reference to the work.
   void release_resources() override;
 
  private:
-  // Runs on the stream's thread when NCCL is done, or at once.
+  // Completes the work. Runs on the stream's thread when NCCL is done, or on the calling thread if NCCL is
+  // done at once.
   void Complete();
   void End(std::exception_ptr error);
   // Completes the future on a thread of its own, if the future was requested.
@@ -90,7 +92,8 @@ class PendingWork final : public c10d::Work {
   // Null if the work was done at once, or deferred.
   hostcclEvent_t done_ = nullptr;
   std::atomic<bool> ended_{false};
-  // Guarded by mutex_, as are the two members below. Shared with the backend and all other works in flight.
+  // communicator_, future_ and settled_ are guarded by mutex_. The communicator is shared with the backend
+  // and all other works in flight.
   std::shared_ptr<Communicator> communicator_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool settled_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Send and receive. Inside a coalescing block they go through the group's communicator as one NCCL group;
-// outside, through the pair's channel.
+// Send and receive. Inside a coalescing block, messages go through the group's communicator as one NCCL
+// group. Outside, they go through the pair's channel.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace dynamiccl::torch_backend {
 namespace {
 
-// Extra time for the two ranks to meet. A message's own deadline should pass first, because its error names
-// the message.
+// Two ranks may take this much longer to meet than a message's time-out. The message's own deadline thus
+// passes first, and its error names the message.
 constexpr std::chrono::seconds kMeetingGrace{10};
 
 const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tensor>& tensors, int tag) {
@@ -25,7 +25,8 @@ const at::Tensor& CheckMessage(const char* operation, const std::vector<at::Tens
 
 }  // namespace
 
-// `calls` makes the NCCL call for the peer's rank in the communicator that carries the message.
+// `calls` returns the NCCL calls of the message. Its argument is the peer's rank in the communicator that
+// carries the message.
 HostBackend::WorkHandle HostBackend::Message(Call call, int peer,
                                              const std::function<NcclCalls(int peer)>& calls) {
   CheckRank(call.operation, "rank", peer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations with a tensor for each rank. If the tensors have one size, gathering and reducing go through
-// one flat tensor and one NCCL collective, as in PyTorch's NCCL backend; otherwise they are a group with one
-// call for each rank.
+// The operations with a tensor for each rank. If all tensors have one size, gathering and reducing go through
+// one flat tensor and one NCCL collective, as in PyTorch's NCCL backend. Otherwise the operation is an NCCL
+// group with one call for each rank.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
@@ -18,8 +18,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// Returns the only list, which must have one contiguous tensor of the type of `like` for each of `size`
-// ranks. Throws otherwise.
+// Returns the only list of `lists`. This list must have one contiguous tensor, of the type of `like`, for
+// each of `size` ranks. Otherwise the function throws.
 const Tensors& ForEachRank(const char* operation, const std::vector<Tensors>& lists, int size,
                            const at::Tensor& like) {
   TORCH_CHECK_VALUE(lists.size() == 1, operation, ": takes one list a process, got ", lists.size());
@@ -43,8 +43,8 @@ at::Tensor FlatFor(const Tensors& tensors) {
   return at::empty({static_cast<int64_t>(tensors.size()) * tensors[0].numel()}, tensors[0].options());
 }
 
-// Copies the parts of the flat tensor to the tensors. It uses plain copies, because the stream's thread must
-// not use autograd.
+// Copies the parts of the flat tensor to the tensors. The function uses plain copies of memory, because the
+// stream's thread must not use autograd.
 void CopyOut(const at::Tensor& flat, const Tensors& tensors) {
   const auto* from = static_cast<const std::byte*>(flat.const_data_ptr());
   for (const at::Tensor& tensor : tensors) {
@@ -61,7 +61,7 @@ void CopyIn(const Tensors& tensors, const at::Tensor& flat) {
   }
 }
 
-// Runs `call` for every rank, until NCCL refuses one.
+// Runs `call` for one rank after another. Stops when NCCL refuses a call.
 template <typename CallForRank>
 ncclResult_t ForRanks(int size, CallForRank call) {
   ncclResult_t result = ncclSuccess;

@@ -15,11 +15,11 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of all sums for the trace.
+// The label that all sums of gradients have in traces.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
-// Arena elements of the largest bucket: that of the largest unit, or the configured size for one rank,
-// rounded up to kShardAlignment.
+// Number of elements that the largest bucket has for each rank, rounded up to kShardAlignment: the shard of
+// the largest unit if buckets hold units, otherwise the configured size divided by the ranks.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
   if (settings.by_unit) {
     int64_t largest = 0;
@@ -61,7 +61,8 @@ void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {
 }
 
 void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {
-  // Buckets of constant size start at multiples of the capacity, buckets by unit at the unit's offset.
+  // With `by_unit` a bucket starts at the unit's offset in the arena. Otherwise buckets start at multiples of
+  // the capacity.
   const int64_t begin = settings_.by_unit ? unit.arena_offset : position / capacity_ * capacity_;
   if (position != begin) return;
   const int64_t length = settings_.by_unit ? unit.shard_elements : capacity_;
@@ -79,8 +80,8 @@ void BucketReducer::Add(int unit, const FlatParameters& parameters) {
     const Bucket& bucket = buckets_[current_];
     const int64_t length = bucket.end - bucket.begin, here = position - bucket.begin;
     const int64_t take = std::min(shard_elements - done, length - here);
-    // The bucket needs the same piece of every rank's shard: rank r's shard starts at r * shard_elements of
-    // the unit.
+    // The bucket needs the same piece of the shard of every rank. Rank r's shard starts at r * shard_elements
+    // in the unit's flat tensor.
     for (int64_t rank = 0; rank < partition_.world(); ++rank) {
       parameters.CopyGradients(rank * shard_elements + done,
                                bucket.buffer.narrow(0, rank * length + here, take));

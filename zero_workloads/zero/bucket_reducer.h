@@ -2,10 +2,10 @@
 // Sums gradients over the ranks in buckets of constant size, the C_B of the ZeRO paper (Rajbhandari et al.
 // 2020, section 6.2): the memory for fused calls does not grow with the model.
 //
-// A bucket is a slice [begin, end) of the arena (partition.h). It holds the gradients of that slice of every
-// rank's arena, one rank after another, which is the layout that ReduceScatter expects. Two buffers
-// alternate, so that one is filled while the other is reduced. If one bucket holds the whole arena, there is
-// only one buffer.
+// All shards of a rank, one after another, are its arena (partition.h). A bucket is a slice [begin, end) of
+// the arena. It holds the gradients of that slice of every rank's arena, one rank after another, which is the
+// layout that ReduceScatter expects. Two buffers alternate, so that one is filled while the other is reduced.
+// If one bucket holds the whole arena, there is only one buffer.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,27 +20,28 @@
 
 namespace dynamiccl::zero {
 
-// Selects which ranks receive which sums.
+// Selects for which parameters a rank receives the sums of gradients.
 enum class ReduceKind {
-  // Stage 0: every rank receives the sums of all arenas.
+  // Stage 0: every rank receives the sums for all parameters.
   kAllReduce,
-  // Stages 1 to 3: a rank receives the sums of its own arena.
+  // Stages 1 to 3: a rank receives the sums for its own shards.
   kReduceScatter,
 };
 
-// The settings are equal on all ranks, since all must make the same calls.
+// Settings of a reducer. They are equal on all ranks, since all ranks must make the same calls.
 struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
-  // A bucket holds one unit, whatever its size: gradients are not fused, and `bucket_bytes` is not used.
+  // If true, a bucket holds one unit, whatever its size: gradients of several units are not fused, and
+  // `bucket_bytes` is not used.
   bool by_unit = false;
-  // False: the reducer waits for each bucket before it returns.
+  // If false, the reducer waits for each bucket before it returns.
   bool overlap = true;
-  // For tests: a bucket that was sent and read holds NaN until it is filled again.
+  // For tests: a bucket is filled with NaN once it was sent and read, until new gradients overwrite it.
   bool poison = false;
   // Hybrid sharding: the ranks that hold the same shard. When the sums of a bucket have arrived, they are
-  // summed over these ranks while later buckets are filled. Null: there are no replicas.
+  // summed over these ranks while later buckets are filled. Null if there are no replicas.
   ProcessGroup* replicas = nullptr;
 };
 
@@ -49,39 +50,40 @@ struct BucketSettings {
 // failed call throws as ProcessGroup does.
 class BucketReducer {
  public:
-  // The partition, the group and the replicas outlive the reducer. `options` are those of the gradients while
-  // they are summed. Allocates the buffers and the sums at once.
+  // The partition, the group and the replicas must outlive the reducer. `options` are data type and device of
+  // the gradients while they are summed. The constructor allocates the buffers and the sums.
   BucketReducer(const Partition& partition, ProcessGroup* group, const BucketSettings& settings,
                 const at::TensorOptions& options);
 
-  // Copies the unit's gradients into buckets and sends each bucket that is full. Units must come in arena
-  // order, each once a pass.
+  // Copies the unit's gradients into buckets and sends each bucket that is full. Each unit must be added once
+  // in a pass, from the last unit to the first.
   void Add(int unit, const FlatParameters& parameters);
-  // Waits until all sums of this pass have arrived. Call it after all units were added, or none.
+  // Waits until all sums of this pass have arrived. Call it after all units were added, or if none was.
   void Finish();
 
-  // Sets the bytes of a bucket from the next pass on; not between Add and Finish. Allocates the buffers anew
-  // if the size changes. Not for buckets that hold one unit each.
+  // Sets the bytes of a bucket from the next pass on. If the size changes, the buffers are allocated anew.
+  // Must not be called between Add and Finish, nor with `by_unit`.
   void SetBucketBytes(int64_t bucket_bytes);
 
-  // The sums of the latest pass over ranks and replicas, [arena elements]; with kAllReduce those of all
-  // ranks' arenas, one after another, [world * arena elements]. Valid from Finish() until the next Add().
+  // The sums of the latest pass over ranks and replicas, for this rank's shards (its arena). With kAllReduce,
+  // the sums for the arenas of all ranks, one after another. Valid from Finish() until the next Add().
   const at::Tensor& gradients() const { return gradients_; }
 
  private:
-  // One of the two buffers with what it holds.
+  // One of the two buffers, and the gradients that it holds.
   struct Bucket {
     // [world * capacity_] elements, of which the first world * (end - begin) are used.
     at::Tensor buffer;
-    // The slice of the arena that the bucket holds.
+    // The bucket holds the gradients for elements [begin, end) of each rank's arena (its shards,
+    // partition.h).
     int64_t begin = 0, end = 0;
     PendingCollective pending;
   };
 
-  // Allocates as many buffers as are used.
+  // Allocates one buffer if one bucket holds the whole arena, otherwise two.
   void AllocateBuffers();
-  // Begins a new bucket if one starts at this arena position of the unit; otherwise the present bucket
-  // continues.
+  // Begins a new bucket if one starts at this position of the arena, which lies in `unit`. Otherwise the
+  // present bucket continues.
   void OpenAt(int64_t position, const UnitPartition& unit);
   // Starts the reduction of the present bucket and switches to the other buffer.
   void Send();
@@ -91,13 +93,13 @@ class BucketReducer {
   void SumOverReplicas(const Bucket& bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // Copies all ranks' sums from a bucket that was AllReduced to `gradients_`.
+  // Copies the sums for the shards of all ranks from a bucket to `gradients_`, after its AllReduce (stage 0).
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
   ProcessGroup* group_;
   BucketSettings settings_;
-  // Arena elements in a full bucket.
+  // Number of elements that a full bucket has for each rank.
   int64_t capacity_;
   // Data type and device in which gradients are summed.
   at::TensorOptions options_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces a model's hooks by observation. The watch reports which units each operation reads; the engine
-// translates this into BeforeForward, AfterForward and BeforeBackward calls on ZeroEngine.
+// Derives the events of a pass by observation, for models that call no hooks. The watch reports which units
+// each operation reads. The engine translates this into BeforeForward, AfterForward and BeforeBackward calls
+// on ZeroEngine.
 #include "zero_workloads/zero/engine.h"
 
 #include <torch/nn/module.h>
@@ -17,10 +18,10 @@ namespace {
 
 using torch::nn::Module;
 
-// The label of the broadcasts for the trace: they belong to no phase of a step.
+// The trace's label of the first broadcasts of parameters and buffers. They belong to no phase of a step.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_OTHER, DYNAMICCL_ROLE_OTHER};
 
-// A container only calls its children, so the children are the units.
+// True for modules such as Sequential, which only call their children. The children are the units then.
 bool IsContainer(Module& module) {
   return module.as<torch::nn::SequentialImpl>() != nullptr ||
          module.as<torch::nn::ModuleListImpl>() != nullptr;

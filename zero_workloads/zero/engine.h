@@ -33,14 +33,15 @@ namespace dynamiccl::zero {
 // used afterwards.
 class Engine {
  public:
-  // All ranks construct one together: parameters and buffers receive the values of rank 0 of the first
-  // replica. The module's tensor objects stay the same, but their memory belongs to the engine and has the
-  // type `settings.type`. Buffers are not kept equal afterwards. Module and group must outlive the engine. In
-  // stage 3 parameters may be read inside Forward and Backward only. A module without trainable parameters
-  // throws std::invalid_argument.
+  // All ranks construct their engines together. Parameters and buffers receive the values of rank 0 of the
+  // first replica. The module's tensor objects stay the same, but their memory belongs to the engine and has
+  // the type `settings.type`. Buffers are not kept equal afterwards. Module and group must outlive the
+  // engine. In stage 3 parameters may be read inside Forward and Backward only. A module without trainable
+  // parameters throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
 
-  // Runs a forward pass and returns its result. Under c10::NoGradGuard no backward pass may follow.
+  // Runs a forward pass and returns its result. If it runs under c10::NoGradGuard, no backward pass may
+  // follow.
   at::Tensor Forward(const std::function<at::Tensor()>& pass);
   // Works like ZeroEngine::Backward. A parameter that the pass did not use counts with a gradient of zero.
   void Backward(const at::Tensor& loss);
@@ -56,7 +57,7 @@ class Engine {
   std::vector<ModelUnit> Divide(torch::nn::Module& module);
   // Broadcasts parameters and buffers from rank 0, first over the group, then over the replicas.
   void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group, ProcessGroup* replicas);
-  // The watch calls it when an operation is about to read parameters of `units`.
+  // Called by the watch when an operation is about to read parameters of `units`.
   void Read(const std::vector<int>& units);
   // Frees the units read so far, except `units`, which the forward pass now uses.
   void GiveUpAllBut(const std::vector<int>& units);
@@ -65,7 +66,7 @@ class Engine {
   std::deque<at::Tensor> tensors_;
   std::unique_ptr<ZeroEngine> engine_;
   ParameterWatch watch_;
-  // The pass under way is a backward pass.
+  // True during a backward pass.
   bool backward_ = false;
   // The units that the latest operation of this pass read.
   std::vector<int> reading_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ZeroEngine that checkpoints use: which elements this rank holds, and the single values.
+// Implements the functions of ZeroEngine that checkpoints use: which elements this rank holds, and the values
+// that exist once.
 #include "zero_workloads/models/engine_state.h"
 
 #include "zero_workloads/zero/zero_engine.h"
@@ -19,7 +20,7 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
       const auto [shard_elements, arena_offset] = partition_->unit(unit);
       const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
       const int64_t shard = arena * shard_elements;
-      // Offset from the unit's flat index to the index in the state tensor.
+      // Distance from an element's index in the unit's flat tensor to its index in the state tensor.
       const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
       parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
         ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,
@@ -42,8 +43,8 @@ StateValues ZeroEngine::Values() const {
 
 void ZeroEngine::StateReplaced(const StateValues& values) {
   if (values.contains("optimizer.steps")) optimizer_->set_steps(std::stoll(values.at("optimizer.steps")));
-  // A checkpoint of a run without loss scaling has no scale. A run that starts to use scaling then keeps its
-  // own settings.
+  // A checkpoint of a run without loss scaling has no scale. If this run uses loss scaling, it keeps its own
+  // settings.
   if (loss_scale_.enabled() && values.contains("loss_scale.value")) {
     loss_scale_.Restore({std::stod(values.at("loss_scale.value")),
                          std::stoll(values.at("loss_scale.clean_steps")),

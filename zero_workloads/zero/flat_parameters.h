@@ -20,7 +20,7 @@ class FlatParameters {
   // Computes the places of the unit's parameters. Bind allocates the memory.
   explicit FlatParameters(ModelUnit unit);
 
-  // The flat length without padding at the end.
+  // The length of the flat tensor without padding at its end.
   int64_t elements() const { return elements_; }
   const at::Tensor& flat() const { return flat_; }
   const ModelUnit& unit() const { return unit_; }
@@ -28,26 +28,28 @@ class FlatParameters {
   // Allocates `padded_elements` zeros and makes the layers' tensors views of their places. A tensor that
   // already exists stays the same object, with other memory.
   void Bind(int64_t padded_elements, const at::TensorOptions& options);
-  // Arranges that `ready` is called on the thread of the backward pass as soon as every parameter of the unit
-  // has its gradient of this pass. Call it once, after Bind.
+  // Arranges that `ready` is called in each backward pass, as soon as every parameter of the unit has its
+  // gradient. The call is on the thread of the backward pass. Call this function once, after Bind.
   void OnGradientsReady(std::function<void()> ready);
-  // Starts a new pass. Gradients that the earlier pass did not produce are no longer expected.
+  // Starts a new pass. Gradients that the previous pass did not produce are no longer waited for.
   void StartPass() { gradients_ready_ = 0; }
 
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.
   at::Tensor InitialValues(uint64_t seed, int64_t begin, int64_t end) const;
-  // M_D (ZeRO paper, section 6.3): from the next pass on each gradient is copied to its place in `home` as
-  // soon as autograd has made it. `home` has elements() elements.
+  // Contiguous gradients (M_D of the ZeRO paper, section 6.3): from the next pass on, each gradient is copied
+  // to its place in `home` as soon as autograd has made it. `home` has elements() elements.
   void KeepGradientsIn(const at::Tensor& home) { gradient_home_ = home; }
-  // M_D: AccumulateGradients adds up in `sums`, which has elements() elements, and allocates nothing.
+  // Contiguous gradients: from now on AccumulateGradients adds gradients up in `sums`, which has elements()
+  // elements, and allocates nothing.
   void SumGradientsIn(const at::Tensor& sums) { sums_home_ = sums; }
-  // Adds the pass's gradients to the unit's own sums, which have `type`, and drops them. CopyGradients then
-  // reads the sums.
+  // Adds the gradients of this pass to the unit's own sums, which have type `type`, and then frees the
+  // gradients. CopyGradients then reads the sums.
   void AccumulateGradients(at::ScalarType type);
   // Copies the gradients of flat elements [begin, begin + output.numel()) to `output`, converted to its type.
   // Padding and missing gradients become zeros.
   void CopyGradients(int64_t begin, const at::Tensor& output) const;
-  // Frees the gradients and their sums. Memory in the pool stays allocated.
+  // Frees the gradients and their sums. Memory that KeepGradientsIn or SumGradientsIn was given stays
+  // allocated.
   void DropGradients();
 
   // Calls visit(parameter, begin, end) for each parameter with elements in flat range [begin, end). The range
@@ -65,11 +67,12 @@ class FlatParameters {
   std::vector<int64_t> offsets_;
   int64_t elements_ = 0;
   at::Tensor flat_;
-  // [elements()]; undefined: nothing was accumulated.
+  // Gradients added up over passes, [elements()]; undefined if AccumulateGradients was not called.
   at::Tensor gradient_sums_;
-  // [elements()]; undefined: each pass allocates its own memory.
+  // Memory for gradients and for their sums, [elements()] each. If undefined, each pass allocates its own
+  // memory.
   at::Tensor gradient_home_, sums_home_;
-  // Number of parameters that have their gradient of this pass.
+  // Number of parameters whose gradient of this pass has been computed.
   size_t gradients_ready_ = 0;
 };
 

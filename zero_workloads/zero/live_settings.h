@@ -6,8 +6,8 @@
 
 namespace dynamiccl::zero {
 
-// Holds the settings that may change between two steps. Except for bucket sizes they do not change a bit of
-// the result (docs/zero_trainer.md). They are equal on all ranks.
+// Holds the settings that may change between two steps. Except for the bucket size, changing them does not
+// change a bit of the result (docs/zero_trainer.md). They are equal on all ranks.
 struct LiveSettings {
   int64_t bucket_bytes = 0;
   bool prefetch = true;

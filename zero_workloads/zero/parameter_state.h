@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life cycle of a unit's parameters in stage 3, as a table of legal transitions. A wrong order of events
-// is then an exception and not a wrong result.
+// The life cycle of a unit's parameters in stage 3, as a table of legal transitions. Events in a wrong order
+// thus cause an exception and not a wrong result.
 #pragma once
 
 namespace dynamiccl::zero {
@@ -19,7 +19,7 @@ enum class ParameterState {
   kUpdated,
 };
 
-// For messages, for example "in use".
+// The state's name for messages, for example "in use".
 const char* ParameterStateName(ParameterState state);
 
 // The present state of one unit, which starts as partitioned. Stage3 owns one for each unit.
@@ -27,7 +27,8 @@ class ParameterLife {
  public:
   ParameterState state() const { return state_; }
   bool Is(ParameterState state) const { return state_ == state; }
-  // Throws std::logic_error that names both states if the table has no such transition. The state then stays.
+  // Moves to the state `next`. If the table has no such transition, throws std::logic_error that names both
+  // states, and the state stays.
   void MoveTo(ParameterState next);
 
  private:

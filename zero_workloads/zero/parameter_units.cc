@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each parameter is one unit: indices of units are translated through a prefix sum over the units'
-// parameters.
+// Each parameter is one unit of the engine. A prefix sum over the number of parameters of the model's units
+// translates between both kinds of unit indices.
 #include "zero_workloads/zero/parameter_units.h"
 
 namespace dynamiccl::zero {
@@ -33,8 +33,8 @@ void ParameterUnitHooks::BeforeForward(int unit) {
 
 void ParameterUnitHooks::AfterForward(int unit, const at::Tensor& output) {
   const size_t index = static_cast<size_t>(unit);
-  // From last to first: hooks on the output run in the order of registration, and the backward pass goes from
-  // the last unit to the first.
+  // The loop runs from last to first: hooks on the output run in the order of registration, and the backward
+  // pass goes from the last unit to the first.
   for (int parameter = first_[index + 1]; parameter-- > first_[index];)
     engine_->AfterForward(parameter, output);
 }

@@ -9,11 +9,12 @@
 
 namespace dynamiccl::zero {
 
-// Splits each unit into one unit a parameter, in the same order. A parameter of the root stays in the root.
+// Splits each unit into one unit for each parameter, in the same order. The parameters of the root become
+// units of the root.
 std::vector<ModelUnit> UnitPerParameter(const std::vector<ModelUnit>& units);
 
-// Translates the events of a model with `units` for an engine that was built over UnitPerParameter(units). It
-// must live as long as the model uses it, and runs on the thread of the forward pass.
+// Translates the events of a model with `units` for an engine that was built over UnitPerParameter(units).
+// The object must live as long as the model uses it. It runs on the thread of the forward pass.
 class ParameterUnitHooks final : public UnitHooks {
  public:
   // `engine` must outlive the object.

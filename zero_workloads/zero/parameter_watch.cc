@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher calls WatchedOperation for every operation on a thread on which the key is included. The
-// lookup by storage costs a shared lock and a hash lookup for each tensor argument.
+// LibTorch's dispatcher calls WatchedOperation for every operation on a thread on which the dispatch key kKey
+// is included. Finding the unit of a tensor argument costs a shared lock and a hash lookup.
 #include "zero_workloads/zero/parameter_watch.h"
 
 #include <ATen/core/stack.h>
@@ -15,10 +15,10 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The key of the highest priority: its fallback sees an operation before autograd does.
+// The dispatch key of the highest priority: a fallback for this key sees an operation before autograd does.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-// The watch that a storage belongs to, and its unit there.
+// The watch to which a storage was added, and the number of its unit in that watch.
 struct Watched {
   const ParameterWatch::Read* read = nullptr;
   int unit = 0;
@@ -36,7 +36,7 @@ Storages& AllStorages() {
   return storages;
 }
 
-// Collects the parameters that one operation reads, by watch, and then reports them.
+// Collects the units whose parameters one operation reads, for each watch, and then reports them.
 class Found {
  public:
   void Look(const at::Tensor& tensor) {
@@ -70,8 +70,8 @@ class Found {
   std::map<const ParameterWatch::Read*, std::vector<int>> units_;
 };
 
-// Reports the watched tensors among the operation's arguments, then runs the operation. The key is excluded
-// meanwhile, so that nested operations are not reported.
+// Reports the watched tensors among the operation's arguments, then runs the operation. Meanwhile the
+// dispatch key is excluded, so that operations inside this operation are not reported.
 void WatchedOperation(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
   Found found;

@@ -18,9 +18,9 @@ namespace dynamiccl::zero {
 // the calling thread; Add() and the destructor take the lock that protects the process's table of storages.
 class ParameterWatch {
  public:
-  // Receives the units, each once, whose parameters one operation is about to read. It is called on the
-  // operation's thread, and nested operations are not watched. An exception from it is thrown by the
-  // operation.
+  // Receives the units, each once, whose parameters one operation is about to read. The function is called on
+  // the operation's thread, and operations inside it are not watched. If it throws, the operation throws the
+  // same exception.
   using Read = std::function<void(const std::vector<int>& units)>;
   explicit ParameterWatch(Read read) : read_(std::move(read)) {}
   ~ParameterWatch();
@@ -30,13 +30,14 @@ class ParameterWatch {
   // Makes everything that shares memory with `flat` count as part of the unit.
   void Add(const at::Tensor& flat, int unit);
 
-  // Runs `body` and watches the operations of this thread. Threads on which LibTorch runs backward passes
-  // inherit the watching.
+  // Runs `body` and watches the operations of this thread. The threads on which LibTorch runs a backward pass
+  // of `body` are watched as well.
   void Run(const std::function<void()>& body) const;
 
  private:
   Read read_;
-  // Keeps the storages alive, and with them the keys of the table.
+  // The tensors that were added. They keep their storages alive, whose addresses are the keys of the
+  // process's table.
   std::vector<at::Tensor> watched_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 0 to 2 differ in when ReduceGradients is called and in how ranks get the new parameters: by a local
-// copy from all arenas in stage 0, by one AllGather for each unit in stages 1 and 2.
+// Stages 0 to 2 differ in when ReduceGradients is called and in how ranks get the new parameters. In stage 0
+// a rank copies them from its own master weights. In stages 1 and 2 there is one AllGather for each unit.
 #include "zero_workloads/zero/replicated_stages.h"
 
 namespace dynamiccl::zero {

@@ -22,8 +22,9 @@ class Stage0 final : public ZeroEngine {
   void PublishParameters() override;
 };
 
-// P_os: all gradients are kept until the backward pass of the last micro-step is over, and each bucket is
-// then reduced by ReduceScatter. A rank updates its shard, and AllGathers bring all shards to all ranks.
+// ZeRO stage 1 (the paper's P_os): all gradients are kept until the backward pass of the last micro-step is
+// over, and each bucket is then reduced by ReduceScatter. A rank updates its shard of the parameters, and
+// AllGathers bring all shards to all ranks.
 class Stage1 : public ZeroEngine {
  public:
   Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
@@ -40,8 +41,8 @@ class Stage1 : public ZeroEngine {
   std::vector<PendingCollective> gathers_;
 };
 
-// P_os+g: as stage 1, but buckets are reduced during the backward pass of every micro-step. A unit's
-// gradients are freed once they are in a bucket.
+// ZeRO stage 2 (the paper's P_os+g): as stage 1, but buckets are reduced during the backward pass of every
+// micro-step. A unit's gradients are freed once they are in a bucket.
 class Stage2 final : public Stage1 {
  public:
   using Stage1::Stage1;

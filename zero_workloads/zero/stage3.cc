@@ -14,7 +14,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Fills the memory through data(), so that autograd does not notice the change.
+// Fills the memory with NaN. The write goes through data(), so that autograd does not notice it.
 void Poison(const at::Tensor& flat) {
   flat.detach().data().fill_(std::numeric_limits<float>::quiet_NaN());
 }
@@ -32,7 +32,7 @@ void Stage3::Gather(int unit, dynamicclPhase_t phase) {
   const CountAs category(MemoryCategory::kGathered);
   ResizeStorage(flat, flat.numel() * static_cast<int64_t>(flat.element_size()));
   if (settings_.poison) Poison(flat);
-  // The second copy serves backward passes only, because the forward pass is what refreshes it.
+  // The second copy serves backward passes only, because each forward pass refreshes it.
   const bool near = phase == DYNAMICCL_PHASE_BACKWARD && state.secondary_is_new;
   state.gathers_over = near ? settings_.secondary : group_;
   const at::Tensor part = near ? state.secondary : Shard(parameter_shard_, unit);
@@ -85,7 +85,7 @@ void Stage3::AfterForward(int unit, const at::Tensor& output) {
 
 void Stage3::BeforeBackward(int unit) {
   Gather(unit, DYNAMICCL_PHASE_BACKWARD);
-  // The root was never freed, so it is not gathered.
+  // The root was never freed, so its gather is not started ahead.
   if (settings_.prefetch && unit > 0 && !IsRoot(unit - 1) && !IsInUse(unit - 1)) {
     Gather(unit - 1, DYNAMICCL_PHASE_BACKWARD);
   }

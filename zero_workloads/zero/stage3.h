@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// P_os+g+p: every rank keeps only its shard of the parameters (ZeRO paper, section 5.3).
+// ZeRO stage 3: every rank keeps only its shard of the parameters (P_os+g+p in the ZeRO paper, section 5.3).
 //
 // A unit's parameters are gathered before its forward pass and freed after it; they are gathered again before
 // its backward pass and freed once its gradients are in a bucket. The root stays from the start of the
@@ -25,7 +25,7 @@ class Stage3 final : public ZeroEngine {
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
   void BeforeBackward(int unit) override;
-  // Whether the unit's full parameters are in memory and may be read.
+  // True if the unit's full parameters are in memory and may be read.
   bool IsInUse(int unit) const override {
     return life_[static_cast<size_t>(unit)].life.Is(ParameterState::kInUse);
   }
@@ -43,9 +43,10 @@ class Stage3 final : public ZeroEngine {
     PendingCollective gather;
     // The group over which `gather` runs.
     ProcessGroup* gathers_over = nullptr;
-    // This rank's part of the second copy, [flat elements / n]; undefined before the first forward pass.
+    // This rank's part of the second copy of the unit, 1/n of its flat elements for n ranks; undefined before
+    // the first forward pass.
     at::Tensor secondary;
-    // Whether the part holds the values of this step.
+    // Whether `secondary` holds the parameter values of the present step.
     bool secondary_is_new = false;
   };
 
@@ -55,9 +56,10 @@ class Stage3 final : public ZeroEngine {
   void Gather(int unit, dynamicclPhase_t phase);
   // Waits for the unit's gather and marks the unit as in use.
   void StartUse(int unit);
-  // Copies this rank's part of the unit to the second copy, once a step, before the unit is freed.
+  // Copies this rank's part of the unit to the second copy, once in each step, before the unit is freed.
   void KeepSecondary(int unit);
-  // Frees the parameters after a backward pass; a unit that took no part in it is left alone.
+  // Frees the unit's full parameters after a backward pass. A unit that took no part in the pass is left
+  // alone.
   void EndBackward(int unit);
   // Releases the unit's full parameters; the shard stays.
   void Free(int unit);

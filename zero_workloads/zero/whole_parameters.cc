@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the arena by parameters to find its runs, and packs the runs of whole parameters into one AllReduce.
+// Finds the parts of an arena that belong to whole or to sliced parameters. The sum over whole parameters is
+// packed into one AllReduce.
 #include "zero_workloads/zero/whole_parameters.h"
 
 #include <ATen/ops/cat.h>
@@ -8,7 +9,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of the sum for the trace.
+// The label that the sum over whole parameters has in traces.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_REDUCE};
 
 }  // namespace
@@ -38,7 +39,8 @@ void SumWholeParameters(const at::Tensor& gradients, const std::vector<std::vect
       parts.push_back(arenas.select(0, static_cast<int64_t>(arena)).narrow(0, begin, length));
     }
   }
-  // All ranks of the tensor group return here, or none does, since their arenas have the same layout.
+  // If nothing is to be summed, all ranks of the tensor group return here, since their arenas have the same
+  // layout.
   if (parts.empty()) return;
   const at::Tensor sum = at::cat(parts);
   group->Await(group->AllReduce(sum, kLabel));

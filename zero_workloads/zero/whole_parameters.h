@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor parallelism divides most parameters. Norms, position embeddings and biases of row-parallel layers
 // are whole on every rank of the tensor group. The functions here find the places of whole parameters in an
-// arena and handle their gradients. With a split sequence each rank has seen only its slice, so these
-// gradients must be summed over the group. In the norm of the gradients they must count once.
+// arena (all shards of one rank, partition.h) and handle their gradients. With a split sequence each rank has
+// seen only its slice, so the gradients of whole parameters must be summed over the tensor group. In the norm
+// of the gradients, whole parameters must count once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,14 +17,14 @@
 
 namespace dynamiccl::zero {
 
-// Elements [begin, begin + length) of an arena.
+// A run of contiguous elements, [begin, begin + length), of an arena (all shards of one rank, partition.h).
 struct ArenaRun {
   int64_t begin = 0;
   int64_t length = 0;
 };
 
-// The runs of data rank `rank`'s arena that belong to sliced parameters (`sliced`), or to whole ones, in
-// arena order within each unit.
+// The runs of data rank `rank`'s arena that belong to sliced parameters (if `sliced` is true) or to whole
+// parameters (if it is false), in arena order within each unit.
 std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const Partition& partition,
                                 int64_t rank, bool sliced);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a step that all stages share. Gradients are kept as sums: Backward leaves in the reducer the
 // sum over ranks of the scaled gradients, and Step divides once by ranks * micro-steps * loss scale, together
-// with clipping. The norm is computed from each rank's own arena, so every stage adds up the same numbers in
-// the same order.
+// with clipping. For the norm, each rank uses the gradients of its own shards, so every stage adds up the
+// same numbers in the same order.
 #include "zero_workloads/zero/zero_engine.h"
 
 #include <ATen/ops/empty.h>
@@ -90,8 +90,8 @@ void ZeroEngine::FindSlicedAndWhole() {
   }
 }
 
-// Fills the unit's part of the master weights. Also fills its flat parameters, where the stage keeps them
-// between steps.
+// Fills the unit's part of the master weights with first values. In stages 0 to 2, which keep the unit's flat
+// parameters between steps, fills these as well.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
   const auto [shard_elements, arena_offset] = partition_->unit(unit);
@@ -115,9 +115,9 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 
-// Accumulated gradients live from the first micro-step to the last, and those of stage 1 until the backward
-// pass is over. All other gradients are in a bucket before those of the next unit are computed, so they need
-// no pool.
+// Creates the pool for gradients that outlive their unit's backward pass: gradients that are added up locally
+// live from the first micro-step to the last, and stage 1 keeps all gradients until the backward pass is
+// over. All other gradients are in a bucket before those of the next unit are computed, so they need no pool.
 void ZeroEngine::ReserveGradients() {
   if (!accumulates_locally() && settings_.stage != 1) return;
   const at::ScalarType type = accumulates_locally() ? settings_.accumulation_type : settings_.type;
@@ -159,7 +159,8 @@ void ZeroEngine::RefreshParameterShard() {
 
 void ZeroEngine::ReduceGradients(int unit) {
   reducible_[static_cast<size_t>(unit)] = true;
-  // Buckets hold the units in arena order, but a module that is not a chain may finish them in another order.
+  // Buckets hold the units from the last to the first, but a module that is not a chain may finish them in
+  // another order.
   for (; next_to_reduce_ >= 0 && reducible_[static_cast<size_t>(next_to_reduce_)]; --next_to_reduce_) {
     const size_t next = static_cast<size_t>(next_to_reduce_);
     reducer_->Add(next_to_reduce_, parameters_[next]);
@@ -213,8 +214,8 @@ void ZeroEngine::AccumulateShard() {
 }
 
 at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const {
-  // The ranks of a tensor group have the same loss, and replicas have the same gradients, so only the first
-  // of them contributes.
+  // The ranks of a tensor group have the same loss, so only the first of them contributes its loss. Replicas
+  // have the same sums of gradients, so only the first replica contributes to the norm.
   const at::Tensor share = settings_.tensor.rank() == 0 ? loss.detach() : at::zeros_like(loss);
   if (replica_rank() > 0) return at::stack({share, at::zeros_like(share)});
   if (settings_.tensor.group == nullptr) return at::stack({share, own_gradients.square().sum()});
@@ -223,7 +224,8 @@ at::Tensor ZeroEngine::ShareOfScalars(const at::Tensor& loss, const at::Tensor& 
 
 StepOutcome ZeroEngine::Outcome(const at::Tensor& loss, const at::Tensor& gradients) {
   const int64_t arena = partition_->arena_elements();
-  // The own arena only, so that every stage adds up the same numbers in the same order.
+  // For the norm, a rank uses the gradients of its own shards only, even in stage 0, where it has all
+  // gradients. Every stage thus adds up the same numbers in the same order.
   const at::Tensor own = holds_all_arenas() ? gradients.narrow(0, group_->rank() * arena, arena) : gradients;
   const at::Tensor scalars = ShareOfScalars(loss, own);
   const bool alone = settings_.tensor.group == nullptr && settings_.replicas == nullptr;
@@ -291,7 +293,7 @@ int64_t ZeroEngine::ParameterCount() const {
   return count;
 }
 
-// Returns the unit's flat master weights on the host.
+// Returns the unit's master weights on the host, as one flat tensor.
 at::Tensor ZeroEngine::GatherMaster(int unit) {
   const at::Tensor& master = optimizer_->master();
   const auto [shard_elements, arena_offset] = partition_->unit(unit);

@@ -31,29 +31,29 @@
 
 namespace dynamiccl::zero {
 
-// The settings of an engine; equal on all ranks except for the process groups' own ranks. The struct is large
-// because the stages read most of it and its parts are checked together.
+// The settings of an engine. They are equal on all ranks except for the process groups, which differ from
+// rank to rank. The struct is large because the stages read most of it and its parts are checked together.
 struct EngineSettings {
   // The ZeRO stage, 0 to 3.
   int stage = 0;
-  // Bytes of a gradient bucket over all ranks (C_B).
+  // Bytes of a gradient bucket over all ranks. The size does not grow with the model (the ZeRO paper's C_B).
   int64_t bucket_bytes = 4 << 20;
-  // A unit's gradients are summed in one call, whatever their size.
+  // If true, a unit's gradients are summed in one call, whatever their size.
   bool bucket_per_unit = false;
-  // Gradients are summed during the backward pass, and updated parameters gathered during the next forward
-  // pass.
+  // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
+  // next forward pass.
   bool overlap = true;
-  // Stage 3: the next unit is gathered while this one computes.
+  // If true, stage 3 gathers the next unit while the present unit computes.
   bool prefetch = true;
   // For tests: memory that is freed, or not yet gathered, holds NaN, so that a read at the wrong time shows
   // in the result.
   bool poison = false;
-  // Backward passes before each optimizer step.
+  // Number of backward passes before each optimizer step.
   int64_t micro_steps = 1;
-  // Gradients of several passes are added up before they are summed over the ranks, not after. Stages 0 and 1
-  // always do so.
+  // True if the gradients of several passes are added up on each rank before they are summed over the ranks.
+  // False if they are added up afterwards. In stages 0 and 1 gradients are always added up before.
   bool accumulate_locally = false;
-  // M_D: gradients that outlive their unit's backward pass lie in one pool.
+  // If true, gradients that outlive their unit's backward pass lie in one pool (the ZeRO paper's M_D).
   bool contiguous_gradients = false;
   uint64_t seed = 1;
   // The type of parameters, activations and gradients. Master weights are always fp32.
@@ -63,15 +63,16 @@ struct EngineSettings {
   // The type in which gradients are added up locally.
   at::ScalarType accumulation_type = at::kFloat;
   LossScaleSettings loss_scale;
-  // The division of the model besides ZeRO. The tensor group is orthogonal to the engine's group.
+  // Tensor parallelism. Its group is independent of the engine's group, over which ZeRO partitions.
   TensorSplit tensor;
-  // All ranks, which compute loss and norm together. Needed with a tensor group or with replicas.
+  // The group of all ranks, which compute loss and norm together. It is needed with a tensor group or
+  // replicas.
   ProcessGroup* world = nullptr;
   // Hybrid sharding, stages 1 to 3: the ranks that have the same place in their engine's group. The engine
-  // partitions over its own group and is replicated over these ranks. Null: it is not replicated.
+  // partitions over its own group and is replicated over these ranks. Null if it is not replicated.
   ProcessGroup* replicas = nullptr;
   // Stage 3: neighbours in the engine's group that together hold a second copy of the parameters, from which
-  // backward passes gather (ZeRO++'s hpZ). Null: backward passes gather over the engine's group.
+  // backward passes gather (ZeRO++'s hpZ). If null, backward passes gather over the engine's group.
   ProcessGroup* secondary = nullptr;
   at::Device device = at::kCPU;
   // The largest norm of the mean gradient; larger gradients are scaled down to it.
@@ -82,15 +83,17 @@ struct EngineSettings {
 
 // The result of a step, equal on all ranks except for `overflow_in`.
 struct StepOutcome {
-  // Mean over the ranks and micro-steps.
+  // Mean of the losses over the ranks and micro-steps.
   float loss = 0.0f;
   // L2 norm of the mean gradient, before clipping.
   float gradient_norm = 0.0f;
-  // The scale with which this step was computed.
+  // The loss scale with which this step was computed.
   double loss_scale = 1.0;
-  // The gradients were not finite. No rank changed anything, and the loss scale may have fallen.
+  // True if the gradients were not finite. No rank has changed its parameters, and the loss scale may have
+  // fallen.
   bool skipped = false;
-  // If skipped: the first parameter with such a gradient in this rank's part; empty if it has none.
+  // If the step was skipped: the first parameter in this rank's part with a gradient that is not finite.
+  // Empty if there is none.
   std::string overflow_in;
 };
 
@@ -121,16 +124,16 @@ class ZeroEngine : public UnitHooks {
   void SetLive(const LiveSettings& live);
   LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
 
-  // The traffic between the optimizer and its files; null if its states are not in files.
+  // The traffic between the optimizer and its files; null if the optimizer's states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }
 
-  // The state on which the next step depends, for use between steps. Every rank has every state tensor, over
-  // the elements that it holds.
+  // The tensors on which the next step depends, for use between steps. Every rank has each of these tensors,
+  // for the elements that the rank holds.
   std::vector<StateTensor> StateTensors() const;
   std::vector<StateRange> StateRanges() const;
   StateValues Values() const;
-  // Call it after all state tensors were overwritten. It restores `values` and brings the new parameters to
-  // where the next forward pass needs them. All ranks call it.
+  // Restores `values` and brings the new parameters to where the next forward pass needs them. Call it after
+  // all state tensors were overwritten. All ranks call it.
   void StateReplaced(const StateValues& values);
 
   // The number of trainable elements in the whole model, without padding.
@@ -145,8 +148,8 @@ class ZeroEngine : public UnitHooks {
   // Called before the unit's parameters are first used in a backward pass, if AfterForward got no output
   // whose gradient would announce that use.
   virtual void BeforeBackward(int) {}
-  // True if the unit's full parameters are in memory and have not been freed since; only stage 3 returns
-  // true.
+  // Stage 3: true if the unit's full parameters are in memory. In the other stages they always are, and the
+  // function returns false.
   virtual bool IsInUse(int) const { return false; }
   const FlatParameters& parameters(int unit) const { return parameters_[static_cast<size_t>(unit)]; }
   int units() const { return partition_->units(); }
@@ -154,27 +157,29 @@ class ZeroEngine : public UnitHooks {
  protected:
   ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
 
-  // Called in the backward pass when autograd has computed all gradients of the unit: the stage then sums
-  // them over ranks.
+  // Called in the backward pass when autograd has computed all gradients of the unit. The stage then sums the
+  // gradients over ranks.
   virtual void GradientsReady(int unit) = 0;
-  // Called in place of the function above in a pass whose gradients stay on this rank and are added to the
-  // unit's sums.
+  // Called in place of GradientsReady in a pass whose gradients stay on this rank and are added to the unit's
+  // sums.
   virtual void GradientsKept(int) {}
-  // Called after each backward pass, except those whose gradients stay on this rank.
+  // Called after each backward pass, except after passes whose gradients stay on this rank.
   virtual void AfterBackward() {}
   // Called after the optimizer step: brings the new master weights to where the next forward pass needs them.
   virtual void PublishParameters() = 0;
 
-  // Passes the unit's gradients to the reducer and frees them, as soon as all later units were passed on.
+  // Passes the unit's gradients to the reducer and frees them. The reducer takes the units from last to
+  // first, so this happens once all later units were passed on.
   void ReduceGradients(int unit);
-  // The own shard of the unit in a tensor over the arena: a view.
+  // Returns a view of this rank's shard of the unit in `arena`, a tensor of all shards of this rank.
   at::Tensor Shard(const at::Tensor& arena, int unit) const;
-  // Copies the master weights to the shard of parameters in the model's type, unless the optimizer step has
-  // already done so. In fp32 both are one tensor if the optimizer's states are on the parameters' device.
+  // Copies this rank's master weights to its shards of the parameters in the model's type, unless the
+  // optimizer step has already done so. In fp32 both are one tensor if the optimizer's states are on the
+  // parameters' device.
   void RefreshParameterShard();
 
-  // This rank's place among the ranks that hold the same shard. Values that are equal on all of them are
-  // counted on the first.
+  // This rank's place among the ranks that hold the same shard. A value that is equal on all of them is
+  // counted only on rank 0 of them.
   int replica_rank() const { return settings_.replicas == nullptr ? 0 : settings_.replicas->rank(); }
   // The number of ranks over which a step averages gradients.
   int64_t data_ranks() const {
@@ -185,13 +190,14 @@ class ZeroEngine : public UnitHooks {
 
   ProcessGroup* group_;
   EngineSettings settings_;
-  // One entry a unit, at a stable address.
+  // The flat parameters of each unit, at stable addresses.
   std::deque<FlatParameters> parameters_;
   std::unique_ptr<Partition> partition_;
   std::unique_ptr<BucketReducer> reducer_;
-  // Over the own arena; in stage 0 over all arenas, one after another.
+  // The optimizer of this rank's shards (its arena, partition.h). In stage 0 it has the arenas of all ranks,
+  // one after another.
   std::unique_ptr<AdamW> optimizer_;
-  // The own arena's parameters in the model's type; not used in stage 0.
+  // This rank's shards of the parameters in the model's type. Not used in stage 0.
   at::Tensor parameter_shard_;
 
  private:
@@ -201,52 +207,56 @@ class ZeroEngine : public UnitHooks {
   void ReserveGradients();
   // Fills `sliced_runs_` and `whole_runs_`; without a tensor group both stay empty.
   void FindSlicedAndWhole();
-  // The unit's flat master weights on the host. All ranks of the group call it.
+  // Returns the unit's master weights on the host, as one flat tensor. All ranks of the group call it.
   at::Tensor GatherMaster(int unit);
-  // Returns each tensor rank's flat master weights of the unit, on the host. All ranks call it.
+  // Returns the unit's master weights of each tensor rank, on the host and flat. All ranks call it.
   std::vector<at::Tensor> GatherSlices(int unit);
-  // Called when the unit has its gradients of this pass: adds them up locally, or lets the stage sum them.
+  // Called when the unit has its gradients of this pass. Adds them up locally, or lets the stage sum them
+  // over ranks.
   void PassGradients(int unit);
-  // Ends the pass for units of which not every parameter was used.
+  // Ends the backward pass for units that have parameters without a gradient, because the pass did not use
+  // them.
   void PassRemainingUnits();
-  // Whether the stage reduces gradients in each pass and accumulates the sums.
+  // Whether gradients are summed over ranks in each pass, and these sums are added up over the passes.
   bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
-  // Adds the sums of this pass to those of the step's earlier passes. After the last pass it sums over the
-  // replicas.
+  // Adds the sums of this pass to those of the step's earlier passes. After the last pass, sums the result
+  // over the replicas.
   void AccumulateShard();
   bool accumulates_locally() const {
     return settings_.micro_steps > 1 && (settings_.stage < 2 || settings_.accumulate_locally);
   }
-  // Loss and norm over all ranks, from this rank's loss and sums of gradients. A collective call.
+  // Computes loss and gradient norm over all ranks, from this rank's loss and sums of gradients. A collective
+  // call.
   StepOutcome Outcome(const at::Tensor& loss, const at::Tensor& gradients);
-  // The sums of gradients are larger than the mean gradient by this factor: ranks, micro-steps and loss
+  // The factor by which the sums of gradients are larger than the mean gradient: ranks * micro-steps * loss
   // scale.
   double GradientFactor() const;
-  // Name of the first parameter in this rank's part of `gradients` with an infinite or undefined element; may
-  // be empty.
+  // Returns the name of the first parameter in this rank's part of `gradients` with an infinite element or a
+  // NaN. Empty if there is none.
   std::string FirstNotFinite(const at::Tensor& gradients) const;
 
-  // Whether the step in progress has already written the parameter shard.
+  // Whether the optimizer step in progress has already written the new values to `parameter_shard_`.
   bool parameter_shard_written_ = false;
-  // [2]: this rank's contributions to the loss and to the squared norm.
+  // Returns two numbers: this rank's contributions to the loss and to the squared norm of the gradients.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;
 
-  // With a split sequence: runs of whole parameters in each arena that this rank holds.
+  // With a split sequence: the runs of whole parameters in each arena (the shards of one rank) for which this
+  // rank has sums.
   std::vector<std::vector<ArenaRun>> whole_runs_;
-  // With a tensor group: runs of sliced parameters in this rank's own arena.
+  // With a tensor group: the runs of sliced parameters in this rank's own arena (its shards, partition.h).
   std::vector<ArenaRun> sliced_runs_;
   LossScale loss_scale_;
-  // By unit: whether it has its gradients of this pass.
+  // For each unit, whether it has its gradients of this pass.
   std::vector<bool> passed_;
-  // By unit: whether its gradients are ready but wait for later units.
+  // For each unit, whether its gradients are ready but wait for those of later units.
   std::vector<bool> reducible_;
   // The unit that the reducer expects next.
   int next_to_reduce_ = 0;
   // Number of completed backward passes of this step.
   int64_t passes_ = 0;
-  // Null: gradients are allocated in each pass.
+  // Memory for contiguous gradients. Null if gradients are allocated in each pass.
   std::unique_ptr<ContiguousPool> gradient_pool_;
-  // fp32, over the own arena: the sums of the step's passes so far. Not used with one micro-step, nor when
+  // Sums of the step's passes so far for this rank's shards, in fp32. Not used with one micro-step, nor when
   // gradients are added up locally.
   at::Tensor accumulated_;
 };

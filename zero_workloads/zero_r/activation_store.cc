@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input is kept in these steps: take this rank's part, find a place, copy. It is restored in these: copy
-// to the device, gather, reshape. Parts on the host are copied asynchronously, in the order of the compute
-// stream.
+// To keep an input, the store takes this rank's part, finds a place and copies the part there. To restore the
+// input, it copies the part to the device, gathers all parts and reshapes the result. Parts on the host are
+// copied asynchronously, in the order of the compute stream.
 #include "zero_workloads/zero_r/activation_store.h"
 
 #include <ATen/ops/empty.h>
@@ -17,7 +17,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// The label of the gathers for the trace: they happen in the backward pass.
+// The label of the gathers in traces. They happen in the backward pass.
 constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 
 }  // namespace
@@ -83,7 +83,8 @@ at::Tensor ActivationStore::Place(int64_t elements, KeptActivation* kept) {
 KeptActivation ActivationStore::Keep(const at::Tensor& input) {
   KeptActivation kept(this, input.sizes().vec());
   const at::Tensor own = OwnPart(input);
-  // Without division, host memory and pool the input itself is kept, without a copy.
+  // If the input is neither divided nor moved to the host nor kept in a pool, the tensor itself is kept,
+  // without a copy.
   const bool as_it_is = settings_.divide_over == nullptr && !settings_.on_host && pool_ == nullptr;
   kept.part_ = as_it_is ? own : Place(own.numel(), &kept).copy_(own, /*non_blocking=*/true);
   Recount(kept.part_, MemoryCategory::kCheckpoints);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the inputs of blocks between a forward pass and the backward pass that computes the blocks again:
-// whole on every rank, partitioned over the tensor-parallel group (P_a), or in host memory (P_a+cpu). See the
-// ZeRO paper, sections 4.2.1 and 6.1.
+// Keeps the inputs of blocks between a forward pass and the backward pass that computes the blocks again.
+// They are whole on every rank, partitioned over the tensor-parallel group (P_a in the ZeRO paper), or in
+// host memory (P_a+cpu). See the ZeRO paper, sections 4.2.1 and 6.1.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,12 +18,13 @@ namespace dynamiccl::zero {
 
 // Says how inputs are kept. It is equal on all ranks of the group.
 struct ActivationStoreSettings {
-  // P_a: the ranks that hold the same inputs, each of which keeps a part. Null: each rank keeps the whole.
+  // The ranks that hold the same inputs, each of which keeps a part (the ZeRO paper's P_a). Null if each rank
+  // keeps the whole input.
   ProcessGroup* divide_over = nullptr;
-  // The kept parts lie in host memory.
+  // True if the kept parts lie in host memory.
   bool on_host = false;
-  // M_D: room for `pool_slots` inputs of `input_elements` is taken on construction. 0: each input is
-  // allocated.
+  // If positive, room for `pool_slots` inputs of `input_elements` is allocated on construction (the ZeRO
+  // paper's M_D). If 0, each input is allocated separately.
   int64_t pool_slots = 0;
   int64_t input_elements = 0;
   // Type and device of the kept inputs.
@@ -45,8 +46,8 @@ class KeptActivation {
   KeptActivation& operator=(KeptActivation&&) = delete;
   ~KeptActivation();
 
-  // Returns the input bit by bit as it was, without gradient history. If it is partitioned, all ranks of the
-  // group must call Restore in the same order, since it performs an AllGather.
+  // Returns the input bit by bit as it was, without gradient history. If the input is partitioned, this
+  // performs an AllGather, so all ranks of the group must call Restore in the same order.
   at::Tensor Restore() const;
 
  private:
@@ -55,11 +56,11 @@ class KeptActivation {
       : store_(store), shape_(std::move(shape)) {}
 
   ActivationStore* store_;
-  // The shape of the whole input.
+  // The shape of the whole input, to which Restore reshapes.
   std::vector<int64_t> shape_;
   // The part that this rank keeps: one-dimensional and contiguous.
   at::Tensor part_;
-  // The pool's slot; empty without a pool.
+  // The number of the pool's slot that holds the part; empty without a pool.
   std::optional<size_t> slot_;
 };
 
@@ -71,12 +72,12 @@ class ActivationStore {
   ActivationStore(const ActivationStore&) = delete;
   ActivationStore& operator=(const ActivationStore&) = delete;
 
-  // Keeps `input`, which must be contiguous. If it is partitioned, it must be equal on all ranks of the
-  // group, and its number of elements a multiple of theirs. Throws std::logic_error otherwise, or if the pool
-  // has no room.
+  // Keeps `input`, which must be contiguous. A partitioned input must be equal on all ranks of the group, and
+  // its number of elements must be a multiple of the number of ranks. Throws std::logic_error otherwise, or
+  // if the pool has no room.
   KeptActivation Keep(const at::Tensor& input);
 
-  // Bytes kept now, and at most so far.
+  // The bytes that are kept now, and the most that were kept so far.
   ActivationBytes kept() const { return kept_; }
   ActivationBytes peak() const { return peak_; }
   // Throws std::logic_error if memory outside a slot of the pool was overwritten.
@@ -84,13 +85,13 @@ class ActivationStore {
 
  private:
   friend class KeptActivation;
-  // This rank's part of the input, flat: a view.
+  // Returns a flat view of this rank's part of the input.
   at::Tensor OwnPart(const at::Tensor& input) const;
-  // Memory for a part: a slot of the pool, or memory of its own.
+  // Returns memory for a part: a slot of the pool, or new memory if there is no pool.
   at::Tensor Place(int64_t elements, KeptActivation* kept);
-  // The whole input from all ranks' parts: a collective call.
+  // Gathers the whole input from the parts of all ranks. A collective call.
   at::Tensor Gather(const at::Tensor& part, const std::vector<int64_t>& shape) const;
-  // Adds the part to the kept bytes (sign 1) or removes it (sign -1).
+  // Adds the part's bytes to the kept bytes (sign 1) or subtracts them (sign -1).
   void Count(const at::Tensor& part, int sign);
 
   ActivationStoreSettings settings_;

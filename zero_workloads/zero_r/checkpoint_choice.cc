@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches the four choices and, if the batch may grow, doubled batches. The formulas are in the header.
+// Searches the four choices. If the batch may grow, it also tries larger batches by doubling. The formulas
+// are in the header.
 #include "zero_workloads/zero_r/checkpoint_choice.h"
 
 #include <algorithm>
@@ -8,23 +9,23 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes; the unit of the messages.
+// Number of bytes in a GB, the unit of the messages.
 constexpr double kGb = 1e9;
-// The matrices of a block have 12 hidden^2 elements, as in the paper: only their products with the input
-// count as compute.
+// A block's matrices have 12 hidden^2 elements. As in the ZeRO paper, only products with these matrices count
+// as compute.
 constexpr double kMatricesOfBlock = 12;
-// Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts for two.
+// Passes over a block in a step with checkpoints: forward, recomputation, and backward, which counts as two.
 constexpr double kPasses = 4;
 
 // Choices in the order of increasing extra work, which is also the order of decreasing memory.
 constexpr Checkpoints kInOrderOfCost[] = {Checkpoints::kNone, Checkpoints::kEveryBlock,
                                           Checkpoints::kPartitioned, Checkpoints::kPartitionedCpu};
 
-// A choice that fits.
+// A choice of checkpoints that fits into memory, and its time.
 struct Candidate {
   Checkpoints checkpoints;
   int64_t batch;
-  // Seconds for one sequence.
+  // Seconds of a step, divided by the number of its sequences.
   double seconds;
 };
 
@@ -36,9 +37,10 @@ bool Fits(const CheckpointQuestion& question, Checkpoints checkpoints, int64_t b
   return MemoryOf(question, checkpoints, batch) <= question.hardware.memory_bytes;
 }
 
-// The largest batch that fits, found by doubling; the question's batch if it may not grow.
+// The largest batch that fits, found by doubling. If the batch may not grow, the batch of the question.
 int64_t BatchFor(const CheckpointQuestion& question, Checkpoints checkpoints) {
-  // Far above any batch in practice. It ends the search where a batch takes almost no memory.
+  // The largest batch that is tried. It is far above any batch in practice, and ends the search where a batch
+  // takes almost no memory.
   constexpr int64_t kMax = 1 << 20;
   int64_t batch = question.run.batch;
   while (question.batch_may_grow && batch < kMax && Fits(question, checkpoints, 2 * batch)) batch *= 2;
@@ -93,7 +95,8 @@ StepTime StepTimeOf(const CheckpointQuestion& question, Checkpoints checkpoints,
   const double parameters = ParametersOf(run) / split;
   const double tokens = static_cast<double>(batch * shape.sequence);
   const double inputs = tokens * static_cast<double>(shape.hidden * shape.layers) * ElementBytes(run);
-  // Messages in units of a block's input. An AllReduce moves its message twice (a ReduceScatter and an
+  // The messages of tensor parallelism, in units of a block's input: the 6 or 4 AllReduces of a block, and
+  // the AllGather of a partitioned checkpoint. An AllReduce moves its message twice (a ReduceScatter and an
   // AllGather).
   const double messages = run.tensor_parallel == 1 ? 0 : 2.0 * (recomputes ? 6 : 4) + (divides ? 1 : 0);
   const double moved = checkpoints == Checkpoints::kPartitionedCpu ? 2 * inputs / split : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block runs without gradients, and its output gets an autograd node that recomputes it when the gradient
-// arrives.
+// The forward pass of a block runs without gradients. The block's output gets an autograd node, which
+// computes the block again when the gradient arrives.
 #include "zero_workloads/zero_r/checkpointed_units.h"
 
 #include <c10/core/GradMode.h>
@@ -20,9 +20,9 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The backward pass of a unit: runs its forward pass again, now with gradients, and then the backward pass of
-// that, nested in the backward pass that called it. Gradients of the unit's parameters accumulate as without
-// checkpoints.
+// The backward pass of a unit. It runs the unit's forward pass again, now with gradients, and then the
+// backward pass of that forward pass. Both are nested in the backward pass of the model. Gradients of the
+// unit's parameters accumulate as without checkpoints.
 class RecomputedUnit final : public torch::autograd::Node {
  public:
   RecomputedUnit(UnitForward forward, KeptActivation kept)
@@ -49,7 +49,8 @@ class RecomputedUnit final : public torch::autograd::Node {
   std::optional<KeptActivation> kept_;
 };
 
-// Creates an autograd node: in PyTorch 2.13 nodes count their own references, in 2.11 a shared pointer does.
+// Creates an autograd node. In PyTorch 2.13 nodes count their own references; in 2.11 a shared pointer counts
+// them.
 template <typename Unit>
 auto MakeNode(const UnitForward& forward, KeptActivation kept) {
   if constexpr (std::is_base_of_v<c10::intrusive_ptr_target, Unit>)

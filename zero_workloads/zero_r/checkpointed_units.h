@@ -11,9 +11,9 @@
 
 namespace dynamiccl::zero {
 
-// Sits between a model and the hooks of its engine, on the thread of the pass. A recomputed unit finds its
-// parameters where the engine puts them for the unit's backward pass: the recomputation starts after the hook
-// of the unit's output has run, and the unit's gradients appear only after it.
+// Sits between a model and the hooks of its engine, on the thread of the pass. The recomputation of a unit
+// starts after the hook of the unit's output has run, so the engine has already gathered the unit's
+// parameters for the backward pass. The unit's gradients appear only after the recomputation.
 class CheckpointedUnits final : public UnitHooks {
  public:
   // Engine and store must outlive this object and the autograd graphs of its forward passes.
@@ -21,8 +21,8 @@ class CheckpointedUnits final : public UnitHooks {
 
   void BeforeForward(int unit) override { engine_->BeforeForward(unit); }
   void AfterForward(int unit, const at::Tensor& output) override { engine_->AfterForward(unit, output); }
-  // Without gradients it passes the call on. `input` must require a gradient, because otherwise no backward
-  // pass would run; it throws std::logic_error if it does not.
+  // Runs `forward` and keeps only `input`. Without gradients it only passes the call on. `input` must require
+  // a gradient, because otherwise no backward pass would run; if it does not, throws std::logic_error.
   at::Tensor Forward(int unit, const UnitForward& forward, const at::Tensor& input) override;
 
  private:

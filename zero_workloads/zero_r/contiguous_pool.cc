@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout: guard, slot 0, guard, slot 1, ..., guard. A guard fills at least one cache line and the slot's
-// rounding.
+// Layout: guard, slot 0, guard, slot 1, ..., guard. A guard has at least one cache line. It also covers the
+// bytes by which the slot before it is rounded up to a cache line.
 #include "zero_workloads/zero_r/contiguous_pool.h"
 
 #include <ATen/ops/all.h>
@@ -13,9 +13,9 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes. One cache line and LibTorch's alignment of host memory, so that every slot is aligned.
+// Bytes. This is one cache line, and LibTorch's alignment of host memory, so that every slot is aligned.
 constexpr int64_t kGuardBytes = 64;
-// This byte occurs in no zero, one or small integer of any type, so that a guard overwritten with ordinary
+// No zero, one or small integer of any type contains this byte, so a guard that was overwritten with ordinary
 // values is noticed.
 constexpr int64_t kGuardByte = 0xA5;
 

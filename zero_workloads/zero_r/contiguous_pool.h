@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// M_D of the ZeRO paper (section 6.3): memory for long-lived tensors among many short-lived ones. It is
-// allocated once and in one piece, so that these tensors leave no holes between the others. Guards before and
-// after each slot reveal writes outside of it.
+// One allocation for long-lived tensors (M_D of the ZeRO paper, section 6.3). If long-lived tensors were
+// allocated separately among many short-lived ones, the free memory would be cut into small holes. Guards
+// before and after each slot reveal writes outside of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,11 +29,12 @@ class ContiguousPool {
   const at::Tensor& slot(size_t index) const { return slots_[index]; }
   int64_t bytes() const { return memory_.nbytes(); }
 
-  // Throws std::logic_error that names the slot if a guard changed. On CUDA it waits for the device.
+  // If a guard was overwritten, throws std::logic_error that names the slot. On CUDA the function waits for
+  // the device.
   void CheckGuards() const;
 
  private:
-  // `elements` elements of the pool from `begin` on, without a link to the pool's version counter.
+  // Returns elements [begin, begin + elements) of the pool as a tensor with a version counter of its own.
   at::Tensor Alias(int64_t begin, int64_t elements) const;
 
   at::Tensor memory_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each figure is the fastest of some rounds. One AllReduce (maximum) over seconds for each unit finds the
-// slowest rank. Memory is sent negated, so that the maximum gives the smallest.
+// Each figure is measured in several rounds, of which the fastest counts. One AllReduce (maximum) over the
+// seconds per operation and per byte finds the slowest rank. Memory is sent negated, so that the maximum
+// gives the smallest.
 #include "zero_workloads/zero_r/measured_hardware.h"
 
 #include <ATen/ops/full.h>
@@ -22,7 +23,7 @@ namespace {
 // with a clock tick and a kernel launch, short compared with a training step.
 constexpr int64_t kSide = 512;
 constexpr int64_t kElements = 1 << 20;
-// Measured rounds after one that warms up.
+// Number of measured rounds. One more round before them warms up.
 constexpr int kRounds = 3;
 
 // Seconds of the fastest round. `work` returns a tensor that depends on everything measured.
@@ -47,8 +48,8 @@ double SecondsPerHostByte(const at::TensorOptions& options) {
   return Seconds([&] { return here.copy_(there.copy_(here)); }) / (2.0 * static_cast<double>(here.nbytes()));
 }
 
-// The bytes of an AllGather come from all other ranks. A single rank has no communication; the smallest
-// positive time then stands for infinite bandwidth.
+// Seconds for each byte of an AllGather that comes from another rank. A single rank has no communication; the
+// smallest positive time then stands for infinite bandwidth.
 double SecondsPerByte(ProcessGroup* group, const at::TensorOptions& options) {
   if (group == nullptr || group->world() == 1) return std::numeric_limits<double>::min();
   const at::Tensor part = at::zeros({kElements / group->world()}, options);

@@ -16,12 +16,13 @@ struct MeasuredGroups {
   ProcessGroup* data = nullptr;
   // The ranks over which ZeRO partitions.
   ProcessGroup* shard = nullptr;
-  // Null: there is no tensor parallelism.
+  // The tensor-parallel group. Null if there is no tensor parallelism.
   ProcessGroup* tensor = nullptr;
 };
 
-// Returns the slowest rank's figures on all ranks; every rank of the world calls it. `memory_bytes` is this
-// rank's memory, and the result has the smallest of all ranks. `options` are those of activations.
+// Every rank of the world calls the function, and all ranks get the figures of the slowest rank.
+// `memory_bytes` is this rank's memory, and the result has the smallest memory of all ranks. `options` are
+// those of activations.
 Hardware MeasureHardware(const MeasuredGroups& groups, double memory_bytes, const at::TensorOptions& options);
 
 }  // namespace dynamiccl::zero

@@ -10,7 +10,7 @@
 namespace dynamiccl::zero {
 namespace {
 
-// Bytes. Every model takes more; the limit detects a number whose unit was forgotten.
+// Bytes. Every model takes more. The limit detects a number whose unit was forgotten.
 constexpr int64_t kLeastMemoryCap = 1 << 20;
 
 Status Reject(std::string message, std::string hint) {

@@ -2,7 +2,7 @@
 """torch.distributed over NCCL's C API on host memory: init_process_group("dynamiccl").
 
 With this package's folder on PYTHONPATH, PyTorch 2.5 and later load it by themselves (entry point torch.backends);
-`import dynamiccl_torch` does the same where that is turned off (TORCH_DEVICE_BACKEND_AUTOLOAD=0).
+`import dynamiccl_torch` does the same where this loading is turned off (TORCH_DEVICE_BACKEND_AUTOLOAD=0).
 """
 from dynamiccl_torch.registration import NAME, register
 

@@ -4,13 +4,13 @@ import pathlib
 from datetime import timedelta
 
 NAME = "dynamiccl"
-# hostccl waits this much longer than the group's time-out, so that the backend's error comes first: it names the
-# collective.
+# hostccl waits this much longer than the group's time-out. The backend's own error then comes first, and it names
+# the collective that did not finish.
 _LIBRARY_GRACE = timedelta(seconds=10)
 
 
 def register():
-    """Registers the backend; the library is loaded when the first process group is made. Safe to repeat."""
+    """Registers the backend and may be called again. The library is loaded when the first process group is made."""
     import torch.distributed as dist
 
     if dist.is_available() and NAME.upper() not in dist.Backend._plugins:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPT trained by PyTorch's own DDP or FSDP2 on CPU: an ordinary script, which names its backend and nothing else.
+"""Trains a GPT with PyTorch's own DDP or FSDP2 on CPU. Except for the backend's name, it is an ordinary PyTorch script.
 
     PYTHONPATH=build/release/lib/python torchrun --nproc-per-node 2 train_gpt.py --parallel fsdp2 --backend dynamiccl
 """
@@ -65,7 +65,7 @@ def parse(arguments=None):
 
 
 def distributed(options):
-    """The model and what runs it on all ranks."""
+    """Makes the model and wraps it in DDP or FSDP2."""
     torch.manual_seed(0)
     model = Gpt(options.layers, options.hidden, options.heads, options.vocabulary, options.sequence)
     if options.parallel == "ddp":
@@ -94,7 +94,7 @@ def train_step(model, optimizer, options, step):
 
 
 def train(options):
-    """Losses and seconds of each step on this rank. The process group exists."""
+    """Trains and returns the loss and the seconds of each step on this rank. The process group must exist."""
     model = distributed(options)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     losses, seconds = [], []

@@ -43,7 +43,8 @@ DYNAMICCL_PROFILER_ABI(6)
 DYNAMICCL_PROFILER_ABI(7)
 #undef DYNAMICCL_PROFILER_ABI
 
-// Before version 2 a name is a number. A name without a number becomes `otherwise`, as in NCCL.
+// Copies a member such as an algorithm or a protocol. From version 2 of the interface on the member is a
+// text, before that NCCL's number. A text without a number becomes `otherwise`, as in NCCL.
 template <typename Enum, typename From, typename To>
 void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, const From& from, To& to) {
   if constexpr (std::is_same_v<From, To>) {

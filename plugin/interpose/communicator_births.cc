@@ -43,7 +43,7 @@ CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   return read;
 }
 
-// Returns why rules cannot set bounds on the channels of this communicator; empty if they can.
+// Reads a config by itself: members that it does not set get NCCL's defaults, not the parent's values.
 std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfig_t* config) {
   if (IssuingThread::Current().inside_group()) return "it is made inside a group";
   if (!communicator.config.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")
@@ -106,7 +106,8 @@ void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& com
   runtime.communicators().Add(handle, communicator);
 }
 
-// Returns a name for an operation on a parent. Operations of different kinds may have the same number.
+// The ways to make a communicator from a parent. OperationName combines one with the number of the operation,
+// because operations of different kinds may have the same number.
 enum class ChildKind : uint64_t { kSplit = 0, kShrink = 1, kGrow = 2 };
 uint64_t OperationName(ChildKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 48 | number;
@@ -234,7 +235,8 @@ CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t*
   });
 }
 
-// A child without its own configuration has its parent's.
+// Warns only about a child with a configuration of its own. Any other child takes over its parent's
+// configuration, and with it the bounds that rules have set there.
 void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
   if (config != nullptr)
     WarnThatCtasStay(runtime_->choices(), *communicator_,

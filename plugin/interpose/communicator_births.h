@@ -90,8 +90,8 @@ void UniqueIdMade(ncclUniqueId& id) noexcept;
 // Called after ncclCommGetUniqueId returned this id, which is for ranks that join a communicator.
 void GrowIdMade(ncclComm_t parent, ncclUniqueId& id) noexcept;
 
-// Both are called before the library's function. Revoked: no further call on the communicator will succeed,
-// but children may be made from it.
+// Both functions are called before the library's own function. After a communicator was revoked, no further
+// call on it succeeds, but children may be made from it.
 void CommunicatorRevoked(ncclComm_t handle) noexcept;
 void CommunicatorGone(ncclComm_t handle) noexcept;
 

@@ -14,7 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// From cuda.h: the results, the flag of an event that has a time, and the capture mode that forbids nothing.
+// Values from cuda.h: the results, the flag of an event that records a time, and the capture mode that
+// forbids nothing.
 constexpr int kSuccess = 0;
 constexpr int kNotReady = 600;
 constexpr unsigned kTimedEvent = 0;

@@ -141,7 +141,8 @@ struct Communicator {
   CallsInside calls_inside;
   // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
   std::atomic<bool> gone{false};
-  // A tuner session exists for it. Set once, by the thread of the tuner's init or of the first call.
+  // A tuner session exists for this communicator. Set once, by the thread of the tuner's init or of the first
+  // call.
   std::atomic<bool> claimed{false};
   // The registry uses it under its lock: SeveralThatFit has already returned this communicator.
   bool not_told_apart = false;

@@ -85,7 +85,7 @@ Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meeting
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
                      const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
-  // The size of a child may not be known yet.
+  // n_ranks is 0 for a child whose size is not known yet.
   const bool alone = of.within_process || of.info.n_ranks <= 1;
   if (alone || !of.meeting.valid() || meetings.given_up()) return;
   const PledgeMessage message{of.meeting.root,

@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// "gradient_reduce/backward/3", or the role alone if nothing else is recognised.
+// Returns for example "gradient_reduce/backward/3", or the role alone if nothing else is recognised.
 std::string RecognisedText(const DecisionKey& question) {
   if (question.phase == Phase::kUnknown && question.stage == ZeroStage::kUnknown)
     return std::string(Name(question.role));

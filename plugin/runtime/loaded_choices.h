@@ -63,12 +63,13 @@ class LoadedChoices {
   // Empty if it does take part.
   std::string WhyNotChoosing() const;
 
-  // Returns the function for the entries of a communicator's table, which is pure in attested values: the
-  // entries of the earlier run, else the policy's, else NCCL's choices in mode adaptive, where versions may
-  // change them. Empty if nothing of this decides. `constants` as in InputOf.
+  // Returns the function that computes the entries of a communicator's table. The entries are those of the
+  // earlier run; without one, the policy's; without a policy, in mode adaptive, NCCL's choices, which later
+  // table versions may change. The function depends only on attested values. It is empty if none of these
+  // cases applies. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
-  // Does the same for another policy, such as one that arrived while the job ran. With a null policy every
-  // key gets NCCL's own choice.
+  // Like EntriesFor, but for a given policy, such as one that arrived while the job ran. With a null policy
+  // every key gets NCCL's own choice.
   EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
 
   // Returns what this process attests about itself. Values that belong to a communicator are left out

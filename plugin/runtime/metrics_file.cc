@@ -91,7 +91,7 @@ void PutDecisions(Exposition& out, const CallLedger& calls) {
   }
 }
 
-// The families appear only with a policy, because without one nothing is recognised.
+// These metrics appear only with a policy, because without one nothing is recognised.
 void PutRecognised(Exposition& out, const CallLedger& calls) {
   out.Family("dynamiccl_recognised_calls_total", "counter",
              "Answers to NCCL's tuner questions, by what the policy's LSTM recognised before the call.");

@@ -165,7 +165,8 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
 void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
-  // A longer step was not spent trying: this process was stopped meanwhile.
+  // Counts at most a second since the previous look. A longer gap means that this process was stopped and did
+  // not try to connect.
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;

@@ -44,7 +44,7 @@ class PledgeSender {
   // Nothing else resolves it: no time-out resolves a pledge that may have arrived.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
-  // Any thread: releases the pledges of communicators that are gone, at once.
+  // Any thread: releases at once the pledges about communicators that are gone.
   void ReleaseGone() { thread_.Wake(); }
 
  private:
@@ -79,7 +79,8 @@ class PledgeSender {
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
-  // Releases a birth without a connection for too long, because no abort can free a rank before NCCL's init.
+  // Releases the pledge about a birth if it has had no connection for too long, because no abort can free a
+  // rank before NCCL's init.
   void ReleaseBirthIfApart(Sent& sent) const;
   // Warns once if this rank has waited for long.
   void WarnIfLate(Sent& sent, int64_t now_ns) const;

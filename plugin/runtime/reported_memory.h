@@ -15,7 +15,7 @@ class ReportedMemory {
  public:
   // Takes the sizes, in bytes, that the program reports about once a step. Logs a change of the level.
   void Update(uint64_t free_bytes, uint64_t total_bytes) noexcept;
-  // A MemoryPressure; -1: the program has reported nothing.
+  // Returns a MemoryPressure as a number; -1 if the program has reported nothing.
   int pressure() const { return pressure_.load(); }
 
  private:

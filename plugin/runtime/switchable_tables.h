@@ -55,9 +55,9 @@ class SwitchableTables {
   // leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Makes the table of this version, unless it exists. Returns false if this rank cannot make it. The switch
-  // thread calls this, or one of the next two, right before SwitchMember::Prepare: a version that brings no
-  // values keeps those of the version that is committed at that time, and likewise for the table.
+  // The switch thread calls Offer, OfferNcclsChoice or OfferValues right before SwitchMember::Prepare. A
+  // version that brings no values, or no table, keeps those of the version that is committed at that time.
+  // Offer makes the table of this version, unless it exists. It returns false if this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // Offers a version that leaves every call to NCCL. It always returns true.
   bool OfferNcclsChoice(uint32_t version);
@@ -78,15 +78,15 @@ class SwitchableTables {
     std::shared_ptr<const AgreedValues> values;  // null: none were agreed
   };
 
-  // Lets a version that brings a table keep the values of the committed one. A rank that pledges a version
-  // has committed every version before it that any rank has, so all ranks keep the same. The caller holds the
-  // lock.
+  // Lets a version that brings a table keep the live values of the committed version. A rank that pledges a
+  // version has committed every earlier version that any rank has committed. So all ranks keep the same
+  // values. The caller holds the lock.
   void KeepValues(uint32_t version);
 
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
   DecisionDigest digest_;
-  // The next four are used by the issuing thread only.
+  // Only the issuing thread uses the next four members.
   uint32_t entered_ = kFirstTableVersion;
   VersionedTable current_;
   std::shared_ptr<const Policy> policy_;

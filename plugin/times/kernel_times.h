@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the duration of a collective from a profiler's events: first start to last stop over the channels
-// of its kernel. Events come from several threads. Those of the kernel come after the end of the collective's
-// own event, which only means "enqueued", and there is no limit how late. So each collective gets a numbered
-// cell of a fixed ring, and a handle that outlived its cell is ignored.
+// Computes the duration of a collective from a profiler's events: from the first start to the last stop over
+// the channels of its kernel. Events come from several threads. The end of the collective's own event only
+// means "enqueued". The events of its kernel come later, and NCCL sets no limit on how much later. So each
+// collective gets a numbered cell of a fixed ring. A handle whose cell has been used again is ignored.
 #pragma once
 
 #include <array>

@@ -19,7 +19,8 @@ namespace dynamiccl {
 // cannot fail.
 class QuestionStream {
  public:
-  // Assuming bfloat16 instead recognised no job better and one worse (roles of this project's trainer).
+  // The LSTM is told that each call has this type. With bfloat16 instead, the LSTM recognised no job better
+  // and one job worse (roles of this project's trainer).
   static constexpr DataType kAssumedType = DataType::kFloat32;
 
   QuestionStream(const Policy& policy, int n_ranks) : agent_(policy), n_ranks_(n_ranks) {}

@@ -45,7 +45,7 @@ void WriteTable(const TunerRequest& request, const CostTable& table) {
   }
 }
 
-// A cost of 0 makes NCCL use the pair. Channels 0: NCCL chooses the number.
+// A cost of 0 makes NCCL use this pair of algorithm and protocol. With 0 channels NCCL chooses the number.
 void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
   request
       .table[static_cast<int>(config.algorithm) * request.n_protocols + static_cast<int>(config.protocol)] =
@@ -166,7 +166,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   if (switches) JoinSwitching(options, init);
 }
 
-// Older releases ask several times about one call.
+// Releases before 2.22 ask several times about one call, so the LSTM would see each call several times.
 void TunerSession::RecogniseByQuestions(int n_ranks) {
   const LoadedChoices& choices = runtime_.choices();
   constexpr int kAsksOnce = 22200;  // NCCL 2.22

@@ -36,7 +36,8 @@ class TunerSession {
   static std::unique_ptr<TunerSession> Begin(const TunerInit& init) noexcept;
   ~TunerSession();
 
-  // Writes exactly one 0.0 and the channels, or leaves the answer of the chained plugin or of NCCL unchanged.
+  // Writes a cost of 0.0 for exactly one pair of algorithm and protocol, and the number of channels. If no
+  // decision is possible, leaves the answer of the chained plugin or of NCCL unchanged.
   void Answer(const TunerRequest& request) noexcept;
 
   // Sets `*chunk_bytes` to the chunk size of the rule that decided the call, else to the chained plugin's;

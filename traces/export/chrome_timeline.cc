@@ -81,7 +81,8 @@ class Timeline {
     Add(event);
   }
 
-  // An arrow from the rank that issued first to the one that issued last, through the slices of the others.
+  // Adds an arrow from the rank that issued first to the rank that issued last, through the slices of the
+  // other ranks.
   void AddArrows(const MatchedCall& matched) {
     std::vector<std::pair<double, CallPlace>> slices;
     for (const CallPlace& place : matched.ranks) {

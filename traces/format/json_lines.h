@@ -43,7 +43,8 @@ struct JsonLineCallbacks {
   const char* counted;            // name of the end line's count
   std::function<size_t()> count;  // the number that the end line must give
 };
-// Reads a whole text. Errors read "<name>:<line>: <what>"; callbacks may have run before an error.
+// Reads a whole text. Errors read "<name>:<line>: <what>". If there is an error, callbacks may have run
+// before it.
 Status ReadJsonLines(std::string_view text, const std::string& name, const JsonLineCallbacks& callbacks);
 
 // Each returns the value of a key. It throws LineError or nlohmann's exception where the key is missing, or

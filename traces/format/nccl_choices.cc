@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equality that takes NaN for equal to NaN, and the order of releases.
+// Defines equality, in which NaN equals NaN, and the order of releases.
 #include "traces/format/nccl_choices.h"
 
 #include <fmt/format.h>

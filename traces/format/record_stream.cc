@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kBefore = offsetof(TraceHeader, segments);
 constexpr size_t kHash = offsetof(TraceHeader, content_hash);
 
-// TraceHeader::content_hash of a section that comes in pieces.
+// Computes TraceHeader::content_hash of a section that is read or written in pieces.
 class RunningHash {
  public:
   // Begins with the bytes between the header's checksum and the first record.
@@ -53,7 +53,7 @@ class TraceFile final : public RecordWriter {
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The place of the hash precedes the bytes that it covers, so the hash is written when the section ends.
+  // The hash stands in the file before the bytes that it covers. So it is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));

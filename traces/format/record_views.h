@@ -82,7 +82,7 @@ struct InsideView {
   int32_t root_or_peer = -1;
 };
 
-// Phase in bits 0 to 2, role in bits 3 to 5.
+// Puts the phase into bits 0 to 2 and the role into bits 3 to 5.
 inline uint8_t PackLabels(Phase phase, Role role) {
   return static_cast<uint8_t>((static_cast<unsigned>(phase) & 7u) |
                               ((static_cast<unsigned>(role) & 7u) << 3));
@@ -152,7 +152,8 @@ class RecordWords {
   std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
 };
 
-// An InsideMark in 64-bit words, for the same reason. `what` is in the last word, which is stored last.
+// An InsideMark in 64-bit words that stay in registers, as in RecordWords. `what` is in the last word, which
+// is stored last.
 using InsideWords = std::array<uint64_t, sizeof(InsideMark) / 8>;
 inline InsideWords WordsOf(const InsideMark& mark) {
   const auto wide = [](auto value) {
@@ -263,7 +264,7 @@ inline StepView StepOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
 }
 
-// Free bytes are in `bytes`, all bytes in `call_number`.
+// The record's field `bytes` holds the free bytes, and `call_number` holds all bytes of the device.
 inline TraceRecord MemoryRecord(const MemoryView& memory) {
   TraceRecord record = EmptyRecord(RecordKind::kMemory, memory.marked_ns);
   record.bytes = memory.free_bytes;
@@ -275,7 +276,7 @@ inline MemoryView MemoryOf(const TraceRecord& record) {
   return {record.issued_ns, record.bytes, record.call_number};
 }
 
-// The share is in root_or_peer, in thousandths.
+// The record's field root_or_peer holds the share, in thousandths.
 inline TraceRecord WaitedShareRecord(const WaitedShareView& waited) {
   TraceRecord record = EmptyRecord(RecordKind::kWaitedShare, waited.found_ns);
   record.communicator = waited.communicator;

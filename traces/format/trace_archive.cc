@@ -23,7 +23,7 @@ namespace {
 // Maximum bytes of a block's payload: twice the longest block without compression.
 constexpr size_t kMaxPayload = 8u << 20;
 
-// A header's checksum covers everything before it.
+// The checksum of a header covers all bytes before the checksum.
 template <typename Header>
 void SetChecksum(Header& header) {
   header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));

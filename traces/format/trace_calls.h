@@ -31,7 +31,7 @@ struct SectionCalls {
   std::vector<StepView> steps;
   std::vector<MemoryView> memory;
   std::vector<InsideView> inside;  // at most one for each thread
-  // In order of time; a later one replaces an earlier one of the same key.
+  // In order of time. If several shares have the same key, the last one is valid.
   std::vector<WaitedShareView> waited_shares;
   // Counts of records that could not be used, for messages: calls on a communicator that the section does not
   // describe (they are left out), decisions without their call, and records of later versions.
@@ -43,9 +43,9 @@ struct SectionCalls {
 // Returns the communicators that a section describes, by its own numbers of them.
 std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section);
 
-// Never fails: records that make no sense are counted.
+// Sorts the records of one section. Never fails: records that make no sense are counted.
 SectionCalls CallsOf(const TraceSection& section);
-// Does the same for each section of a trace, in its order.
+// Returns the calls of each section of a trace, in the order of its sections.
 std::vector<SectionCalls> CallsOf(const Trace& trace);
 
 // When a call ran, on its section's clock in nanoseconds.

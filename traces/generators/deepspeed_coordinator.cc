@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue holds all uses of the pass in order. A module removes its own uses from the front. The prefetcher
-// removes further ones, until prefetch_elements are being gathered or live_elements are gathered.
+// The queue holds the uses of all parameters in a pass, in order. A module removes its own uses from the
+// front. The prefetcher removes further uses, until prefetch_elements are being gathered or live_elements are
+// gathered.
 #include "traces/generators/deepspeed_coordinator.h"
 
 #include <algorithm>

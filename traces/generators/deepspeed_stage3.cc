@@ -192,7 +192,8 @@ void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   }
 }
 
-// Records are compared once, in the second pass of a training, before the framework relies on them.
+// The ranks compare their records once, in the second pass of a training, before the framework relies on
+// them.
 void Stage3::Step(const GeneratorInput& input, int step, OperationList& list) const {
   const int64_t micro_steps = input.settings.Integer("accumulation_steps");
   for (int64_t micro = 0; micro < micro_steps; ++micro) {

@@ -33,7 +33,7 @@ class Llmc : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Elements of the tensors: the two embeddings, the width of the last norm, and a layer's twelve.
+// Elements of each tensor: the two embeddings, the width of the last norm, and the twelve tensors of a layer.
 struct Tensors {
   int64_t word_embedding, position_embedding, width;
   std::array<int64_t, 12> layer;

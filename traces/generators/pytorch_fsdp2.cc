@@ -92,7 +92,7 @@ int64_t Pass::PaddedElements(size_t unit) const {
   return sum;
 }
 
-// Gathers a unit unless it is still there.
+// Gathers a unit unless its parameters are still in memory.
 void Pass::Gather(size_t unit) {
   if (gathered_[unit]) return;
   gathered_[unit] = true;
@@ -100,7 +100,7 @@ void Pass::Gather(size_t unit) {
                   input_.world.ShardAxis());
 }
 
-// Gathers this unit, then those that are next, before this unit's gradients are sent.
+// Gathers this unit, then with prefetching the units that run next, and then sends this unit's gradients.
 void Pass::BackwardUnit(size_t unit) {
   Gather(unit);
   const auto depth = static_cast<size_t>(input_.settings.Integer("backward_depth"));

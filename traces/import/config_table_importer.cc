@@ -196,7 +196,7 @@ class TableParser {
   MeasurementFile file_;
 };
 
-// Recognised by its header line.
+// Recognises a file by the header line of its table.
 class ConfigTable final : public TraceImporter {
  public:
   std::string_view name() const override { return "config-table"; }

@@ -91,7 +91,7 @@ class GzipStream::Buffer : public std::streambuf {
     sgetc();
     return {gptr(), static_cast<size_t>(egptr() - gptr())};
   }
-  // Marks that many of these bytes as read.
+  // Marks the next `bytes` bytes as read.
   void Pass(size_t bytes) { gbump(static_cast<int>(bytes)); }
 
  protected:

@@ -25,7 +25,7 @@ class GzipStream {
   GzipStream(GzipStream&&) noexcept;
   ~GzipStream();
 
-  // The bytes; valid as long as this object.
+  // The decompressed bytes as a stream, which is valid as long as this object.
   std::istream& stream();
   // The bytes that are decompressed and not yet read, at least 4096 of them where the file has as many; valid
   // until something is read.

@@ -61,7 +61,7 @@ std::optional<int64_t> JsonValue::Integer() const {
   if (is_string()) return JsonInteger(node().escaped ? std::string_view(Text()) : raw());
   if (!is_number()) return std::nullopt;
   if (const auto integer = JsonInteger(raw())) return integer;
-  // Doubles above this bound are not exact.
+  // Above this bound a double cannot represent every integer.
   const auto number = Number(9e15);
   return number ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
 }
@@ -95,7 +95,8 @@ void JsonDocument::SkipBlanks() {
   while (at_ < text_.size() && IsJsonBlank(text_[at_])) ++at_;
 }
 
-// Descends to the first value inside arrays and objects, because that is the one which something follows.
+// Reads the value at the cursor. Of an array or object it reads only the opening bracket and what comes first
+// inside, down to a value that contains no other one. ReadBehindValue continues after that value.
 bool JsonDocument::ReadValue() {
   for (;;) {
     SkipBlanks();
@@ -159,7 +160,8 @@ bool JsonDocument::ReadKey() {
   return true;
 }
 
-// A string with escapes or letters beyond ASCII is rare, and nlohmann's parser judges it.
+// Strings with escapes or letters beyond ASCII are rare. Whether they are valid is decided by nlohmann's
+// parser.
 bool JsonDocument::ReadString() {
   const size_t begin = ++at_;
   bool plain = true, escaped = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small JSON text (a line, an event, a node) as a tree whose values are views into the text. It is made for
-// files of millions of such texts: parsing allocates nothing once the document has grown. Everything is
-// checked, as JSON's grammar has it. A field may be missing or have an unusual type, which is no error by
-// itself, because releases of the tools that write such files differ.
+// Parses a small JSON text (a line, an event, a node) into a tree whose values are views into the text. It is
+// made for files of millions of such texts: parsing allocates nothing once the document has grown. The whole
+// grammar of JSON is checked. But a field that is missing or has an unusual type is no error by itself,
+// because releases of the tools that write such files differ.
 #pragma once
 
 #include <cstdint>
@@ -57,13 +57,14 @@ class JsonValue {
 
   // A string's text with escapes resolved; empty for other values.
   std::string Text() const;
-  // An integer, also one written as text or with decimals of zero; nothing beyond 64 bits.
+  // Returns an integer. It may also be written as a string, or with decimals that are all zero. Returns
+  // nothing for other values and beyond 64 bits.
   std::optional<int64_t> Integer() const;
-  // A number without sign, decimals and exponent; nothing for other values or beyond 64 bits.
+  // Returns a number without sign, decimals and exponent; nothing for other values or beyond 64 bits.
   std::optional<uint64_t> Unsigned() const;
   // Returns nothing if the value is no number, or if its absolute value is above `limit`.
   std::optional<double> Number(double limit) const;
-  // The value as the file has it; of a string what is inside its quotes.
+  // Returns the value as it stands in the file; for a string, what is inside its quotes.
   std::string_view raw() const {
     return nodes_ == nullptr ? std::string_view()
                              : std::string_view(text_ + node().begin, node().end - node().begin);
@@ -91,7 +92,7 @@ class JsonDocument {
   using Node = JsonValue::Node;
 
   void SkipBlanks();
-  // Each reads one part at the cursor; false if it is not there.
+  // Each function reads one part of the text at the cursor. It returns false if the part is not there.
   bool ReadValue();
   bool ReadString();
   bool ReadNumber();

@@ -83,7 +83,7 @@ std::optional<std::string_view> NextJsonElement(std::string_view array, size_t& 
 // The text of a string value, with escapes resolved; of any other value its text. Broken escapes stay as they
 // are.
 std::string JsonText(std::string_view value);
-// An integer, also one written as a string; nothing for any other value, or beyond 64 bits.
+// Returns an integer, which may also be written as a string; nothing for any other value, or beyond 64 bits.
 std::optional<int64_t> JsonInteger(std::string_view value);
 std::optional<uint64_t> JsonUnsigned(std::string_view value);
 // Converts microseconds with any number of decimals to nanoseconds. It does not use double, because times

@@ -146,7 +146,8 @@ class LoggedRank {
   }
 
  private:
-  // Number of calls without a choice, of those for which NCCL chooses: collectives of at least two ranks.
+  // Returns the number of calls without a choice. It counts only calls for which NCCL chooses: collectives of
+  // at least two ranks.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
       return call.n_ranks > 1 && call.call.issued.call.collective < Collective::kSendRecv &&
@@ -260,8 +261,8 @@ class LoggedRank {
     });
   }
 
-  // Announces the communicator, then appends the group's calls.
-  // `calls` is room for them.
+  // Adds the communicator, unless it is there already, then appends the group's calls. `calls` is memory that
+  // is used again for each group.
   void AppendGroup(RankSection& section, const std::vector<size_t>& group,
                    std::vector<ImportedCall>& calls) const {
     calls.clear();
@@ -327,13 +328,14 @@ class LogParser {
     return Kept(cut_hosts_, piece.host);
   }
 
-  // The text as the set has it, to which it is added. It stays valid as long as the set.
+  // Adds the text to the set, unless it is there already. Returns the set's own copy, which is valid as long
+  // as the set.
   static std::string_view Kept(std::set<std::string, std::less<>>& texts, std::string_view text) {
     const auto place = texts.find(text);
     return place != texts.end() ? *place : *texts.emplace(text).first;
   }
 
-  // Passes the piece to its rank, as the first kind of line that it parses as.
+  // Passes the piece to its rank. The first parser that accepts the piece decides what kind of line it is.
   void TakePiece(const DebugPiece& piece, bool cut) {
     const auto key = std::tuple(HostOf(piece, cut), piece.process_id, piece.device);
     LoggedRank& rank = ranks_.try_emplace(key, piece).first->second;
@@ -374,7 +376,7 @@ class LogParser {
     }
   }
 
-  // Returns the trace of all ranks if they agree, else the rank with the most calls alone.
+  // Returns the trace of all ranks if they agree; else the trace of the one rank with the most calls.
   Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
     const auto place = std::max_element(ranks.begin(), ranks.end(),
                                         [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
@@ -431,7 +433,7 @@ class LogParser {
   std::map<Collective, std::string> cost_cells_;
 };
 
-// Recognised by NCCL's prefix of a line.
+// Recognises a log by the prefix that NCCL writes before a line.
 class NcclDebug final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-debug"; }

@@ -247,8 +247,8 @@ class TextParser {
     return true;
   }
 
-  // Whether the bus bandwidth fits the test. An all-to-all has the factor of an all-gather, and SendRecv may
-  // be either.
+  // True if the bus bandwidth fits the test. An all-to-all has the factor of an all-gather. For SendRecv both
+  // factors are accepted.
   bool FitsTest(const RowTime& time) const {
     const bool pairs = *test_.collective == Collective::kSendRecv;
     return time.FitsFactor(BusBandwidthFactor(*test_.collective, ranks_)) ||
@@ -271,7 +271,7 @@ class TextParser {
   MeasurementFile imported_;
 };
 
-// Recognised by the lines above a table of results.
+// Recognises an output by the lines above a table of results.
 class NcclTests final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-tests"; }

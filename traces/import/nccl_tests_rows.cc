@@ -10,7 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// Half of the last digit of a bandwidth, which has two decimals, plus a margin for its binary form.
+// Half of the last digit of a bandwidth, which has two decimals, plus a margin because most decimal fractions
+// have no exact binary form.
 constexpr double kHalfDigit = 0.0051;
 // GB/s: smaller bandwidths have too few digits for a check.
 constexpr double kLeastBandwidth = 1;

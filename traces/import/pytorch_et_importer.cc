@@ -174,7 +174,7 @@ class ExecutionTrace {
     if (const auto table = inner.Parse(text)) table->EachElement([this](JsonValue row) { TakeGroup(row); });
   }
 
-  // Reads a row of that table. "ranks" is a list, or an object by rank.
+  // Reads a row of the table of process groups. "ranks" is a list, or an object with the ranks as keys.
   void TakeGroup(JsonValue row) {
     const int64_t id = IntegerOf(row, "pg_id", 0);
     const JsonValue told = row["pg_name"];
@@ -223,7 +223,7 @@ class ExecutionTrace {
     comms_.push_back(std::move(comm));
   }
 
-  // Fills in data type and number of elements.
+  // Fills in the data type and the number of elements.
   static void FillShape(const Attributes& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
     comm.type = DataTypeOfPyTorch(attributes["dtype"].Text());
@@ -259,7 +259,7 @@ class ExecutionTrace {
 
   // ---- conversion ----
 
-  // Whether CommNode::rank is the root or peer instead of this rank.
+  // True if CommNode::rank is the root or the peer of the call. Otherwise it is this rank.
   static bool RankIsRootOrPeer(Collective collective) {
     return collective == Collective::kBroadcast || collective == Collective::kReduce ||
            collective == Collective::kSend || collective == Collective::kRecv;
@@ -383,7 +383,7 @@ class ExecutionTrace {
   RankSection section_{"pytorch-et", kTraceMirrored};
 };
 
-// Recognised by its keys, and by the absence of a Chrome trace's.
+// Recognises a trace by its keys, and by the absence of the keys of a Chrome trace.
 class PyTorchEt final : public TraceImporter {
  public:
   std::string_view name() const override { return "pytorch-et"; }

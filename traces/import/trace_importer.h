@@ -41,8 +41,8 @@ struct DeviceTime {
   int64_t total_ns() const { return computing_ns + exposed_ns + idle_ns; }
 };
 
-// The result of an import: either a trace or measurements. Neither where calls were not required and the file
-// has none.
+// The result of an import: either a trace or measurements. It has neither if calls were not required and the
+// file has none.
 struct Imported {
   // The importer's name and sentence, filled by ImportFile.
   std::string format;
@@ -58,7 +58,7 @@ struct Imported {
 struct ImportOptions {
   // The collective of results whose test is not named in the file. It has precedence over the file's name.
   std::optional<Collective> collective;
-  // False: a profile without collectives is no error.
+  // If false, a profile without collectives is no error.
   bool needs_calls = true;
 };
 

@@ -29,7 +29,7 @@
 namespace dynamiccl {
 namespace {
 
-// The cache line of the record this many places ahead is fetched for writing.
+// Each Store prefetches, for writing, the cache line of the record this many places ahead.
 constexpr uint64_t kPrefetchedRecords = 4;
 
 std::atomic<uint64_t> g_next_key{1};

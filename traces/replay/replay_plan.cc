@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Place of each rank of the job in each communicator: id -> rank of the job -> rank inside.
+// For each communicator id, the ranks of the job in it with their ranks inside: id -> rank of the job -> rank
+// inside.
 using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;
 
 // The communicators and calls from which a rank's plan is made.

@@ -29,7 +29,7 @@ struct Entries {
 #undef DYNAMICCL_ENTRY
 };
 
-// One interposed function: its name, and what programs get for it in each copy.
+// One interposed function: its name, its number, and for each copy of NCCL the function that programs get.
 struct Door {
   const char* symbol;
   RealFunction function;

@@ -54,7 +54,7 @@ void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, co
   }
 }
 
-// Copies a member that both versions have, and skips it otherwise.
+// Copies a member if both versions have it; else does nothing.
 #define DYNAMICCL_COPY(member) \
   if constexpr (requires { to.member = from.member; }) to.member = from.member
 

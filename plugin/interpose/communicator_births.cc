@@ -66,7 +66,7 @@ void DeclineIfNotChoosing(ProcessRuntime& runtime, const Communicator& communica
   if (why.empty() || !of.meeting.valid() || runtime.meetings().given_up()) return;
   PledgeMessage message{of.meeting.root, of.token, of.member,
                         of.info.n_ranks, why,      runtime.choices().Attested()};
-  // One attempt is enough: without this message the leader's time-out gives the same result.
+  // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
   if (!PledgeAndLeave(of.meeting, message, kDeclineMs)) runtime.meetings().GiveUp();
 }
 

@@ -20,8 +20,8 @@ void* EventPairs::Join(void* ours, void* theirs) {
     alone_[place].store(ours, std::memory_order_release);
     return &places_[place];
   }
-  // Plugins use a handle again after its event has ended. So our handle that is remembered for it belongs to
-  // an older event.
+  // A plugin uses a handle again for a new event. DynamICCL's handle that is remembered beside it belongs to
+  // an older event, so it is forgotten.
   if (ours == nullptr) {
     Forget(theirs);
     return theirs;

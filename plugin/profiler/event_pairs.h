@@ -23,7 +23,7 @@ class EventPairs {
   void* Join(void* ours, void* theirs);
   // Returns DynamICCL's handle of the event for which NCCL keeps `kept`; null if there is none.
   void* OursOf(void* kept);
-  // Returns the chained plugin's handle of that event; null if there is none.
+  // Returns the chained plugin's handle of the event for which NCCL keeps `kept`; null if there is none.
   static void* TheirsOf(void* kept) { return IsOursAlone(kept) ? nullptr : kept; }
   // Forgets an event that has ended and to which nothing refers any more.
   void Forget(void* kept);

@@ -37,8 +37,9 @@ class CallLedger {
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }
-  // CountRecognised counts a question of NCCL by what was recognised about its call. CountChange counts a
-  // call at which the job's structure changed (RecognisedStructure::changed).
+  // CountRecognised counts one of NCCL's questions to the tuner under the role, phase and stage that were
+  // recognised. CountChange counts a call at which the job's structure changed
+  // (RecognisedStructure::changed).
   void CountRecognised(const DecisionKey& key) { Grow(RecognisedOf(key.role, key.phase, key.stage), 1); }
   void CountChange() { Grow(changes_, 1); }
   // Adds the counts of another ledger.

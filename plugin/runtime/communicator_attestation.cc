@@ -94,7 +94,7 @@ void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings
                               of.info.n_ranks,
                               "NCCL initialises others of its size there at the same time",
                               choices.Attested()};
-  // One attempt is enough: without this message the leader's time-out gives the same result.
+  // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
   (void)PledgeAndLeave(of.meeting, message, kDeclineMs);
 }
 

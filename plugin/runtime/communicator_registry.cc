@@ -89,7 +89,8 @@ std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) co
   }
   for (const auto& expected : expected_) {
     if (!Fits(*expected, n_ranks)) continue;
-    // Ranks of one communicator pledge the same values, so any of them may be returned.
+    // Several expected communicators with one token are ranks of the same communicator. They pledge the same
+    // values, so any of them may be returned.
     if (found && found->identity.token != expected->identity.token) return nullptr;
     if (!found) found = expected;
   }

@@ -34,8 +34,9 @@ class CommunicatorRegistry {
   // NCCL has initialised the communicator or failed to, so no tuner's init will claim it any more.
   void StopExpecting(const Communicator& communicator);
 
-  // Returns the expected communicator that a tuner's init belongs to: the calling thread's own or, if NCCL
-  // initialises on its own threads, the only one of that size. Null if none fits, or if several do.
+  // Returns the expected communicator to which a tuner's init belongs: the one that the calling thread is
+  // making. If NCCL initialises on its own threads, returns the only expected one of that size. Null if none
+  // fits, or if several do.
   std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
 
   using Communicators = std::vector<std::shared_ptr<Communicator>>;

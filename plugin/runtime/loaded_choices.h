@@ -41,8 +41,8 @@ class LoadedChoices {
   bool SetsChunks() const;
   // Returns true if some rule names a role, phase or stage.
   bool RulesNeedRecognition() const;
-  // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
-  // process takes no part in choosing.
+  // Returns true if rules set bounds on channels. The ranks agree on such bounds before NCCL's init. False if
+  // this process takes no part in choosing.
   bool SetsChannelBounds() const {
     return rules_ && rules_->any_about_communicators() && WhyNotChoosing().empty();
   }
@@ -56,8 +56,8 @@ class LoadedChoices {
   bool AreSaved() const { return decisions_ != nullptr; }
   // SHA-256 of the rules file in hexadecimal; empty without one.
   std::string rules_hash() const { return rules_ ? ToHex(rules_->digest()) : std::string(); }
-  // Returns true if choices come from more than a policy and rules. A user can vouch only for these two, by
-  // their hashes.
+  // Returns true if choices come from anything besides a policy and rules. A user can vouch only for a policy
+  // and rules, by their hashes.
   bool ChoosesBesideFiles() const { return !rules_in_turn_.empty() || decisions_ != nullptr; }
   // Returns why this process takes no part in choosing: its mode, a refused file, or NCCL_TUNER_PLUGIN=none.
   // Empty if it does take part.

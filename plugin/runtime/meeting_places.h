@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of this process's communicators meet to agree, and this process's part in it: what it
-// writes into unique ids, its control server at which other ranks meet, and the sender of its own pledges.
+// Where the ranks of this process's communicators meet to agree. The parts of this process are the addresses
+// that it writes into unique ids, its control server at which other ranks meet, and the sender of its own
+// pledges.
 #pragma once
 
 #include <atomic>
@@ -34,8 +35,8 @@ class MeetingPlaces {
  public:
   using NewLeadership = std::function<std::unique_ptr<SwitchLeadership>()>;
 
-  // `new_leadership` is called when the server starts. It makes what the server needs to switch tables (null:
-  // tables stay).
+  // `new_leadership` is called when the server starts. It makes the part of the server that switches tables;
+  // null if tables stay as they are.
   MeetingPlaces(const JobSettings& settings, const LoadedChoices& choices, NewLeadership new_leadership)
       : settings_(settings), choices_(choices), new_leadership_(std::move(new_leadership)) {}
 

@@ -179,7 +179,7 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
 void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   if (sent.warn_ns == 0 || now_ns < sent.warn_ns) return;
   sent.warn_ns = 0;
-  // There are hundreds of situations; one warning is enough for all of them.
+  // There are hundreds of situations (kinds of calls), and one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
   if (sent.pledge.about != MeetingAbout::kBirth && warned_of_situation.exchange(true)) return;
   const std::string end =

@@ -21,8 +21,8 @@ namespace dynamiccl {
 // how it is shared.
 class ProcessRuntime {
  public:
-  // Reads the environment and the files that it names. Errors are logged, and then this process takes no part
-  // in choosing.
+  // Reads the environment and the files that the environment names. Errors are logged, and then this process
+  // takes no part in choosing.
   ProcessRuntime();
   ProcessRuntime(const ProcessRuntime&) = delete;
   ProcessRuntime& operator=(const ProcessRuntime&) = delete;

@@ -56,7 +56,7 @@ class SwitchLeadership {
   bool HandleMessage(int fd, std::span<const std::byte> message);
   // The connection ended.
   void ConnectionLost(int fd);
-  // Checks the policy file, runs the guards, and advances the leaders' state machines.
+  // Checks the policy file, runs the guards, and advances the state machines of the communicators' leaders.
   void Tick(int64_t now_ns);
   // Milliseconds until Tick is due; -1: never.
   int NextTickMs() const;

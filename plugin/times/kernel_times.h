@@ -30,8 +30,8 @@ struct ProfilerVersion {
   int version;
   const char* first_release;
   KernelClock clock;
-  // True: with this version NVIDIA's library reports wrong stamps, those of other kernels, unless every call
-  // of a communicator is profiled. This was seen with 2.32.3 on an H200 (docs/results/gpu.md). Releases up to
+  // If true, NVIDIA's library with this version reports the stamps of other kernels, unless every call of a
+  // communicator is profiled. This was seen with 2.32.3 on an H200 (docs/results/gpu.md). Releases up to
   // 2.30.7 also count calls that are not profiled, so their stamps are right.
   bool needs_every_call;
 };

@@ -24,7 +24,7 @@ inline constexpr size_t kTimesSentTogether = 4;
 class TimesReport {
  public:
   // `news` is called when kTimesSentTogether times have been added, on the thread that adds the last of them.
-  // It is not called for fewer times; the reader gets these when it calls Take at its own intervals.
+  // A reader that waits for fewer times has to call Take from time to time.
   explicit TimesReport(std::function<void()> news) : news_(std::move(news)) {}
 
   // Adds the time of a call. Called on a thread of NCCL or on the issuing thread.

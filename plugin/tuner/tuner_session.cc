@@ -86,8 +86,8 @@ int ChannelsOf(const TunerInit& init) {
 // needs.
 class VersionedEngines {
  public:
-  // `first`: the options of the first table, without its plan. `guarded`: versions without their own plan
-  // take samples like the first table; otherwise they take none.
+  // `first` holds the options of the first table, without its plan. If `guarded`, versions without a plan of
+  // their own take samples as the first table does; else they take none.
   VersionedEngines(const LoadedChoices& choices, EngineOptions first, const CostModelInput& input,
                    bool guarded)
       : choices_(choices), first_(std::move(first)), input_(input), guarded_(guarded) {}

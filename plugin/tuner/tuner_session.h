@@ -48,7 +48,7 @@ class TunerSession {
  private:
   explicit TunerSession(ProcessRuntime& runtime) : runtime_(runtime) {}
   void Start(const TunerInit& init);
-  // Makes what the session's standing allows: a table, and the exchange of masks.
+  // Makes what is allowed after the attestation: a table, and the exchange of masks.
   void AdoptStanding(const EngineOptions& options, const std::string& constants);
   // Recognises the job from NCCL's questions, if the calls are not seen and rules ask for it.
   void RecogniseByQuestions(int n_ranks);
@@ -66,7 +66,7 @@ class TunerSession {
   void JoinSwitching(EngineOptions options, const TunerInit& init);
   // From now on times are sent, and on the leader's rank a guard watches the calls.
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
-  // Returns what every rank may choose for this question; empty: NCCL's choice.
+  // Returns the configs that every rank may choose for this question; empty if only NCCL's choice is left.
   ConfigMask AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen, const IssuedGroup* group);
   void AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
                           size_t* chunk_bytes) noexcept;

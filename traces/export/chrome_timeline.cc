@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start. Phases
-// used: M names, X slices, i instants, s t f arrows.
+// Format: "Trace Event Format" (Google). Times are microseconds since the start of the earliest section. The
+// phases ("ph") used are M for names, X for slices, i for instants, and s, t and f for arrows.
 #include <fmt/format.h>
 
 #include <algorithm>

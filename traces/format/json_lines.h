@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that our text formats share: one JSON object a line, and an end line with a count and a hash, so
-// that a cut or damaged file is never taken for a complete one. Private to traces/format, because it shows
-// nlohmann's types.
+// The parts that DynamICCL's text formats share: one JSON object a line, and an end line with a count and a
+// hash. So a cut or damaged file is never taken for a complete one. Private to traces/format, because it
+// shows nlohmann's types.
 //
 // A file is
-//     {"magic":"dynamiccl-trace","version":1, ...}
-//     {"kind": ...} any number of lines
-//     {"kind":"end","records":2,"xxh3":"..."}
+//   {"magic":"dynamiccl-trace","version":1, ...}
+//   {"kind": ...}                                  any number of lines
+//   {"kind":"end","records":2,"xxh3":"..."}
 #pragma once
 
 #include <functional>

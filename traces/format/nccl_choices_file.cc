@@ -295,7 +295,7 @@ class Parser {
     return read;
   }
 
-  // The release of that name, which an earlier line must define.
+  // Returns the release with this name, which an earlier line must define.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())

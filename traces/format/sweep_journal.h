@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 // The content of a journal.
 struct SweepJournal {
-  // Text that describes what is swept: a sweep continues only a journal with its own plan.
+  // Text that describes what is swept. A sweep continues a journal only if the journal's plan equals its own.
   std::string plan;
   // All repeats of a cell are in one row. The field `command` is empty.
   MeasurementFile measured;

@@ -17,7 +17,7 @@ namespace {
 // Communicator, call number, index in group.
 using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;
 
-// The key by which answers find their call.
+// The key by which a call and the tuner's answers to it are joined.
 CallKey KeyOf(const TraceRecord& record) {
   return {record.communicator, record.call_number, record.index_in_group};
 }

@@ -40,7 +40,8 @@ struct SectionCalls {
   uint64_t unknown_kinds = 0;
 };
 
-// Returns the communicators that a section describes, by its own numbers of them.
+// Returns the communicators that a section describes. The keys are the numbers that the section's process
+// gave them.
 std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section);
 
 // Sorts the records of one section. Never fails: records that make no sense are counted.

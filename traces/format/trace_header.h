@@ -27,11 +27,13 @@ struct ClockAnchor {
   int64_t realtime_ns = 0;
 };
 
-// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only; replay issues the calls on every
-// rank. kTraceImported: converted from another tool's file, which may not have filled every field.
-// kTraceFinished: a compact section with section_bytes and content_hash; a section without this flag is a
-// recorder's ring file. kTraceOrderOnly: the times of issue were not measured and only give the order of the
-// records; durations may have been measured.
+// Bits of TraceHeader::flags.
+// kTraceMirrored: recorded on one rank only; replay issues the calls on every rank.
+// kTraceImported: converted from another tool's file, which may not have filled every field.
+// kTraceFinished: a compact section with section_bytes and content_hash. Without this bit, a recorder's ring
+// file.
+// kTraceOrderOnly: the times of issue were not measured and only give the order of the records. Durations may
+// have been measured.
 // The bits from kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
@@ -71,7 +73,8 @@ struct TraceHeader {
   uint32_t closed;  // 1: the process ended in order
   uint64_t lost;    // records for which there was no ring
   ClockAnchor closed_at;
-  // 0: the section reaches to the end of the file, because its process still records or was killed.
+  // Length of the section in bytes. 0: the section reaches to the end of the file, because its process still
+  // records or was killed.
   uint64_t section_bytes;
   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only.
   uint64_t content_hash;

@@ -28,9 +28,9 @@ class GatherCoordinator {
   // Receives the parameters of one gather, by index.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
-  // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without it every module
-  // fetches only its own parameters and releases everything that it used, even persistent parameters. `model`
-  // must outlive this object.
+  // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without such a record,
+  // every module fetches only its own parameters, and releases all that it used, even persistent parameters.
+  // `model` must outlive this object.
   GatherCoordinator(const ModelShape& model, const CoordinatorLimits& limits, bool recorded, Gather gather);
 
   GatherCoordinator(const GatherCoordinator&) = delete;

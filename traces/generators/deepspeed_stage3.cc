@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. A micro-step is
-//     forward   AllGather where the coordinator gathers, for one module or several at once
-//     backward  the same, and ReduceScatter for each gradient bucket
-//               (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
-// and after the last micro-step
-//     AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
-//     AllGather for each parameter that stays gathered, one by one
+// - forward: AllGather where the coordinator gathers, for one module or several at once
+// - backward: the same gathers, and ReduceScatter for each gradient bucket
+//   (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
+// After the last micro-step come
+// - AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
+// - AllGather for each parameter that stays gathered, one by one
 #include <array>
 
 #include "traces/generators/deepspeed_coordinator.h"

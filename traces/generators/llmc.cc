@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.c: GPT-2 with one communicator. A step is
-//     for each layer one group of twelve ReduceScatters (stage 0: AllReduces), in the last micro-step
-//     AllReduce of the loss
-//     a group of four: word embedding, position embedding, last norm's weight and bias
-//     stage 1: AllReduce of the norm, then AllGathers, with one group for the tensors of a kind in all layers
+// - in the last micro-step, for each layer one group of twelve ReduceScatters (stage 0: AllReduces)
+// - AllReduce of the loss
+// - a group of four: word embedding, position embedding, last norm's weight and bias
+// - stage 1: AllReduce of the norm, then AllGathers, with one group for the tensors of a kind in all layers
 #include <array>
 #include <vector>
 

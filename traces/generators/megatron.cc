@@ -2,12 +2,12 @@
 // Megatron-LM: data parallelism with the distributed optimizer (ZeRO-1 with true ReduceScatter) or without
 // it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of
 // registration. A step is
-//     for each micro-step: the activations' collectives, forward and backward (megatron_activations.h),
-//       and AllReduce of the loss
-//     in the last micro-step: ReduceScatter, or AllReduce, of each bucket; all at the end of the backward,
-//       or with overlap_grad_reduce each once it is full
-//     AllReduce of the overflow flag (float16) and of the norm
-//     AllGather for each bucket; with overlap_param_gather in the next step's forward instead
+// - in each micro-step: the activations' collectives, forward and backward (megatron_activations.h), and
+//   AllReduce of the loss
+// - in the last micro-step: ReduceScatter, or AllReduce, of each bucket. All come at the end of the backward
+//   pass; with overlap_grad_reduce each comes once the bucket is full
+// - AllReduce of the overflow flag (float16) and of the norm
+// - AllGather for each bucket; with overlap_param_gather in the forward pass of the next step instead
 #include <algorithm>
 #include <array>
 #include <numeric>

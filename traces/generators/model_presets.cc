@@ -9,8 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Largest values of settings: far above models in use, and small enough that products of them fit into 64
-// bits.
+// Largest values of settings. They are far above those of models in use, and their products fit into 64 bits.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
 // A setting that is a size, with its largest value.

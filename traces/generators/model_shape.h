@@ -28,7 +28,7 @@ struct ParameterShape {
   int64_t Elements() const;
 };
 
-// The transformer that the parameters belong to; the collectives of activations follow from it.
+// The transformer to which the parameters belong. It determines the collectives of activations.
 struct Transformer {
   int64_t layers = 0;
   int64_t hidden = 0;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's FSDP2: fully_shard on every unit, then on the root. A pass is
-//     forward   AllGather for each unit, the root first
-//     backward  AllGather for each unit that was freed, one unit ahead;
-//               ReduceScatter for each unit, the root last (HSDP: then AllReduce of the shard over replicas)
-// and after the last pass AllReduce of the norms. Each parameter is padded along its first dimension. A shard
-// group smaller than the data-parallel group means hybrid sharding (HSDP).
+// - forward: AllGather for each unit, the root first
+// - backward: AllGather for each unit that was freed, one unit ahead; ReduceScatter for each unit, the root
+// last
+//   (HSDP: then AllReduce of the shard over replicas)
+// After the last pass the norms are summed by AllReduce. Each parameter is padded along its first dimension.
+// A shard group smaller than the data-parallel group means hybrid sharding (HSDP).
 #include <array>
 
 #include "traces/generators/framework_generator.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arrangement of the ranks of a generated job, and the communicators that follow from it. Example with 8
-// ranks, data 4, tensor 2, shard 2: rank 5 is (data 2, tensor 1), its tensor group is {4, 5}, its data group
-// is {1, 3, 5, 7}, its shard group is {5, 7} and its replicas are {1, 5}.
+// ranks, data 4, tensor 2, shard 2: rank 5 has data index 2 and tensor index 1. Its tensor group is {4, 5},
+// its data group is {1, 3, 5, 7}, its shard group is {5, 7} and its replicas are {1, 5}.
 #pragma once
 
 #include <array>

@@ -156,7 +156,7 @@ Status CheckMetadata(std::string_view message, uint64_t offset) {
   }
 }
 
-// The nodes of a file that may be calls, and a count of the others.
+// Those nodes of a file that may be calls, and the number of other nodes.
 struct ChakraFile {
   std::vector<CommunicationNode> nodes;
   uint64_t other_nodes = 0;

@@ -195,8 +195,8 @@ class Dump {
     return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
   }
 
-  // This rank's number in a group: found among the members if the rank is known, else taken from a send or
-  // receive; -1 if neither is available.
+  // Returns this rank's number in a group. It is the rank's place among the members if the rank is known,
+  // else the number in a send or receive; -1 if neither is available.
   int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), rank_);
     if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);

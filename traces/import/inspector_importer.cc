@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
-//     {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
-//      "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
-// Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names it for the
-// lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files and are converted to
-// NCCL's totals. A last line without an end, as a killed job leaves it, is left out.
+//   {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
+//    "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
+// Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names the
+// communicator of the lines that follow. Sizes of AllGather and ReduceScatter are those of one rank in these
+// files. They are converted to NCCL's totals. A last line without an end, as a killed job leaves it, is left
+// out.
 #include <algorithm>
 #include <cmath>
 

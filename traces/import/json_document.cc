@@ -26,7 +26,8 @@ constexpr std::array<bool, 256> kPlain = [] {
 std::optional<double> DoubleIn(std::string_view text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // from_chars does not tell numbers that are too small for a double from those that are too large.
+  // from_chars returns the same error for numbers that are too small for a double and for those that are too
+  // large. strtod returns 0 for the former and infinity for the latter.
   if (code == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }

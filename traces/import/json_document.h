@@ -39,7 +39,7 @@ class JsonValue {
   bool is_object() const { return kind() == Kind::kObject; }
 
   size_t size() const { return is_array() || is_object() ? node().children : 0; }
-  // An element of an array; null where there is none. It takes time in the number of elements before it.
+  // Returns an element of an array; null where there is none. Takes time in proportion to `index`.
   JsonValue operator[](size_t index) const;
   // The value of a key of an object, the last one if there are several; null where there is none.
   JsonValue operator[](std::string_view key) const;
@@ -80,7 +80,7 @@ class JsonValue {
   uint32_t index_ = 0;
 };
 
-// Parses one text after another. A new text ends the values of the one before.
+// Parses one text after another. Parsing a new text makes the values of the text before invalid.
 class JsonDocument {
  public:
   // The value of the whole text; nothing where it is not JSON, or longer than 4 GiB.
@@ -101,7 +101,8 @@ class JsonDocument {
   bool Digits();
   // Enters an array or object; an empty one is left again.
   bool Open(JsonValue::Kind kind);
-  // Reads what follows a value: a comma and what comes before the next value, or closing brackets.
+  // Reads up to the next value: closing brackets, a comma and, in an object, the next key. False if none of
+  // these is there.
   bool ReadBehindValue();
   void Close();
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }

@@ -183,7 +183,8 @@ class Conversion {
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
   }
 
-  // This rank's number in the group: from the members, else from start and stride, else the rank in the job.
+  // Returns this rank's number in the group: its place among the members, else computed from start and
+  // stride, else the rank in the job.
   int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), file_.rank);
     if (place != ranks.end()) return place - ranks.begin();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces: calls come from COLL, algorithm,
-// protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
-// is one rank. Processes that write to one file may cut each other's lines. If the ranks no longer agree
-// because of this, only the rank with the most calls is kept.
+// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces. COLL lines give the calls, TUNING
+// lines algorithm, protocol and channels, INIT lines the communicators. A section is one device of one
+// process, which is one rank. Processes that write to one file may cut each other's lines. If the ranks no
+// longer agree because of this, only the rank with the most calls is kept.
 //
 // The lines of one rank come in this order, and the importer joins choices with calls by their bytes:
-//     AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
-//     AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
+//   AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
+//   AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
 // NCCL may choose once for several similar calls of a group, so the bytes of a choice may be the sum of
 // several calls.
 #include <algorithm>
@@ -42,7 +42,8 @@ struct LoggedCommunicator {
 // A call and the fields by which it is joined with others.
 struct LoggedCall {
   ImportedCall call;
-  // opCount: equal for all calls of a group; in newer releases different for each call.
+  // The number opCount of the line. In older releases all calls of a group have the same; in newer ones each
+  // call has its own.
   uint64_t operation = 0;
   // Number of the block of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
@@ -122,7 +123,7 @@ class LoggedRank {
   uint64_t strayed_choices() const { return strayed_choices_; }
   int32_t rank() const { return rank_; }
 
-  // Builds the section, with a count of what the log does not contain.
+  // Builds the section, and counts the fields that the log does not contain.
   RankSection Build(const std::string& library) const {
     RankSection section("nccl-debug", kTraceMirrored);
     section.section().rank = rank_;
@@ -189,7 +190,7 @@ class LoggedRank {
     return *known.logged;
   }
 
-  // The communicator as INIT lines describe it. Without such a line its id comes from its key.
+  // Returns the communicator as INIT lines describe it. Without an INIT line its id is computed from `key`.
   CommunicatorInfo InfoOf(const KnownCommunicator& known, const std::string& key,
                           int32_t logged_ranks) const {
     if (known.info.n_ranks == logged_ranks) return known.info;

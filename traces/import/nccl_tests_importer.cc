@@ -134,7 +134,7 @@ class TextParser {
   Status TakeLibrary(std::string_view line) {
     auto library = LibraryIn(line);
     if (!library) return {};
-    // Other forms of the results do not tell CUDA's version, so it is left out here.
+    // Other forms of the results do not contain CUDA's version, so the version of NCCL is kept without it.
     library->resize(std::min(library->find("+cuda"), library->size()));
     if (!imported_.library.empty() && *library != imported_.library)
       return FailSecond("library", *library, imported_.library);

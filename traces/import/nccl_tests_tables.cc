@@ -97,7 +97,7 @@ class Results {
   // After this call, rows are not marked as NCCL's own choice.
   void SetForced() { is_default_ = false; }
 
-  // The result, with what the file does not contain.
+  // Returns the result, with notes on what the file does not contain.
   Imported Finish(const LeftOut& left_out) {
     Imported imported;
     const uint64_t rows = file_.rows.size();
@@ -243,7 +243,7 @@ class JsonResults {
     return right;
   }
 
-  // Takes the test's name from the program's, else from the file's.
+  // Finds the test by the program's name, else by the file's name.
   Status NameTest() {
     const NamedTest* test = command_.empty() ? nullptr : NamedTestIn(StemOf(command_[0]));
     if (test == nullptr && !collective_) test = NamedTestIn(StemOf(path_));

@@ -23,10 +23,10 @@ struct NamedTest {
 // The test whose name stands in `text`, in any spelling: "all_reduce_perf", "AllGather". An all-to-all is
 // NCCL's SendRecv. Null for a text without such a name.
 const NamedTest* NamedTestIn(std::string_view text);
-// The collective of that test.
+// Returns the collective of the test whose name stands in `text`; nothing without one.
 std::optional<Collective> TestIn(std::string_view text);
 
-// True if a file that begins with `head` is such a JSON document, or such a table.
+// True if a file that begins with `head` is a JSON document of nccl-tests, or a table with results.
 bool IsTestJson(std::string_view head);
 bool IsTestTable(std::string_view head);
 

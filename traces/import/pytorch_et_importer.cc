@@ -87,9 +87,9 @@ class Attributes {
   std::vector<std::pair<std::string, JsonValue>> values_;
 };
 
-// The index of the argument with the collective's name, which is the last one of type String; 0: there is
-// none. Before it come tensors, sequence number, group (which may be a String too) and rank; after it split
-// sizes and the group's first rank, stride and size.
+// Returns the index of the argument with the collective's name, which is the last argument of type String; 0
+// if there is none. The arguments before it are tensors, sequence number, group (which may be a String too)
+// and rank. Those after it are split sizes and the group's first rank, stride and size.
 size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());

@@ -85,7 +85,7 @@ struct Workload {
 // layers that differs from the one stated.
 class WorkloadParser {
  public:
-  // Reads a whole file; the number of layers must be the one that line 2 gives.
+  // Reads a whole file. It must have as many layers as its second line states.
   Result<Workload> Read(GzipStream& stream) {
     DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string_view line) -> Status {
       ++line_number_;

@@ -84,7 +84,8 @@ bool IsTraceOfOurs(std::string_view head);
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();
 
-// Imports with the importer of that name, or with the first that recognises the file when `format` is empty.
+// Imports a file with the importer named `format`. If `format` is empty, the first importer that recognises
+// the file is used.
 Result<Imported> ImportFile(const std::string& path, const std::string& format,
                             const ImportOptions& options = {});
 

@@ -56,7 +56,7 @@ void* RealAddressInside(const void* caller, RealFunction function) noexcept;
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept;
 void ForgetCopy(int copy) noexcept;
 
-// Sets the copy for this thread's interposed call, for the lifetime of the object.
+// Sets which copy of NCCL this thread's interposed call uses, for the lifetime of the object.
 class CopyInUse {
  public:
   explicit CopyInUse(int copy);

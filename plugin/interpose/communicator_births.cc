@@ -33,7 +33,7 @@ uint64_t IdOf(const ControlToken& token) {
   return id;
 }
 
-// Reads a config alone: what it does not set is NCCL's default, not the parent's value.
+// Reads a config by itself: members that it does not set get NCCL's defaults, not the parent's values.
 CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   CommunicatorConfig read;
   read.blocking = IsBlocking(config);
@@ -43,7 +43,7 @@ CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   return read;
 }
 
-// Reads a config by itself: members that it does not set get NCCL's defaults, not the parent's values.
+// Returns why rules cannot set bounds on the channels of this communicator; empty if they can.
 std::string WhyWithoutCtasHere(const Communicator& communicator, const ncclConfig_t* config) {
   if (IssuingThread::Current().inside_group()) return "it is made inside a group";
   if (!communicator.config.blocking || NcclVariable("NCCL_COMM_BLOCKING").value_or("1") == "0")

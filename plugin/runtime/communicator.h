@@ -7,11 +7,9 @@
 // - The making thread calls ncclCommInitRank or a similar function, and waits in NCCL until the communicator
 //   exists.
 // - The issuing threads issue its calls. NCCL's contract orders these calls. So plain members that only
-// issuing
-//   threads use need no lock, even if the program issues from several threads in turn.
+//   issuing threads use need no lock, even if the program issues from several threads in turn.
 // - Control threads belong to DynamICCL (switch_thread.h, control_server.h). They read only the members
-// marked
-//   for them.
+//   marked for them.
 #pragma once
 
 #include <array>

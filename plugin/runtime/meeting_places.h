@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of this process's communicators meet to agree. The parts of this process are the addresses
-// that it writes into unique ids, its control server at which other ranks meet, and the sender of its own
-// pledges.
+// Where the ranks of this process's communicators meet to agree. For these meetings this process writes
+// addresses into unique ids, runs a control server at which other ranks meet, and sends its own pledges.
 #pragma once
 
 #include <atomic>

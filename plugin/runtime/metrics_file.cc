@@ -148,7 +148,7 @@ void PutPredicted(Exposition& out, const MadeEntries& entries) {
   }
 }
 
-// The label of a reason is its name with '_' for blanks.
+// Writes the metrics of the guards. A reason's label is its name with '_' in place of blanks.
 void PutGuard(Exposition& out, const GuardTotals& guard) {
   out.Family("dynamiccl_table_versions_total", "counter",
              "Table versions of the guard that ranks took up, by its reason.");

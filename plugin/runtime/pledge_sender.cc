@@ -19,8 +19,8 @@ namespace {
 constexpr int64_t kMillisecondNs = 1'000'000;
 // Milliseconds between attempts to reach a leader that was never reached.
 constexpr int kReachAgainMs = 5;
-// Milliseconds between attempts of a rank that has pledged: the leader lives, so it will answer one of the
-// next few.
+// Milliseconds between attempts of a rank that has pledged. The leader lives then, so one of the next few
+// attempts will get an answer.
 constexpr int kAskAgainMs = 50;
 // The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;

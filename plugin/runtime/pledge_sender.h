@@ -35,14 +35,12 @@ class PledgeSender {
   // the thread. One of these resolves the verdict:
   // - The leader's verdict. If the connection breaks, the thread connects again and sends the pledge again.
   // - "Timed out", if the pledge has not left within `reach_ms`, or if the leader's process ended before it
-  // left.
+  //   left.
   // - `*gone` and ReleaseGone.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
-  // then
-  //   dead, and NCCL can fail the call as it would without DynamICCL.
+  //   then dead, and NCCL can fail the call as it would without DynamICCL.
   // - For a birth, also the end of the leader's process, or `apart_ms` without a lasting connection to it.
-  // This
-  //   rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
+  //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);

@@ -13,7 +13,8 @@ namespace dynamiccl {
 // Owned by the process's runtime; any thread.
 class ReportedMemory {
  public:
-  // Takes the sizes, in bytes, that the program reports about once a step. Logs a change of the level.
+  // Takes the sizes in bytes, which the program reports about once a step. Logs a change of the memory
+  // pressure.
   void Update(uint64_t free_bytes, uint64_t total_bytes) noexcept;
   // Returns a MemoryPressure as a number; -1 if the program has reported nothing.
   int pressure() const { return pressure_.load(); }

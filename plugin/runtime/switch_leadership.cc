@@ -366,7 +366,7 @@ void SwitchLeadership::Send(const Communicator& communicator, const ControlToken
     const auto bytes = EncodeSwitch(letter, communicator.secret);
     for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
       if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
-      // The end of the connection shows whether it broke, so errors are ignored here.
+      // Errors are ignored here, because the server's thread notices the end of a connection that broke.
       if (communicator.fds[rank] >= 0) (void)SendAll(communicator.fds[rank], bytes);
     }
   }

@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// The table that all ranks attested at the start; version 0 is NCCL's own choice.
+// The version of the table that all ranks attested at the start. Version 0 is NCCL's own choice.
 inline constexpr uint32_t kFirstTableVersion = 1;
 
 // The table that decides a call. The pointer is valid during the call: a table is freed only when the

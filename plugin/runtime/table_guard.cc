@@ -26,8 +26,8 @@ constexpr int64_t kAgainNs = 1'000'000;
 // the trace when it has changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// At most this many keys of earlier runs are used before their first calls; others are used from their first
-// calls on.
+// The results of earlier runs are used before the first calls with their keys for at most this many keys. For
+// all other keys they are used from the first calls on.
 constexpr size_t kMaxExpected = 300;
 
 // Totals only grow, so an estimate that was corrected downwards adds nothing.

@@ -39,8 +39,8 @@ std::span<const ProfilerVersion> ProfilerVersions();
 KernelClock ClockOf(int version);
 bool NeedsEveryCall(int version);
 
-// The receiver of a collective's time, beside the statistics: the leader's guard, through the communicator's
-// report.
+// Names who gets a collective's time besides the statistics: the leader's guard, through the report of the
+// communicator.
 struct ToldTo {
   uint64_t call_number = 0;
   std::shared_ptr<TimesReport> report;  // null: nobody

@@ -35,7 +35,7 @@ class Timeline {
   }
 
  private:
-  // A process with its threads, calls and step markers.
+  // Adds a process with its threads, calls and step markers.
   void AddSection(size_t process) {
     const TraceSection& section = trace_.sections[process];
     Name("process_name", process, 0, fmt::format("rank {} on {}", section.rank, section.host));
@@ -63,7 +63,7 @@ class Timeline {
     Add({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
   }
 
-  // A slice, or an instant where no duration is known.
+  // Adds a slice for a call, or an instant if its duration is not known.
   void AddCall(size_t process, const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json event = {{"pid", process},
@@ -109,7 +109,7 @@ class Timeline {
     }
   }
 
-  // The details that a viewer shows for a selected call.
+  // Returns the details that a viewer shows for a selected call.
   static Json Arguments(const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json arguments = {{"bytes", c.bytes},

@@ -90,7 +90,7 @@ class RankSchedule {
 
  private:
   // Adds a computation that lasts as long as the host took between two issues, if these times were measured.
-  // The next call waits for it.
+  // It waits for the computation before it, but not for calls. The next call waits for it.
   void AddCalculation(int64_t issued_ns) {
     if (timed_ && issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));

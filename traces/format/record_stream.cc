@@ -86,7 +86,7 @@ class TraceFile final : public RecordWriter {
     stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return Written();
   }
-  // An error once any write has failed, for example because the disk is full.
+  // Returns an error if any write has failed, for example because the disk is full.
   Status Written() const {
     if (stream_) return {};
     return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, ErrnoText(errno));

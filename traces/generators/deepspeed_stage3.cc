@@ -177,7 +177,8 @@ int64_t SubGroups(const GeneratorInput& input) {
   return groups;
 }
 
-// The norm of each sub-group, then the gathers of persistent parameters.
+// Adds the calls of the optimizer: AllReduces for the overflow flag and the norm of each sub-group, then the
+// gathers of persistent parameters.
 void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kOptimizer);

@@ -17,7 +17,8 @@ constexpr std::array kLlmcSettings = {
     GeneratorSetting{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
 };
 
-// Rows to a multiple of which the vocabulary is padded: padded_vocab_size of train_gpt2.py's export.
+// The vocabulary is padded to a multiple of this many rows, as padded_vocab_size in the export of
+// train_gpt2.py.
 constexpr int64_t kVocabularyAlignment = 128;
 
 class Llmc : public FrameworkGenerator {

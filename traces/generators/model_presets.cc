@@ -163,7 +163,8 @@ ModelShape MakeLlama(const SettingValues& values) {
   return model;
 }
 
-// ResNet 18 and 34 have blocks of two convolutions; the deeper ones have blocks of three that widen by 4.
+// ResNet 18 and 34 have blocks of two convolutions. The deeper ones have blocks of three, which multiply the
+// number of channels by 4.
 struct ResnetPlan {
   std::array<int, 4> blocks;
   int64_t widening;
@@ -177,7 +178,7 @@ ResnetPlan PlanOf(const std::string& depth) {
   return {{3, 8, 36, 3}, 4};
 }
 
-// Adds a block in which `in` channels become `width` times the widening.
+// Adds a block with `in` channels at its beginning and `width` times `widening` channels at its end.
 void AddResidualBlock(ShapeList& list, const std::string& block, int64_t in, int64_t width,
                       int64_t widening) {
   const int64_t out = width * widening;

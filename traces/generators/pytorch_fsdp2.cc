@@ -2,8 +2,7 @@
 // PyTorch's FSDP2: fully_shard on every unit, then on the root. A pass is
 // - forward: AllGather for each unit, the root first
 // - backward: AllGather for each unit that was freed, one unit ahead; ReduceScatter for each unit, the root
-// last
-//   (HSDP: then AllReduce of the shard over replicas)
+//   last (HSDP: then AllReduce of the shard over replicas)
 // After the last pass the norms are summed by AllReduce. Each parameter is padded along its first dimension.
 // A shard group smaller than the data-parallel group means hybrid sharding (HSDP).
 #include <array>

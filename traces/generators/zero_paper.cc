@@ -4,9 +4,8 @@
 // - P_os (stage 1): ReduceScatter of all gradients; AllGather of all parameters
 // - P_os+g (stage 2): Reduce of each partition's gradients to its owner, in fused buffers of a constant size;
 //   AllGather of all parameters
-// - P_os+g+p (stage 3): Broadcast of each partition by its owner, in the forward and again in the backward
-// pass;
-//   Reduce as in stage 2
+// - P_os+g+p (stage 3): Broadcast of each partition by its owner, in the forward pass and again in the
+//   backward pass; Reduce as in stage 2
 #include <algorithm>
 #include <array>
 

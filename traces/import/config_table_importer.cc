@@ -41,7 +41,7 @@ constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 // first wrong line ends the import.
 class TableParser {
  public:
-  // `path` names topologies and stands in errors.
+  // Topologies are named after the file at `path`, and errors contain the path.
   explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }

@@ -30,7 +30,7 @@ class JsonValue {
   JsonValue(const char* text, const Node* nodes, uint32_t index)
       : text_(text), nodes_(nodes), index_(index) {}
 
-  // False for a value that is missing; the file's own null exists.
+  // Returns false if the value is missing. A null that stands in the file exists.
   bool exists() const { return nodes_ != nullptr; }
   bool is_set() const { return kind() != Kind::kNull; }
   bool is_string() const { return kind() == Kind::kString; }

@@ -35,7 +35,8 @@ inline constexpr char kUnnamedTest[] =
     "neither the file's name nor its content names the test (all_reduce_perf, ...)";
 inline constexpr char kNameTheTest[] = "name its collective: --collective AllReduce";
 
-// Reads a document. `path` stands in errors, and names topologies.
+// Reads a JSON document of nccl-tests. Topologies are named after the file at `path`, and errors contain the
+// path.
 Result<Imported> ImportTestJson(GzipStream& stream, const std::string& path, const ImportOptions& options);
 
 // Reads a table. Columns are found by name: collective (or coll), ranks (or gpus), bytes (or size), and times

@@ -99,7 +99,7 @@ size_t PlaceOfName(const Arguments& inputs) {
   return 0;
 }
 
-// "GenericList[Tensor(long int)]" -> "long int".
+// Reads the element type inside a text such as "GenericList[Tensor(long int)]"; here it is "long int".
 std::optional<DataType> TypeOfTensors(JsonValue types) {
   const std::string text = types[0].Text();
   const size_t open = text.find("Tensor(");

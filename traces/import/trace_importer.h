@@ -48,7 +48,7 @@ struct Imported {
   std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
-  // Set where the file shows everything that the device did, and only one device.
+  // Set if the file shows everything that one device did, and no other device.
   std::optional<DeviceTime> device;
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;  // what was left out, and why

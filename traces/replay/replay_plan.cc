@@ -79,7 +79,8 @@ bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
 }
 
-// Appends the call to the group of the call before it where they were issued as one.
+// Appends the call to the last group of the plan if both have the same communicator and call number; else
+// begins a new group.
 void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
   const bool same_group =
       !plan.groups.empty() && plan.groups.back().communicator == communicator &&

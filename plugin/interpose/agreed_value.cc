@@ -53,7 +53,8 @@ class Visit {
   const bool entered_;
 };
 
-// The communicator that the program means; null if it is unknown.
+// Returns the communicator of a handle that the program passed; null if it is not known. A null handle means
+// the first communicator of all ranks.
 Communicator* CommunicatorOf(ProcessRuntime& runtime, ncclComm_t comm) {
   CommunicatorRegistry& registry = runtime.communicators();
   if (comm != nullptr) return registry.Find(comm);

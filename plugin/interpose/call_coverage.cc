@@ -34,8 +34,8 @@ Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const Issued
 
 }  // namespace
 
-// The order matters: several reasons may apply to a call, and the first one is the one that a user can act
-// on.
+// Several reasons may apply to a call. The checks are in such an order that the reason on which a user can
+// act is returned.
 [[gnu::hot]] Coverage CoverageOf(const PendingCall& pending, Mode mode, const IssuedGroup& group) {
   static const bool pinned = PairsArePinned();
   const CollectiveCall& call = pending.issued.call;

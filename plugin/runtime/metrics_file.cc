@@ -213,7 +213,8 @@ void Write(Keeper& keeper) {
   }
 }
 
-// Runs at the end of the process. After it the thread writes nothing, because the sources may be closing.
+// Writes the last file at the end of the process. Afterwards the thread writes nothing, because the objects
+// that it reads may be closing.
 void WriteLast() {
   if (g_in_child.load()) return;
   NoThrow([] { Write(*g_keeper); });

@@ -24,8 +24,8 @@ constexpr int kReachAgainMs = 5;
 constexpr int kAskAgainMs = 50;
 // The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;
-// A leader gives its verdict within a twentieth of its time-out. If a rank waits for 5 s, the user is told
-// why.
+// A leader gives its verdict within a twentieth of the attestation's time-out. If a rank has waited for 5 s,
+// it logs why.
 constexpr int64_t kWarnNs = 5'000 * kMillisecondNs;
 // A connection counts as lasting if it lives for a second. A peer that accepts connections and drops them
 // sooner each time is not the leader but another program at its port, or a proxy.

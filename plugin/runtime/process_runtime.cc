@@ -35,7 +35,8 @@ void ProcessRuntime::OpenFiles(int rank) {
   if (files_.Open(rank, Metrics)) ProcessLife::SaveAtExit();
 }
 
-// Called by the thread that writes the metrics, in a process with a runtime that is not a forked child.
+// The thread that writes the metrics calls this function. It runs only in a process that has a runtime and is
+// not a forked child.
 MetricsSource ProcessRuntime::Metrics() {
   const ProcessRuntime& runtime = *ProcessLife::Existing();
   auto calls = std::make_shared<CallLedger>();

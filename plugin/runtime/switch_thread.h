@@ -46,7 +46,8 @@ class SwitchThread {
   bool Propose(const ControlToken& communicator, ProposedValue proposed);
   // Any thread: the live values that the ranks of this process have agreed on, on all communicators.
   AgreedValues Values();
-  // Any thread: the communicator is gone. Releases the call that waits at its gate, and ends the connection.
+  // Any thread: notes that the communicator is gone. Releases the call that waits at the communicator's gate,
+  // and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
   // Any thread: returns how many calls have begun on this process's rank of a communicator. With several such
   // ranks it returns the largest number; nothing if there is none.

@@ -32,9 +32,9 @@ struct VersionedTable {
 // only at a switch. The switch thread makes tables and commits versions.
 class SwitchableTables {
  public:
-  // Makes a table of this communicator from a policy (null: NCCL's choices) and the version's plan. It must
-  // be a pure function of these and of attested values. Null: this rank cannot make the table, so no rank
-  // uses it.
+  // Makes a table of this communicator from a policy (null: NCCL's choices) and the version's plan. The
+  // result must depend only on these and on attested values. Null means that this rank cannot make the table;
+  // then no rank uses it.
   using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>& policy,
                                                                  std::span<const std::byte> plan)>;
 

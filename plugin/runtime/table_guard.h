@@ -48,7 +48,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
 
   const ControlToken& communicator() const { return subject_.communicator; }
   int tellers() const { return TellersOf(subject_.n_ranks); }
-  // Takes the times that one of the ranks sent; `teller` is its number among the ranks that report times.
+  // Takes the times that one of the ranks sent; `teller` is the rank's number among the ranks that report
+  // times.
   void AddTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
   // Reads the new calls, and returns an offer if there is a reason for one.
   std::optional<TableOffer> Tick(int64_t now_ns);

@@ -281,7 +281,7 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   if (chained_->Ask(chained_context_, request) == ncclSuccess) {
     return ReadTable(request).microseconds != before.microseconds || *request.channels != 0;
   }
-  // Passing on an error would fail the program's collective.
+  // The plugin's error is not returned to NCCL, because NCCL would fail the program's collective.
   WriteTable(request, before);
   *request.channels = 0;
   return false;
@@ -296,8 +296,9 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   NoThrow([&] { Decide(request, table, chained_answered); });
 }
 
-// Keys are made only here. `group` is null if NCCL asks on its own thread, or if the calls are not seen; the
-// fields that only the issuing thread knows then keep their defaults.
+// Makes the key of the decision; no other function makes keys. `group` is null if NCCL asks on its own
+// thread, or if the calls are not seen. The fields that only the issuing thread knows then keep their
+// defaults.
 [[gnu::hot]] DecisionKey TunerSession::KeyOf(const TunerRequest& request, const IssuedGroup* group) const {
   DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
   if (group == nullptr) {

@@ -38,7 +38,7 @@ Status AppendEndLine(std::string& text, const char* counted, size_t count);
 struct JsonLineCallbacks {
   // Throws LineError if the first line is not the format's.
   std::function<void(const Json&)> header;
-  // Takes any other line; throws LineError if it is wrong.
+  // Takes each further line; throws LineError if the line is wrong.
   std::function<void(const Json&)> line;
   const char* counted;            // name of the end line's count
   std::function<size_t()> count;  // the number that the end line must give

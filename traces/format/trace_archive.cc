@@ -170,7 +170,8 @@ class ArchiveParser {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
 
-  // In salvage a damaged header does not stop reading, but another version does.
+  // Reads the archive's header. In salvage a damaged header does not stop reading, but the header of another
+  // version does.
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");

@@ -54,8 +54,8 @@ struct CallInterval {
   int64_t start = 0, end = 0;
 };
 
-// When each call of `section` ran: after it was issued, and after the previous call on its communicator and
-// stream. A call without a duration has an empty interval.
+// Returns when each call of `section` ran. A call runs after it was issued, and after the previous call on
+// its communicator and stream. A call without a duration has an empty interval.
 std::vector<CallInterval> IntervalsOf(const SectionCalls& section);
 
 // XXH3 hash of what was issued, communicator by communicator in the order of their first calls. It covers

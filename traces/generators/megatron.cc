@@ -205,7 +205,7 @@ void StepWriter::AwaitGathersOf(size_t parameters) {
   }
 }
 
-// Waits for each unit's gathers right before it is used.
+// Runs the forward pass. It waits for the gathers of a unit's parameters right before it uses the unit.
 void StepWriter::Forward() {
   activations_.Batch();
   activations_.EmbeddingForward();

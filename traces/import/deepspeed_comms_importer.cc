@@ -229,7 +229,7 @@ class LogParser {
     return imported;
   }
 
-  // The log names neither roots nor peers.
+  // The log names neither roots nor peers. Sets a root to 0, and counts the missing roots and peers.
   static void FillRoot(RankSection& section, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
     const bool peer = collective == Collective::kSend || collective == Collective::kRecv;

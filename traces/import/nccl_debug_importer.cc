@@ -156,7 +156,8 @@ class LoggedRank {
     }));
   }
 
-  // The group of the communicator's last call if that has the same opCount, else a new one.
+  // Returns the group of the communicator's last call if both calls have the same opCount; else begins a new
+  // group.
   size_t Group(const LoggedCall& logged) {
     std::optional<size_t>& last = logged_[logged.communicator].last_group;
     if (last && calls_[groups_[*last].front()].operation == logged.operation &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry for libdynamiccl-audit.so (plugin/audit). When a program looks up NCCL's functions by address, it
-// gets functions from here, one set for each copy of NCCL. Each notes its copy and then does what the public
-// function does.
+// The entry for libdynamiccl-audit.so (plugin/audit), an audit library of the dynamic linker. A program that
+// looks up NCCL's functions by address gets functions from this file, one set for each copy of NCCL. Each
+// function notes which copy it belongs to and then does what the public function does.
 #include <cstring>
 
 #include "plugin/border/real_nccl.h"
@@ -9,8 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// The functions that a program gets in place of those of one copy. Each sets copy_in_use for the duration of
-// the call, so that everything below the public function forwards to that copy.
+// The functions that a program gets instead of those of NCCL's copy number `Copy`. Each sets copy_in_use for
+// the duration of the call, so that everything below the public function forwards to that copy.
 template <int Copy>
 struct Entries {
 #define ENTRY_Passed(result, name, parameters, arguments)
@@ -29,7 +29,7 @@ struct Entries {
 #undef DYNAMICCL_ENTRY
 };
 
-// One interposed function: its name, and what programs get for it in each copy.
+// One interposed function: its name, its number, and for each copy of NCCL the function that programs get.
 struct Door {
   const char* symbol;
   RealFunction function;

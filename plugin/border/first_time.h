@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For messages that a process writes only once, however many communicators and calls they concern.
+// Lets a process write a message only once, however many communicators and calls it concerns.
 #pragma once
 
 #include <string>

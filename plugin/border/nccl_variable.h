@@ -10,9 +10,9 @@
 namespace dynamiccl {
 
 // Returns the value of `name` from the environment, else from NCCL's configuration files; nothing if neither
-// sets it. The files are NCCL_CONF_FILE, or ~/.nccl.conf without that variable, then /etc/nccl.conf. They
-// hold lines "NAME=value"; '#' begins a comment line; the first line that sets the name counts. Each call
-// reads the files anew, so call it only at initialisation.
+// sets it. The first file is the one that NCCL_CONF_FILE names; without that variable, ~/.nccl.conf. The
+// second is /etc/nccl.conf. A line is "NAME=value", or a comment that begins with '#'. The first line that
+// sets `name` counts. Each call reads the files anew, so call this only at initialisation.
 std::optional<std::string> NcclVariable(const std::string& name);
 
 // Returns the NCCL_CTA_POLICY_* value of ncclConfig_t for a text of the variable NCCL_CTA_POLICY: "0", "1",

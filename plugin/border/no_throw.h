@@ -20,8 +20,8 @@ void NoThrow(Function&& function) noexcept {
     static const bool logged = (Log(LogLevel::kWarn, "left this call alone: {}", error.what()), true);
     (void)logged;
   } catch (...) {
-    // Only the cancellation of a thread would have to pass, but it does not unwind through noexcept, so it
-    // does not occur here.
+    // pthread_cancel unwinds the stack with an exception that a handler would have to pass on. That exception
+    // does not arrive here, because it does not unwind through noexcept functions.
   }
 }
 

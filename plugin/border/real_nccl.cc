@@ -20,7 +20,7 @@ constexpr const char* kNames[kRealFunctions] = {
 #undef DYNAMICCL_REAL_NAME
 };
 
-// An address inside each copy; null: the copy is not known.
+// An address inside each loaded copy of NCCL; null if the copy is not known.
 std::atomic<void*> g_inside[kMaxNcclCopies];
 
 // NCCL defines every function as pncclX and, weakly, as ncclX. hostccl and stand-ins may define only the
@@ -56,14 +56,15 @@ void* NcclOfTheSetting() {
   return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
 }
 
-// Keeps the object of a remembered address loaded: its handle is never closed.
+// Keeps the shared object that contains `address` loaded, by a handle that is never closed. Returns
+// `address`.
 void* KeepLoaded(void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) != 0 && info.dli_fname != nullptr) LoadedLibrary(info.dli_fname);
   return address;
 }
 
-// Searches for a function of copy 0, in the order that RealAddress promises.
+// Searches for a function of copy 0, in the order that RealAddress describes.
 void* FindByName(const char* name) {
   if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);
   void* handle = LoadedLibrary("libnccl.so.2");
@@ -104,7 +105,7 @@ void* RealAddressInside(const void* caller, RealFunction function) noexcept {
   Dl_info info{};
   if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
   void* handle = LoadedLibrary(info.dli_fname);
-  // Uses the strong name, because the public one may be this object's.
+  // Looks up the strong name pncclX, because the public name ncclX may be defined by this object.
   char symbol[64];
   std::snprintf(symbol, sizeof(symbol), "pnccl%s", NameOf(function));
   void* address = handle == nullptr ? nullptr : ::dlsym(handle, symbol);

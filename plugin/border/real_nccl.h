@@ -44,18 +44,19 @@ inline void* RealAddress(RealFunction function) noexcept {
 // Returns true if the process runs over hostccl, NCCL's interface over host memory. Any thread.
 bool RunsOverHostccl() noexcept;
 
-// Returns `function` as the shared object defines it that contains the code address `caller`; null if that
-// object does not define it. NCCL calls some of its functions by their public names: with this a privately
-// loaded copy of NCCL goes on calling its own functions and not those of another copy.
+// Returns the address of `function` in the shared object that contains the code address `caller`; null if
+// that object does not define the function. NCCL calls some of its functions by their public names. This
+// function lets a privately loaded copy of NCCL go on calling its own functions and not those of another
+// copy.
 void* RealAddressInside(const void* caller, RealFunction function) noexcept;
 
-// SetRealAddress: a program has looked up `address` in one of the copies 1 to kMaxNcclCopies - 1; the copy's
-// other functions are found from there. ForgetCopy: the copy was unloaded. Both allocate and load nothing,
-// because the dynamic linker calls them with its lock held.
+// SetRealAddress notes that a program has looked up `address` in one of the copies 1 to kMaxNcclCopies - 1.
+// The other functions of that copy are found from there. ForgetCopy notes that the copy was unloaded. Both
+// allocate and load nothing, because the dynamic linker calls them with its lock held.
 void SetRealAddress(int copy, RealFunction function, void* address) noexcept;
 void ForgetCopy(int copy) noexcept;
 
-// Sets the copy for this thread's interposed call, for the lifetime of the object.
+// Sets which copy of NCCL this thread's interposed call uses, for the lifetime of the object.
 class CopyInUse {
  public:
   explicit CopyInUse(int copy);

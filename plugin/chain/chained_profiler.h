@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiler plugin that the job would have had without DynamICCL. It receives all its events. NCCL calls
-// the newest interface version that both NCCL and DynamICCL know. The plugin gets the newest version that it
-// and NCCL know, and events are converted as NCCL would convert them.
+// The profiler plugin that the job would have had without DynamICCL. The plugin receives all events that it
+// would have received then. NCCL calls DynamICCL with the newest interface version that both know. DynamICCL
+// calls the plugin with the newest version that the plugin and NCCL know, and converts events as NCCL would
+// convert them.
 #pragma once
 
 #include <string>
@@ -28,12 +29,13 @@ struct ChainedProfiler {
   int version = 0;
   const void* interface = nullptr;  // ProfilerAbi<version>::Interface
 
-  // Finds the plugin. `named` is as in NCCL_PROFILER_PLUGIN, empty for an unset variable. `newest`: the
-  // newest version that this NCCL knows.
+  // Finds the plugin. `named` is the value of NCCL_PROFILER_PLUGIN, empty if the variable is not set.
+  // `newest` is the newest interface version that this NCCL knows.
   static Result<ChainedProfiler> Find(const std::string& named, int newest);
 };
 
-// Calls `function` with the plugin's version, which is at most Newest, as a constant.
+// Calls `function` with the version of the plugin's interface as a compile-time constant. The version is at
+// most Newest.
 template <int Newest, typename Function>
 ncclResult_t WithVersionOf(const ChainedProfiler& plugin, Function&& function) {
   if (plugin.version == Newest) {

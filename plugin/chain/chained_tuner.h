@@ -38,9 +38,9 @@ struct TunerRequest {
 // call it on the thread on which NCCL calls them.
 class ChainedTuner {
  public:
-  // Finds the plugin in NCCL's search order: `named` is as in NCCL_TUNER_PLUGIN (a path, a file name, or X
-  // for libnccl-tuner-X.so; empty: libnccl-tuner.so); after that the network plugin is searched. Versions 6
-  // to 2 are understood.
+  // Finds the plugin in NCCL's search order. `named` is the value of NCCL_TUNER_PLUGIN: a path, a file name,
+  // X for libnccl-tuner-X.so, or empty for libnccl-tuner.so. If there is no such library, the network plugin
+  // is searched. Versions 6 to 2 of the interface are understood.
   static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
   // The functions for one communicator, identified by `context`. They return the plugin's own results.

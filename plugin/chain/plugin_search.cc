@@ -25,7 +25,8 @@ const void* ObjectOf(const void* address) {
   return ::dladdr(address, &info) == 0 ? nullptr : info.dli_fbase;
 }
 
-// Chaining to this object itself would recurse without end.
+// True if the library is this object itself. An object that called itself as its plugin would recurse without
+// end.
 bool IsThisObject(const DynamicLibrary& library, const char* symbol) {
   const void* const found = library.Symbol(symbol);
   return found != nullptr && ObjectOf(found) == ObjectOf(reinterpret_cast<const void*>(&IsThisObject));

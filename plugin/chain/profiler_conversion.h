@@ -43,7 +43,8 @@ DYNAMICCL_PROFILER_ABI(6)
 DYNAMICCL_PROFILER_ABI(7)
 #undef DYNAMICCL_PROFILER_ABI
 
-// Before version 2 a name is a number. A name without a number becomes `otherwise`, as in NCCL.
+// Copies a member such as an algorithm or a protocol. From version 2 of the interface on the member is a
+// text, before that NCCL's number. A text without a number becomes `otherwise`, as in NCCL.
 template <typename Enum, typename From, typename To>
 void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, const From& from, To& to) {
   if constexpr (std::is_same_v<From, To>) {
@@ -53,7 +54,7 @@ void CopyName(std::optional<Enum> (*parse)(std::string_view), Enum otherwise, co
   }
 }
 
-// Copies a member that both versions have, and skips it otherwise.
+// Copies a member if both versions have it; else does nothing.
 #define DYNAMICCL_COPY(member) \
   if constexpr (requires { to.member = from.member; }) to.member = from.member
 
@@ -168,7 +169,8 @@ bool ConvertEvent(const From& from, To& to) {
   }
 }
 
-// Returns true if a version knows a state (NCCL's numbers). The states of proxies changed with version 4.
+// Returns true if this version of the interface has the event state with this number of NCCL's. The states of
+// proxies changed with version 4.
 constexpr bool KnowsState(int version, int state) {
   if (version <= 3) return state == 8 || (state >= 9 && state <= 18);
   if (version == 4) return state >= 8 && state <= 22;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read enters the communicator's next call before it is issued. CallGate::Begin may be repeated with the
-// same number, and once a number has begun, no rank can pledge a boundary at or before it. So the call that
-// follows has the version that was read.
+// Reading a live value enters the communicator's next call, before that call is issued. CallGate::Begin may
+// be repeated with the same number. Once a number has begun, no rank can pledge a boundary at or before it.
+// So the next call uses the same version as the read.
 #include "plugin/interpose/agreed_value.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ std::string WhyNot(const ProcessRuntime& runtime, const Communicator& communicat
   return "the ranks of the communicator did not agree to change anything";
 }
 
-// Keeps the communicator while a value is read. An open group has entered it before and leaves it itself.
+// Keeps the communicator alive while a value is read. A group that the thread has open on the communicator
+// has entered the communicator already, and leaves it at the group's end.
 class Visit {
  public:
   Visit(Communicator& communicator, IssuingThread& thread)
@@ -52,7 +53,8 @@ class Visit {
   const bool entered_;
 };
 
-// The communicator that the program means; null if it is unknown.
+// Returns the communicator of a handle that the program passed; null if it is not known. A null handle means
+// the first communicator of all ranks.
 Communicator* CommunicatorOf(ProcessRuntime& runtime, ncclComm_t comm) {
   CommunicatorRegistry& registry = runtime.communicators();
   if (comm != nullptr) return registry.Find(comm);

@@ -9,13 +9,14 @@
 
 namespace dynamiccl {
 
-// dynamicclAgreedValue: stores the value that the communicator's next call has, or `fallback` if none was
-// agreed, and returns true if it was agreed. Runs on the thread that issues the communicator's calls, or
-// ordered with it. At the boundary of a switch it waits for the verdict, as that call would. Null: the
-// process's first communicator of all ranks of the job.
+// Implements dynamicclAgreedValue. Stores the value that the communicator's next call has, and returns true.
+// If no value was agreed, stores `fallback` and returns false. Runs on the thread that issues the
+// communicator's calls, or ordered with it. At the boundary of a switch it waits for the verdict, as the next
+// call would. If `comm` is null, it means the first communicator of this process that has all ranks of the
+// job.
 bool ReadAgreedValue(ncclComm_t comm, const char* name, int64_t fallback, int64_t* value) noexcept;
-// dynamicclProposeValue: any thread. Returns false if values do not change on this communicator, or if the
-// name is none.
+// Implements dynamicclProposeValue; any thread. Returns false if values do not change on this communicator,
+// or if `name` is not a valid name.
 bool ProposeAgreedValue(ncclComm_t comm, const char* name, int64_t value) noexcept;
 
 }  // namespace dynamiccl

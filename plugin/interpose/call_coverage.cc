@@ -8,8 +8,8 @@ constexpr uint8_t BitOf(Collective collective) {
   return static_cast<uint8_t>(1u << static_cast<unsigned>(collective));
 }
 
-// Returns the bits of the questions that may be about a call. NCCL asks about a group of broadcasts from
-// several roots as about an AllGather.
+// Returns a bit for each collective about which NCCL may ask its tuner because of this call. NCCL asks about
+// a group of broadcasts from several roots as if the group were an AllGather.
 uint8_t QuestionsAbout(Collective collective) {
   const uint8_t own = BitOf(collective);
   return collective == Collective::kBroadcast ? own | BitOf(Collective::kAllGather) : own;
@@ -34,8 +34,8 @@ Coverage CoverageByQuestions(const CollectiveCall& call, Mode mode, const Issued
 
 }  // namespace
 
-// The order matters: several reasons may apply to a call, and the first one is the one that a user can act
-// on.
+// Several reasons may apply to a call. The checks are in such an order that the reason on which a user can
+// act is returned.
 [[gnu::hot]] Coverage CoverageOf(const PendingCall& pending, Mode mode, const IssuedGroup& group) {
   static const bool pinned = PairsArePinned();
   const CollectiveCall& call = pending.issued.call;

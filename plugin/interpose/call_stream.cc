@@ -29,7 +29,8 @@ uint32_t FoldStream(cudaStream_t stream) {
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// The total of an all-to-all is the sum of one rank's parts; a replay divides it again.
+// The total of an all-to-all is the sum of the parts of one rank. A replay divides the total by the ranks
+// again.
 uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
   const uint64_t total = TotalBytes(facts.collective, facts.count, element_bytes, n_ranks);
   return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
@@ -207,7 +208,7 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
                .reserved = 0}));
 }
 
-// Does the same at a group's end, which may also initialise communicators.
+// Shows in the trace that this thread is inside ncclGroupEnd, which may also initialise communicators.
 void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
   if (!thread.unborn.empty()) MarkBirth(runtime, *thread.unborn.back().communicator);
   Recorder* const recorder = runtime.recorder();
@@ -270,8 +271,8 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
     if (Recorder* const recorder = runtime_->recorder()) MarkCallsInside(*recorder, thread);
   }
   if (CollectiveTimes* times = runtime_->times()) {
-    // A lone call has entered its own table by now. Inside a group, the table is still that of the previous
-    // group.
+    // A lone call has already entered its own table here. A call inside a group enters its table only at the
+    // group's end, so the communicator still has the table of the previous group.
     PendingCall& last = thread.calls.back();
     OpenTimingWindow(*times, runtime_->settings().times, stream, lone_call, last);
     StampStep(stream, last);

@@ -20,7 +20,8 @@ namespace dynamiccl {
 
 class ProcessRuntime;
 
-// Whether all ranks of the communicator must make the same call. Only such calls count.
+// Tells whether all ranks of the communicator must make the same call. Only groups with such calls get a call
+// number.
 enum class IssuedBy : uint8_t { kEveryRank, kSomeRanks };
 
 // The arguments of a function that moves data. A Gather is represented by the sends and receives that

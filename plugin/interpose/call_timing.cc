@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// While a stamp waits for its device, every call with a number that this divides asks for it.
+// While stamps wait for the device, each call whose number is a multiple of 8 checks whether the device has
+// reached them.
 constexpr uint64_t kCallsPerLook = 8;
 
 // Returns the key that NCCL is going to ask about. In a group NCCL asks about batches, whose size is known

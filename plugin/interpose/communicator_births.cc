@@ -33,7 +33,7 @@ uint64_t IdOf(const ControlToken& token) {
   return id;
 }
 
-// Reads a config alone: what it does not set is NCCL's default, not the parent's value.
+// Reads a config by itself: members that it does not set get NCCL's defaults, not the parent's values.
 CommunicatorConfig ReadConfig(const ncclConfig_t& config) {
   CommunicatorConfig read;
   read.blocking = IsBlocking(config);
@@ -66,7 +66,7 @@ void DeclineIfNotChoosing(ProcessRuntime& runtime, const Communicator& communica
   if (why.empty() || !of.meeting.valid() || runtime.meetings().given_up()) return;
   PledgeMessage message{of.meeting.root, of.token, of.member,
                         of.info.n_ranks, why,      runtime.choices().Attested()};
-  // One attempt is enough: without this message the leader's time-out gives the same result.
+  // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
   if (!PledgeAndLeave(of.meeting, message, kDeclineMs)) runtime.meetings().GiveUp();
 }
 
@@ -106,7 +106,8 @@ void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& com
   runtime.communicators().Add(handle, communicator);
 }
 
-// Returns a name for an operation on a parent. Operations of different kinds may have the same number.
+// The ways to make a communicator from a parent. OperationName combines one with the number of the operation,
+// because operations of different kinds may have the same number.
 enum class ChildKind : uint64_t { kSplit = 0, kShrink = 1, kGrow = 2 };
 uint64_t OperationName(ChildKind kind, uint64_t number) {
   return static_cast<uint64_t>(kind) << 48 | number;
@@ -234,7 +235,8 @@ CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t*
   });
 }
 
-// A child without its own configuration has its parent's.
+// Warns only about a child with a configuration of its own. Any other child takes over its parent's
+// configuration, and with it the bounds that rules have set there.
 void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
   if (config != nullptr)
     WarnThatCtasStay(runtime_->choices(), *communicator_,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Follows how communicators are made and ended. A communicator that a program asks for is announced to the
-// registry before the library initialises it, so the tuner can match its init to it; it gets its handle and
-// its trace record afterwards. There are five ways to make one: from a unique id, for all ranks of a process
-// at once, and by split, shrink or growth of another communicator.
+// registry before the library initialises it. So the tuner can match its init to the communicator. The
+// communicator gets its handle and its trace record afterwards. There are five ways to make one: from a
+// unique id, for all ranks of a process at once, and by split, shrink or growth of another communicator.
 //
 // Everything here runs on the program's thread and never fails: if a communicator cannot be noted, its calls
-// pass through. Only initialisation may block, while the ranks agree on bounds of its channels.
+// pass through. Only initialisation may block, while the ranks agree on the bounds of the communicator's
+// channels.
 #pragma once
 
 #include <memory>
@@ -48,9 +49,9 @@ class CommunicatorBirth {
   CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
   CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
-  // Returns the config to pass to the library: mostly `given`; a copy with the bounds on which the ranks
-  // agreed; or, for a grown communicator, the program's config of its parent. It lives as long as this
-  // object.
+  // Returns the config to pass to the library, which is mostly `given`. With bounds on which the ranks
+  // agreed, it is a copy with these bounds. For a grown communicator it is the config that the program gave
+  // for its parent. The result lives as long as this object.
   ncclConfig_t* Config(ncclConfig_t* given) const;
   // Call this when the library has returned `result`, and the handle on success. Returns `result`.
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handle) noexcept;
@@ -90,8 +91,8 @@ void UniqueIdMade(ncclUniqueId& id) noexcept;
 // Called after ncclCommGetUniqueId returned this id, which is for ranks that join a communicator.
 void GrowIdMade(ncclComm_t parent, ncclUniqueId& id) noexcept;
 
-// Both are called before the library's function. Revoked: no further call on the communicator will succeed,
-// but children may be made from it.
+// Both functions are called before the library's own function. After a communicator was revoked, no further
+// call on it succeeds, but children may be made from it.
 void CommunicatorRevoked(ncclComm_t handle) noexcept;
 void CommunicatorGone(ncclComm_t handle) noexcept;
 

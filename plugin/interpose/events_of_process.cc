@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// From cuda.h: the results, and the flag of an event that has a time.
+// Values from cuda.h: the results, and the flag of an event that records a time.
 constexpr int kSuccess = 0;
 constexpr int kNotReady = 600;
 constexpr unsigned kTimedEvent = 0;

@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// Returns the events of this process; null if it has neither hostccl nor a CUDA driver. The first 64
-// questions look for them. The object is never destroyed. Any thread.
+// Returns the functions for events in this process; null if it has neither hostccl nor a CUDA driver. Only
+// the first 64 calls search for a driver. The object is never destroyed. Any thread.
 const StreamEvents* EventsOfProcess() noexcept;
 
 }  // namespace dynamiccl

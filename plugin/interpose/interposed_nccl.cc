@@ -80,9 +80,10 @@ void* BroadcastFor(const void* caller) {
 #define FACTS_GatherConfig FACTS_Gather
 #define FACTS_ScatterConfig FACTS_Scatter
 
-// One macro DOOR_<kind> for each kind of function in the table: Passed is not interposed; Named is written
-// out below; Moves moves data; MovesAsConfigured also takes a configuration of the call; MovesFromInside is
-// also called by the library itself under its public name.
+// There is one macro DOOR_<kind> for each kind of function in the table. Passed: the function is not
+// interposed. Named: it is written out below. Moves: it moves data. MovesAsConfigured: it moves data and
+// takes a configuration of the call. MovesFromInside: it moves data, and the library itself calls it by its
+// public name, too.
 #define DYNAMICCL_REAL(name) RealAddress(RealFunction::k##name)
 #define DYNAMICCL_MOVE(result, name, parameters, arguments, chosen, address) \
   DYNAMICCL_EXPORT DYNAMICCL_HOT result nccl##name parameters {              \

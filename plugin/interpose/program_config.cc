@@ -86,7 +86,8 @@ bool ChoosesItself(const ncclCollConfig_t* config) noexcept {
 ConfigCopy::ConfigCopy(const ncclConfig_t* given) {
   const ncclConfig_t nothing = ConfigThatSetsNothing();
   if (given == nullptr) given = &nothing;
-  // NCCL may read members that a short config lacks before it checks the config's size.
+  // NCCL may read members that a short config lacks before it checks the config's size. So the copy has room
+  // for all members.
   const size_t room = std::max(given->size, sizeof(ncclConfig_t));
   bytes_ = std::make_unique<std::byte[]>(room);
   std::memcpy(bytes_.get(), &nothing, sizeof(nothing));

@@ -31,7 +31,7 @@ CtaBounds CtasOf(const ncclConfig_t* config);
 std::string WhyWithoutCtas(const ncclConfig_t* config);
 
 // Returns true if the program itself chooses algorithm, protocol or channels of a call; DynamICCL then
-// chooses nothing. `config` may be null. Runs for each such call; allocates nothing.
+// chooses nothing. `config` may be null. Runs for each call with a configuration; allocates nothing.
 bool ChoosesItself(const ncclCollConfig_t* config) noexcept;
 
 // A copy of a config that owns its texts, because the program's texts may be gone when the copy is used
@@ -42,7 +42,8 @@ class ConfigCopy {
 
   // Sets those bounds that the program left undefined.
   void Add(const CtaBounds& ctas);
-  // Returns the copy. NCCL's functions take a pointer to non-const but only read it.
+  // Returns the copy. It is not const, because NCCL's functions take a pointer to non-const. They only read
+  // it.
   ncclConfig_t* get() const { return reinterpret_cast<ncclConfig_t*>(bytes_.get()); }
 
  private:

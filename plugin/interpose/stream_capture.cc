@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// cuda.h: CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus*); 0 is success, and "none".
+// The type of cuStreamIsCapturing in cuda.h. It returns 0 for success, and sets `status` to 0 if nothing is
+// captured.
 using IsCapturing = int (*)(cudaStream_t stream, int* status);
 
 IsCapturing FindInDriver() {

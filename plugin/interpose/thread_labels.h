@@ -6,13 +6,13 @@
 
 namespace dynamiccl {
 
-// dynamicclMarkPhase: sets the calling thread's labels of phase and stage, and records the step. Numbers that
-// this build does not know become "unknown".
+// Implements dynamicclMarkPhase: sets the calling thread's labels of phase and stage, and records the step.
+// Numbers that this build does not know become "unknown".
 void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept;
-// dynamicclMarkRole: sets the calling thread's label of the role.
+// Implements dynamicclMarkRole: sets the calling thread's label of the role.
 void MarkRoleOfThisThread(int role) noexcept;
-// dynamicclMarkMemory: records the sizes and the resulting level of memory pressure. Impossible sizes are
-// ignored.
+// Implements dynamicclMarkMemory: records the sizes in bytes, and how short of memory the device is.
+// Impossible sizes are ignored.
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept;
 // dynamicclMarkSamples: records the number. Numbers below 1 are ignored.
 void MarkSamplesOfThisProcess(long long samples) noexcept;

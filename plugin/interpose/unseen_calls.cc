@@ -43,7 +43,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // Returns null if the part does not lie in the file.
+  // Returns the address of a part of the file; null if the part does not lie in the file.
   const char* At(size_t offset, size_t bytes) const {
     return data_ != nullptr && offset <= size_ && bytes <= size_ - offset ? data_ + offset : nullptr;
   }

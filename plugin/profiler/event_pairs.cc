@@ -11,7 +11,8 @@ bool EventPairs::IsOursAlone(const void* kept) {
   return address >= first && address < first + kPlaces;
 }
 
-// An event without a handle of the chained plugin gets a place. The place is reused 1024 such events later.
+// Without a handle of the chained plugin, NCCL keeps the address of an element of places_. That element is
+// used again for the 1024th such event after this one.
 void* EventPairs::Join(void* ours, void* theirs) {
   if (theirs == nullptr && ours == nullptr) return nullptr;
   if (theirs == nullptr) {
@@ -19,7 +20,8 @@ void* EventPairs::Join(void* ours, void* theirs) {
     alone_[place].store(ours, std::memory_order_release);
     return &places_[place];
   }
-  // Plugins reuse their handles, so what is known about this one is out of date.
+  // A plugin uses a handle again for a new event. DynamICCL's handle that is remembered beside it belongs to
+  // an older event, so it is forgotten.
   if (ours == nullptr) {
     Forget(theirs);
     return theirs;

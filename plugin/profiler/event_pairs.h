@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps the one handle that NCCL keeps for an event to the handles of two profilers. Where the chained plugin
-// has a handle, NCCL keeps that one, so that none of the plugin's events can be lost. DynamICCL's own handle
-// is remembered beside it, for a few hundred events of timing windows.
+// NCCL keeps one handle for each profiler event, but two profilers give one: DynamICCL and the plugin that
+// the job would have had without it (the chained plugin). This class finds both from the one that NCCL keeps.
+// NCCL keeps the plugin's handle where there is one, so none of the plugin's events is lost. DynamICCL's
+// handle is remembered beside it.
 #pragma once
 
 #include <atomic>
@@ -13,23 +14,26 @@
 namespace dynamiccl {
 
 // One object per process, never destroyed; any thread. If nothing is timed and no plugin is chained, a lookup
-// is one load. Only the newest 512 handles are remembered: older collectives get no duration.
+// is one atomic load. Only the newest 512 of DynamICCL's handles are remembered; older collectives get no
+// duration.
 class EventPairs {
  public:
-  // Returns the handle that NCCL is to keep. Either argument may be null.
+  // Returns the handle that NCCL is to keep for an event. `ours` is DynamICCL's handle of the event, `theirs`
+  // the chained plugin's. Either may be null.
   void* Join(void* ours, void* theirs);
-  // Returns our handle of an event, by the handle that NCCL kept; null if there is none.
+  // Returns DynamICCL's handle of the event for which NCCL keeps `kept`; null if there is none.
   void* OursOf(void* kept);
-  // Returns the chained plugin's handle; null if there is none.
+  // Returns the chained plugin's handle of the event for which NCCL keeps `kept`; null if there is none.
   static void* TheirsOf(void* kept) { return IsOursAlone(kept) ? nullptr : kept; }
   // Forgets an event that has ended and to which nothing refers any more.
   void Forget(void* kept);
 
  private:
-  // If an event has no handle of the chained plugin, NCCL keeps the address of an element of places_, which
-  // cannot be equal to any other handle.
+  // If the chained plugin gives no handle, NCCL keeps the address of an element of places_. No other handle
+  // can have that address. There are 1024 elements, which are used in turn.
   static constexpr size_t kPlaces = 1024;
-  // The most events that are remembered: those of two groups on many communicators.
+  // The most handles of DynamICCL that are remembered beside a handle of the chained plugin. Two groups of
+  // calls on many communicators need fewer.
   static constexpr size_t kMax = 512;
 
   static bool IsOursAlone(const void* kept);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the descriptors of all versions of NCCL's profiler interface into one form. The versions use the
-// same names for the same things, so each is read member by member as far as it has the member. The file of a
-// version (profiler_vN.cc) is the table of its functions.
+// Brings the event descriptors of all versions of NCCL's profiler interface into one form. The versions use
+// the same names for the same things. So each descriptor is read member by member, and members that its
+// version does not have are skipped. The file of a version (profiler_vN.cc) is the table of its functions.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,8 @@
 
 namespace dynamiccl {
 
-// Reads a value that is a name from version 2 on and NCCL's number before; empty if unknown here.
+// Reads a member that is a text from version 2 of the interface on, and NCCL's number before that. Returns
+// nothing if this build does not know the value.
 template <typename Value, typename Given>
 std::optional<Value> ReadName(std::optional<Value> (*parse)(std::string_view), int values, Given given) {
   if constexpr (std::is_pointer_v<Given>) {
@@ -27,8 +28,8 @@ std::optional<Value> ReadName(std::optional<Value> (*parse)(std::string_view), i
   }
 }
 
-// Returns the bits of the mask for which NCCL sends events of a type (src/plugin/profiler.cc). NCCL also
-// sends the parents of wanted events.
+// Returns the bits of NCCL's activation mask that make NCCL send events of this type
+// (src/plugin/profiler.cc). NCCL sends the parents of wanted events, too.
 constexpr int BitsThatSend(uint64_t type) {
   constexpr int kKernel = ncclProfileKernelCh | ncclProfileKernelPhase;
   constexpr int kTask = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileNetPlugin | kKernel;
@@ -71,7 +72,8 @@ struct ProfilerDoor {
     void* theirs = nullptr;
   };
 
-  // Init: begins our session and the plugin's. If one of them fails it is left out; NCCL never gets an error.
+  // Begins DynamICCL's session and the chained plugin's. If one of them fails, it is left out; NCCL never
+  // gets an error.
   static ncclResult_t Begin(void** context, const ChainedProfilerInit& init) {
     *context = nullptr;
     NoThrow([&] {
@@ -102,7 +104,8 @@ struct ProfilerDoor {
     return read;
   }
 
-  // Starts the event with both, and lets NCCL keep one handle for the two.
+  // Starts the event in DynamICCL's session and in the chained plugin. NCCL gets one handle that stands for
+  // both.
   static ncclResult_t StartEvent(void* context, void** handle, Descriptor* event) {
     *handle = nullptr;
     auto* const both = static_cast<Context*>(context);
@@ -114,7 +117,7 @@ struct ProfilerDoor {
     return ncclSuccess;
   }
 
-  // Returns our handle if the event is needed for durations; else null.
+  // Returns DynamICCL's handle if the event is needed for durations; else null.
   static void* StartOurs(ProfilerSession& session, const Descriptor& event) {
     if constexpr (requires { event.groupApi; }) {
       if (event.type == ncclProfileGroupApi) session.GroupBegins(event.groupApi.graphCaptured);
@@ -129,8 +132,8 @@ struct ProfilerDoor {
     return nullptr;
   }
 
-  // Returns the chained plugin's handle. The plugin must see events as if DynamICCL were not there, so it
-  // does not get events that NCCL sends only because of our bits in the mask.
+  // Returns the chained plugin's handle. The plugin must see events as if DynamICCL were not there. So it
+  // does not get events that NCCL sends only because DynamICCL has set bits in the mask.
   static void* StartTheirs(const Context& both, const Descriptor& event) {
     if (both.ours && (BitsThatSend(event.type) & both.ours->WantedByOthers()) == 0) return nullptr;
     Descriptor own = event;
@@ -144,15 +147,16 @@ struct ProfilerDoor {
     EventPairs& pairs = PairsOfProcess();
     void* const ours = pairs.OursOf(handle);
     ProfilerSession::End(ours);
-    // The end of a collective's event only means that the collective is enqueued; its channels still need the
-    // handle.
+    // The end of a collective's own event only means that the collective is enqueued. Events of its channels
+    // still come and refer to its handle, so only a channel's handle is forgotten here.
     if (ProfilerSession::IsChannel(ours)) pairs.Forget(handle);
     void* const theirs = EventPairs::TheirsOf(handle);
     const ChainedProfiler* plugin = theirs == nullptr ? nullptr : ProfilerToChain(Known);
     return plugin == nullptr ? ncclSuccess : Chained::Stop(*plugin, theirs);
   }
 
-  // We use the GPU's stop stamp of a channel; the plugin gets everything.
+  // DynamICCL reads only the GPU's time stamp at which a channel stopped. The chained plugin gets every
+  // state.
   static ncclResult_t RecordEventState(void* handle, ncclProfilerEventState_t state,
                                        StateArguments* arguments) {
     if constexpr (requires { arguments->kernelCh; }) {

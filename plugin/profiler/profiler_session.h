@@ -46,8 +46,8 @@ class ProfilerSession {
   // Returns null if nothing is to be timed; NCCL's mask then stays unchanged.
   static std::unique_ptr<ProfilerSession> Begin(const ProfilerInit& init) noexcept;
 
-  // Handles as in KernelTimes; null: not timed. Nothing is timed outside of timing windows, or if a CUDA
-  // graph captures it.
+  // Both return a handle as KernelTimes does; null if the event is not timed. Nothing is timed outside of
+  // timing windows, or if a CUDA graph captures it.
   void* BeginCollective(const ProfiledCollective& event) noexcept;
   void* BeginChannel(void* collective, int64_t stamp) noexcept;
   // Notes whether the calling thread's next collectives are `captured` into a CUDA graph.
@@ -55,7 +55,7 @@ class ProfilerSession {
   // Returns the bits of NCCL's mask that the chained plugin wants.
   int WantedByOthers() const noexcept { return times_.window().WantedByOthers(); }
 
-  // These need no session, because NCCL may call them without one.
+  // These functions are static, because NCCL may call them after the session has ended.
   static void StopStamp(void* handle, int64_t stamp) noexcept;
   static void End(void* handle) noexcept;
   static bool IsChannel(const void* handle) noexcept { return KernelTimes::IsChannel(handle); }

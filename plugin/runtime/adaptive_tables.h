@@ -16,8 +16,9 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime; any thread. In other modes nothing is ever switched. In mode adaptive
-// without a policy, guards begin with NCCL's choices; if calls are not timed either, only live values change.
+// Owned by the process's runtime; any thread. Without mode adaptive nothing is ever switched. In mode
+// adaptive without a policy, guards begin with NCCL's choices. If calls are not timed either, only live
+// values change.
 class AdaptiveTables {
  public:
   // `settings` outlives this object; `policy` is the one at the start of the job, or null.
@@ -28,7 +29,7 @@ class AdaptiveTables {
 
   // Returns the thread on which this process's ranks follow their leaders. The first call starts it.
   SwitchThread& switch_thread();
-  // Returns what a control server needs to lead ranks in switching; null if tables are not switched.
+  // Makes the part of a control server that leads ranks in switching; null if tables are not switched.
   std::unique_ptr<SwitchLeadership> NewLeadership();
   // Sets a guard on a communicator whose ranks meet at `server`. The tuner's init calls it on the rank whose
   // calls the guard is to watch. Returns false if another rank of this process is watched already, or if

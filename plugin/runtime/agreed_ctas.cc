@@ -24,15 +24,15 @@ const CommunicatorRule* RuleFor(const LoadedChoices& choices, const Communicator
   return choices.rules() ? choices.rules()->MatchCommunicator(info.n_ranks, info.n_nodes) : nullptr;
 }
 
-// Returns NCCL's MAXCHANNELS in the library of this process.
+// Returns MAXCHANNELS of this process's NCCL, the largest number of channels of a communicator.
 int MaxChannels() {
   constexpr int kFirstWithMore = 22500;
   return NcclVersion() >= kFirstWithMore ? 64 : 32;
 }
 
-// Returns the bounds of a rule that can be added to the program's own; what the user pinned stays. NCCL fails
-// the initialisation if the minimum is above the maximum. At least up to 2.28 it takes an unset maximum for
-// one that is below every minimum, so a maximum is added too.
+// Returns the bounds of a rule that can be added to the program's own; bounds that the user pinned stay. NCCL
+// fails the initialisation if the minimum is above the maximum. Up to 2.28 at least, NCCL treats an unset
+// maximum as lower than every minimum, so this function adds a maximum, too.
 CtaBounds Addable(const CommunicatorRule* rule, const CtaBounds& own) {
   if (rule == nullptr || ChannelsArePinned()) return {};
   const int limit = MaxChannels();

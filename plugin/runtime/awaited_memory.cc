@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new for this object alone (exports.map hides it from the program). If memory is short, it waits.
-// After the ranks have agreed on a table, a rank that threw in the middle of a decision would leave a call to
-// NCCL that the other ranks decide by the table. Any thread; a call with a known key allocates nothing.
+// Replaces operator new inside this shared object only (exports.map hides it from the program). If memory is
+// short, it waits before it throws. A rank that throws in the middle of a decision leaves the call to NCCL,
+// while the other ranks decide that call by the table on which all have agreed. Any thread; a call with a
+// known key allocates nothing.
 #include <time.h>
 
 #include <atomic>
@@ -10,8 +11,8 @@
 
 namespace {
 
-// The most waits of the whole process: 1 ms each, 2 s in all. A job that gets no memory for so long is lost
-// anyway.
+// The process waits at most this many times in all: 1 ms each, 2 s together. A job that gets no memory for so
+// long is lost anyway.
 constexpr int kMaxNaps = 2000;
 constexpr timespec kNap{0, 1'000'000};
 
@@ -27,8 +28,8 @@ void* Awaited(size_t bytes) noexcept {
 
 }  // namespace
 
-// The library's operators for arrays and its nothrow operators call this one, too. Memory is freed by the
-// library's operator delete, which calls free.
+// The standard library's operators for arrays and its nothrow operators call this function, too. Memory is
+// freed by the standard library's operator delete, which calls free.
 void* operator new(size_t bytes) {
   const size_t asked = bytes == 0 ? 1 : bytes;
   if (void* const memory = std::malloc(asked)) return memory;

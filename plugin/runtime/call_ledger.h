@@ -33,11 +33,12 @@ class CallLedger {
   void CountDecision(Collective collective, DecidedBy decided_by) {
     Grow(DecisionsOf(collective, decided_by), 1);
   }
-  // Does the same as the function above, for counts that several threads increase at once.
+  // Like CountDecision, for counts that several threads increase at the same time.
   void CountDecisionOfAnyThread(Collective collective, DecidedBy decided_by) {
     DecisionsOf(collective, decided_by).fetch_add(1, std::memory_order_relaxed);
   }
-  // Counts a question by what was recognised about its call, and a call at which the job's structure changed
+  // CountRecognised counts one of NCCL's questions to the tuner under the role, phase and stage that were
+  // recognised. CountChange counts a call at which the job's structure changed
   // (RecognisedStructure::changed).
   void CountRecognised(const DecisionKey& key) { Grow(RecognisedOf(key.role, key.phase, key.stage), 1); }
   void CountChange() { Grow(changes_, 1); }

@@ -22,7 +22,8 @@ class CallsInside {
     const void* const before = inside_.load(std::memory_order_relaxed);
     if (before != nullptr && before != thread) several_.store(true, std::memory_order_relaxed);
     inside_.store(thread, std::memory_order_relaxed);
-    // This fence orders the compiler; Settle orders the processor.
+    // This fence keeps the compiler from changing the order of stores and loads. Settle does the same for the
+    // processor.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return !closed_.load(std::memory_order_relaxed);
   }

@@ -42,8 +42,8 @@ class PolicyByDigest {
   PolicyByDigest(std::string path, std::shared_ptr<const Policy> first)
       : path_(std::move(path)), first_(std::move(first)) {}
 
-  // Returns null if none of these has the digest; this rank then cannot use the policy. May read the file,
-  // which takes milliseconds.
+  // Returns null if none of these three policies has the digest; this rank then cannot use the policy. May
+  // read the file, which takes milliseconds.
   std::shared_ptr<const Policy> Read(const Sha256Digest& digest);
 
  private:

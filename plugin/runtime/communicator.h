@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator of this process, split by who writes which part and when. The registry
-// (communicator_registry.h) and the calls under way own it together. Sessions of the tuner and control
-// threads hold it by shared pointer or by the pointers in SwitchingState.
+// One communicator of this process. Its data is split by who writes which part and when. The registry
+// (communicator_registry.h) and the calls under way own the communicator together. Sessions of the tuner and
+// control threads hold it by shared pointer or by the pointers in SwitchingState.
 //
-// Three kinds of threads use it:
-//   the making thread calls ncclCommInitRank or a similar function and waits in NCCL until the communicator
-//     exists;
-//   the issuing threads issue its calls: NCCL's contract orders these calls, so plain members that only they
-//     use need no lock, even if the program issues from several threads in turn;
-//   control threads are this object's own (switch_thread.h, control_server.h); they read only the members
-//     marked for them.
+// Three kinds of threads use a communicator:
+// - The making thread calls ncclCommInitRank or a similar function, and waits in NCCL until the communicator
+//   exists.
+// - The issuing threads issue its calls. NCCL's contract orders these calls. So plain members that only
+//   issuing threads use need no lock, even if the program issues from several threads in turn.
+// - Control threads belong to DynamICCL (switch_thread.h, control_server.h). They read only the members
+//   marked for them.
 #pragma once
 
 #include <array>
@@ -115,7 +115,7 @@ struct IssuingState {
   uint64_t next_call = 0;
   // Stamps the first calls of steps on the leader's rank.
   StepStamps stamps;
-  // Recognises what the calls are for; null without a policy.
+  // The agent that recognises what the calls are for; null without a policy.
   std::unique_ptr<StructureAgent> structure;
   // The policy from which `structure` was made.
   std::shared_ptr<const Policy> policy;
@@ -141,7 +141,8 @@ struct Communicator {
   CallsInside calls_inside;
   // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
   std::atomic<bool> gone{false};
-  // A tuner session exists for it. Set once, by the thread of the tuner's init or of the first call.
+  // A tuner session exists for this communicator. Set once, by the thread of the tuner's init or of the first
+  // call.
   std::atomic<bool> claimed{false};
   // The registry uses it under its lock: SeveralThatFit has already returned this communicator.
   bool not_told_apart = false;

@@ -85,7 +85,7 @@ Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meeting
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
                      const Communicator& communicator) {
   const CommunicatorIdentity& of = communicator.identity;
-  // The size of a child may not be known yet.
+  // n_ranks is 0 for a child whose size is not known yet.
   const bool alone = of.within_process || of.info.n_ranks <= 1;
   if (alone || !of.meeting.valid() || meetings.given_up()) return;
   const PledgeMessage message{of.meeting.root,
@@ -94,7 +94,7 @@ void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings
                               of.info.n_ranks,
                               "NCCL initialises others of its size there at the same time",
                               choices.Attested()};
-  // One attempt is enough: without this message the leader's time-out gives the same result.
+  // One attempt is enough: if this message does not arrive, the leader's time-out has the same effect.
   (void)PledgeAndLeave(of.meeting, message, kDeclineMs);
 }
 

@@ -7,16 +7,16 @@
 namespace dynamiccl {
 namespace {
 
-// Removed communicators are kept until this many others are removed. A program gives up fewer while a call is
-// still inside one of them. A freed communicator takes 4 KiB until then; one that could not be freed takes
-// 0.3 MB on the leader's rank in mode adaptive.
+// A removed communicator is kept until this many others have been removed, because a call on another thread
+// may still be inside it. No program is expected to remove so many during one call. Until then a freed
+// communicator takes 4 KiB. One that could not be freed takes 0.3 MB on the leader's rank in mode adaptive.
 constexpr size_t kKeptAfterRemoval = 256;
 
 // The communicator that the calling thread is initialising; expected_ owns it.
 thread_local Communicator* t_initialising = nullptr;
 
 bool Fits(const Communicator& communicator, int n_ranks) {
-  // The size of a child is not known before it exists.
+  // n_ranks is 0 for a child whose size is not known yet, so the child may have any size.
   return !communicator.claimed &&
          (communicator.identity.info.n_ranks == n_ranks || communicator.identity.info.n_ranks == 0);
 }
@@ -89,7 +89,8 @@ std::shared_ptr<Communicator> CommunicatorRegistry::FindExpected(int n_ranks) co
   }
   for (const auto& expected : expected_) {
     if (!Fits(*expected, n_ranks)) continue;
-    // Ranks of one communicator pledge the same values, so any of them may be returned.
+    // Several expected communicators with one token are ranks of the same communicator. They pledge the same
+    // values, so any of them may be returned.
     if (found && found->identity.token != expected->identity.token) return nullptr;
     if (!found) found = expected;
   }

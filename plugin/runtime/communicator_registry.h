@@ -31,11 +31,12 @@ class CommunicatorRegistry {
   // thread is not that communicator's. Inside a group NCCL initialises only at the group's end; Claim then
   // has to find the communicator by size.
   void CallReturned();
-  // NCCL has initialised the communicator or failed to, so no tuner's init will claim it any more.
+  // Notes that NCCL has initialised the communicator or failed to. No tuner's init will claim it any more.
   void StopExpecting(const Communicator& communicator);
 
-  // Returns the expected communicator that a tuner's init belongs to: the calling thread's own or, if NCCL
-  // initialises on its own threads, the only one of that size. Null if none fits, or if several do.
+  // Returns the expected communicator to which a tuner's init belongs: the one that the calling thread is
+  // making. If NCCL initialises on its own threads, returns the only expected one of that size. Null if none
+  // fits, or if several do.
   std::shared_ptr<Communicator> Claim(int n_ranks, int n_nodes);
 
   using Communicators = std::vector<std::shared_ptr<Communicator>>;
@@ -47,7 +48,7 @@ class CommunicatorRegistry {
   // claimed already, no longer known, or of another size.
   std::shared_ptr<Communicator> ClaimByCall(const Communicator& called, int n_ranks, int n_nodes);
 
-  // The program now has this handle of the communicator.
+  // Notes that the program now has this handle of the communicator, so that Find returns the communicator.
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   // Returns true if a handle was ever added, that is, if this process has used NCCL through this object.
   bool ever_had_one() const { return generation_.load() > 1; }

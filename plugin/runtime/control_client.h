@@ -8,13 +8,13 @@
 namespace dynamiccl {
 
 // Blocks until the verdict is there. The leader gives the verdict within `leader_ms` of the first pledge.
-// This function waits that long to reach the leader, and again that long plus a second for the answer.
-// Meanwhile it retries if the leader is not there yet, turns this rank away as unknown, or if the connection
-// breaks.
+// This function waits `leader_ms` to reach the leader, and then `leader_ms` plus a second for the answer.
+// Meanwhile it tries again if the leader is not there yet, if the leader does not know this rank yet, or if
+// the connection breaks.
 //
 // An error means that no answer came in time. The other ranks may have received a yes. So this rank must keep
-// NCCL's choice by never pledging for a situation of this communicator: without its mask no rank uses a table
-// entry.
+// NCCL's choice: it must never pledge for a situation of this communicator. Without this rank's pledge no
+// rank uses a table entry.
 Result<Verdict> PledgeAndWait(const MeetingPoint& meeting, const PledgeMessage& pledge, int leader_ms);
 
 // Milliseconds that a rank may take to tell the leader that it takes no part. It makes one attempt while the

@@ -48,7 +48,8 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
 void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
   const std::lock_guard lock(mutex_);
   secrets_[root] = secret;
-  // Ranks that join later know the secret, but not the first communicator's token.
+  // Ranks that join a communicator later know the secret, but not the token of the first communicator. So
+  // ranks may also meet under a token that is computed from the secret.
   secrets_[RootOfSecret(secret)] = secret;
 }
 
@@ -217,10 +218,10 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   return found->second;
 }
 
-// Before NCCL's init the ranks meet about the birth, and NCCL's init ends on no rank before all ranks have
-// begun it. So when the communicator itself is attested, a rank that has not answered the birth is not
-// coming. If the birth was refused at its first pledge, nobody was waited for, so it shows nothing about who
-// comes.
+// Before NCCL's init, the ranks meet about the communicator's birth. NCCL's init ends on no rank before all
+// ranks have begun it. So a rank that did not answer the meeting about the birth in its whole time does not
+// come to the communicator's attestation either. A birth that was refused at its first pledge has waited for
+// nobody, so it does not show who comes.
 const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
   if (pledge.about != MeetingAbout::kCommunicator) return nullptr;
   const auto birth = meetings_.find(BirthToken(pledge.communicator));

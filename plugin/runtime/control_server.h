@@ -104,7 +104,7 @@ class ControlServer {
   const Meeting* MissedBirth(const PledgeMessage& pledge) const;
   // Refuses at once a meeting that could only time out.
   void EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting);
-  // Closes the marked connections, and those that have been silent for too long.
+  // Closes the connections for which `over` is true, and those that have been silent for too long.
   void CloseWhere(const std::vector<bool>& over);
   // Ends the meetings whose time is over.
   void Expire();

@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// "gradient_reduce/backward/3/high", without the parts at the end that are unknown.
+// Returns for example "gradient_reduce/backward/3/high", without the parts at the end that are unknown.
 std::string RecognisedText(const DecisionKey& question) {
   std::string text(Name(question.role));
   const bool knows_memory = question.memory != MemoryPressure::kUnknown;

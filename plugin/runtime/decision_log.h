@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes one text line for each decision, equal on all ranks of a communicator, for tests and bug reports
-// (DYNAMICCL_DECISION_LOG). It costs each call a system call.
+// (DYNAMICCL_DECISION_LOG). Each line costs a system call.
 #pragma once
 
 #include <cstdint>

@@ -25,11 +25,10 @@ struct TunerMarks {
   // Number of the tuner's decisions about this group in the trace. Only the tuner uses it, to number its
   // records.
   uint16_t questions = 0;
-  // One bit for each tunable collective that the library asked about. The interposer derives the coverage
-  // from it.
+  // One bit for each tunable collective that the library asked about. The interposer derives from these bits
+  // whether a tuner could change the calls.
   uint8_t asked = 0;
-  // One bit for each of these collectives for which more than one configuration was offered; read together
-  // with `asked`.
+  // One bit for each collective in `asked` for which NCCL offered more than one configuration.
   uint8_t had_choice = 0;
   // The size class that the library asked about, for bits set in `asked`. The tuner writes it only for a
   // communicator that reports times; the interposer stores it in ExpectedSizeClass for the next similar

@@ -40,7 +40,7 @@ struct PendingCall {
   bool captured = false;
   // The device's time at this call is stamped.
   bool stamped = false;
-  // Index of its group in IssuingThread::groups, once the group is numbered.
+  // Index of the call's group in IssuingThread::groups, once the group is numbered.
   uint32_t group = 0;
 };
 
@@ -102,7 +102,7 @@ class IssuingThread {
   CallLabels labels;
   // The clock for the times in call records.
   InterpolatedClock clock;
-  // In the order of issue.
+  // The pending calls of this thread, in the order of issue.
   std::vector<PendingCall> calls;
   // One group for each communicator in `calls`; empty until the calls are numbered.
   std::vector<IssuedGroup> groups;

@@ -19,7 +19,7 @@ namespace dynamiccl {
 // the job continues without the file.
 class JobFiles {
  public:
-  // All three outlive this object.
+  // All three arguments outlive this object.
   JobFiles(const JobSettings& settings, const LoadedChoices& choices, const MadeEntries& made)
       : settings_(settings), choices_(choices), made_(made) {}
 

@@ -93,7 +93,7 @@ bool ReadReproducible(const JobSettings& settings) {
   return reproducible;
 }
 
-// Mode adaptive needs times, so it takes them unless the user forbids it.
+// Mode adaptive needs times, so it times collectives unless the user forbids it.
 Timed ReadTimes(Mode mode) {
   const std::string text = TextSetting(Setting::kTimes);
   if (text.empty()) return mode == Mode::kAdaptive ? Timed::kWindows : Timed::kNone;
@@ -128,8 +128,8 @@ uint32_t ReadTurnSteps() {
   return 3;
 }
 
-// Mode adaptive becomes frozen if the choices are to be reproduced, come from an earlier run, or take turns,
-// because nothing else may change then.
+// Mode adaptive becomes mode frozen in three cases: the choices are to be reproduced, they come from an
+// earlier run, or rules take turns. Nothing else may change the choices then.
 Mode FrozenIfRepeatable(const JobSettings& settings, Mode mode) {
   if (mode != Mode::kAdaptive) return mode;
   if (!settings.rules_in_turn.empty()) {
@@ -230,7 +230,7 @@ bool OpensLibraryNamesOnly(int nccl_version) {
 std::string OwnPluginName(int nccl_version) {
   constexpr const char* kInProcess = "STATIC_PLUGIN";
   constexpr int kKnowsInProcess = 22200;
-  // By this name the dynamic linker finds the library that is already loaded.
+  // With this name the dynamic linker finds this library, which is already loaded.
   if (OpensLibraryNamesOnly(nccl_version)) return "libdynamiccl.so";
   if (nccl_version == 0 || nccl_version >= kKnowsInProcess) return kInProcess;
   const std::string own = OwnPath();

@@ -74,9 +74,9 @@ bool OpensLibraryNamesOnly(int nccl_version);
 // one. 0: version unknown.
 std::string OwnPluginName(int nccl_version);
 
-// Returns the NCCL_* variables that steer choices, as a text that is equal exactly if they are: "none", or
-// "NAME=value ..." cut to a line, and a digest. Our own NCCL_TUNER_PLUGIN is left out; the user's is
-// included.
+// Returns the NCCL_* variables that steer choices as a text: "none", or "NAME=value ..." cut to a line, and a
+// digest. Two texts are equal exactly if the variables are. The NCCL_TUNER_PLUGIN that DynamICCL sets is left
+// out; the user's is included.
 std::string PinnedByUser(const JobSettings& settings);
 // True when the user fixed algorithms or protocols.
 bool PairsArePinned();

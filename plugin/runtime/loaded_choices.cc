@@ -19,8 +19,8 @@
 namespace dynamiccl {
 namespace {
 
-// Reading has compared the outputs with those in the file. The attested digest is computed here from this
-// machine's results.
+// The reader of the policy file has already compared these outputs with those in the file. The attested
+// digest is computed from this machine's own results.
 std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
   const auto computed = std::make_unique<PolicyTensors>(tensors);
   ComputeGoldenOutputs(*computed);

@@ -44,8 +44,8 @@ class LoadedChoices {
   // Returns true if some rule names a level of memory pressure, and this process takes part in agreeing on
   // one.
   bool RulesNeedMemory() const;
-  // Returns true if rules set bounds on channels, on which ranks agree before NCCL's init; false if this
-  // process takes no part in choosing.
+  // Returns true if rules set bounds on channels. The ranks agree on such bounds before NCCL's init. False if
+  // this process takes no part in choosing.
   bool SetsChannelBounds() const {
     return rules_ && rules_->any_about_communicators() && WhyNotChoosing().empty();
   }
@@ -59,19 +59,20 @@ class LoadedChoices {
   bool AreSaved() const { return decisions_ != nullptr; }
   // SHA-256 of the rules file in hexadecimal; empty without one.
   std::string rules_hash() const { return rules_ ? ToHex(rules_->digest()) : std::string(); }
-  // Returns true if choices come from more than a policy and rules. A user can vouch only for these two, by
-  // their hashes.
+  // Returns true if choices come from anything besides a policy and rules. A user can vouch only for a policy
+  // and rules, by their hashes.
   bool ChoosesBesideFiles() const { return !rules_in_turn_.empty() || decisions_ != nullptr; }
   // Returns why this process takes no part in choosing: its mode, a refused file, or NCCL_TUNER_PLUGIN=none.
   // Empty if it does take part.
   std::string WhyNotChoosing() const;
 
-  // Returns the function for the entries of a communicator's table, which is pure in attested values: the
-  // entries of the earlier run, else the policy's, else NCCL's choices in mode adaptive, where versions may
-  // change them. Empty if nothing of this decides. `constants` as in InputOf.
+  // Returns the function that computes the entries of a communicator's table. The entries are those of the
+  // earlier run; without one, the policy's; without a policy, in mode adaptive, NCCL's choices, which later
+  // table versions may change. The function depends only on attested values. It is empty if none of these
+  // cases applies. `constants` as in InputOf.
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
-  // Does the same for another policy, such as one that arrived while the job ran. With a null policy every
-  // key gets NCCL's own choice.
+  // Like EntriesFor, but for a given policy, such as one that arrived while the job ran. With a null policy
+  // every key gets NCCL's own choice.
   EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
 
   // Returns what this process attests about itself. Values that belong to a communicator are left out

@@ -11,7 +11,8 @@
 
 namespace dynamiccl {
 
-// Owned by the process's runtime. Any thread. Takes a lock, but only a key's first call gets here.
+// Owned by the process's runtime. Any thread. The functions take a lock; only the first call with a key needs
+// one of them.
 class MadeEntries {
  public:
   void Note(const SavedKey& key, const ConfigChoice& choice) {

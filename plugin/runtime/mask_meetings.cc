@@ -9,10 +9,10 @@
 namespace dynamiccl {
 namespace {
 
-// In a communicator that attests at its calls, this many situations may time out before its ranks stop
-// asking. It happens if one rank initialised the communicator alone and others initialised several at once:
-// the others attest at their calls, and that rank never does. The limit of the whole job is
-// kMaxLateSituations.
+// Some communicators attest at their calls instead of in NCCL's init. After this many situations have timed
+// out, the ranks of such a communicator stop asking. Situations time out if one rank initialised the
+// communicator alone and others initialised several at once: only the others attest at their calls.
+// kMaxLateSituations is the limit for the whole job.
 constexpr int kMaxUnanswered = 5;
 
 // Sends each mask as a pledge about its situation. Used on the thread on which NCCL asks the tuner.
@@ -48,8 +48,8 @@ class MaskMeetings final : public MaskExchange {
   const std::optional<AttestedValues> attested_;
 };
 
-// Logs a refusal once for each reason, not for each size. A late rank is asked again, so that is only
-// information.
+// Logs a refusal once for each reason, not for each size. A time-out is logged as information only, because a
+// late rank is asked again.
 void LogRefusal(int rank, const CallSituation& situation, const Verdict& verdict) {
   if (!FirstTime(verdict.reason)) return;
   Log(verdict.timed_out ? LogLevel::kInfo : LogLevel::kWarn,

@@ -12,10 +12,10 @@
 
 namespace dynamiccl {
 
-// Returns the agreement for one communicator, which it keeps alive. `attested` is empty if the ranks have
-// attested already; otherwise it holds the values to attest, which then travel with every mask. Null if the
-// ranks cannot meet. One tuner session owns the result, and one thread at a time uses it; `meetings` outlives
-// it.
+// Returns the agreement for one communicator, and keeps the communicator alive. `attested` is empty if the
+// ranks have attested already. Otherwise it holds the values to attest, which then travel with every mask.
+// Null if the ranks cannot meet. One tuner session owns the result, and one thread at a time uses it.
+// `meetings` outlives it.
 std::unique_ptr<MaskAgreement> NewMaskAgreement(MeetingPlaces& meetings,
                                                 std::shared_ptr<const Communicator> communicator,
                                                 std::optional<AttestedValues> attested = std::nullopt);

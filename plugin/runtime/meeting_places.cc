@@ -30,8 +30,7 @@ std::span<uint8_t, kUniqueIdBytes> WritableBytesOf(ncclUniqueId& id) {
 // Fills in the secret of a new communicator from the kernel's random numbers. Logs a line and returns false
 // if there are none.
 bool FillRandomly(ControlSecret& secret) {
-  // /dev/urandom instead of getrandom: kernels before 3.17 do not have getrandom, and glibc has it only since
-  // 2.25.
+  // Reads /dev/urandom and does not call getrandom, which needs kernel 3.17 and glibc 2.25.
   const UniqueFd source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
   if (source.valid() &&
       ::read(source.get(), secret.data(), secret.size()) == static_cast<ssize_t>(secret.size()))

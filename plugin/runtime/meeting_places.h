@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of this process's communicators meet to agree, and this process's part in it: what it
-// writes into unique ids, its control server at which other ranks meet, and the sender of its own pledges.
+// Where the ranks of this process's communicators meet to agree. For these meetings this process writes
+// addresses into unique ids, runs a control server at which other ranks meet, and sends its own pledges.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace dynamiccl {
 
-// The meeting place of a communicator that has grown, and its token. Without a block in the id the place is
-// invalid.
+// The meeting place of a communicator that has grown, and its token. The place is invalid if the id lacks the
+// block that MarkGrowId writes.
 struct GrowMeeting {
   MeetingPoint place;
   ControlToken token{};
@@ -34,15 +34,16 @@ class MeetingPlaces {
  public:
   using NewLeadership = std::function<std::unique_ptr<SwitchLeadership>()>;
 
-  // `new_leadership` is called when the server starts. It makes what the server needs to switch tables (null:
-  // tables stay).
+  // `new_leadership` is called when the server starts. It makes the part of the server that switches tables;
+  // null if tables stay as they are.
   MeetingPlaces(const JobSettings& settings, const LoadedChoices& choices, NewLeadership new_leadership)
       : settings_(settings), choices_(choices), new_leadership_(std::move(new_leadership)) {}
 
   // Writes this process's address into a new unique id as the place where its ranks meet.
   void MarkUniqueId(ncclUniqueId& id);
-  // Returns where the ranks of the communicator with this id meet. If the id has no block, that is
-  // DYNAMICCL_RENDEZVOUS, if set; rank 0 starts its server there.
+  // Returns where the ranks of the communicator with this id meet: the address that MarkUniqueId wrote into
+  // the id. Without such an address they meet at DYNAMICCL_RENDEZVOUS, if set, where rank 0 starts its
+  // server.
   MeetingPoint MeetingOf(const ncclUniqueId& id, int rank);
   // Writes the parent's meeting place and the grown communicator's token into an id for ranks that join.
   static void MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id);
@@ -55,7 +56,7 @@ class MeetingPlaces {
   ControlServer* server();
   // Returns the sender of pledges; the first call starts it.
   PledgeSender& pledge_sender();
-  // Releases the pledges of communicators that are gone at once.
+  // Releases at once the pledges about communicators that are gone.
   void ReleaseGone();
 
   // Returns how many milliseconds ranks wait for one another.
@@ -63,7 +64,7 @@ class MeetingPlaces {
   // After a rank was missing once, this process does not wait for ranks again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }
-  // Returns the same for meetings before NCCL's init.
+  // Like given_up, for meetings before NCCL's init.
   bool given_up_births() const { return given_up_births_.load(); }
   void GiveUpBirths() { given_up_births_.store(true); }
 

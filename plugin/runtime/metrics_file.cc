@@ -91,7 +91,7 @@ void PutDecisions(Exposition& out, const CallLedger& calls) {
   }
 }
 
-// The families appear only with a policy, because without one nothing is recognised.
+// These metrics appear only with a policy, because without one nothing is recognised.
 void PutRecognised(Exposition& out, const CallLedger& calls) {
   out.Family("dynamiccl_recognised_calls_total", "counter",
              "Answers to NCCL's tuner questions, by what the policy's LSTM recognised before the call.");
@@ -148,7 +148,7 @@ void PutPredicted(Exposition& out, const MadeEntries& entries) {
   }
 }
 
-// The label of a reason is its name with '_' for blanks.
+// Writes the metrics of the guards. A reason's label is its name with '_' in place of blanks.
 void PutGuard(Exposition& out, const GuardTotals& guard) {
   out.Family("dynamiccl_table_versions_total", "counter",
              "Table versions of the guard that ranks took up, by its reason.");
@@ -213,7 +213,8 @@ void Write(Keeper& keeper) {
   }
 }
 
-// Runs at the end of the process. After it the thread writes nothing, because the sources may be closing.
+// Writes the last file at the end of the process. Afterwards the thread writes nothing, because the objects
+// that it reads may be closing.
 void WriteLast() {
   if (g_in_child.load()) return;
   NoThrow([] { Write(*g_keeper); });

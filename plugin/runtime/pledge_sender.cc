@@ -19,13 +19,13 @@ namespace {
 constexpr int64_t kMillisecondNs = 1'000'000;
 // Milliseconds between attempts to reach a leader that was never reached.
 constexpr int kReachAgainMs = 5;
-// Milliseconds between attempts of a rank that has pledged: the leader lives, so it will answer one of the
-// next few.
+// Milliseconds between attempts of a rank that has pledged. The leader lives then, so one of the next few
+// attempts will get an answer.
 constexpr int kAskAgainMs = 50;
 // The most milliseconds of one attempt to connect, because the thread has other pledges to handle.
 constexpr int kConnectMs = 200;
-// A leader gives its verdict within a twentieth of its time-out. If a rank waits for 5 s, the user is told
-// why.
+// A leader gives its verdict within a twentieth of the attestation's time-out. If a rank has waited for 5 s,
+// it logs why.
 constexpr int64_t kWarnNs = 5'000 * kMillisecondNs;
 // A connection counts as lasting if it lives for a second. A peer that accepts connections and drops them
 // sooner each time is not the leader but another program at its port, or a proxy.
@@ -165,7 +165,8 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
 void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
-  // A longer step was not spent trying: this process was stopped meanwhile.
+  // Counts at most a second since the previous look. A longer gap means that this process was stopped and did
+  // not try to connect.
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
@@ -178,7 +179,7 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
 void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   if (sent.warn_ns == 0 || now_ns < sent.warn_ns) return;
   sent.warn_ns = 0;
-  // There are hundreds of situations; one warning is enough for all of them.
+  // There are hundreds of situations (kinds of calls), and one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
   if (sent.pledge.about != MeetingAbout::kBirth && warned_of_situation.exchange(true)) return;
   const std::string end =

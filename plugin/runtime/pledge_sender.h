@@ -32,19 +32,19 @@ class PledgeSender {
   ~PledgeSender();
 
   // Any thread: queues the pledge and returns the object that will hold its verdict. Takes a lock, and wakes
-  // the thread. The verdict is resolved by
-  //   - the leader's verdict; if the connection breaks, it is made again and the pledge is sent again;
-  //   - "timed out", if the pledge has not left within `reach_ms`, or if the leader's process ended before it
-  //     left;
-  //   - `*gone` and ReleaseGone;
-  //   - the end of the leader's process if it `has_rank` in the communicator: the communicator is then dead,
-  //     and NCCL can fail the call as it would without DynamICCL;
-  //   - for a birth, also the end of the leader's process, or `apart_ms` without a lasting connection to it.
-  //     This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
-  // Nothing else resolves it: no time-out resolves a pledge that may have arrived.
+  // the thread. One of these resolves the verdict:
+  // - The leader's verdict. If the connection breaks, the thread connects again and sends the pledge again.
+  // - "Timed out", if the pledge has not left within `reach_ms`, or if the leader's process ended before it
+  //   left.
+  // - `*gone` and ReleaseGone.
+  // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
+  //   then dead, and NCCL can fail the call as it would without DynamICCL.
+  // - For a birth, also the end of the leader's process, or `apart_ms` without a lasting connection to it.
+  //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
+  // Once a pledge may have arrived, no time-out resolves it.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
                                        std::shared_ptr<const std::atomic<bool>> gone, bool has_rank = false);
-  // Any thread: releases the pledges of communicators that are gone, at once.
+  // Any thread: releases at once the pledges about communicators that are gone.
   void ReleaseGone() { thread_.Wake(); }
 
  private:
@@ -79,7 +79,8 @@ class PledgeSender {
   // Releases a pledge if the leader's host has refused connections for a second: the leader's process has
   // ended.
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
-  // Releases a birth without a connection for too long, because no abort can free a rank before NCCL's init.
+  // Releases the pledge about a birth if it has had no connection for too long, because no abort can free a
+  // rank before NCCL's init.
   void ReleaseBirthIfApart(Sent& sent) const;
   // Warns once if this rank has waited for long.
   void WarnIfLate(Sent& sent, int64_t now_ns) const;

@@ -53,8 +53,8 @@ const ChainedTuner* PluginOffers::chained_tuner() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(chain_tried_, true)) return chained_.get();
   const std::string& named = settings_.tuner_plugin;
-  // Without a name NCCL would have tried its default plugin. If the user named this object as the plugin,
-  // there is no other.
+  // If the user named no plugin, NCCL would have tried its default plugin. If the user named this object, no
+  // other plugin has to be called.
   const bool by_default = named.empty() && tuner_offered_;
   if (!by_default && NamesThisObject(named)) return nullptr;
   auto chained = ChainedTuner::Find(by_default ? "" : named);

@@ -30,7 +30,8 @@ PollingThread::PollingThread() {
 void PollingThread::Start(std::function<void()> run) {
   const SignalBlock no_signals;  // inherited by the thread: the program's handlers never run on it
   thread_ = std::thread([run = std::move(run)] {
-    // Thrown if memory is short. Other ranks wait for this thread, so it continues as soon as possible.
+    // `run` throws only if memory is short. Other ranks wait for this thread, so it calls `run` again as soon
+    // as possible.
     while (!NoThrowOrFalse([&] { return run(), true; })) std::this_thread::sleep_for(kAfterFailure);
   });
 }

@@ -14,8 +14,8 @@
 
 namespace dynamiccl {
 
-// Owned by the object whose work it does. If memory or descriptors run out, it continues as soon as possible,
-// because ranks of other processes wait for it.
+// Owned by the object whose work it does. If memory or descriptors run out, the thread continues as soon as
+// possible, because ranks of other processes wait for it.
 class PollingThread {
  public:
   PollingThread();

@@ -29,7 +29,8 @@ void PassThroughInChild() {
   g_watching.store(nullptr);
 }
 
-// Runs once. It registers the fork handler first, so that every child of a process with a runtime has it.
+// Runs once. It registers the fork handler first, so that no child can inherit a runtime without that
+// handler.
 void Create() {
   ::pthread_atfork(nullptr, nullptr, PassThroughInChild);
   auto* runtime = new ProcessRuntime();

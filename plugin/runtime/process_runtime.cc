@@ -43,7 +43,8 @@ AgreedValues ProcessRuntime::ValuesOfThisProcess() const {
   return {{std::string(kMemoryPressureValue), pressure}};
 }
 
-// Called by the thread that writes the metrics, in a process with a runtime that is not a forked child.
+// The thread that writes the metrics calls this function. It runs only in a process that has a runtime and is
+// not a forked child.
 MetricsSource ProcessRuntime::Metrics() {
   const ProcessRuntime& runtime = *ProcessLife::Existing();
   auto calls = std::make_shared<CallLedger>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process keeps for all of its communicators. It owns the parts and connects them. The parts do not
-// know it; functions get only the parts that they need.
+// What this process keeps for all of its communicators. The runtime owns the parts and connects them. A part
+// does not know the runtime; its functions get only those other parts that they need.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ namespace dynamiccl {
 // how it is shared.
 class ProcessRuntime {
  public:
-  // Reads the environment and the files that it names. Errors are logged, and then this process takes no part
-  // in choosing.
+  // Reads the environment and the files that the environment names. Errors are logged, and then this process
+  // takes no part in choosing.
   ProcessRuntime();
   ProcessRuntime(const ProcessRuntime&) = delete;
   ProcessRuntime& operator=(const ProcessRuntime&) = delete;

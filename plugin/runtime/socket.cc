@@ -20,8 +20,8 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// A vanished peer machine is detected after 30 s. Until then a rank that has pledged waits, because no
-// time-out of its own may decide.
+// The system reports after 30 s that a peer's machine has vanished. Until then a rank that has pledged waits,
+// because no time-out of its own may decide.
 constexpr unsigned kDeadPeerMs = 30'000;
 
 Result<Addresses> Resolve(const std::string& host, uint16_t port, int flags) {

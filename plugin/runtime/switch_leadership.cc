@@ -23,7 +23,7 @@ constexpr int kQuietTickMs = 100;
 // to show a new file everywhere.
 constexpr int64_t kOfferAgainNs = 5'000'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
-// Between two versions for values the leader leaves a guard's adoptions room.
+// Nanoseconds between two versions that change live values. In between, a guard can have its adoptions used.
 constexpr int64_t kValuesSpacingNs = 50'000'000;
 // The guards' results are saved once a minute, for jobs that end by being killed.
 constexpr int64_t kSaveEveryNs = 60 * kSecondNs;
@@ -115,8 +115,8 @@ bool SwitchLeadership::RequestOffer(const ControlToken& token, TableOffer offer)
     if (offer.leaves_nccl_alone) asked.table = {};
     requested = found->second.Request(offer.reason, std::move(asked));
   }
-  // If it was not requested, no rank was asked: not all ranks have joined, one is lost, they decided
-  // differently, something more urgent waits, or the plan is too long.
+  // An offer that is not requested here has reached no rank. The reason is one of these: not all ranks have
+  // joined, one is lost, they decided differently, something more urgent waits, or the plan is too long.
   if (!requested && offer.ended) offer.ended({SwitchOutcome::End::kSuperseded, 0, -1, true});
   return requested;
 }
@@ -148,7 +148,7 @@ bool SwitchLeadership::HandleTimes(const ControlToken& token, int rank, std::spa
 
 void SwitchLeadership::RunGuard(const ControlToken& token, Communicator& communicator, int64_t now_ns) {
   if (!communicator.guard) return;
-  // Makes Tick run at once, so that the leader begins with the request.
+  // The leader is to begin with the request at once, so the next Tick is due now.
   if (auto offer = communicator.guard->Tick(now_ns); offer && RequestOffer(token, std::move(*offer)))
     next_tick_ns_ = 0;
   SendTiming(token, communicator);
@@ -228,7 +228,7 @@ bool SwitchLeadership::HandleMessage(int fd, std::span<const std::byte> message)
   return true;
 }
 
-// Of several ranks that propose numbers for one name the last one counts.
+// If several ranks propose numbers for one name, the last proposal counts.
 bool SwitchLeadership::HandleProposal(const ControlToken& token, std::span<const std::byte> message) {
   Communicator& communicator = communicators_.find(token)->second;
   const auto proposal = DecodeProposal(message, token, communicator.secret);
@@ -330,13 +330,15 @@ void SwitchLeadership::WantOnAll(const ProposedValue& proposed) {
   for (auto& [token, communicator] : communicators_) communicator.Want(proposed);
 }
 
-// A version's values must stay as they are while it is tried again, so they are not requested before the
-// leader is at rest. If a request ends without them, they are still wanted and are requested again.
+// A version's live values must stay as they are while the version is tried again. So new values are requested
+// only once the leader is at rest. If a request ends without success, its values are still wanted and are
+// requested again.
 void SwitchLeadership::AskForValues(Communicator& communicator, int64_t now_ns) {
   const bool waits = communicator.leader.busy() || now_ns < communicator.values_from_ns;
   if (waits || !communicator.wants_values()) return;
   communicator.values_from_ns = now_ns + kValuesSpacingNs;
-  // It is refused for good if a rank is lost or has decided otherwise.
+  // A request at rest is refused only if a rank is lost or has decided differently. Then no later request can
+  // succeed, so the wanted values are dropped.
   if (!communicator.Request(SwitchReason::kOperator, {{{}, {}, communicator.wanted_values}, {}}))
     communicator.wanted_values = communicator.values;
 }
@@ -375,7 +377,7 @@ void SwitchLeadership::Send(const Communicator& communicator, const ControlToken
     const auto bytes = EncodeSwitch(letter, communicator.secret);
     for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
       if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
-      // The end of the connection shows whether it broke, so errors are ignored here.
+      // Errors are ignored here, because the server's thread notices the end of a connection that broke.
       if (communicator.fds[rank] >= 0) (void)SendAll(communicator.fds[rank], bytes);
     }
   }

@@ -58,13 +58,13 @@ class SwitchLeadership {
   bool HandleMessage(int fd, std::span<const std::byte> message);
   // The connection ended.
   void ConnectionLost(int fd);
-  // Checks the policy file, runs the guards, and advances the leaders' state machines.
+  // Checks the policy file, runs the guards, and advances the state machines of the communicators' leaders.
   void Tick(int64_t now_ns);
   // Milliseconds until Tick is due; -1: never.
   int NextTickMs() const;
 
  private:
-  // A version that the ranks were asked to use, and whom to tell about the end.
+  // A version that the ranks were asked to use, and the function that is called with the outcome.
   struct AskedVersion {
     TableContents table;
     std::function<void(const SwitchOutcome&)> ended;  // may be empty
@@ -79,7 +79,8 @@ class SwitchLeadership {
     std::vector<int> members;  // in the same order: each rank's own number
     const size_t n_ranks;
     uint32_t version = 1;  // the last version that was requested from SwitchLeader
-    // By version, for versions that have not ended: the present attempt may be about an earlier one.
+    // The requested versions that have not ended, by version number. There may be several, because the
+    // present attempt may be about an earlier one.
     std::map<uint32_t, AskedVersion> asked;
     std::shared_ptr<TableGuard> guard;   // null: nobody watches the cost of the table
     std::optional<uint64_t> sent_until;  // the last order sent to the ranks that report times

@@ -46,7 +46,8 @@ class SwitchThread {
   bool Propose(const ControlToken& communicator, ProposedValue proposed);
   // Any thread: the live values that the ranks of this process have agreed on, on all communicators.
   AgreedValues Values();
-  // Any thread: the communicator is gone. Releases the call that waits at its gate, and ends the connection.
+  // Any thread: notes that the communicator is gone. Releases the call that waits at the communicator's gate,
+  // and ends the connection.
   void Leave(const std::shared_ptr<SwitchableTables>& tables);
   // Any thread: returns how many calls have begun on this process's rank of a communicator. With several such
   // ranks it returns the largest number; nothing if there is none.
@@ -64,8 +65,9 @@ class SwitchThread {
     int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
     uint64_t reported_call = 0;  // the last call whose digest was sent to the leader
     int64_t refused_ns = 0;      // since when the leader's host refuses connections; 0: it does not
-    // All values that this rank has proposed. Those in the next member were not sent on this connection yet.
-    // A leader that has no rank yet refuses connections, so each new connection begins with all proposals.
+    // `proposed` holds all values that this rank has proposed, `unsent` those that were not sent on this
+    // connection yet. A leader that has no rank yet refuses connections, so each new connection sends all
+    // proposals.
     AgreedValues proposed{};
     AgreedValues unsent{};
     UniqueFd fd;  // invalid: not connected

@@ -8,9 +8,9 @@
 namespace dynamiccl {
 namespace {
 
-// A call that has to wait at a gate yields this many times, which takes about as long as a message on a busy
-// machine, because the verdict is on its way. After that it sleeps for 50 us at a time and leaves the core to
-// others.
+// A call that has to wait at a gate first yields its core this many times. This takes about as long as a
+// message on a busy machine, and the verdict is usually on its way. After that the call sleeps for 50 us at a
+// time and leaves the core to other threads.
 constexpr int kYields = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
 

@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// The table that all ranks attested at the start; version 0 is NCCL's own choice.
+// The version of the table that all ranks attested at the start. Version 0 is NCCL's own choice.
 inline constexpr uint32_t kFirstTableVersion = 1;
 
 // The table that decides a call. The pointer is valid during the call: a table is freed only when the
@@ -34,9 +34,9 @@ struct VersionedTable {
 // only at a switch. The switch thread makes tables and commits versions.
 class SwitchableTables {
  public:
-  // Makes a table of this communicator from a policy (null: NCCL's choices) and the version's plan. It must
-  // be a pure function of these and of attested values. Null: this rank cannot make the table, so no rank
-  // uses it.
+  // Makes a table of this communicator from a policy (null: NCCL's choices) and the version's plan. The
+  // result must depend only on these and on attested values. Null means that this rank cannot make the table;
+  // then no rank uses it.
   using EngineOf = std::function<std::shared_ptr<DecisionEngine>(const std::shared_ptr<const Policy>& policy,
                                                                  std::span<const std::byte> plan)>;
 
@@ -57,9 +57,9 @@ class SwitchableTables {
   // leader.
   DecisionDigest& digest() { return digest_; }
 
-  // Makes the table of this version, unless it exists. Returns false if this rank cannot make it. The switch
-  // thread calls this, or one of the next two, right before SwitchMember::Prepare: a version that brings no
-  // values keeps those of the version that is committed at that time, and likewise for the table.
+  // The switch thread calls Offer, OfferNcclsChoice or OfferValues right before SwitchMember::Prepare. A
+  // version that brings no values, or no table, keeps those of the version that is committed at that time.
+  // Offer makes the table of this version, unless it exists. It returns false if this rank cannot make it.
   bool Offer(uint32_t version, const std::shared_ptr<const Policy>& policy, std::span<const std::byte> plan);
   // Offers a version that leaves every call to NCCL. It always returns true.
   bool OfferNcclsChoice(uint32_t version);
@@ -80,15 +80,15 @@ class SwitchableTables {
     std::shared_ptr<const AgreedValues> values;  // null: none were agreed
   };
 
-  // Lets a version that brings a table keep the values of the committed one. A rank that pledges a version
-  // has committed every version before it that any rank has, so all ranks keep the same. The caller holds the
-  // lock.
+  // Lets a version that brings a table keep the live values of the committed version. A rank that pledges a
+  // version has committed every earlier version that any rank has committed. So all ranks keep the same
+  // values. The caller holds the lock.
   void KeepValues(uint32_t version);
 
   CallGate gate_{kFirstTableVersion};
   const EngineOf engine_of_;
   DecisionDigest digest_;
-  // The next four are used by the issuing thread only.
+  // Only the issuing thread uses the next four members.
   uint32_t entered_ = kFirstTableVersion;
   VersionedTable current_;
   std::shared_ptr<const Policy> policy_;

@@ -17,15 +17,17 @@ namespace {
 // Assumed share of a call's time that timing it costs. On an H200 with NCCL 2.32.3 stamping kernels cost 20 %
 // of a call of 128 KiB, 2.4 % at 1 MiB and 1.1 % at 4 MiB (docs/results/gpu.md).
 constexpr double kTimingCost = 0.04;
-// While a change is verified, the ranks are ordered to time this many calls at once: one message in 96 calls.
+// While a change is verified, the ranks are ordered to time this many calls at once. The order is renewed
+// when 32 of them are left, so there is one message in 96 calls.
 constexpr uint64_t kAllTimedCalls = 128;
-// After the ranks did not agree to an offer, the next one waits this long.
+// Nanoseconds that the guard waits with its next offer after the ranks did not agree to one.
 constexpr int64_t kAgainNs = 1'000'000;
-// Exposed shares in the trace: they are checked once a second, and written when they have changed by a tenth.
+// The guard checks once a second which share of a key's time the program waits for. It writes the share into
+// the trace when it has changed by a tenth.
 constexpr int64_t kSharesEveryNs = 1'000'000'000;
 constexpr double kNewShare = 0.1;
-// At most this many keys of earlier runs are used before their first calls; others are used from their first
-// calls on.
+// The results of earlier runs are used before the first calls with their keys for at most this many keys. For
+// all other keys they are used from the first calls on.
 constexpr size_t kMaxExpected = 300;
 
 // Totals only grow, so an estimate that was corrected downwards adds nothing.
@@ -191,14 +193,14 @@ void LogArms(const Guard& guard, const KeyPlan& entry, uint32_t version) {
       arms);
 }
 
-// Returns the common arms, each once. A leader stands in the plan several times, one after the other.
+// Returns the common arms of a plan, each once. The plan lists the arm that leads several times in a row.
 std::vector<CollectiveConfig> CommonArmsOf(const TablePlan& plan) {
   std::vector<CollectiveConfig> arms = plan.common;
   arms.erase(std::unique(arms.begin(), arms.end()), arms.end());
   return arms;
 }
 
-// Logs the effect of each arm that all keys use together, and of those of the version before that are gone.
+// Logs the effect of each common arm of the plan, and of those common arms that only the version before had.
 void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
   const std::vector<CollectiveConfig> arms = CommonArmsOf(plan);
   std::vector<CollectiveConfig> gone = CommonArmsOf(before);
@@ -214,7 +216,8 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
       EffectsText(experiment, kAllKeys, gone, kLeaveNcclAlone));
 }
 
-// Logs what the common search believes, in the version with which it begins.
+// Logs by how much the search for common arms expects one config to change steps, in the version with which
+// the search begins.
 void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
   const auto& belief = guard.belief();
   if (!belief || plan.common.empty() || !before.common.empty()) return;

@@ -48,7 +48,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
 
   const ControlToken& communicator() const { return subject_.communicator; }
   int tellers() const { return TellersOf(subject_.n_ranks); }
-  // Takes the times that one of the ranks sent; `teller` is its number among the ranks that report times.
+  // Takes the times that one of the ranks sent; `teller` is the rank's number among the ranks that report
+  // times.
   void AddTimes(int teller, std::span<const CallTime> times) { calls_.TakeTimes(teller, times); }
   // Reads the new calls, and returns an offer if there is a reason for one.
   std::optional<TableOffer> Tick(int64_t now_ns);
@@ -64,7 +65,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   void LearntIsKept(const SiteStore& learnt);
 
  private:
-  // Holds what was observed at the last call of a key.
+  // What was observed at the last call with a key.
   struct SeenKey {
     CollectiveConfig policy_choice;
     CollectiveConfig nccls;
@@ -74,9 +75,10 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   Guard NewGuard();
   // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
-  // Asks the site store what other places have found about a config.
+  // Asks the site store by how much a config changed the steps of jobs in other places.
   std::optional<StepEffect> Expected(EffectQuestion question) const;
-  // Lets the guard use what earlier runs confirmed, before the first calls of these keys.
+  // Gives the guard the results of earlier runs that the site store has, before the first calls with these
+  // keys.
   void ExpectWhatIsKnown();
   void ReadCalls(int64_t now_ns);
   // Orders that all calls are timed while the guard verifies a change.

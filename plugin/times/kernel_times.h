@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the duration of a collective from a profiler's events: first start to last stop over the channels
-// of its kernel. Events come from several threads. Those of the kernel come after the end of the collective's
-// own event, which only means "enqueued", and there is no limit how late. So each collective gets a numbered
-// cell of a fixed ring, and a handle that outlived its cell is ignored.
+// Computes the duration of a collective from a profiler's events: from the first start to the last stop over
+// the channels of its kernel. Events come from several threads. The end of the collective's own event only
+// means "enqueued". The events of its kernel come later, and NCCL sets no limit on how much later. So each
+// collective gets a numbered cell of a fixed ring. A handle whose cell has been used again is ignored.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ struct ProfilerVersion {
   int version;
   const char* first_release;
   KernelClock clock;
-  // True: with this version NVIDIA's library reports wrong stamps, those of other kernels, unless every call
-  // of a communicator is profiled. This was seen with 2.32.3 on an H200 (docs/results/gpu.md). Releases up to
+  // If true, NVIDIA's library with this version reports the stamps of other kernels, unless every call of a
+  // communicator is profiled. This was seen with 2.32.3 on an H200 (docs/results/gpu.md). Releases up to
   // 2.30.7 also count calls that are not profiled, so their stamps are right.
   bool needs_every_call;
 };
@@ -39,8 +39,8 @@ std::span<const ProfilerVersion> ProfilerVersions();
 KernelClock ClockOf(int version);
 bool NeedsEveryCall(int version);
 
-// The receiver of a collective's time, beside the statistics: the leader's guard, through the communicator's
-// report.
+// Names who gets a collective's time besides the statistics: the leader's guard, through the report of the
+// communicator.
 struct ToldTo {
   uint64_t call_number = 0;
   std::shared_ptr<TimesReport> report;  // null: nobody

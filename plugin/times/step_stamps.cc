@@ -39,7 +39,7 @@ StreamEvent StepStamps::Take() {
   return event;
 }
 
-// Each stamp's time is counted from the one before it, because CUDA tells the time between two events as a
+// The time of each stamp is computed from the stamp before it. CUDA returns the time between two events as a
 // float of milliseconds, which is exact to microseconds only for short times.
 void StepStamps::ReportReached(TimesReport& report) {
   while (!pending_.empty() && !failed_) {

@@ -15,9 +15,9 @@
 
 namespace dynamiccl {
 
-// The stamps of one communicator on the leader's rank. Used only by the communicator's issuing threads, one
-// at a time, like IssuingState. A host that is more than kMostPending steps ahead of its device loses stamps;
-// after an event has failed, there are none any more.
+// The stamps of one communicator on the leader's rank. Like IssuingState, they are used only by the
+// communicator's issuing threads, one at a time. If the host is more than kMostPending steps ahead of the
+// device, stamps are lost. After an event has failed, no more stamps are made.
 class StepStamps {
  public:
   // `events` must outlive this object; null: nothing is stamped.

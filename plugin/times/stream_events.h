@@ -9,11 +9,12 @@
 
 namespace dynamiccl {
 
-// An event of either kind; null: none.
+// An event of CUDA or of hostccl; null: none.
 using StreamEvent = void*;
 
-// The functions of one kind of event. Stateless; any thread whose current context is that of the stream, as
-// it is where a program calls NCCL. Every failure is an answer, because the program's device may be gone.
+// The functions for CUDA's events, or for hostccl's. They have no state. Any thread may call them if its
+// current context is that of the stream, as it is where a program calls NCCL. Failures are returned as
+// values, because the program's device may be gone.
 class StreamEvents {
  public:
   virtual ~StreamEvents() = default;

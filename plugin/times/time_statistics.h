@@ -40,8 +40,8 @@ struct TimesOfKey {
   int64_t total_ns = 0;
 };
 
-// Owned by CollectiveTimes. Any thread; it takes a lock and may allocate, so calls of the program do not use
-// it.
+// Owned by CollectiveTimes. Any thread. The functions take a lock and may allocate, so the program's threads
+// do not call them while they issue calls.
 class TimeStatistics {
  public:
   void Add(const TimedKey& key, int64_t nanoseconds);

@@ -18,13 +18,13 @@ namespace dynamiccl {
 // tens of microseconds of a rank whose cores are all busy.
 inline constexpr size_t kTimesSentTogether = 4;
 
-// Holds times of calls on their way to the leader. It is shared by the communicator, the timed events and the
-// switch thread; any thread may use it. A call that is not timed only loads the atomic orders of what to
-// time.
+// Holds times of calls on their way to the leader. The communicator, the timed events and the switch thread
+// share it, and any thread may use it. A call that is not timed only loads the leader's orders, which are
+// atomic.
 class TimesReport {
  public:
-  // `news` is called when kTimesSentTogether times are there, on the thread that adds the last of them. Fewer
-  // times are only found by the reader's own periodic Take.
+  // `news` is called when kTimesSentTogether times have been added, on the thread that adds the last of them.
+  // A reader that waits for fewer times has to call Take from time to time.
   explicit TimesReport(std::function<void()> news) : news_(std::move(news)) {}
 
   // Adds the time of a call. Called on a thread of NCCL or on the issuing thread.

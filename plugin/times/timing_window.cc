@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// One pair of calls in this many is timed: 1 %.
+// One of this many pairs of consecutive calls is timed, which is 1 % of the calls.
 constexpr uint32_t kPairs = 100;
 // Events of a kernel's channels need the events of their collectives as parents.
 constexpr int kTimed = ncclProfileColl | ncclProfileKernelCh;

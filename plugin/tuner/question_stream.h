@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the structure LSTM recognises where only NCCL's questions are seen, because libdynamiccl.so is loaded
-// as a tuner plugin without being preloaded.
+// Feeds the structure LSTM with the questions that NCCL asks its tuner. It is used if libdynamiccl.so is
+// loaded as a tuner plugin without being preloaded, because the calls themselves are not seen then.
 //
 // A question stands for one batch of calls. It tells collective, bytes and ranks, but not the data type, the
-// operator and the size of the group, so the LSTM gets kAssumedType, a sum and a lone call instead.
-// docs/results/agents-structure.md says how much worse it recognises then.
+// operator and the size of the group. So the LSTM gets kAssumedType, a sum and a lone call instead.
+// docs/results/agents-structure.md says how much worse the LSTM recognises then.
 #pragma once
 
 #include "src/collective/decision_key.h"
@@ -13,13 +13,14 @@
 
 namespace dynamiccl {
 
-// The questions about one communicator, in their order. Its TunerSession owns it; NCCL asks from one thread
-// at a time. The ranks recognise the same if NCCL asks them the same. NCCL does so for equal programs, and
-// the user vouches for that with the hashes (docs/doors.md). After construction it allocates nothing and
-// cannot fail.
+// The questions about one communicator, in their order. The communicator's TunerSession owns the stream; NCCL
+// asks from one thread at a time. Ranks recognise the same structure if NCCL asks them the same questions, as
+// it does for equal programs. That the programs are equal is vouched for by the user with the hashes
+// (docs/doors.md). After construction the stream allocates nothing and cannot fail.
 class QuestionStream {
  public:
-  // Assuming bfloat16 instead recognised no job better and one worse (roles of this project's trainer).
+  // The LSTM is told that each call has this type. With bfloat16 instead, the LSTM recognised no job better
+  // and one job worse (roles of this project's trainer).
   static constexpr DataType kAssumedType = DataType::kFloat32;
 
   QuestionStream(const Policy& policy, int n_ranks) : agent_(policy), n_ranks_(n_ranks) {}

@@ -45,7 +45,7 @@ void WriteTable(const TunerRequest& request, const CostTable& table) {
   }
 }
 
-// A cost of 0 makes NCCL use the pair. Channels 0: NCCL chooses the number.
+// A cost of 0 makes NCCL use this pair of algorithm and protocol. With 0 channels NCCL chooses the number.
 void WriteAnswer(const TunerRequest& request, const CollectiveConfig& config) {
   request
       .table[static_cast<int>(config.algorithm) * request.n_protocols + static_cast<int>(config.protocol)] =
@@ -86,8 +86,8 @@ int ChannelsOf(const TunerInit& init) {
 // needs.
 class VersionedEngines {
  public:
-  // `first`: the options of the first table, without its plan. `guarded`: versions without their own plan
-  // take samples like the first table; otherwise they take none.
+  // `first` holds the options of the first table, without its plan. If `guarded`, versions without a plan of
+  // their own take samples as the first table does; else they take none.
   VersionedEngines(const LoadedChoices& choices, EngineOptions first, const CostModelInput& input,
                    bool guarded)
       : choices_(choices), first_(std::move(first)), input_(input), guarded_(guarded) {}
@@ -166,7 +166,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   if (switches) JoinSwitching(options, init);
 }
 
-// Older releases ask several times about one call.
+// Releases before 2.22 ask several times about one call, so the LSTM would see each call several times.
 void TunerSession::RecogniseByQuestions(int n_ranks) {
   const LoadedChoices& choices = runtime_.choices();
   constexpr int kAsksOnce = 22200;  // NCCL 2.22
@@ -281,7 +281,7 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   if (chained_->Ask(chained_context_, request) == ncclSuccess) {
     return ReadTable(request).microseconds != before.microseconds || *request.channels != 0;
   }
-  // Passing on an error would fail the program's collective.
+  // The plugin's error is not returned to NCCL, because NCCL would fail the program's collective.
   WriteTable(request, before);
   *request.channels = 0;
   return false;
@@ -296,8 +296,9 @@ bool TunerSession::AskChained(const TunerRequest& request, const CostTable& befo
   NoThrow([&] { Decide(request, table, chained_answered); });
 }
 
-// Keys are made only here. `group` is null if NCCL asks on its own thread, or if the calls are not seen; the
-// fields that only the issuing thread knows then keep their defaults.
+// Makes the key of the decision; no other function makes keys. `group` is null if NCCL asks on its own
+// thread, or if the calls are not seen. The fields that only the issuing thread knows then keep their
+// defaults.
 [[gnu::hot]] DecisionKey TunerSession::KeyOf(const TunerRequest& request, const IssuedGroup* group) const {
   DecisionKey key{static_cast<Collective>(request.function), request.bytes, request.n_pipe_ops};
   if (group == nullptr) {

@@ -36,7 +36,8 @@ class TunerSession {
   static std::unique_ptr<TunerSession> Begin(const TunerInit& init) noexcept;
   ~TunerSession();
 
-  // Writes exactly one 0.0 and the channels, or leaves the answer of the chained plugin or of NCCL unchanged.
+  // Writes a cost of 0.0 for exactly one pair of algorithm and protocol, and the number of channels. If no
+  // decision is possible, leaves the answer of the chained plugin or of NCCL unchanged.
   void Answer(const TunerRequest& request) noexcept;
 
   // Sets `*chunk_bytes` to the chunk size of the rule that decided the call, else to the chained plugin's;
@@ -47,7 +48,7 @@ class TunerSession {
  private:
   explicit TunerSession(ProcessRuntime& runtime) : runtime_(runtime) {}
   void Start(const TunerInit& init);
-  // Makes what the session's standing allows: a table, and the exchange of masks.
+  // Makes what is allowed after the attestation: a table, and the exchange of masks.
   void AdoptStanding(const EngineOptions& options, const std::string& constants);
   // Recognises the job from NCCL's questions, if the calls are not seen and rules ask for it.
   void RecogniseByQuestions(int n_ranks);
@@ -65,7 +66,7 @@ class TunerSession {
   void JoinSwitching(EngineOptions options, const TunerInit& init);
   // From now on times are sent, and on the leader's rank a guard watches the calls.
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
-  // Returns what every rank may choose for this question; empty: NCCL's choice.
+  // Returns the configs that every rank may choose for this question; empty if only NCCL's choice is left.
   ConfigMask AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen, const IssuedGroup* group);
   void AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
                           size_t* chunk_bytes) noexcept;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's tuner interface, version 2 (NCCL 2.21). It names one pair instead of pricing all. NCCL 2.21 uses the
-// named pair unchecked, and even against the user's NCCL_ALGO and NCCL_PROTO. So only pairs that every
-// machine has are named, and none if the user pinned one.
+// NCCL's tuner interface, version 2 (NCCL 2.21). The tuner names one pair of algorithm and protocol instead
+// of a cost for each pair. NCCL 2.21 uses the named pair unchecked, even against the user's NCCL_ALGO and
+// NCCL_PROTO. So only pairs that every machine has are named, and none if the user pinned an algorithm or a
+// protocol.
 #include "src/nccl_abi/tuner_v2.h"
 
 #include "plugin/runtime/mask_meetings.h"
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// A cost table as in the later versions, with one price for all possible pairs.
+// A cost table as in the later versions, in which all possible pairs of algorithm and protocol cost the same.
 class NamedPair {
  public:
   explicit NamedPair(Collective collective) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: mlcommons/chakra, schema/protobuf/et_def.proto, version 0.0.4. Field numbers are that file's:
+// Format: mlcommons/chakra, schema/protobuf/et_def.proto, version 0.0.4. The field numbers of that file:
 //   Node            id 1, name 2, type 3, dependencies on data 5, start 6, duration 7, attribute 10
 //   AttributeProto  name 1, int32 7, int64 9, bool 27, string 29
-// Each message stands after its length; times are microseconds.
+// The length of each message precedes the message. Times are in microseconds.
 #include <fmt/format.h>
 
 #include <map>
@@ -86,7 +86,7 @@ class RankWriter {
     return nanoseconds < 0 ? 0 : static_cast<uint64_t>(nanoseconds) / 1000;
   }
 
-  // A computation from the last call to `until_ns`.
+  // Adds a computation that lasts from the last call to `until_ns`.
   void AddComputation(int64_t until_ns) {
     const uint64_t id = next_id_++;
     ProtobufMessage node = Node(id, "computation", kComputation);
@@ -96,7 +96,7 @@ class RankWriter {
     computation_ = id;
   }
 
-  // A call depends on the last call of its communicator and on the last computation.
+  // Adds a call. It depends on the last call of its communicator and on the last computation.
   void AddCall(const TraceCall& call, int64_t now) {
     const CollectiveCall& c = call.issued.call;
     const bool send = c.collective == Collective::kSend;

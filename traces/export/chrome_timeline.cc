@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Format: "Trace Event Format" (Google). Times are microseconds since the earliest section's start. Phases
-// used: M names, X slices, i instants, s t f arrows.
+// Format: "Trace Event Format" (Google). Times are microseconds since the start of the earliest section. The
+// phases ("ph") used are M for names, X for slices, i for instants, and s, t and f for arrows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Timeline {
   }
 
  private:
-  // A process with its threads, calls and step markers.
+  // Adds a process with its threads, calls and step markers.
   void AddSection(size_t process) {
     const TraceSection& section = trace_.sections[process];
     Name("process_name", process, 0, fmt::format("rank {} on {}", section.rank, section.host));
@@ -63,7 +63,7 @@ class Timeline {
     Add({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
   }
 
-  // A slice, or an instant where no duration is known.
+  // Adds a slice for a call, or an instant if its duration is not known.
   void AddCall(size_t process, const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json event = {{"pid", process},
@@ -81,7 +81,8 @@ class Timeline {
     Add(event);
   }
 
-  // An arrow from the rank that issued first to the one that issued last, through the slices of the others.
+  // Adds an arrow from the rank that issued first to the rank that issued last, through the slices of the
+  // other ranks.
   void AddArrows(const MatchedCall& matched) {
     std::vector<std::pair<double, CallPlace>> slices;
     for (const CallPlace& place : matched.ranks) {
@@ -108,7 +109,7 @@ class Timeline {
     }
   }
 
-  // The details that a viewer shows for a selected call.
+  // Returns the details that a viewer shows for a selected call.
   static Json Arguments(const TraceCall& call) {
     const CollectiveCall& c = call.issued.call;
     Json arguments = {{"bytes", c.bytes},

@@ -102,7 +102,7 @@ std::string Collectives() {
 
 std::string MetadataOf(const TraceSection& section) {
   constexpr int64_t kSecond = 1'000'000'000;
-  // Seconds are rounded down, so that the rest is not negative.
+  // The whole seconds are rounded down, so that the remaining nanoseconds are not negative.
   const int64_t offset = SectionClock(section).RealTime(0);
   const int64_t seconds = offset / kSecond - (offset % kSecond < 0 ? 1 : 0);
   return fmt::format(fmt::runtime(kMetadata), kTraceHeaderBytes + sizeof(SegmentHeader), section.rank,

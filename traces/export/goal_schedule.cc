@@ -20,7 +20,8 @@
 namespace dynamiccl {
 namespace {
 
-// Ranks of the job in the order of their ranks in a communicator, with a small number as tag.
+// The ranks of one communicator, and the number that tags its messages. Each rank inside the communicator
+// maps to the rank in the job.
 struct Members {
   int tag = 0;
   std::map<int32_t, size_t> ranks;  // rank inside -> section
@@ -88,8 +89,8 @@ class RankSchedule {
   const std::string& text() const { return text_; }
 
  private:
-  // Adds the time from issue to issue on the host, if it was measured. Calls do not wait for it to end, only
-  // to begin.
+  // Adds a computation that lasts as long as the host took between two issues, if these times were measured.
+  // It waits for the computation before it, but not for calls. The next call waits for it.
   void AddCalculation(int64_t issued_ns) {
     if (timed_ && issues_ > 0 && issued_ns > last_issue_ns_) {
       const std::string label = Operation(fmt::format("calc {}", issued_ns - last_issue_ns_));
@@ -100,8 +101,9 @@ class RankSchedule {
     last_issue_ns_ = issued_ns;
   }
 
-  // Sets the operations for which the first operations of the next call wait. Sends and receives between two
-  // collectives run at the same time, as in a group. One after the other they would wait for each other.
+  // Sets the operations for which the first operations of the next call wait. All sends and receives between
+  // two collectives run at the same time, as in a group. If they ran one after the other, ranks could wait
+  // for each other forever.
   void Begin(const CollectiveCall& call) {
     lane_ = &lanes_[call.communicator];
     const bool one_sided = call.collective > Collective::kSendRecv;
@@ -132,7 +134,7 @@ class RankSchedule {
     if (place + 1 < of_) Next({Send(bytes, own_ + 1)});
   }
 
-  // Sends a share to every other rank and receives one from each, all at once.
+  // Sends a share to every other rank and receives one from each, all at the same time.
   void AllToAll(uint64_t bytes) {
     std::vector<std::string> ends;
     for (int32_t step = 1; step < of_; ++step) {
@@ -142,7 +144,7 @@ class RankSchedule {
     if (!ends.empty()) Next(std::move(ends));
   }
 
-  // The next operations on this communicator wait for these.
+  // Makes the next operations on this communicator wait for these.
   void Next(std::vector<std::string> labels) { lane_->before = lane_->ends = std::move(labels); }
 
   std::string Send(uint64_t bytes, int32_t to) {
@@ -151,14 +153,14 @@ class RankSchedule {
   std::string Receive(uint64_t bytes, int32_t from) {
     return Message(fmt::format("recv {}b from {} tag {}", bytes, JobRank(from), communicator_->tag));
   }
-  // Adds an operation that waits for the lane's `before`; returns its label.
+  // Adds an operation that waits for those in the lane's `before`; returns its label.
   std::string Message(const std::string& what) {
     const std::string label = Operation(what);
     for (const std::string& before : lane_->before) Requires(label, before);
     return label;
   }
 
-  // The rank in the job of a place on the ring.
+  // Returns the rank in the job that has the place `inside` on the communicator's ring.
   size_t JobRank(int32_t inside) const { return communicator_->ranks.at((inside % of_ + of_) % of_); }
 
   std::string Operation(const std::string& what) {
@@ -170,7 +172,7 @@ class RankSchedule {
     text_ += fmt::format("{} requires {}\n", label, before);
   }
 
-  // A communicator's operations so far.
+  // The operations that this rank has on one communicator so far.
   struct Lane {
     std::vector<std::string> ends;    // labels of the last ones
     std::vector<std::string> before;  // labels that the next ones require
@@ -186,7 +188,8 @@ class RankSchedule {
   int64_t last_issue_ns_ = 0;
   std::string calculation_;  // label of the last calculation
   std::map<uint64_t, Lane> lanes_;
-  // The call that is being added: this rank, the number of ranks, the communicator and its lane.
+  // The next four members belong to the call that is being added: this rank inside the communicator, the
+  // number of ranks, the communicator and its lane.
   int32_t own_ = 0;
   int32_t of_ = 1;
   const Members* communicator_ = nullptr;

@@ -48,7 +48,8 @@ const char* ProgramOf(Collective collective) {
   }
 }
 
-// The time of a collective is the shortest of its durations: the rank that came last waited for no other.
+// The time of a collective is the shortest of its durations: the rank that came last did not wait for another
+// rank.
 double TimeOf(const MatchedCall& matched, const std::vector<SectionCalls>& sections) {
   int64_t least = -1;
   for (const CallPlace& place : matched.ranks) {
@@ -64,7 +65,7 @@ Json MeanJson(uint64_t bytes, double mean, double bus_factor) {
   return {{"time", mean}, {"alg_bw", bandwidth}, {"bus_bw", bandwidth * bus_factor}, {"nwrong", nullptr}};
 }
 
-// The single calls of a row. nccl-tests' p50 is the upper of the two middle values.
+// The times of the single calls of a row. For nccl-tests p50 is the upper of the two middle values.
 Json Each(const std::vector<double>& times, double mean) {
   std::vector<double> sorted = times;
   std::sort(sorted.begin(), sorted.end());

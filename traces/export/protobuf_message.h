@@ -13,18 +13,18 @@ namespace dynamiccl {
 // ProtobufMessage().Number(1, 7).Text(2, "a").
 class ProtobufMessage {
  public:
-  // A field of int32, int64, uint64, bool or an enumeration; written even where it is 0.
+  // Appends a field of type int32, int64, uint64, bool or an enumeration, even if it is 0.
   ProtobufMessage& Number(uint32_t field, uint64_t value) {
     Varint(uint64_t{field} << 3);
     Varint(value);
     return *this;
   }
-  // A field that is a string or a message.
+  // Appends a field that is a string or a message.
   ProtobufMessage& Text(uint32_t field, std::string_view value) {
     Varint(uint64_t{field} << 3 | 2);
     return Delimited(value);
   }
-  // Length and bytes without a field number, as in a stream of messages.
+  // Appends length and bytes without a field number, as in a stream of messages.
   ProtobufMessage& Delimited(std::string_view value) {
     Varint(value.size());
     bytes_ += value;

@@ -39,7 +39,7 @@ struct TraceExporter {
 };
 
 std::span<const TraceExporter> AllExporters();
-// Exports to the format of that name; an unknown name is kInvalidArgument.
+// Exports to the format that is named `format`. An unknown name is kInvalidArgument.
 Result<Exported> ExportTrace(const Trace& trace, std::string_view format);
 
 // The functions that AllExporters lists.

@@ -38,7 +38,7 @@ class MemoryBytes final : public ByteSource {
 // A source over an open file, which this object closes. It keeps one piece in memory at a time.
 class FileBytes final : public ByteSource {
  public:
-  // kNotFound if the file cannot be opened. Its size is taken once, here.
+  // Returns kNotFound if the file cannot be opened. The file's size is read once, here.
   static Result<FileBytes> Open(const std::string& path);
   size_t size() const override { return size_; }
   Result<std::span<const std::byte>> Read(size_t offset, size_t bytes) override;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that our text formats share: one JSON object a line, and an end line with a count and a hash, so
-// that a cut or damaged file is never taken for a complete one. Private to traces/format, because it shows
-// nlohmann's types.
+// The parts that DynamICCL's text formats share: one JSON object a line, and an end line with a count and a
+// hash. So a cut or damaged file is never taken for a complete one. Private to traces/format, because it
+// shows nlohmann's types.
 //
 // A file is
-//     {"magic":"dynamiccl-trace","version":1, ...}
-//     {"kind": ...} any number of lines
-//     {"kind":"end","records":2,"xxh3":"..."}
+//   {"magic":"dynamiccl-trace","version":1, ...}
+//   {"kind": ...}                                  any number of lines
+//   {"kind":"end","records":2,"xxh3":"..."}
 #pragma once
 
 #include <functional>
@@ -38,12 +38,13 @@ Status AppendEndLine(std::string& text, const char* counted, size_t count);
 struct JsonLineCallbacks {
   // Throws LineError if the first line is not the format's.
   std::function<void(const Json&)> header;
-  // Takes any other line; throws LineError if it is wrong.
+  // Takes each further line; throws LineError if the line is wrong.
   std::function<void(const Json&)> line;
   const char* counted;            // name of the end line's count
   std::function<size_t()> count;  // the number that the end line must give
 };
-// Reads a whole text. Errors read "<name>:<line>: <what>"; callbacks may have run before an error.
+// Reads a whole text. Errors read "<name>:<line>: <what>". If there is an error, callbacks may have run
+// before it.
 Status ReadJsonLines(std::string_view text, const std::string& name, const JsonLineCallbacks& callbacks);
 
 // Each returns the value of a key. It throws LineError or nlohmann's exception where the key is missing, or

@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// One cell of a sweep: a collective and size under one config. Every repeat is kept, so that readers can
-// choose their own statistic and can pick a config on one half of the repeats and time it on the other.
+// One cell of a sweep: a collective and size under one config. Every repeat is kept. So readers can choose
+// their own statistic, and can pick a config on one half of the repeats and time it on the other half.
 struct Measurement {
   std::string topology;  // name, key into MeasurementFile::contexts
   Collective collective = Collective::kAllReduce;
@@ -40,8 +40,8 @@ struct MeasurementFile {
   std::string command;  // the command line that made it
   std::vector<MeasurementContext> contexts;
   std::vector<Measurement> rows;
-  // Names of the hosts, separated by commas, with every number in them replaced by '#' ("nid#"); empty: not
-  // known. They distinguish machines with equal processors.
+  // Names of the hosts, separated by commas, with every number in them replaced by '#' ("nid#"); empty if
+  // they are not known. The names distinguish machines with equal processors.
   std::string hosts;
 
   friend bool operator==(const MeasurementFile&, const MeasurementFile&) = default;

@@ -17,8 +17,8 @@ namespace dynamiccl {
 Result<std::string> FormatMeasurements(const MeasurementFile& file);
 Status WriteMeasurementFile(const std::string& path, const MeasurementFile& file);
 
-// Reads such a text. `name` stands in errors, which read "<name>:<line>: <what>". Anything unknown, missing,
-// doubled or after the end line is an error: half a sweep must not train an agent.
+// Reads a text that FormatMeasurements has written. Errors read "<name>:<line>: <what>". Anything unknown,
+// missing, doubled or after the end line is an error, because half a sweep must not train an agent.
 Result<MeasurementFile> ParseMeasurements(std::string_view text, const std::string& name);
 Result<MeasurementFile> ReadMeasurementFile(const std::string& path);
 

@@ -44,7 +44,8 @@ void TableField(const Json& json, const char* name, double (&table)[kAlgorithms]
   }
 }
 
-// A value by its name; JSON's null gives `absent`, or is an error where that is empty.
+// Reads a value by its name. If the value is JSON's null, returns `absent`; if `absent` is empty, null is an
+// error.
 template <typename T>
 T NamedField(const Json& json, const char* name, std::optional<T> (*parse)(std::string_view),
              std::optional<T> absent) {
@@ -110,7 +111,7 @@ MeasurementContext ContextFromJson(const Json& json) {
   constants.ring_ll128_channel_bandwidth = NumberField(json, "ring_ll128_channel_bandwidth");
   constants.tree_ll128_channel_bandwidth = NumberField(json, "tree_ll128_channel_bandwidth");
   constants.tree_channel_bandwidth = NumberField(json, "tree_channel_bandwidth");
-  // Files written before this key existed hold models with the corrections.
+  // Files written before the key "gpu_corrections" existed hold models with these corrections.
   context.model.gpu_corrections = json.value("gpu_corrections", true);
   return context;
 }

@@ -7,10 +7,10 @@
 
 namespace dynamiccl {
 
-// The line of a context, and of a row.
+// Each returns the JSON object for one line of a file.
 Json ContextToJson(const MeasurementContext& context);
 Json RowToJson(const Measurement& row);
-// The reverse. Both throw LineError or nlohmann's exceptions.
+// Each reads such an object back. Both throw LineError or nlohmann's exceptions.
 MeasurementContext ContextFromJson(const Json& json);
 Measurement RowFromJson(const Json& json);
 

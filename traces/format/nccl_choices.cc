@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equality that takes NaN for equal to NaN, and the order of releases.
+// Defines equality, in which NaN equals NaN, and the order of releases.
 #include "traces/format/nccl_choices.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ bool SameCall(const NcclCall& a, const NcclCall& b) {
          std::ranges::equal(a.microseconds, b.microseconds, SameCost);
 }
 
-// The numbers of "2.28.9"; 0 for what is missing.
+// Returns the three numbers of a release such as "2.28.9"; a number that is missing is 0.
 std::array<int, 3> NumbersOf(const std::string& release) {
   std::array<int, 3> numbers{};
   std::sscanf(release.c_str(), "%d.%d.%d", &numbers[0], &numbers[1], &numbers[2]);

@@ -26,8 +26,7 @@ struct NcclCall {
   uint64_t bytes = 0;       // NCCL's total
   CollectiveConfig choice;  // NCCL's own choice
   int threads = 0;          // threads of a channel, as launched
-  // NCCL's predicted time for each of NcclCalls::pairs. NaN where NCCL does not offer the pair or gives no
-  // cost.
+  // NCCL's predicted time for each of NcclCalls::pairs. NaN if NCCL does not offer the pair or gives no cost.
   std::vector<float> microseconds;
 };
 
@@ -39,7 +38,7 @@ struct NcclCalls {
   // The cost of a pair for one of `calls`; NaN where it has none.
   float Cost(const NcclCall& call, NcclPair pair) const;
 };
-// Equal also where both costs are NaN.
+// Two costs that are both NaN count as equal.
 bool operator==(const NcclCalls& a, const NcclCalls& b);
 
 // A described machine, and how many of its nodes a job uses.
@@ -74,7 +73,8 @@ struct NcclMachine {
 
 // Everything that one release chose.
 struct NcclReleaseChoices {
-  // ncclTunerConstants_v5_t as the release hands it to a tuner, member by member; empty where it does not.
+  // The members of ncclTunerConstants_v5_t in order, as the release passes them to a tuner; empty if the
+  // release passes none.
   std::vector<double> constants;
   std::map<NcclWorld, NcclCommunicator> worlds;
 

@@ -60,7 +60,7 @@ Json PairsToJson(const std::vector<NcclPair>& pairs) {
   return names;
 }
 
-// Rows of [bytes, index into "pairs", channels, threads].
+// Writes rows of [bytes, index into "pairs", channels, threads].
 Json ChoicesToJson(const NcclCalls& calls) {
   std::vector<NcclPair> pairs;
   Json rows = Json::array();
@@ -73,7 +73,7 @@ Json ChoicesToJson(const NcclCalls& calls) {
   return {{"kind", "choices"}, {"pairs", PairsToJson(pairs)}, {"rows", rows}};
 }
 
-// Rows of microseconds in the order of "pairs"; null where there is no cost.
+// Writes rows of microseconds in the order of "pairs"; null where a pair has no cost.
 Json CostsToJson(const NcclCalls& calls) {
   Json rows = Json::array();
   for (const NcclCall& call : calls.calls) {
@@ -295,7 +295,7 @@ class Parser {
     return read;
   }
 
-  // The release of that name, which an earlier line must define.
+  // Returns the release with this name, which an earlier line must define.
   NcclReleaseChoices& ReleaseNamed(const Json& name) {
     const auto found = choices_.releases.find(name.get<std::string>());
     if (found == choices_.releases.end())

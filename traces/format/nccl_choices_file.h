@@ -17,7 +17,7 @@ Result<std::string> FormatNcclChoices(const NcclChoices& choices);
 // Writes a file beside `path` and renames it, so that `path` is never half-written.
 Status WriteNcclChoices(const std::string& path, const NcclChoices& choices);
 
-// Reads such a text. `name` stands in errors, which read "<name>:<line>: <what>".
+// Reads a text that FormatNcclChoices has written. Errors read "<name>:<line>: <what>".
 Result<NcclChoices> ParseNcclChoices(std::string_view text, const std::string& name);
 Result<NcclChoices> ReadNcclChoices(const std::string& path);
 

@@ -50,7 +50,7 @@ constexpr size_t kPackedBytes = [] {
 }();
 static_assert(kPackedBytes == offsetof(TraceRecord, checksum), "a field of the record has no column");
 
-// A field of up to eight bytes as a number, and back.
+// Returns a field of up to eight bytes as a number.
 uint64_t Load(const TraceRecord& record, const Column& column) {
   uint64_t value = 0;
   std::memcpy(&value, reinterpret_cast<const char*>(&record) + column.offset, column.width);
@@ -98,7 +98,7 @@ void TakeColumn(const std::byte* planes, const Column& column, std::span<TraceRe
 
 std::vector<std::byte> Compress(std::span<const std::byte> bytes) {
   std::vector<std::byte> frame(ZSTD_compressBound(bytes.size()));
-  // This cannot fail, because the room is enough for any input.
+  // ZSTD_compress cannot fail here, because the buffer is large enough for any input.
   frame.resize(ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), kZstdLevel));
   return frame;
 }

@@ -17,8 +17,8 @@ std::vector<std::byte> Compress(std::span<const std::byte> bytes);
 // error before any memory is taken.
 Result<std::vector<std::byte>> Decompress(std::span<const std::byte> frame, size_t wanted);
 
-// Returns complete records (see IsWhole) as one zstd frame. Checksum and commit follow from the other fields
-// and are left out.
+// Returns complete records (see IsWhole) as one zstd frame. The fields `checksum` and `commit` are left out,
+// because they can be computed from the other fields.
 std::vector<std::byte> PackRecords(std::span<const TraceRecord> records);
 // Appends `count` complete records to `records`; nothing on error.
 Status UnpackRecords(std::span<const std::byte> frame, size_t count, std::vector<TraceRecord>& records);

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kBefore = offsetof(TraceHeader, segments);
 constexpr size_t kHash = offsetof(TraceHeader, content_hash);
 
-// TraceHeader::content_hash of a section that comes in pieces.
+// Computes TraceHeader::content_hash of a section that is read or written in pieces.
 class RunningHash {
  public:
   // Begins with the bytes between the header's checksum and the first record.
@@ -53,7 +53,7 @@ class TraceFile final : public RecordWriter {
   explicit TraceFile(const std::string& path)
       : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {}
 
-  // The place of the hash precedes the bytes that it covers, so the hash is written when the section ends.
+  // The hash stands in the file before the bytes that it covers. So it is written when the section ends.
   Status BeginSection(const TraceSection& description, uint64_t records) override {
     start_ = stream_.tellp();
     const std::vector<std::byte> header = PaddedHeader(HeaderOf(description, records));
@@ -86,7 +86,7 @@ class TraceFile final : public RecordWriter {
     stream_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return Written();
   }
-  // An error once any write has failed, for example because the disk is full.
+  // Returns an error if any write has failed, for example because the disk is full.
   Status Written() const {
     if (stream_) return {};
     return MakeError(ErrorKind::kUnavailable, "cannot write '{}': {}", path_, ErrnoText(errno));

@@ -90,7 +90,7 @@ struct InsideView {
   int32_t root_or_peer = -1;
 };
 
-// Phase in bits 0 to 2, role in bits 3 to 5.
+// Puts the phase into bits 0 to 2 and the role into bits 3 to 5.
 inline uint8_t PackLabels(Phase phase, Role role) {
   return static_cast<uint8_t>((static_cast<unsigned>(phase) & 7u) |
                               ((static_cast<unsigned>(role) & 7u) << 3));
@@ -160,7 +160,8 @@ class RecordWords {
   std::array<uint64_t, sizeof(TraceRecord) / 8> words_{};
 };
 
-// An InsideMark in 64-bit words, for the same reason. `what` is in the last word, which is stored last.
+// An InsideMark in 64-bit words that stay in registers, as in RecordWords. `what` is in the last word, which
+// is stored last.
 using InsideWords = std::array<uint64_t, sizeof(InsideMark) / 8>;
 inline InsideWords WordsOf(const InsideMark& mark) {
   const auto wide = [](auto value) {
@@ -271,7 +272,7 @@ inline StepView StepOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number, LabelledPhase(record), LabelledStage(record)};
 }
 
-// The number is in `call_number`.
+// The record's field `call_number` holds the number of samples.
 inline TraceRecord SamplesRecord(const SamplesView& mark) {
   TraceRecord record = EmptyRecord(RecordKind::kSamples, mark.marked_ns);
   record.call_number = mark.samples;
@@ -282,7 +283,7 @@ inline SamplesView SamplesOf(const TraceRecord& record) {
   return {record.issued_ns, record.call_number};
 }
 
-// Free bytes are in `bytes`, all bytes in `call_number`.
+// The record's field `bytes` holds the free bytes, and `call_number` holds all bytes of the device.
 inline TraceRecord MemoryRecord(const MemoryView& memory) {
   TraceRecord record = EmptyRecord(RecordKind::kMemory, memory.marked_ns);
   record.bytes = memory.free_bytes;
@@ -294,7 +295,7 @@ inline MemoryView MemoryOf(const TraceRecord& record) {
   return {record.issued_ns, record.bytes, record.call_number};
 }
 
-// The share is in root_or_peer, in thousandths.
+// The record's field root_or_peer holds the share, in thousandths.
 inline TraceRecord WaitedShareRecord(const WaitedShareView& waited) {
   TraceRecord record = EmptyRecord(RecordKind::kWaitedShare, waited.found_ns);
   record.communicator = waited.communicator;

@@ -10,7 +10,7 @@ namespace {
 
 // The Linux kernel slews a clock by 500 ppm at most, so a larger drift means that the clock was set.
 constexpr double kMaxDrift = 500e-6;
-// Nanoseconds tolerated in addition, for reading two clocks one after the other.
+// Nanoseconds by which anchors may differ in addition, because the two clocks are read one after the other.
 constexpr double kReadingNs = 20'000;
 
 }  // namespace

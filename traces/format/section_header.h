@@ -18,7 +18,7 @@ inline constexpr const char* kHintForOtherFiles =
 TraceHeader HeaderOf(const TraceSection& section, uint64_t records);
 // kCorrupt, with the byte in the section, where magic, version or checksum are not those of a section.
 Status CheckHeader(const TraceHeader& header);
-// The section without its records. `header` may hold anything; nothing beyond it is read.
+// Returns the section without its records. `header` may hold any bytes; nothing outside of it is read.
 TraceSection SectionOf(const TraceHeader& header);
 
 }  // namespace dynamiccl

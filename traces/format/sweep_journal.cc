@@ -72,7 +72,7 @@ class Reader {
       known->microseconds.insert(known->microseconds.end(), row.microseconds.begin(), row.microseconds.end());
   }
 
-  // The slice's seconds replace those of its visits.
+  // The seconds of the whole slice replace the sum of its visits' seconds.
   void ReadSlice(const Json& json) {
     const auto topology = json.at("topology").get<std::string>();
     journal_.promises[topology] = NumberField(json, "promise");

@@ -14,13 +14,14 @@ namespace dynamiccl {
 
 // The content of a journal.
 struct SweepJournal {
-  // Text that describes what is swept: a sweep continues only a journal with its own plan.
+  // Text that describes what is swept. A sweep continues a journal only if the journal's plan equals its own.
   std::string plan;
   // All repeats of a cell are in one row. The field `command` is empty.
   MeasurementFile measured;
-  // By topology, the promise at the end of its last slice.
+  // For each topology, what its last slice of the time budget promised for more time: the octaves of regret
+  // that another second was expected to take away.
   std::map<std::string, double> promises;
-  // By topology: whether all its cells have all repeats.
+  // For each topology, whether all its cells have all repeats.
   std::map<std::string, bool> complete;
   double seconds = 0;  // time spent so far
   // Length of the journal in bytes without a torn last record.
@@ -45,7 +46,8 @@ class SweepJournalWriter {
                     const MeasurementContext& context);
   // Writes some repeats of a cell, and the seconds that they took.
   Status AddVisit(const Measurement& row, double seconds);
-  // A slice of the budget has gone to a topology. Its seconds replace those of its visits.
+  // Notes that a slice of the time budget was spent on a topology. The slice's seconds replace the sum of its
+  // visits' seconds. `promise` is the regret, in octaves, that another second was expected to take away.
   Status EndSlice(const std::string& topology, double seconds, double promise, bool complete);
 
  private:

@@ -20,7 +20,8 @@ bool IsWhole(const TraceRecord& record) {
   return record.commit == kCommitMark && record.checksum == XXH32(&record, kChecksummedBytes, 0);
 }
 
-// Two bits say how, the third whether by the launcher, and the number follows from the ninth bit on.
+// Bits 0 and 1 hold how the process ended. Bit 2 is set if the launcher had begun to end the job. The bits
+// from 8 on hold the number.
 ProcessEnd TraceSection::end() const {
   const uint32_t bits = flags >> kTraceEndShift;
   const auto how = static_cast<ProcessEnd::How>(std::min(bits & 3, 2u));

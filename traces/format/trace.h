@@ -37,14 +37,15 @@ struct TraceSection {
   ClockAnchor opened;
   ClockAnchor closed_at;
   bool closed = false;  // the process ended in order
-  // Records that are missing here: overwritten, issued without a ring, torn or damaged.
+  // Number of records that are missing: overwritten, written by a thread without a ring, incomplete or
+  // damaged.
   uint64_t lost = 0;
   std::vector<TraceRecord> records;
 
   bool mirrored() const { return (flags & kTraceMirrored) != 0; }
   ProcessEnd end() const;
   void set_end(const ProcessEnd& end);
-  // Whether the times of issue only give the order of the records.
+  // Returns true if the times of issue were not measured and only give the order of the records.
   bool order_only() const { return (flags & kTraceOrderOnly) != 0; }
 };
 
@@ -52,7 +53,7 @@ struct TraceSection {
 struct Trace {
   std::vector<TraceSection> sections;
 
-  // Whether the times of issue of some process were not measured.
+  // Returns true if the times of issue of some process were not measured.
   bool order_only() const {
     return std::any_of(sections.begin(), sections.end(),
                        [](const TraceSection& s) { return s.order_only(); });

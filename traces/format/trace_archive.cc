@@ -23,7 +23,7 @@ namespace {
 // Maximum bytes of a block's payload: twice the longest block without compression.
 constexpr size_t kMaxPayload = 8u << 20;
 
-// A header's checksum covers everything before it.
+// The checksum of a header covers all bytes before the checksum.
 template <typename Header>
 void SetChecksum(Header& header) {
   header.checksum = XXH3_64bits(&header, offsetof(Header, checksum));
@@ -170,7 +170,8 @@ class ArchiveParser {
     return MakeError(ErrorKind::kCorrupt, "block at byte {}: {}", offset_, what);
   }
 
-  // In salvage a damaged header does not stop reading, but another version does.
+  // Reads the archive's header. In salvage a damaged header does not stop reading, but the header of another
+  // version does.
   Status ReadHeader() {
     ArchiveHeader header;
     if (bytes_.size() < sizeof(header)) return Fail("the file ends inside the archive's header");

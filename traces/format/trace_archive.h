@@ -34,7 +34,8 @@ struct ArchiveBlockHeader {
   uint32_t kind;     // ArchiveBlockKind
   uint32_t section;  // index, from 0; end: number of sections
   uint32_t records;  // number in this block
-  // Index in the section of the block's first record; end: number of records of all sections.
+  // Index of the block's first record in its section; in the end block, the number of records of all
+  // sections.
   uint64_t first_record;
   uint64_t payload_bytes;
   uint64_t payload_hash;  // XXH3

@@ -17,7 +17,7 @@ namespace {
 // Communicator, call number, index in group.
 using CallKey = std::tuple<uint32_t, uint64_t, uint16_t>;
 
-// The key by which answers find their call.
+// The key by which a call and the tuner's answers to it are joined.
 CallKey KeyOf(const TraceRecord& record) {
   return {record.communicator, record.call_number, record.index_in_group};
 }
@@ -68,7 +68,7 @@ struct Builder {
   }
 };
 
-// Known kinds that carry nothing for this view.
+// True for the kinds of records that are known but add nothing in this pass.
 bool IsSilent(const TraceRecord& record) {
   return IsKind(record, RecordKind::kCommunicator) || IsKind(record, RecordKind::kCommunicatorEnd) ||
          IsKind(record, RecordKind::kDecision);
@@ -105,7 +105,8 @@ SectionCalls CallsOf(const TraceSection& section) {
     builder.has_decisions |= IsKind(record, RecordKind::kDecision);
     calls += IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint) ? 1 : 0;
   }
-  // Traces have millions of calls: a vector that grew would copy them and touch twice the memory.
+  // Traces have millions of calls. A vector that grew step by step would copy them and touch twice the
+  // memory.
   builder.result.calls.reserve(calls);
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kCollective) || IsKind(record, RecordKind::kPointToPoint))
@@ -123,8 +124,8 @@ SectionCalls CallsOf(const TraceSection& section) {
     else if (!IsSilent(record))
       ++builder.result.unknown_kinds;
   }
-  // Inside a group the tuner may be asked before the last call of the group is recorded: answers are joined
-  // last.
+  // Inside a group the tuner may be asked before the last call of the group is recorded. So answers are
+  // joined with calls after all calls have been read.
   for (const TraceRecord& record : section.records) {
     if (IsKind(record, RecordKind::kDecision)) builder.TakeDecision(record);
   }

@@ -32,7 +32,7 @@ struct SectionCalls {
   std::vector<MemoryView> memory;
   std::vector<SamplesView> samples;
   std::vector<InsideView> inside;  // at most one for each thread
-  // In order of time; a later one replaces an earlier one of the same key.
+  // In order of time. If several shares have the same key, the last one is valid.
   std::vector<WaitedShareView> waited_shares;
   // Counts of records that could not be used, for messages: calls on a communicator that the section does not
   // describe (they are left out), decisions without their call, and records of later versions.
@@ -41,12 +41,13 @@ struct SectionCalls {
   uint64_t unknown_kinds = 0;
 };
 
-// Returns the communicators that a section describes, by its own numbers of them.
+// Returns the communicators that a section describes. The keys are the numbers that the section's process
+// gave them.
 std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section);
 
-// Never fails: records that make no sense are counted.
+// Sorts the records of one section. Never fails: records that make no sense are counted.
 SectionCalls CallsOf(const TraceSection& section);
-// Does the same for each section of a trace, in its order.
+// Returns the calls of each section of a trace, in the order of its sections.
 std::vector<SectionCalls> CallsOf(const Trace& trace);
 
 // When a call ran, on its section's clock in nanoseconds.
@@ -54,8 +55,8 @@ struct CallInterval {
   int64_t start = 0, end = 0;
 };
 
-// When each call of `section` ran: after it was issued, and after the previous call on its communicator and
-// stream. A call without a duration has an empty interval.
+// Returns when each call of `section` ran. A call runs after it was issued, and after the previous call on
+// its communicator and stream. A call without a duration has an empty interval.
 std::vector<CallInterval> IntervalsOf(const SectionCalls& section);
 
 // XXH3 hash of what was issued, communicator by communicator in the order of their first calls. It covers

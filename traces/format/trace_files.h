@@ -21,7 +21,7 @@ Result<Trace> ReadTraceFiles(const std::vector<std::string>& paths,
 // form.
 Status WriteTraceFile(const std::string& path, const Trace& trace);
 
-// The form of a copy; kByName: as WriteTraceFile chooses it.
+// The form of a copy. kByName: the file's name decides, as in WriteTraceFile.
 enum class TraceForm { kArchive, kByName };
 
 // Writes the files as one and returns the number of records. A single finished binary trace or archive is

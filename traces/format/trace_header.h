@@ -16,7 +16,7 @@ namespace dynamiccl {
 
 inline constexpr char kTraceMagic[8] = {'D', 'C', 'C', 'L', 'T', 'R', 'C', '\n'};
 inline constexpr uint32_t kTraceVersion = 1;
-// A page, so that segments begin on a page.
+// Bytes of the padded header. This is the size of a page, so that segments begin on a page.
 inline constexpr uint32_t kTraceHeaderBytes = 4096;
 // A segment without this number has not been begun.
 inline constexpr uint32_t kSegmentMagic = 0x67657364;
@@ -27,11 +27,13 @@ struct ClockAnchor {
   int64_t realtime_ns = 0;
 };
 
-// Bits of TraceHeader::flags. kTraceMirrored: recorded on one rank only; replay issues the calls on every
-// rank. kTraceImported: converted from another tool's file, which may not have filled every field.
-// kTraceFinished: a compact section with section_bytes and content_hash; a section without this flag is a
-// recorder's ring file. kTraceOrderOnly: the times of issue were not measured and only give the order of the
-// records; durations may have been measured.
+// Bits of TraceHeader::flags.
+// kTraceMirrored: recorded on one rank only; replay issues the calls on every rank.
+// kTraceImported: converted from another tool's file, which may not have filled every field.
+// kTraceFinished: a compact section with section_bytes and content_hash. Without this bit, a recorder's ring
+// file.
+// kTraceOrderOnly: the times of issue were not measured and only give the order of the records. Durations may
+// have been measured.
 // The bits from kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
 enum TraceFlags : uint32_t {
   kTraceMirrored = 1,
@@ -48,11 +50,11 @@ struct TraceHeader {
   char magic[8];
   uint32_t version;
   uint32_t header_bytes;  // offset of the table of communicators
-  // At least 64. A reader ignores the end of a longer record.
+  // Bytes of a record, at least 64. Of a longer record, a reader ignores the bytes that it does not know.
   uint32_t record_bytes;
   uint32_t flags;          // TraceFlags
   uint64_t first_segment;  // offset in the section
-  // Distance between segments. Each is a SegmentHeader and then the records.
+  // Distance between two segments in bytes. A segment is a SegmentHeader, then its records.
   uint64_t segment_bytes;
   uint64_t records_per_segment;  // capacity of a ring
   // Capacity of the table of communicators, a segment right after the header; may be 0.
@@ -71,7 +73,8 @@ struct TraceHeader {
   uint32_t closed;  // 1: the process ended in order
   uint64_t lost;    // records for which there was no ring
   ClockAnchor closed_at;
-  // 0: the section reaches to the end of the file, because its process still records or was killed.
+  // Length of the section in bytes. 0: the section reaches to the end of the file, because its process still
+  // records or was killed.
   uint64_t section_bytes;
   // XXH3 of bytes 480 to 519 and 528 to the section's end; finished sections only.
   uint64_t content_hash;
@@ -105,9 +108,10 @@ struct SegmentHeader {
   uint32_t magic;
   uint32_t reserved;
   int64_t thread_id;
-  // Number of records begun since the start. The ring keeps the last records_per_segment of them.
+  // Number of records that the thread has begun to write. The ring keeps the last records_per_segment of
+  // them.
   uint64_t head;
-  // Placed in the cache line to which every record writes anyway.
+  // The mark lies in the cache line to which every record writes anyway.
   InsideMark inside;
 };
 

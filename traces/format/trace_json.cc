@@ -88,8 +88,8 @@ T NumberOf(const NameList& list, const Json& json, const char* field) {
   throw LineError{fmt::format("'{}' is \"{}\", which is no {}", field, name, field)};
 }
 
-// One field of a record with its JSON name: X(member, default, name list or nullptr). Kind, time and labels
-// are not among them, because they have forms of their own.
+// The fields of a record with their JSON names: X(member, default, name list or nullptr). Kind, time and
+// labels are missing here, because they have forms of their own.
 #define DYNAMICCL_RECORD_FIELDS(X)                 \
   X(call_number, 0, nullptr)                       \
   X(bytes, 0, nullptr)                             \
@@ -146,7 +146,7 @@ Json RecordToJson(const TraceRecord& record) {
   return json;
 }
 
-// The record is sealed, because text has no checksum.
+// Text has no checksum, so the record gets its checksum and its mark here (Seal).
 TraceRecord RecordFromJson(const Json& json) {
   TraceRecord record{};
   record.kind = NumberOf<uint16_t>(Words().kinds, json, "kind");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check collects each rank's collectives by communicator, in the order of (call number, index in group),
-// and compares every rank with the first one by walking both sequences in step.
+// The check collects each rank's collectives by communicator, in the order of (call number, index in group).
+// Then it compares every rank with the first rank by walking both sequences in step.
 #include "traces/format/trace_merge.h"
 
 #include <algorithm>

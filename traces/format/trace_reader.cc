@@ -25,7 +25,7 @@ constexpr uint64_t kMaxSize = 1ull << 48;
 // Reads one section: its header, then its segments.
 class SectionParser {
  public:
-  // `newest`: number of the newest records of each ring that are read.
+  // `newest` limits how many records are read of each ring: the newest ones.
   SectionParser(std::span<const std::byte> bytes, size_t offset, TraceReading reading, uint64_t newest)
       : bytes_(bytes.subspan(offset)), strict_(reading == TraceReading::kStrict), newest_(newest) {}
 

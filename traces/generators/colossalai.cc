@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ColossalAI's low-level ZeRO. Every parameter is padded to a multiple of the ranks. A step is
-//     AllReduce (stage 1) or ReduceScatter (stage 2) for each gradient bucket
-//     AllReduce of the overflow flag (float16 only), AllReduce of the norm
-//     AllGather for each parameter
+// ColossalAI's low-level ZeRO. Every parameter is padded to a multiple of the number of ranks. A step is
+// - AllReduce (stage 1) or ReduceScatter (stage 2) for each gradient bucket
+// - AllReduce of the overflow flag (float16 only), AllReduce of the norm
+// - AllGather for each parameter
 #include <algorithm>
 #include <array>
 

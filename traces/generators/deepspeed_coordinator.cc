@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue holds all uses of the pass in order. A module removes its own uses from the front. The prefetcher
-// removes further ones, until prefetch_elements are being gathered or live_elements are gathered.
+// The queue holds the uses of all parameters in a pass, in order. A module removes its own uses from the
+// front. The prefetcher removes further uses, until prefetch_elements are being gathered or live_elements are
+// gathered.
 #include "traces/generators/deepspeed_coordinator.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ void GatherCoordinator::GatherNow(const std::vector<size_t>& parameters) {
   gather_(parameters);
 }
 
-// Gathers what the module still lacks, then prefetches for later modules.
+// Gathers the module's parameters that are not available, then prefetches for later modules.
 void GatherCoordinator::BeforeUse(const ModuleShape& module) {
   std::vector<size_t> missing;
   for (const size_t parameter : module.parameters) {
@@ -93,7 +94,8 @@ void GatherCoordinator::Prefetch() {
 }
 
 bool GatherCoordinator::IsReusedSoon(size_t parameter) const {
-  // The prefetcher has already skipped a later use because the parameter was still available.
+  // The prefetcher took a later use of this parameter from the queue without gathering, because the parameter
+  // was still available. So the parameter must stay.
   if (last_fetched_for_[parameter] > step_) return true;
   int64_t traversed = 0;
   for (auto step = static_cast<size_t>(step_); step < order_.size(); ++step) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides when DeepSpeed's ZeRO stage 3 gathers and releases which parameters: it fetches before a module's
-// use, prefetches along the recorded order, and releases after the use. A model of
+// Decides when DeepSpeed's ZeRO stage 3 gathers and releases which parameters. It fetches before a module's
+// use, prefetches along the recorded order, and releases after the use. This is a model of
 // PartitionedParameterCoordinator (deepspeed/runtime/zero/partitioned_param_coordinator.py, 0.19.8).
 #pragma once
 
@@ -28,9 +28,9 @@ class GatherCoordinator {
   // Receives the parameters of one gather, by index.
   using Gather = std::function<void(const std::vector<size_t>&)>;
 
-  // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without it every module
-  // fetches only its own parameters and releases everything that it used, even persistent parameters. `model`
-  // must outlive this object.
+  // `recorded`: an earlier pass has shown the order of use, so this pass prefetches. Without such a record,
+  // every module fetches only its own parameters, and releases all that it used, even persistent parameters.
+  // `model` must outlive this object.
   GatherCoordinator(const ModelShape& model, const CoordinatorLimits& limits, bool recorded, Gather gather);
 
   GatherCoordinator(const GatherCoordinator&) = delete;
@@ -57,7 +57,8 @@ class GatherCoordinator {
   void GatherNow(const std::vector<size_t>& parameters);
   void DropFromQueue(const ModuleShape& module);
   void Prefetch();
-  // True if a later module of this pass uses the parameter before reuse_elements others have passed.
+  // True if a later module of this pass uses the parameter before reuse_elements elements of other parameters
+  // have passed.
   bool IsReusedSoon(size_t parameter) const;
 
   const ModelShape& model_;
@@ -70,7 +71,7 @@ class GatherCoordinator {
   int64_t step_ = 0;             // number of modules used so far
   int64_t live_ = 0;             // elements gathered and not released
   std::vector<bool> available_;  // by parameter
-  // By parameter: the latest step for which it was taken from the queue.
+  // For each parameter, the latest step for which it was taken from the queue.
   std::vector<int64_t> last_fetched_for_;
 };
 

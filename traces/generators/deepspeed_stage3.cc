@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSpeed's ZeRO stage 3, with ZeRO++'s hpZ and MiCS. A micro-step is
-//     forward   AllGather where the coordinator gathers, for one module or several at once
-//     backward  the same, and ReduceScatter for each gradient bucket
-//               (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
-// and after the last micro-step
-//     AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
-//     AllGather for each parameter that stays gathered, one by one
+// - forward: AllGather where the coordinator gathers, for one module or several at once
+// - backward: the same gathers, and ReduceScatter for each gradient bucket
+//   (MiCS: over the shard group, then AllReduce over the replicas in the last micro-step)
+// After the last micro-step come
+// - AllReduce of the overflow flag (float16), AllReduce in float64 of each sub-group's norm
+// - AllGather for each parameter that stays gathered, one by one
 #include <array>
 
 #include "traces/generators/deepspeed_coordinator.h"
@@ -177,7 +177,8 @@ int64_t SubGroups(const GeneratorInput& input) {
   return groups;
 }
 
-// The norm of each sub-group, then the gathers of persistent parameters.
+// Adds the calls of the optimizer: AllReduces for the overflow flag and the norm of each sub-group, then the
+// gathers of persistent parameters.
 void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   const DataType type = input.settings.Type("dtype");
   list.SetPhase(Phase::kOptimizer);
@@ -192,7 +193,8 @@ void OptimizerStep(const GeneratorInput& input, OperationList& list) {
   }
 }
 
-// Records are compared once, in the second pass of a training, before the framework relies on them.
+// The ranks compare their records once, in the second pass of a training, before the framework relies on
+// them.
 void Stage3::Step(const GeneratorInput& input, int step, OperationList& list) const {
   const int64_t micro_steps = input.settings.Integer("accumulation_steps");
   for (int64_t micro = 0; micro < micro_steps; ++micro) {

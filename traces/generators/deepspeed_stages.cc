@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeepSpeed's ZeRO stages 1 and 2. Neither issues ReduceScatter. A step is
-//     AllReduce for each gradient bucket, or one Reduce to each owner of a part of it
-//       (stage 1: in the last micro-step only; stage 2: in each micro-step)
-//     AllReduce of the overflow flag (half precision), AllReduce of the norm
-//     one AllGather of the flat group of parameters
-// Some settings change no call and are no settings here: contiguous_gradients, allgather_bucket_size (not
-// read where all_gather_into_tensor exists), overlap_comm of stage 2, and clipping (the norm is always
-// computed).
+// - AllReduce for each gradient bucket, or for each owner of a part of the bucket one Reduce to that owner
+//   (stage 1: in the last micro-step only; stage 2: in each micro-step)
+// - AllReduce of the overflow flag (half precision), AllReduce of the norm
+// - one AllGather of the flat group of parameters
+// Some settings of DeepSpeed change no call, so they are no settings here: contiguous_gradients,
+// allgather_bucket_size (not read where all_gather_into_tensor exists), overlap_comm of stage 2, and clipping
+// (the norm is always computed).
 #include <algorithm>
 #include <array>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The project's own trainer (zero_workloads, docs/zero_trainer.md): stages 0 to 3 with constant buckets,
-// hybrid sharding, second copies for backward passes, and the paper's exchange by owners. Settings have the
-// names of the trainer's options. A step of stage 3 is
-//     forward    AllGather for each unit
-//     backward   AllGather for each unit but the root, one unit ahead with prefetch;
-//                ReduceScatter for each full bucket; with hybrid sharding AllReduce of it over the replicas
-//     optimizer  AllReduce of loss and squared norm
+// hybrid sharding, second copies for backward passes, and the exchange by owners of the ZeRO paper. Settings
+// have the names of the trainer's options. A step of stage 3 is
+// - forward: AllGather for each unit
+// - backward: AllGather for each unit but the root, one unit ahead with prefetch; ReduceScatter for each full
+//   bucket, with hybrid sharding then AllReduce of the bucket over the replicas
+// - optimizer: AllReduce of loss and squared norm
 // Stages 1 and 2 gather after the optimizer instead, and stage 0 sums buckets by AllReduce.
 #include <array>
 
@@ -55,7 +55,7 @@ class DynamicclZero : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Refuses the same settings as the trainer.
+// Refuses the settings that the trainer refuses.
 Status DynamicclZero::Check(const GeneratorInput& input) const {
   DYNAMICCL_CHECK_OK(RefuseTensorParallel(input));
   const ZeroStage stage = Stage(input);

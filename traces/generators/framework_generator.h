@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire patterns of public training frameworks as pure functions: one interface, one file a framework. How
-// to add one: docs/generators.md.
+// The calls that public training frameworks issue, as pure functions: one interface, and one file for each
+// framework. docs/generators.md describes how to add one.
 #pragma once
 
 #include <span>
@@ -32,7 +32,7 @@ class FrameworkGenerator {
   virtual std::string_view name() const = 0;
   // Description of the framework in one line, for the help.
   virtual std::string_view sentence() const = 0;
-  // The file and the release whose behaviour this is.
+  // The framework's source file and release whose behaviour this generator reproduces.
   virtual std::string_view source() const = 0;
   // The settings that change the framework's calls. Settings that change no call are not listed.
   virtual std::span<const GeneratorSetting> settings() const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rank issues the same operations, so each section is written from the same lists. Sections differ only
-// in which communicator a rank uses on each axis of the world, and in the rank's place in it.
+// in which communicator a rank uses on each axis of the world, and in the rank's number in that communicator.
 #include "traces/generators/generated_trace.h"
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both rules take one pass; the last bucket holds the remaining sizes.
+// Each rule takes one pass over the sizes. The last bucket holds the sizes that remain.
 #include "traces/generators/gradient_buckets.h"
 
 namespace dynamiccl {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // llm.c: GPT-2 with one communicator. A step is
-//     for each layer one group of twelve ReduceScatters (stage 0: AllReduces), in the last micro-step
-//     AllReduce of the loss
-//     a group of four: word embedding, position embedding, last norm's weight and bias
-//     stage 1: AllReduce of the norm, then AllGathers, with one group for the tensors of a kind in all layers
+// - in the last micro-step, for each layer one group of twelve ReduceScatters (stage 0: AllReduces)
+// - AllReduce of the loss
+// - a group of four: word embedding, position embedding, last norm's weight and bias
+// - stage 1: AllReduce of the norm, then AllGathers, with one group for the tensors of a kind in all layers
 #include <array>
 #include <vector>
 
@@ -17,7 +17,8 @@ constexpr std::array kLlmcSettings = {
     GeneratorSetting{"stage", SettingKind::kChoice, "1", "ZeRO stage (-z)", 1, "0,1"},
 };
 
-// Rows to a multiple of which the vocabulary is padded: padded_vocab_size of train_gpt2.py's export.
+// The vocabulary is padded to a multiple of this many rows, as padded_vocab_size in the export of
+// train_gpt2.py.
 constexpr int64_t kVocabularyAlignment = 128;
 
 class Llmc : public FrameworkGenerator {
@@ -33,7 +34,7 @@ class Llmc : public FrameworkGenerator {
   void Step(const GeneratorInput& input, int step, OperationList& list) const override;
 };
 
-// Elements of the tensors: the two embeddings, the width of the last norm, and a layer's twelve.
+// Elements of each tensor: the two embeddings, the width of the last norm, and the twelve tensors of a layer.
 struct Tensors {
   int64_t word_embedding, position_embedding, width;
   std::array<int64_t, 12> layer;

@@ -2,12 +2,12 @@
 // Megatron-LM: data parallelism with the distributed optimizer (ZeRO-1 with true ReduceScatter) or without
 // it, under tensor and sequence parallelism. Gradients lie in one buffer in the reverse order of
 // registration. A step is
-//     for each micro-step: the activations' collectives, forward and backward (megatron_activations.h),
-//       and AllReduce of the loss
-//     in the last micro-step: ReduceScatter, or AllReduce, of each bucket; all at the end of the backward,
-//       or with overlap_grad_reduce each once it is full
-//     AllReduce of the overflow flag (float16) and of the norm
-//     AllGather for each bucket; with overlap_param_gather in the next step's forward instead
+// - in each micro-step: the activations' collectives, forward and backward (megatron_activations.h), and
+//   AllReduce of the loss
+// - in the last micro-step: ReduceScatter, or AllReduce, of each bucket. All come at the end of the backward
+//   pass; with overlap_grad_reduce each comes once the bucket is full
+// - AllReduce of the overflow flag (float16) and of the norm
+// - AllGather for each bucket; with overlap_param_gather in the forward pass of the next step instead
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -43,8 +43,9 @@ constexpr std::array kMegatronSettings = {
     GeneratorSetting{"clip", SettingKind::kFlag, "true", "the gradients' norm"},
 };
 
-// Elements of a bucket by default: DistributedDataParallel in
-// megatron/core/distributed/distributed_data_parallel.py takes the larger of both.
+// Default number of elements of a bucket. DistributedDataParallel in
+// megatron/core/distributed/distributed_data_parallel.py takes the larger of two numbers: 40 million, and 1
+// million for each rank.
 constexpr int64_t kBucketElements = 40'000'000;
 constexpr int64_t kBucketElementsOfARank = 1'000'000;
 // Elements, from megatron/core/distributed/param_and_grad_buffer.py: a parameter starts at a multiple of 64,
@@ -153,7 +154,7 @@ std::vector<BufferBucket> BucketsOf(const GeneratorInput& input) {
   return buckets;
 }
 
-// Writes one step, with its place in the buffer.
+// Writes the operations of one step, and keeps how far the step has come in the gradient buffer.
 class StepWriter {
  public:
   StepWriter(const GeneratorInput& input, OperationList& list)
@@ -181,13 +182,13 @@ class StepWriter {
   const std::vector<BufferBucket> buckets_;
   const std::vector<std::vector<size_t>> units_;
   size_t reduced_ = 0;  // buckets of this backward that were sent
-  // Number of buckets that are not yet gathered, and not yet waited for. Buckets are gathered from the end of
-  // the buffer, which is the order of the forward pass.
+  // Number of buckets whose gather was not issued yet, and of those whose gather was not waited for. Buckets
+  // are gathered from the end of the buffer, which is the order of the forward pass.
   size_t to_gather_ = 0;
   size_t to_await_ = 0;
 };
 
-// Sends the gather of the next bucket in the order of the forward.
+// Issues the gather of the next bucket in the order of the forward pass.
 void StepWriter::GatherNext() {
   if (to_gather_ == 0) return;
   --to_gather_;
@@ -204,7 +205,7 @@ void StepWriter::AwaitGathersOf(size_t parameters) {
   }
 }
 
-// Waits for each unit's gathers right before it is used.
+// Runs the forward pass. It waits for the gathers of a unit's parameters right before it uses the unit.
 void StepWriter::Forward() {
   activations_.Batch();
   activations_.EmbeddingForward();
@@ -249,8 +250,8 @@ void StepWriter::Backward(bool reduce) {
   if (reduce) ReduceBucketsUpTo(parameters);
 }
 
-// Norm and overflow flag are summed over all ranks with the distributed optimizer, else over the
-// tensor-parallel ones.
+// With the distributed optimizer the norm and the overflow flag are summed over all ranks, else over the
+// tensor-parallel ranks.
 void StepWriter::OptimizerStep() {
   const bool distributed = input_.settings.Flag("use_distributed_optimizer");
   const Axis axis = distributed ? Axis::kWorld : Axis::kTensor;

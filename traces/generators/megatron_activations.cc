@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without sequence parallelism each half of a block ends in an AllReduce of its activations, forward and
-// backward. With it, that AllReduce becomes an AllGather before the half and a ReduceScatter after it, and
-// the backward gathers the input once more.
+// A block has two halves, attention and feed-forward. Without sequence parallelism each half ends in an
+// AllReduce of its activations, forward and backward. With sequence parallelism an AllGather before the half
+// and a ReduceScatter after it replace this AllReduce, and the backward pass gathers the input once more.
 #include "traces/generators/megatron_activations.h"
 
 namespace dynamiccl {
@@ -76,7 +76,7 @@ void MegatronActivations::LayerForward() {
 void MegatronActivations::HeadForward() {
   if (!active_) return;
   if (sequence_parallel_) Activation(Collective::kAllGather);
-  // The largest logit, the target's logit, the sum of exponentials.
+  // The ranks combine the largest logit, the target's logit, and the sum of exponentials.
   for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kSum, ReduceOp::kSum})
     list_.AllReduce(tokens_, DataType::kFloat32, op, Role::kActivation, Axis::kTensor);
 }

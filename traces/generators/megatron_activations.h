@@ -27,8 +27,8 @@ class MegatronActivations {
   // With recomputation the layer's forward pass is issued once more before its backward pass.
   void LayerBackward();
   void EmbeddingBackward();
-  // Sequence parallelism: every rank has seen only a part of the tokens, so the gradients of parameters that
-  // it holds completely (norms, biases of row-parallel layers) are summed, in one message.
+  // For sequence parallelism. Every rank has seen only a part of the tokens. So the gradients of parameters
+  // that every rank holds completely (norms, biases of row-parallel layers) are summed, in one message.
   void SharedGradients();
 
  private:

@@ -9,8 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// Largest values of settings: far above models in use, and small enough that products of them fit into 64
-// bits.
+// Largest values of settings. They are far above those of models in use, and their products fit into 64 bits.
 constexpr int64_t kMaxLayers = 4096, kMaxWidth = 1 << 20, kMaxRows = 1 << 24;
 
 // A setting that is a size, with its largest value.
@@ -164,7 +163,8 @@ ModelShape MakeLlama(const SettingValues& values) {
   return model;
 }
 
-// ResNet 18 and 34 have blocks of two convolutions; the deeper ones have blocks of three that widen by 4.
+// ResNet 18 and 34 have blocks of two convolutions. The deeper ones have blocks of three, which multiply the
+// number of channels by 4.
 struct ResnetPlan {
   std::array<int, 4> blocks;
   int64_t widening;
@@ -178,7 +178,7 @@ ResnetPlan PlanOf(const std::string& depth) {
   return {{3, 8, 36, 3}, 4};
 }
 
-// Adds a block in which `in` channels become `width` times the widening.
+// Adds a block with `in` channels at its beginning and `width` times `widening` channels at its end.
 void AddResidualBlock(ShapeList& list, const std::string& block, int64_t in, int64_t width,
                       int64_t widening) {
   const int64_t out = width * widening;

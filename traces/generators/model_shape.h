@@ -28,7 +28,7 @@ struct ParameterShape {
   int64_t Elements() const;
 };
 
-// The transformer that the parameters belong to; the collectives of activations follow from it.
+// The transformer to which the parameters belong. It determines the collectives of activations.
 struct Transformer {
   int64_t layers = 0;
   int64_t hidden = 0;
@@ -50,11 +50,13 @@ struct ModelShape {
   int64_t Elements() const;
 };
 
-// Parameters that are used together, by index. Unit 0 is the root (embeddings, last norm, head). Then comes
-// one unit for each name up to its first number ("h.3", "layer1.0"): a transformer block or a residual block.
+// Lists the parameters that are used together, by index. Unit 0 is the root (embeddings, last norm, head).
+// Then comes one unit for each beginning of a name up to its first number ("h.3", "layer1.0"): a transformer
+// block or a residual block.
 std::vector<std::vector<size_t>> UnitsOf(const ModelShape& model);
 
-// One leaf module (the name without its last part) or, without its own parameters, a unit or the whole model.
+// One module. A leaf has the parameters whose names differ only in the last part. A container, which is a
+// unit or the whole model, has none of its own.
 struct ModuleShape {
   std::string name;
   std::vector<size_t> parameters;

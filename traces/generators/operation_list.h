@@ -16,7 +16,7 @@ struct WireOperation {
   DataType data_type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   Axis axis = Axis::kData;
-  // Elements over all ranks: what AllGather receives, what ReduceScatter sends.
+  // Elements over all ranks: those that AllGather receives, or those that ReduceScatter sends.
   int64_t elements = 0;
   int root = -1;  // rank in the communicator; -1 where the collective has none
   Role role = Role::kUnknown;
@@ -38,8 +38,8 @@ class OperationList {
 
   void AllGather(int64_t elements, DataType type, Role role, Axis axis = Axis::kData);
   void ReduceScatter(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
-  // Adds an AllReduce. With at most kTinyBytes its role becomes scalar whatever `role` is, because the call
-  // alone does not show the difference.
+  // Adds an AllReduce. An AllReduce of at most kTinyBytes gets the role scalar whatever `role` is, because
+  // nothing in the call distinguishes it from a scalar.
   void AllReduce(int64_t elements, DataType type, ReduceOp op, Role role, Axis axis = Axis::kData);
   void Broadcast(int64_t elements, DataType type, int root, Role role, Axis axis = Axis::kData);
   void Reduce(int64_t elements, DataType type, ReduceOp op, int root, Role role, Axis axis = Axis::kData);

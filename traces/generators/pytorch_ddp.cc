@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's DistributedDataParallel and, on top of it, ZeroRedundancyOptimizer. A step is
-//     Broadcast of the buffers, if the model has any
-//     backward: AllReduce for each bucket, in the order in which gradients arrive (reverse of registration)
-//     find_unused_parameters: AllReduce of the used-parameter map
-//     ZeroRedundancyOptimizer: Broadcast of each owner's parameters
+// - Broadcast of the buffers, if the model has any
+// - backward: AllReduce for each bucket, in the order in which gradients arrive (reverse of registration)
+// - find_unused_parameters: AllReduce of the used-parameter map
+// - ZeroRedundancyOptimizer: Broadcast of each owner's parameters
 // The first backward pass has one bucket. The second pass begins with Broadcasts by which the ranks agree on
-// new buckets. gradient_as_bucket_view and static_graph change memory and checks but no call, so they are not
-// settings here.
+// new buckets. The arguments gradient_as_bucket_view and static_graph change memory and checks but no call,
+// so they are not settings here.
 #include <algorithm>
 #include <array>
 #include <numeric>

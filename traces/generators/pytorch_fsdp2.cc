@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // PyTorch's FSDP2: fully_shard on every unit, then on the root. A pass is
-//     forward   AllGather for each unit, the root first
-//     backward  AllGather for each unit that was freed, one unit ahead;
-//               ReduceScatter for each unit, the root last (HSDP: then AllReduce of the shard over replicas)
-// and after the last pass AllReduce of the norms. Each parameter is padded along its first dimension. A shard
-// group smaller than the data-parallel group means hybrid sharding (HSDP).
+// - forward: AllGather for each unit, the root first
+// - backward: AllGather for each unit that was freed, one unit ahead; ReduceScatter for each unit, the root
+//   last (HSDP: then AllReduce of the shard over replicas)
+// After the last pass the norms are summed by AllReduce. Each parameter is padded along its first dimension.
+// A shard group smaller than the data-parallel group means hybrid sharding (HSDP).
 #include <array>
 
 #include "traces/generators/framework_generator.h"
@@ -92,7 +92,7 @@ int64_t Pass::PaddedElements(size_t unit) const {
   return sum;
 }
 
-// Gathers a unit unless it is still there.
+// Gathers a unit unless its parameters are still in memory.
 void Pass::Gather(size_t unit) {
   if (gathered_[unit]) return;
   gathered_[unit] = true;
@@ -100,7 +100,7 @@ void Pass::Gather(size_t unit) {
                   input_.world.ShardAxis());
 }
 
-// Gathers this unit, then those that are next, before this unit's gradients are sent.
+// Gathers this unit, then with prefetching the units that run next, and then sends this unit's gradients.
 void Pass::BackwardUnit(size_t unit) {
   Gather(unit);
   const auto depth = static_cast<size_t>(input_.settings.Integer("backward_depth"));

@@ -28,7 +28,7 @@ bool IsChoice(std::string_view choices, std::string_view text) {
   return false;
 }
 
-// Describes a valid value of the row; empty if `text` is valid.
+// Returns a description of the values that the row allows; empty if `text` is one of them.
 std::string Expected(const GeneratorSetting& row, std::string_view text) {
   switch (row.kind) {
     case SettingKind::kInteger: {

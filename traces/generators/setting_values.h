@@ -48,7 +48,7 @@ class SettingValues {
   static Result<SettingValues> Parse(std::span<const GeneratorSetting> rows, const SettingTexts& texts,
                                      std::string_view where);
 
-  // Whether the table has the row.
+  // Returns true if the table has a setting with this name.
   bool Has(std::string_view name) const { return values_.contains(name); }
   // Each returns a value of its kind; the row must have that kind.
   int64_t Integer(std::string_view name) const;

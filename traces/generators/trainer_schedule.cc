@@ -6,8 +6,8 @@
 namespace dynamiccl {
 namespace {
 
-// Elements of each unit; with unit=parameter every parameter is a unit. `blocks` gets one past the last unit
-// of each block.
+// Returns the number of elements of each unit. With unit=parameter every parameter is a unit. For each block,
+// `blocks` gets the index after its last unit.
 std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& blocks) {
   const bool by_parameter = input.settings.Choice("unit") == "parameter";
   std::vector<int64_t> flats;
@@ -174,7 +174,7 @@ void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& ope
   Issued(open);
 }
 
-// Waits for the bucket, then sums it over the replicas. When the sums of several passes are accumulated, the
+// Waits for the bucket, then sums it over the replicas. If the sums of several passes are accumulated, the
 // replicas are summed once, after the last pass, and not here.
 void TrainerSchedule::Settle(Bucket& bucket) {
   if (bucket.sent.empty()) return;

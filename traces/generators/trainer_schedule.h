@@ -27,16 +27,16 @@ struct TrainerAction {
 };
 
 // Generates the steps of a rank by these rules:
-// - A block computes its share of a pass, in proportion to its parameters. The root's share is the head's,
-//   which computes last in a forward pass and first in a backward pass.
+// - A block computes its share of a pass, in proportion to its parameters. The root's share is that of the
+//   model's head, which computes last in a forward pass and first in a backward pass.
 // - Stage 3 gathers a unit before it is used, and one unit ahead with prefetch.
 // - A block's gradients are put into the buckets once all of them are ready; in stage 1 after the backward
 //   pass. There are two buckets, so a third one waits for the first. Without overlap each bucket is waited
 //   for immediately.
 // - The end of a backward pass waits for all buckets. Then the scalars are summed, then the optimizer runs.
 // - Stages 1 and 2 wait for an updated unit when the next step's forward pass needs it.
-// It has more than 20 members because these rules refer to each other: one operation's place in the step
-// depends on which operations of all the other kinds are still open.
+// The class has more than 20 members because these rules refer to each other: one operation's place in the
+// step depends on which operations of all the other kinds are still open.
 class TrainerSchedule {
  public:
   // The operations go to `list`. `input` and `list` must outlive the schedule.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arrangement of the ranks of a generated job, and the communicators that follow from it. Example with 8
-// ranks, data 4, tensor 2, shard 2: rank 5 is (data 2, tensor 1), its tensor group is {4, 5}, its data group
-// is {1, 3, 5, 7}, its shard group is {5, 7} and its replicas are {1, 5}.
+// ranks, data 4, tensor 2, shard 2: rank 5 has data index 2 and tensor index 1. Its tensor group is {4, 5},
+// its data group is {1, 3, 5, 7}, its shard group is {5, 7} and its replicas are {1, 5}.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ inline constexpr std::array kAllAxes = {Axis::kWorld, Axis::kData, Axis::kTensor
 
 std::string_view Name(Axis axis);
 
-// Ranks of a tensor-parallel group are neighbours, then those of a sharding group. Megatron-LM and PyTorch's
-// device meshes arrange them so too, to keep the busiest groups inside a node.
+// The ranks of a tensor-parallel group are neighbours, and then those of a sharding group. Megatron-LM and
+// PyTorch's device meshes arrange ranks in the same way, to keep the busiest groups inside a node.
 struct WorldShape {
   int data = 2;
   int tensor = 1;
@@ -39,7 +39,8 @@ struct WorldShape {
   Axis ShardAxis() const { return IsHybrid() ? Axis::kShard : Axis::kData; }
   // Ranks of a communicator of this axis.
   int RanksOn(Axis axis) const;
-  // Place of a rank of the world in its communicator of the axis, and which of these communicators it is.
+  // RankOn returns the number of `rank` in its communicator of the axis. GroupOn returns which of the axis's
+  // communicators it is.
   int RankOn(Axis axis, int rank) const;
   int GroupOn(Axis axis, int rank) const;
 };

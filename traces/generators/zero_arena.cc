@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Elements: 32 and 128, as in partition.h.
+// Alignments in elements, as in partition.h.
 constexpr int64_t kParameterAlignment = 32;
 constexpr int64_t kShardAlignment = 128;
 

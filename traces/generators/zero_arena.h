@@ -20,7 +20,7 @@ struct ZeroArenaSettings {
 // The part of a bucket that one unit's gradients fill.
 struct BucketPart {
   bool opens = false;  // they are the first in the bucket
-  // A rank's elements of the bucket, if these gradients are the last in it; else 0.
+  // The elements that a rank has of the whole bucket, if these gradients are the last to fill it; else 0.
   int64_t full = 0;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeRO as its paper describes it (Rajbhandari et al., SC20, sections 5 and 7). The flat model is divided into
 // one partition for each rank. A step is
-//     P_os (1)      ReduceScatter of all gradients; AllGather of all parameters
-//     P_os+g (2)    Reduce of each partition's gradients to its owner, in fused buffers of a constant size;
-//                   AllGather of all parameters
-//     P_os+g+p (3)  Broadcast of each partition by its owner, in the forward and again in the backward;
-//                   Reduce as in stage 2
+// - P_os (stage 1): ReduceScatter of all gradients; AllGather of all parameters
+// - P_os+g (stage 2): Reduce of each partition's gradients to its owner, in fused buffers of a constant size;
+//   AllGather of all parameters
+// - P_os+g+p (stage 3): Broadcast of each partition by its owner, in the forward pass and again in the
+//   backward pass; Reduce as in stage 2
 #include <algorithm>
 #include <array>
 

@@ -199,7 +199,8 @@ class TableParser {
     return {};
   }
 
-  // A call is issued when the one before it ended; where there are no times, 1 ms after it was issued.
+  // Sets the time of issue and the duration. A call is issued when the previous one ended. If the file has no
+  // times, calls are issued 1 ms apart.
   Status FillTimes(std::string_view elapsed, IssuedCall& issued) {
     issued.issued_ns = now_ns_;
     now_ns_ += kUntimedStepNs;
@@ -246,7 +247,7 @@ class TableParser {
   std::map<std::string, uint64_t> left_out_;
 };
 
-// Recognised by its header line.
+// Recognises a file by the header line of its table.
 class Aicb final : public TraceImporter {
  public:
   std::string_view name() const override { return "aicb"; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chakra execution traces (MLCommons, `<prefix>.<rank>.et`) as single-rank traces. A file is a sequence of
-// protobuf messages, each preceded by its length as a varint. The first is GlobalMetadata, the others are
-// Node (schema/protobuf/et_def.proto of mlcommons/chakra).
+// protobuf messages, each preceded by its length as a varint. The first message is of type GlobalMetadata,
+// the others of type Node (schema/protobuf/et_def.proto of mlcommons/chakra).
 //
-// A node of type COMM_COLL, COMM_SEND or COMM_RECV with a size is a call. Where both host and accelerator
-// nodes have sizes, they describe the same calls, and the accelerator's nodes are used. The size of an
-// AllGather is one rank's and is converted to NCCL's total where the group's size is known.
+// A node of type COMM_COLL, COMM_SEND or COMM_RECV with a size is a call. If both host and accelerator nodes
+// have sizes, they describe the same calls, and the accelerator's nodes are used. The size of an AllGather is
+// that of one rank. It is converted to NCCL's total if the group's size is known.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -91,8 +91,8 @@ Result<CommunicationNode> ParseNode(std::string_view message, uint64_t offset) {
   }
 }
 
-// Reads the messages of a file, each preceded by its length. The stream must outlive it. Errors name the
-// byte. A file that ends between two messages is complete.
+// Reads the messages of a file, each preceded by its length. `stream` must outlive this object. Errors name
+// the byte. A file that ends between two messages is complete.
 class MessageStream {
  public:
   explicit MessageStream(std::istream& stream) : stream_(stream) {}
@@ -156,7 +156,7 @@ Status CheckMetadata(std::string_view message, uint64_t offset) {
   }
 }
 
-// The nodes of a file that may be calls, and a count of the others.
+// Those nodes of a file that may be calls, and the number of other nodes.
 struct ChakraFile {
   std::vector<CommunicationNode> nodes;
   uint64_t other_nodes = 0;
@@ -216,7 +216,7 @@ class Conversion {
   }
 
  private:
-  // True for a node that has a size and, if it is a collective, a known kind.
+  // True for a node from which a call can be built: it has a size and, if it is a collective, a known kind.
   static bool Tells(const CommunicationNode& node) {
     if (!node.bytes) return false;
     if (node.type != kCollectiveNode) return true;
@@ -311,7 +311,7 @@ class Conversion {
   uint64_t doubled_ = 0;
 };
 
-// Recognised by its first message.
+// Recognises a file by its first message.
 class Chakra final : public TraceImporter {
  public:
   std::string_view name() const override { return "chakra"; }

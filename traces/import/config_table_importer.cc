@@ -41,7 +41,7 @@ constexpr Column kRequired[] = {kCollective, kRanks, kBytes, kTime};
 // first wrong line ends the import.
 class TableParser {
  public:
-  // `path` names topologies and stands in errors.
+  // Topologies are named after the file at `path`, and errors contain the path.
   explicit TableParser(const std::string& path) : path_(path), stem_(std::filesystem::path(path).stem()) {
     file_.library = "config table " + std::filesystem::path(path).filename().string();
   }
@@ -196,7 +196,7 @@ class TableParser {
   MeasurementFile file_;
 };
 
-// Recognised by its header line.
+// Recognises a file by the header line of its table.
 class ConfigTable final : public TraceImporter {
  public:
   std::string_view name() const override { return "config-table"; }

@@ -29,7 +29,7 @@ constexpr double kMaxMs = 1e9;
 struct NamedCollective {
   std::string_view name;
   Collective collective;
-  // Whether busbw : algbw of this operation is (n-1) : n, from which the number of ranks follows.
+  // True if busbw : algbw of this operation is (n-1) : n for n ranks, so that it shows the number of ranks.
   bool tells_ranks;
 };
 constexpr NamedCollective kCollectives[] = {
@@ -98,7 +98,7 @@ class RankCount {
  public:
   // Adds the bandwidths of a line; bandwidths too small to narrow n down are skipped.
   void Take(double algbw, double busbw) {
-    // Half of the last printed digit, plus a margin for the rounding of its binary form.
+    // Half of the last printed digit, plus a margin because most decimal fractions have no exact binary form.
     constexpr double kHalfDigit = 0.00501;
     if (!(algbw > 1 && busbw > 0) || busbw > algbw + kHalfDigit) return;
     const double low = (busbw - kHalfDigit) / (algbw + kHalfDigit);
@@ -229,7 +229,7 @@ class LogParser {
     return imported;
   }
 
-  // The log names neither roots nor peers.
+  // The log names neither roots nor peers. Sets a root to 0, and counts the missing roots and peers.
   static void FillRoot(RankSection& section, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
     const bool peer = collective == Collective::kSend || collective == Collective::kRecv;
@@ -286,7 +286,8 @@ class LogParser {
     return {};
   }
 
-  // Measurements with one time for each row, the average; NCCL chose by itself.
+  // Returns measurements with one time for each row, the average. The configs are unknown, so each row counts
+  // as NCCL's own choice.
   Result<Imported> FinishTable() {
     if (ranks_.ranks() == 0) {
       return WithHint(Fail("the bandwidths do not tell the number of ranks"),
@@ -339,7 +340,7 @@ class LogParser {
   uint64_t without_data_ = 0;
 };
 
-// Recognised by the words of a call's line, or of the summary's header.
+// Recognises a log by the words of a call's line, or of the summary's header.
 class DeepSpeedComms final : public TraceImporter {
  public:
   std::string_view name() const override { return "deepspeed-comms"; }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dumps of PyTorch's flight recorder in their JSON form (_dump_nccl_trace_json), versions 2.5 to 2.10, as
 // single-rank traces:
-//     {"version": "2.5", "nccl_version": ..., "pg_config": {name: {"ranks": "[0, 1]"}}, "entries": [
-//       {"profiling_name": "nccl:all_reduce", "process_group": ["0", "default_pg"], "collective_seq_id": 1,
-//        "input_sizes": [[3, 4]], "input_dtypes": ["Float"], "time_created_ns": ..., "duration_ms": 0.5},
-//        ...]}
-// Only duration_ms, which comes from CUDA events, is used as a duration. The "discovered" stamps are not:
-// they are the times at which a periodic watchdog first noticed an event. flight_recorder_to_json.py beside
-// this file converts the pickled form.
+//   {"version": "2.5", "nccl_version": ..., "pg_config": {name: {"ranks": "[0, 1]"}}, "entries": [
+//     {"profiling_name": "nccl:all_reduce", "process_group": ["0", "default_pg"], "collective_seq_id": 1,
+//      "input_sizes": [[3, 4]], "input_dtypes": ["Float"], "time_created_ns": ..., "duration_ms": 0.5},
+//     ...]}
+// Only duration_ms, which comes from CUDA events, is used as a duration. The "discovered" time stamps are not
+// used: they are the times at which a periodic watchdog first noticed an event. flight_recorder_to_json.py
+// beside this file converts the pickled form.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -144,8 +144,8 @@ class Dump {
     return {};
   }
 
-  // Reads "nccl:send 0->1" or "nccl:recv 0<-1": this rank comes first, and both are numbered inside the
-  // group.
+  // Reads "nccl:send 0->1" or "nccl:recv 0<-1". The first number is this rank, the second its peer. Both are
+  // ranks inside the group.
   static void TakePeers(std::string_view name, Entry& entry) {
     const size_t blank = name.find(' ');
     const size_t arrow = name.find_first_of("-<", blank == name.npos ? name.size() : blank);
@@ -195,8 +195,8 @@ class Dump {
     return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
   }
 
-  // This rank's number in a group: found among the members if the rank is known, else taken from a send or
-  // receive; -1 if neither is available.
+  // Returns this rank's number in a group. It is the rank's place among the members if the rank is known,
+  // else the number in a send or receive; -1 if neither is available.
   int64_t RankIn(const std::string& group, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), rank_);
     if (rank_ >= 0 && place != ranks.end()) return std::min<int64_t>(place - ranks.begin(), INT16_MAX);
@@ -241,7 +241,7 @@ class Dump {
     for (const auto& [name, group] : groups_)
       section.world = std::max(section.world, static_cast<int32_t>(group.ranks.size()));
     section.library = library_.empty() ? "" : "NCCL " + library_;
-    // The stamps are wall-clock times.
+    // The time stamps of a dump are wall-clock times.
     section.opened.realtime_ns = section.opened.monotonic_ns;
     section.closed_at.realtime_ns = section.closed_at.monotonic_ns;
     // A dump is written while the process runs, usually because it hangs, so the process has not ended.
@@ -277,7 +277,7 @@ class Dump {
   RankSection section_{"flight-recorder", kTraceMirrored};
 };
 
-// Recognised by two keys that every entry has.
+// Recognises a dump by two keys that every entry has.
 class FlightRecorder final : public TraceImporter {
  public:
   std::string_view name() const override { return "flight-recorder"; }

@@ -36,7 +36,7 @@ constexpr ForeignForm kForeignForms[] = {
     {"\xFF\xFE", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
     {"\xFE\xFF", "UTF-16 text", "convert it first: iconv -f UTF-16 -t UTF-8 FILE > NEW"}};
 
-// An error for a file of such a form.
+// Returns an error if the file has a format that is not supported.
 Status CheckForm(const std::string& path) {
   char first[8] = {};
   std::ifstream(path, std::ios::binary).read(first, sizeof(first));
@@ -91,7 +91,7 @@ class GzipStream::Buffer : public std::streambuf {
     sgetc();
     return {gptr(), static_cast<size_t>(egptr() - gptr())};
   }
-  // Marks that many of these bytes as read.
+  // Marks the next `bytes` bytes as read.
   void Pass(size_t bytes) { gbump(static_cast<int>(bytes)); }
 
  protected:

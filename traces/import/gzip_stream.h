@@ -25,10 +25,10 @@ class GzipStream {
   GzipStream(GzipStream&&) noexcept;
   ~GzipStream();
 
-  // The bytes; valid as long as this object.
+  // The decompressed bytes as a stream, which is valid as long as this object.
   std::istream& stream();
-  // The bytes that are decompressed and not yet read, at least 4096 of them where the file has as many; valid
-  // until something is read.
+  // Returns the bytes that are decompressed and not yet read. There are at least 4096 of them, unless the
+  // file ends before. They are valid until something is read.
   std::string_view Ahead();
   // Returns up to `limit` bytes from the beginning. The stream is used up afterwards: open the file again to
   // read it.
@@ -38,8 +38,8 @@ class GzipStream {
   std::optional<std::string_view> NextLine();
   // Whether the line that NextLine returned last ends with a newline.
   bool line_ended() const { return line_ended_; }
-  // Calls `take` with each line, without its newline, until `take` fails. Returns the error of `take`, or
-  // `status`.
+  // Calls `take` with each line, without its newline, until `take` fails. Returns the error of `take` if it
+  // failed; else the stream's status().
   Status EachLine(const std::function<Status(std::string_view line)>& take);
   // Like EachLine, for a log whose writer may have been killed. If the last line has no newline and `take`
   // refuses it, the error is stored in `cut` and the result is not an error.

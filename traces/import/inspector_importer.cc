@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs of the NCCL Inspector plugin (NCCL 2.28 and later), one JSON object a line:
-//     {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
-//      "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
-// Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names it for the
-// lines that follow. Sizes of AllGather and ReduceScatter are one rank's in these files and are converted to
-// NCCL's totals. A last line without an end, as a killed job leaves it, is left out.
+//   {"header": {"id": "0x7f..", "rank": 2, "n_ranks": 8, "nnodes": 1}, "metadata": {...},
+//    "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": ..., "coll_exec_time_us": ...}}
+// Up to format v4.2 every line names its communicator. From v4.3 on a line with "dump_stats" names the
+// communicator of the lines that follow. Sizes of AllGather and ReduceScatter are those of one rank in these
+// files. They are converted to NCCL's totals. A last line without an end, as a killed job leaves it, is left
+// out.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +19,7 @@
 namespace dynamiccl {
 namespace {
 
-// Microseconds at most, so that nanoseconds stay within 64 bits.
+// Largest time in microseconds. Four such times in nanoseconds, added up, fit into 64 bits.
 constexpr int64_t kLatestUs = INT64_MAX / 4000;
 
 // The communicator and time of a line, from the line itself or from the marker before it.
@@ -157,8 +158,9 @@ class InspectorLog {
     return {};
   }
 
-  // Whether the bandwidth that the log states is that of the call's bytes and time. The plugin computes it
-  // from both, so another one shows that the line was damaged. Times may be cut to whole microseconds.
+  // True if the bandwidth that the log states fits the call's bytes and time. The plugin computes the
+  // bandwidth from both, so a different one shows that the line was damaged. Times may be cut to whole
+  // microseconds.
   static bool FitsBandwidth(JsonValue perf, const CallKeys& keys, const IssuedCall& issued) {
     const auto stated = perf[keys.bandwidth].Number(1e12);
     const bool computed =
@@ -169,7 +171,7 @@ class InspectorLog {
     return std::fabs(gb_s - *stated) <= tolerance * std::max(gb_s, *stated);
   }
 
-  // Fills in a root: the log names none, so it is 0.
+  // Sets the root to 0, because the log names no root.
   void FillRoot(IssuedCall& issued) {
     if (issued.call.collective != Collective::kBroadcast && issued.call.collective != Collective::kReduce)
       return;
@@ -222,7 +224,7 @@ class InspectorLog {
   ProfiledProcess process_;
 };
 
-// Recognised by the key of its format's version.
+// Recognises a log by the key of its format's version.
 class Inspector final : public TraceImporter {
  public:
   std::string_view name() const override { return "inspector"; }

@@ -26,7 +26,8 @@ constexpr std::array<bool, 256> kPlain = [] {
 std::optional<double> DoubleIn(std::string_view text) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // from_chars does not tell numbers that are too small for a double from those that are too large.
+  // from_chars returns the same error for numbers that are too small for a double and for those that are too
+  // large. strtod returns 0 for the former and infinity for the latter.
   if (code == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
@@ -61,7 +62,7 @@ std::optional<int64_t> JsonValue::Integer() const {
   if (is_string()) return JsonInteger(node().escaped ? std::string_view(Text()) : raw());
   if (!is_number()) return std::nullopt;
   if (const auto integer = JsonInteger(raw())) return integer;
-  // Doubles above this bound are not exact.
+  // Above this bound a double cannot represent every integer.
   const auto number = Number(9e15);
   return number ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
 }
@@ -95,7 +96,8 @@ void JsonDocument::SkipBlanks() {
   while (at_ < text_.size() && IsJsonBlank(text_[at_])) ++at_;
 }
 
-// Descends to the first value inside arrays and objects, because that is the one which something follows.
+// Reads the value at the cursor. Of an array or object it reads only the opening bracket and what comes first
+// inside, down to a value that contains no other one. ReadBehindValue continues after that value.
 bool JsonDocument::ReadValue() {
   for (;;) {
     SkipBlanks();
@@ -159,7 +161,8 @@ bool JsonDocument::ReadKey() {
   return true;
 }
 
-// A string with escapes or letters beyond ASCII is rare, and nlohmann's parser judges it.
+// Strings with escapes or letters beyond ASCII are rare. Whether they are valid is decided by nlohmann's
+// parser.
 bool JsonDocument::ReadString() {
   const size_t begin = ++at_;
   bool plain = true, escaped = false;

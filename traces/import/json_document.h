@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small JSON text (a line, an event, a node) as a tree whose values are views into the text. It is made for
-// files of millions of such texts: parsing allocates nothing once the document has grown. Everything is
-// checked, as JSON's grammar has it. A field may be missing or have an unusual type, which is no error by
-// itself, because releases of the tools that write such files differ.
+// Parses a small JSON text (a line, an event, a node) into a tree whose values are views into the text. It is
+// made for files of millions of such texts: parsing allocates nothing once the document has grown. The whole
+// grammar of JSON is checked. But a field that is missing or has an unusual type is no error by itself,
+// because releases of the tools that write such files differ.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class JsonValue {
   JsonValue(const char* text, const Node* nodes, uint32_t index)
       : text_(text), nodes_(nodes), index_(index) {}
 
-  // False for a value that is missing; the file's own null exists.
+  // Returns false if the value is missing. A null that stands in the file exists.
   bool exists() const { return nodes_ != nullptr; }
   bool is_set() const { return kind() != Kind::kNull; }
   bool is_string() const { return kind() == Kind::kString; }
@@ -39,7 +39,7 @@ class JsonValue {
   bool is_object() const { return kind() == Kind::kObject; }
 
   size_t size() const { return is_array() || is_object() ? node().children : 0; }
-  // An element of an array; null where there is none. It takes time in the number of elements before it.
+  // Returns an element of an array; null where there is none. Takes time in proportion to `index`.
   JsonValue operator[](size_t index) const;
   // The value of a key of an object, the last one if there are several; null where there is none.
   JsonValue operator[](std::string_view key) const;
@@ -57,13 +57,14 @@ class JsonValue {
 
   // A string's text with escapes resolved; empty for other values.
   std::string Text() const;
-  // An integer, also one written as text or with decimals of zero; nothing beyond 64 bits.
+  // Returns an integer. It may also be written as a string, or with decimals that are all zero. Returns
+  // nothing for other values and beyond 64 bits.
   std::optional<int64_t> Integer() const;
-  // A number without sign, decimals and exponent; nothing for other values or beyond 64 bits.
+  // Returns a number without sign, decimals and exponent; nothing for other values or beyond 64 bits.
   std::optional<uint64_t> Unsigned() const;
   // Returns nothing if the value is no number, or if its absolute value is above `limit`.
   std::optional<double> Number(double limit) const;
-  // The value as the file has it; of a string what is inside its quotes.
+  // Returns the value as it stands in the file; for a string, what is inside its quotes.
   std::string_view raw() const {
     return nodes_ == nullptr ? std::string_view()
                              : std::string_view(text_ + node().begin, node().end - node().begin);
@@ -79,7 +80,7 @@ class JsonValue {
   uint32_t index_ = 0;
 };
 
-// Parses one text after another. A new text ends the values of the one before.
+// Parses one text after another. Parsing a new text makes the values of the text before invalid.
 class JsonDocument {
  public:
   // The value of the whole text; nothing where it is not JSON, or longer than 4 GiB.
@@ -91,7 +92,7 @@ class JsonDocument {
   using Node = JsonValue::Node;
 
   void SkipBlanks();
-  // Each reads one part at the cursor; false if it is not there.
+  // Each function reads one part of the text at the cursor. It returns false if the part is not there.
   bool ReadValue();
   bool ReadString();
   bool ReadNumber();
@@ -100,7 +101,8 @@ class JsonDocument {
   bool Digits();
   // Enters an array or object; an empty one is left again.
   bool Open(JsonValue::Kind kind);
-  // Reads what follows a value: a comma and what comes before the next value, or closing brackets.
+  // Reads up to the next value: closing brackets, a comma and, in an object, the next key. False if none of
+  // these is there.
   bool ReadBehindValue();
   void Close();
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }

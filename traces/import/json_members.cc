@@ -129,7 +129,7 @@ std::optional<uint64_t> JsonUnsigned(std::string_view value) {
 }
 
 std::optional<int64_t> JsonMicroseconds(std::string_view value) {
-  // Microseconds at most, so that sums of two such times in nanoseconds stay within 64 bits.
+  // Largest time in microseconds. The sum of two such times in nanoseconds fits into 64 bits.
   constexpr int64_t kLimit = INT64_MAX / 4000;
   value = WithoutQuotes(value);
   const bool negative = value.starts_with('-');

@@ -35,7 +35,8 @@ class JsonMembers {
   // `object` begins with '{' and ends with the '}' that closes it.
   explicit JsonMembers(std::string_view object) : text_(object) {}
 
-  // The next member; nothing at the end, or where the text is no object: see `broken`.
+  // Returns the next member; nothing at the end, or if the text is not an object. `broken` distinguishes the
+  // two.
   std::optional<JsonMember> Next();
   // True once the text turned out not to be an object; `position` is then the byte of the error.
   bool broken() const { return broken_; }
@@ -51,7 +52,7 @@ class JsonMembers {
   bool broken_ = false;
 };
 
-// All members of a small object at once. Looking up a key takes time in the number of members.
+// All members of a small object at once. Looking up a key takes time in proportion to the number of members.
 class JsonObject {
  public:
   explicit JsonObject(std::string_view object) {
@@ -83,7 +84,7 @@ std::optional<std::string_view> NextJsonElement(std::string_view array, size_t& 
 // The text of a string value, with escapes resolved; of any other value its text. Broken escapes stay as they
 // are.
 std::string JsonText(std::string_view value);
-// An integer, also one written as a string; nothing for any other value, or beyond 64 bits.
+// Returns an integer, which may also be written as a string; nothing for any other value, or beyond 64 bits.
 std::optional<int64_t> JsonInteger(std::string_view value);
 std::optional<uint64_t> JsonUnsigned(std::string_view value);
 // Converts microseconds with any number of decimals to nanoseconds. It does not use double, because times

@@ -62,7 +62,8 @@ class JsonPieces {
   Status ReadMember(const UseOf& use_of, const OnPiece& on_piece);
   Status ReadElements(std::string_view key, const OnPiece& on_piece);
   Status ExpectEnd();
-  // Returns the stream's own error if there is one, else `status`: a broken file explains broken text.
+  // Returns the stream's own error if there is one, else `status`. A broken file explains why its text is
+  // broken.
   Status Judge(Status status) const;
 
   GzipStream& stream_;

@@ -192,7 +192,7 @@ class Reader {
     return use == EventUse::kStep ? file_.steps : file_.annotations;
   }
 
-  // A launch needs only its correlation.
+  // Reads the arguments of an event. Of a launch only the correlation is read.
   Status TakeArguments(EventUse use, std::string_view arguments, uint64_t offset, KinetoEvent& event) {
     JsonMembers members(arguments);
     while (const auto member = members.Next()) {
@@ -230,8 +230,8 @@ class Reader {
     return NextJsonElement(value.substr(value.rfind('[', first)), at).value_or("");
   }
 
-  // [[3,4],[5]] -> 12. A product beyond 64 bits cannot be a tensor's size and counts as absent, as does a
-  // value without dimensions.
+  // Returns 12 for [[3,4],[5]], whose first tensor has 3 x 4 elements. A value without dimensions counts as
+  // absent. So does a product beyond 64 bits, which cannot be a tensor's size.
   static int64_t ElementsOfFirstTensor(std::string_view dimensions) {
     size_t first = 0;
     const auto tensor = NextJsonElement(dimensions, first);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch profiler traces of three generations of PyTorch as single-rank traces:
+// PyTorch profiler traces as single-rank traces. Three generations of PyTorch differ in what they record:
 //   up to torch 2.0   sizes in the shapes of the nccl:* annotations, one process group assumed
 //   2.1 and 2.2       sizes and groups in record_param_comms
-//   2.3 and later     the same, and in the kernels too
-// Calls come from record_param_comms where these events carry names, else from the annotations. A profile
-// without calls of NCCL gives those of another backend, such as gloo, with the host's times. A kernel
-// belongs to the call during which it was launched (correlation -> launch -> innermost call on that thread).
+//   2.3 and later     sizes and groups in record_param_comms and in the kernels
+// Calls come from record_param_comms if these events carry names, else from the annotations. If a profile has
+// no calls of NCCL, calls of another backend, such as gloo, are used with the host's times. A kernel belongs
+// to the call during which it was launched (correlation -> launch -> innermost call on that thread).
 // Algorithm and protocol are never derived from a kernel's name: NCCL runs all protocols through one kernel
 // for each collective and type, whatever its name says (generate.py, best_kernel).
 #include <algorithm>
@@ -60,7 +60,7 @@ class Conversion {
  public:
   explicit Conversion(const KinetoFile& file) : file_(file), section_("kineto", kTraceMirrored) {}
 
-  // Calls first, then their kernels, then the records.
+  // Finds the calls, then their kernels, and then writes the records.
   Imported Run() {
     ChooseCalls();
     AssignKernels();
@@ -183,7 +183,8 @@ class Conversion {
             static_cast<int32_t>(std::min<int64_t>(size, UINT16_MAX)), 1};
   }
 
-  // This rank's number in the group: from the members, else from start and stride, else the rank in the job.
+  // Returns this rank's number in the group: its place among the members, else computed from start and
+  // stride, else the rank in the job.
   int64_t RankInGroup(const KinetoEvent& event, const std::vector<int64_t>& ranks) const {
     const auto place = std::find(ranks.begin(), ranks.end(), file_.rank);
     if (place != ranks.end()) return place - ranks.begin();
@@ -261,7 +262,7 @@ class Conversion {
       imported.chosen.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));
   }
 
-  // Marks the steps of "ProfilerStep#12".
+  // Marks the training steps. A step's event has a name such as "ProfilerStep#12".
   void AppendSteps() {
     for (const KinetoEvent& step : file_.steps) {
       const uint64_t number = std::strtoull(step.name.c_str() + step.name.find('#') + 1, nullptr, 10);
@@ -330,7 +331,7 @@ class Conversion {
   uint64_t stray_kernels_ = 0;
 };
 
-// Recognised by the keys of a Chrome trace.
+// Recognises a file by the keys of a Chrome trace.
 class Kineto final : public TraceImporter {
  public:
   std::string_view name() const override { return "kineto"; }

@@ -33,14 +33,14 @@ void RemoveProcessTags(std::string& line) {
   }
 }
 
-// " 0: ". srun pads the number to equal width.
+// Matches the task number that srun writes, such as " 0: ". srun pads the number to equal width.
 size_t TaskNumber(std::string_view text) {
   const size_t number = std::min(text.find_first_not_of(' '), text.size());
   const size_t end = text.find_first_not_of(kDigits, number);
   return end != std::string_view::npos && end > number && text.substr(end, 2) == ": " ? end + 2 : 0;
 }
 
-// "[rank0]:", "[default0]:", and the blank behind.
+// Matches "[rank0]:" or "[default0]:", and the blank after it.
 size_t RankTag(std::string_view text) {
   const size_t close = text.starts_with('[') ? text.find("]:") : std::string_view::npos;
   if (close == std::string_view::npos) return 0;
@@ -49,7 +49,7 @@ size_t RankTag(std::string_view text) {
   return close + 2 + text.substr(close + 2).starts_with(' ');
 }
 
-// Whether the text begins like `shape`, in which 0 stands for any digit and T for 'T' or a blank.
+// True if the text begins like `shape`, in which 0 stands for any digit and T for 'T' or a blank.
 bool HasShape(std::string_view text, std::string_view shape) {
   if (text.size() < shape.size()) return false;
   return std::equal(shape.begin(), shape.end(), text.begin(), [](char wanted, char c) {
@@ -58,7 +58,8 @@ bool HasShape(std::string_view text, std::string_view shape) {
   });
 }
 
-// "2026-01-31T12:00:00.5Z ", "[2026-01-31 12:00:00,500] ", "2026-01-31T12:00:00+01:00 stdout F ".
+// Matches for example "2026-01-31T12:00:00.5Z ", "[2026-01-31 12:00:00,500] " and "2026-01-31T12:00:00+01:00
+// stdout F ".
 size_t TimeStamp(std::string_view text) {
   const size_t open = text.starts_with('[');
   if (!HasShape(text.substr(open), "0000-00-00T00:00:00")) return 0;

@@ -7,11 +7,11 @@
 
 namespace dynamiccl {
 
-// The line without such additions: a part of `line`, or of `changed`, where a copy stands if anything is
-// taken out of the middle. Removed are ANSI colours and OpenMPI's "[1,0]<stdout>:" anywhere in the line. At
-// its start, in any order, are removed: srun's "0: ", torchrun's "[rank0]:" and
-// "[default0]:", time stamps like "2026-01-31T12:00:00.5Z ", also in brackets, and containerd's "stdout F "
-// after them.
+// Returns the line without what launchers and terminals have added. The result is a part of `line`, or of
+// `changed`, which gets a copy if anything is removed from the middle. ANSI colours and OpenMPI's
+// "[1,0]<stdout>:" are removed anywhere in the line. At its start, in any order, are removed: srun's "0: ",
+// torchrun's "[rank0]:" and "[default0]:", time stamps like "2026-01-31T12:00:00.5Z ", also in brackets, and
+// containerd's "stdout F " after them.
 std::string_view PlainLogLine(std::string_view line, std::string& changed);
 
 }  // namespace dynamiccl

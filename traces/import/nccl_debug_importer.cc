@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces: calls come from COLL, algorithm,
-// protocol and channels from TUNING, communicators from INIT. A section is one device of one process, which
-// is one rank. Processes that write to one file may cut each other's lines. If the ranks no longer agree
-// because of this, only the rank with the most calls is kept.
+// NCCL_DEBUG=INFO logs with NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING as traces. COLL lines give the calls, TUNING
+// lines algorithm, protocol and channels, INIT lines the communicators. A section is one device of one
+// process, which is one rank. Processes that write to one file may cut each other's lines. If the ranks no
+// longer agree because of this, only the rank with the most calls is kept.
 //
 // The lines of one rank come in this order, and the importer joins choices with calls by their bytes:
-//     AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
-//     AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
+//   AllReduce: opCount 1e sendbuff ... comm 0x3c85b900 [nranks=8] stream 0x3d187ce0
+//   AllReduce: 65536 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..7}
 // NCCL may choose once for several similar calls of a group, so the bytes of a choice may be the sum of
 // several calls.
 #include <algorithm>
@@ -42,7 +42,8 @@ struct LoggedCommunicator {
 // A call and the fields by which it is joined with others.
 struct LoggedCall {
   ImportedCall call;
-  // opCount: equal for all calls of a group; in newer releases different for each call.
+  // The number opCount of the line. In older releases all calls of a group have the same; in newer ones each
+  // call has its own.
   uint64_t operation = 0;
   // Number of the block of consecutive calls without a TUNING line between them.
   uint64_t block = 0;
@@ -122,7 +123,7 @@ class LoggedRank {
   uint64_t strayed_choices() const { return strayed_choices_; }
   int32_t rank() const { return rank_; }
 
-  // Builds the section, with a count of what the log does not contain.
+  // Builds the section, and counts the fields that the log does not contain.
   RankSection Build(const std::string& library) const {
     RankSection section("nccl-debug", kTraceMirrored);
     section.section().rank = rank_;
@@ -146,7 +147,8 @@ class LoggedRank {
   }
 
  private:
-  // Number of calls without a choice, of those for which NCCL chooses: collectives of at least two ranks.
+  // Returns the number of calls without a choice. It counts only calls for which NCCL chooses: collectives of
+  // at least two ranks.
   uint64_t Unchosen() const {
     return static_cast<uint64_t>(std::count_if(calls_.begin(), calls_.end(), [](const LoggedCall& call) {
       return call.n_ranks > 1 && call.call.issued.call.collective < Collective::kSendRecv &&
@@ -154,7 +156,8 @@ class LoggedRank {
     }));
   }
 
-  // The group of the communicator's last call if that has the same opCount, else a new one.
+  // Returns the group of the communicator's last call if both calls have the same opCount; else begins a new
+  // group.
   size_t Group(const LoggedCall& logged) {
     std::optional<size_t>& last = logged_[logged.communicator].last_group;
     if (last && calls_[groups_[*last].front()].operation == logged.operation &&
@@ -188,7 +191,7 @@ class LoggedRank {
     return *known.logged;
   }
 
-  // The communicator as INIT lines describe it. Without such a line its id comes from its key.
+  // Returns the communicator as INIT lines describe it. Without an INIT line its id is computed from `key`.
   CommunicatorInfo InfoOf(const KnownCommunicator& known, const std::string& key,
                           int32_t logged_ranks) const {
     if (known.info.n_ranks == logged_ranks) return known.info;
@@ -260,8 +263,8 @@ class LoggedRank {
     });
   }
 
-  // Announces the communicator, then appends the group's calls.
-  // `calls` is room for them.
+  // Adds the communicator, unless it is there already, then appends the group's calls. `calls` is memory that
+  // is used again for each group.
   void AppendGroup(RankSection& section, const std::vector<size_t>& group,
                    std::vector<ImportedCall>& calls) const {
     calls.clear();
@@ -327,13 +330,14 @@ class LogParser {
     return Kept(cut_hosts_, piece.host);
   }
 
-  // The text as the set has it, to which it is added. It stays valid as long as the set.
+  // Adds the text to the set, unless it is there already. Returns the set's own copy, which is valid as long
+  // as the set.
   static std::string_view Kept(std::set<std::string, std::less<>>& texts, std::string_view text) {
     const auto place = texts.find(text);
     return place != texts.end() ? *place : *texts.emplace(text).first;
   }
 
-  // Passes the piece to its rank, as the first kind of line that it parses as.
+  // Passes the piece to its rank. The first parser that accepts the piece decides what kind of line it is.
   void TakePiece(const DebugPiece& piece, bool cut) {
     const auto key = std::tuple(HostOf(piece, cut), piece.process_id, piece.device);
     LoggedRank& rank = ranks_.try_emplace(key, piece).first->second;
@@ -374,7 +378,7 @@ class LogParser {
     }
   }
 
-  // Returns the trace of all ranks if they agree, else the rank with the most calls alone.
+  // Returns the trace of all ranks if they agree; else the trace of the one rank with the most calls.
   Imported TogetherOrAlone(const std::vector<const LoggedRank*>& ranks, std::vector<RankSection>& sections) {
     const auto place = std::max_element(ranks.begin(), ranks.end(),
                                         [](const auto* a, const auto* b) { return a->calls() < b->calls(); });
@@ -431,7 +435,7 @@ class LogParser {
   std::map<Collective, std::string> cost_cells_;
 };
 
-// Recognised by NCCL's prefix of a line.
+// Recognises a log by the prefix that NCCL writes before a line.
 class NcclDebug final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-debug"; }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMark = " NCCL INFO ";
 
-// The word that ends at `end`; `end` moves to the blank before it.
+// Returns the word that ends at `end`, and moves `end` to the blank before the word.
 std::string_view WordBefore(std::string_view line, size_t& end) {
   while (end > 0 && line[end - 1] == ' ') --end;
   const size_t stop = end;
@@ -20,7 +20,7 @@ std::string_view WordBefore(std::string_view line, size_t& end) {
   return line.substr(end, stop - end);
 }
 
-// "<host>:<pid>:<tid> [<device>]" that ends at `mark`; `begin` becomes its first byte.
+// Parses "<host>:<pid>:<tid> [<device>]" that ends at `mark`. Sets `begin` to its first byte.
 std::optional<DebugPiece> PrefixBefore(std::string_view line, size_t mark, size_t& begin) {
   begin = mark;
   const std::string_view device = WordBefore(line, begin);
@@ -102,7 +102,7 @@ std::optional<int32_t> BracketedRanks(std::string_view word) {
   return NumberIn<int32_t>(word.substr(kStart.size(), word.size() - kStart.size() - 1));
 }
 
-// An algorithm by name, or by number before 2.24; the same for a protocol below.
+// NCCL names algorithms and protocols, except before 2.24, where it prints their numbers.
 std::optional<Algorithm> AlgorithmOf(std::string_view text) {
   const auto number = NumberIn<int8_t>(text);
   if (!number) return ParseAlgorithm(text);
@@ -117,7 +117,8 @@ std::optional<Protocol> ProtocolOf(std::string_view text) {
   return static_cast<Protocol>(*number);
 }
 
-// "channel{Lo..Hi}={0..3}" as 4. A cut line would give another number, so the closing brace must be there.
+// Returns 4 for "channel{Lo..Hi}={0..3}". A line that is cut could give another number, so the closing brace
+// must be there.
 std::optional<uint8_t> ChannelsOf(std::string_view text) {
   constexpr std::string_view kStart = "channel{Lo..Hi}={";
   const size_t dots = text.rfind("..");

@@ -373,7 +373,7 @@ class EventLines final : public ProfilerFile {
     if (stray > 0) process_.notes.push_back(fmt::format("{} channels belong to no call", stray));
   }
 
-  // Assigns each call to its group in the same way.
+  // Assigns each call to the last group at its parent's address that began before the call.
   void AssignGroups() {
     for (size_t i = 0; i < calls_.size(); ++i) {
       const auto& begins = group_begins_[in_groups_[i]];
@@ -389,7 +389,7 @@ class EventLines final : public ProfilerFile {
   std::vector<std::string> in_groups_;  // for each of calls_: the address of its group
 };
 
-// The first character shows which form a file has.
+// Recognises both forms. The first character shows which form a file has.
 class NcclProfiler final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-profiler"; }

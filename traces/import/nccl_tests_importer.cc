@@ -134,7 +134,7 @@ class TextParser {
   Status TakeLibrary(std::string_view line) {
     auto library = LibraryIn(line);
     if (!library) return {};
-    // Other forms of the results do not tell CUDA's version, so it is left out here.
+    // Other forms of the results do not contain CUDA's version, so the version of NCCL is kept without it.
     library->resize(std::min(library->find("+cuda"), library->size()));
     if (!imported_.library.empty() && *library != imported_.library)
       return FailSecond("library", *library, imported_.library);
@@ -247,8 +247,8 @@ class TextParser {
     return true;
   }
 
-  // Whether the bus bandwidth fits the test. An all-to-all has the factor of an all-gather, and SendRecv may
-  // be either.
+  // True if the bus bandwidth fits the test. An all-to-all has the factor of an all-gather. For SendRecv both
+  // factors are accepted.
   bool FitsTest(const RowTime& time) const {
     const bool pairs = *test_.collective == Collective::kSendRecv;
     return time.FitsFactor(BusBandwidthFactor(*test_.collective, ranks_)) ||
@@ -271,7 +271,7 @@ class TextParser {
   MeasurementFile imported_;
 };
 
-// Recognised by the lines above a table of results.
+// Recognises an output by the lines above a table of results.
 class NcclTests final : public TraceImporter {
  public:
   std::string_view name() const override { return "nccl-tests"; }

@@ -10,9 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-// Half of the last digit of a bandwidth, which has two decimals, plus a margin for its binary form.
+// Half of the last digit of a bandwidth, which has two decimals, plus a margin because most decimal fractions
+// have no exact binary form.
 constexpr double kHalfDigit = 0.0051;
-// GB/s: smaller bandwidths have too few digits for a check.
+// Smallest bandwidth that is checked, in GB/s. Smaller ones have too few digits.
 constexpr double kLeastBandwidth = 1;
 
 }  // namespace

@@ -71,8 +71,8 @@ class Results {
 
   MeasurementFile& file() { return file_; }
 
-  // The times of a topology, collective and size, to which a new one is appended. The topology's ranks and
-  // nodes are those of the first call.
+  // Returns the times of a topology, collective and size, to which the caller appends a new one. The
+  // topology's ranks and nodes are those of the first call.
   std::vector<float>& TimesOf(std::string_view topology, int32_t ranks, int32_t nodes, Collective collective,
                               uint64_t bytes) {
     auto place = topology_of_.find(topology);
@@ -97,7 +97,7 @@ class Results {
   // After this call, rows are not marked as NCCL's own choice.
   void SetForced() { is_default_ = false; }
 
-  // The result, with what the file does not contain.
+  // Returns the result, with notes on what the file does not contain.
   Imported Finish(const LeftOut& left_out) {
     Imported imported;
     const uint64_t rows = file_.rows.size();
@@ -193,8 +193,8 @@ class JsonResults {
     return texts;
   }
 
-  // Reads ranks, hosts and the GPU's name. They are in `config` in the releases that write it, at the top in
-  // others, which have precedence.
+  // Reads ranks, hosts and the GPU's name. Some releases write them in `config`, others at the top of the
+  // document. Those at the top have precedence.
   void TakeDevices(JsonValue devices, bool at_top) {
     if (devices_at_top_) return;
     devices_at_top_ = at_top;
@@ -243,7 +243,7 @@ class JsonResults {
     return right;
   }
 
-  // Takes the test's name from the program's, else from the file's.
+  // Finds the test by the program's name, else by the file's name.
   Status NameTest() {
     const NamedTest* test = command_.empty() ? nullptr : NamedTestIn(StemOf(command_[0]));
     if (test == nullptr && !collective_) test = NamedTestIn(StemOf(path_));
@@ -384,7 +384,7 @@ class TableResults {
     return {};
   }
 
-  // Empty where the table has no such column.
+  // Returns the field under a column; empty if the table has no such column.
   std::string_view Field(const std::vector<std::string_view>& fields, Column column) const {
     return places_[column] < 0 ? std::string_view() : fields[static_cast<size_t>(places_[column])];
   }
@@ -416,7 +416,7 @@ class TableResults {
     return TakeTime(*test->collective, bytes, Field(fields, kInTime), true);
   }
 
-  // Takes the topology of a row, named by the columns that distinguish runs, the nodes and the ranks.
+  // Sets the topology of a row. The columns that distinguish runs, the nodes and the ranks name it.
   Status TakeTopology(const std::vector<std::string_view>& fields) {
     DYNAMICCL_TRY(ranks_, Number(fields, kRanks, 1 << 20));
     nodes_ = 1;

@@ -23,10 +23,10 @@ struct NamedTest {
 // The test whose name stands in `text`, in any spelling: "all_reduce_perf", "AllGather". An all-to-all is
 // NCCL's SendRecv. Null for a text without such a name.
 const NamedTest* NamedTestIn(std::string_view text);
-// The collective of that test.
+// Returns the collective of the test whose name stands in `text`; nothing without one.
 std::optional<Collective> TestIn(std::string_view text);
 
-// True if a file that begins with `head` is such a JSON document, or such a table.
+// True if a file that begins with `head` is a JSON document of nccl-tests, or a table with results.
 bool IsTestJson(std::string_view head);
 bool IsTestTable(std::string_view head);
 
@@ -35,7 +35,8 @@ inline constexpr char kUnnamedTest[] =
     "neither the file's name nor its content names the test (all_reduce_perf, ...)";
 inline constexpr char kNameTheTest[] = "name its collective: --collective AllReduce";
 
-// Reads a document. `path` stands in errors, and names topologies.
+// Reads a JSON document of nccl-tests. Topologies are named after the file at `path`, and errors contain the
+// path.
 Result<Imported> ImportTestJson(GzipStream& stream, const std::string& path, const ImportOptions& options);
 
 // Reads a table. Columns are found by name: collective (or coll), ranks (or gpus), bytes (or size), and times

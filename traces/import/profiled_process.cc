@@ -55,8 +55,8 @@ class SectionOfRank {
     std::vector<ImportedCall> calls;
   };
 
-  // Writes the communicator before its first call, and returns its number. The largest one gives the
-  // section's rank.
+  // Writes the communicator before its first call, and returns its number. The rank in the largest
+  // communicator becomes the section's rank.
   uint32_t Announce(const ProfiledCall& call) {
     const ProfiledCommunicator& told = process_.communicators.at(call.communicator);
     const CommunicatorInfo info{call.communicator, call.rank, std::max(told.n_ranks, 1),

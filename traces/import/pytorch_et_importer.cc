@@ -87,9 +87,9 @@ class Attributes {
   std::vector<std::pair<std::string, JsonValue>> values_;
 };
 
-// The index of the argument with the collective's name, which is the last one of type String; 0: there is
-// none. Before it come tensors, sequence number, group (which may be a String too) and rank; after it split
-// sizes and the group's first rank, stride and size.
+// Returns the index of the argument with the collective's name, which is the last argument of type String; 0
+// if there is none. The arguments before it are tensors, sequence number, group (which may be a String too)
+// and rank. Those after it are split sizes and the group's first rank, stride and size.
 size_t PlaceOfName(const Arguments& inputs) {
   if (!inputs.values.is_array() || !inputs.types.is_array()) return 0;
   const size_t count = std::min(inputs.values.size(), inputs.types.size());
@@ -99,7 +99,7 @@ size_t PlaceOfName(const Arguments& inputs) {
   return 0;
 }
 
-// "GenericList[Tensor(long int)]" -> "long int".
+// Reads the element type inside a text such as "GenericList[Tensor(long int)]"; here it is "long int".
 std::optional<DataType> TypeOfTensors(JsonValue types) {
   const std::string text = types[0].Text();
   const size_t open = text.find("Tensor(");
@@ -174,7 +174,7 @@ class ExecutionTrace {
     if (const auto table = inner.Parse(text)) table->EachElement([this](JsonValue row) { TakeGroup(row); });
   }
 
-  // Reads a row of that table. "ranks" is a list, or an object by rank.
+  // Reads a row of the table of process groups. "ranks" is a list, or an object with the ranks as keys.
   void TakeGroup(JsonValue row) {
     const int64_t id = IntegerOf(row, "pg_id", 0);
     const JsonValue told = row["pg_name"];
@@ -223,7 +223,7 @@ class ExecutionTrace {
     comms_.push_back(std::move(comm));
   }
 
-  // Fills in data type and number of elements.
+  // Fills in the data type and the number of elements.
   static void FillShape(const Attributes& attributes, const Arguments& inputs, const Arguments& outputs,
                         size_t place, CommNode& comm) {
     comm.type = DataTypeOfPyTorch(attributes["dtype"].Text());
@@ -259,7 +259,7 @@ class ExecutionTrace {
 
   // ---- conversion ----
 
-  // Whether CommNode::rank is the root or peer instead of this rank.
+  // True if CommNode::rank is the root or the peer of the call. Otherwise it is this rank.
   static bool RankIsRootOrPeer(Collective collective) {
     return collective == Collective::kBroadcast || collective == Collective::kReduce ||
            collective == Collective::kSend || collective == Collective::kRecv;
@@ -383,7 +383,7 @@ class ExecutionTrace {
   RankSection section_{"pytorch-et", kTraceMirrored};
 };
 
-// Recognised by its keys, and by the absence of a Chrome trace's.
+// Recognises a trace by its keys, and by the absence of the keys of a Chrome trace.
 class PyTorchEt final : public TraceImporter {
  public:
   std::string_view name() const override { return "pytorch-et"; }

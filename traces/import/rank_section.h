@@ -25,7 +25,7 @@ using UnfilledFields = std::map<std::string, UnfilledField, std::less<>>;
 // place.
 void CountUnfilled(UnfilledFields& fields, std::string_view field, std::string_view instead, uint64_t count);
 
-// std::stable_sort, without work where the order is right already, as it is in most files.
+// Sorts with std::stable_sort, unless the values are sorted already, as they are in most files.
 template <typename T, typename Before>
 void SortOnce(std::vector<T>& values, const Before& before) {
   if (!std::is_sorted(values.begin(), values.end(), before))
@@ -47,7 +47,7 @@ class RankSection {
   // `writer` names the format. The section is marked as imported; `flags` are further TraceFlags.
   RankSection(std::string_view writer, uint32_t flags);
 
-  // For rank, world, host and other descriptions.
+  // The section, for setting its rank, world, host and other descriptions.
   TraceSection& section() { return section_; }
 
   // Returns the number of the communicator that the file names `key`. The first call with a key adds a

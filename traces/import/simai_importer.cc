@@ -18,10 +18,12 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kColumns = 12;
-// Largest plausible nanoseconds or bytes of a column (104 days); larger numbers mean a damaged file.
+// Largest plausible value of a column, in nanoseconds (104 days) or bytes; larger numbers mean a damaged
+// file.
 constexpr uint64_t kMaxNs = uint64_t{1} << 53;
 
-// Layers for which memory is taken before they are read: a damaged file may promise any number.
+// Memory is reserved for at most this many layers before they are read, because a damaged file may state any
+// number.
 constexpr uint64_t kMostReserved = uint64_t{1} << 21;
 
 // Policies for which ASTRA-sim runs the weight gradient of a layer before its input gradient.
@@ -83,7 +85,7 @@ struct Workload {
 // layers that differs from the one stated.
 class WorkloadParser {
  public:
-  // Reads a whole file; the number of layers must be the one that line 2 gives.
+  // Reads a whole file. It must have as many layers as its second line states.
   Result<Workload> Read(GzipStream& stream) {
     DYNAMICCL_CHECK_OK(stream.EachLine([this](std::string_view line) -> Status {
       ++line_number_;
@@ -263,7 +265,7 @@ class Conversion {
   int64_t now_ns_ = 1;
 };
 
-// Recognised by its first word.
+// Recognises a workload by its first word.
 class SimAi final : public TraceImporter {
  public:
   std::string_view name() const override { return "simai"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library is named by the letter before "CCL": NCCL, RCCL and others.
+// The letter before "CCL" distinguishes the libraries: NCCL, RCCL and others.
 #include "traces/import/system_names.h"
 
 #include <fmt/format.h>

@@ -8,7 +8,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-// Enough for the lines of all formats, so that the fields of a line take one allocation.
+// Number of fields for which memory is reserved: enough for the lines of all formats, so that the fields of a
+// line take one allocation.
 constexpr size_t kUsualFields = 24;
 
 bool IsBlank(char c) {

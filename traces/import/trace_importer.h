@@ -41,14 +41,14 @@ struct DeviceTime {
   int64_t total_ns() const { return computing_ns + exposed_ns + idle_ns; }
 };
 
-// The result of an import: either a trace or measurements. Neither where calls were not required and the file
-// has none.
+// The result of an import: either a trace or measurements. It has neither if calls were not required and the
+// file has none.
 struct Imported {
   // The importer's name and sentence, filled by ImportFile.
   std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
-  // Set where the file shows everything that the device did, and only one device.
+  // Set if the file shows everything that one device did, and no other device.
   std::optional<DeviceTime> device;
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;  // what was left out, and why
@@ -58,7 +58,7 @@ struct Imported {
 struct ImportOptions {
   // The collective of results whose test is not named in the file. It has precedence over the file's name.
   std::optional<Collective> collective;
-  // False: a profile without collectives is no error.
+  // If false, a profile without collectives is no error.
   bool needs_calls = true;
 };
 
@@ -84,7 +84,8 @@ bool IsTraceOfOurs(std::string_view head);
 // Every importer, in the order in which they are asked whether they recognise a file.
 std::span<const TraceImporter* const> AllImporters();
 
-// Imports with the importer of that name, or with the first that recognises the file when `format` is empty.
+// Imports a file with the importer named `format`. If `format` is empty, the first importer that recognises
+// the file is used.
 Result<Imported> ImportFile(const std::string& path, const std::string& format,
                             const ImportOptions& options = {});
 

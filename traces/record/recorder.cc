@@ -29,7 +29,7 @@
 namespace dynamiccl {
 namespace {
 
-// The cache line of the record this many places ahead is fetched for writing.
+// Each Store prefetches, for writing, the cache line of the record this many places ahead.
 constexpr uint64_t kPrefetchedRecords = 4;
 
 std::atomic<uint64_t> g_next_key{1};
@@ -43,8 +43,8 @@ struct CachedRing {
 };
 thread_local CachedRing t_cached;
 
-// The child has only the thread that forked. Without its cached ring, its next Append takes the slow path,
-// which notices the new generation.
+// A forked child has only the thread that forked. This forgets the thread's cached ring. So its next Append
+// takes the slow path, which notices that the process is a child.
 void AfterForkInChild() {
   g_generation.fetch_add(1, std::memory_order_relaxed);
   t_cached = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the calls of a job into a .ctrace file, from inside the job. Each thread has its own ring of records
-// in the mapped file, so everything committed survives SIGKILL of the process. Linked into the object that is
-// loaded into jobs.
+// in the mapped file, so everything committed survives SIGKILL of the process. The recorder is linked into
+// the shared object that is loaded into jobs.
 #pragma once
 
 #include <atomic>
@@ -59,11 +59,11 @@ class Recorder {
   // Adds a duration in nanoseconds to a record of any thread. Does nothing when the ring has overwritten the
   // record since.
   void SetDuration(const Slot& slot, DurationSource source, int64_t nanoseconds) noexcept;
-  // Marks the file as ended in order. May be called more than once.
+  // Marks in the file that the process ended in order. May be called more than once.
   void Close() noexcept;
 
   const std::string& path() const { return path_; }
-  // Records that found no ring so far.
+  // Returns the number of records so far that were lost because their thread had no ring.
   uint64_t lost() const noexcept;
 
  private:

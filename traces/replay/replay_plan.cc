@@ -9,7 +9,8 @@
 namespace dynamiccl {
 namespace {
 
-// Place of each rank of the job in each communicator: id -> rank of the job -> rank inside.
+// For each communicator id, the ranks of the job in it with their ranks inside: id -> rank of the job -> rank
+// inside.
 using Membership = std::map<uint64_t, std::map<int32_t, int32_t>>;
 
 // The communicators and calls from which a rank's plan is made.
@@ -78,7 +79,8 @@ bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
 }
 
-// Appends the call to the group of the call before it where they were issued as one.
+// Appends the call to the last group of the plan if both have the same communicator and call number; else
+// begins a new group.
 void AppendCall(ReplayPlan& plan, size_t communicator, const TraceCall& call) {
   const bool same_group =
       !plan.groups.empty() && plan.groups.back().communicator == communicator &&

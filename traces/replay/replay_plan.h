@@ -38,8 +38,8 @@ struct ReplayPlan {
 // The place of a rank in a mirrored communicator of `n_ranks`: neighbouring ranks form a block.
 ReplayCommunicator MirroredCommunicator(uint64_t id, int32_t n_ranks, int32_t rank);
 
-// Number of ranks of the recorded job: the number of sections. For a trace with one section it is the world
-// that the section states, or the size of its largest communicator if that is larger, and at least 2.
+// Returns the number of ranks of the recorded job: the number of sections. For a trace with one section it is
+// the larger of the world that the section states and the size of its largest communicator, and at least 2.
 int32_t RecordedRanks(const Trace& trace);
 
 // Number of ranks of a replay: `asked`; where that is 0, the number of sections of the trace, but at least 2.

@@ -53,8 +53,8 @@ std::vector<Column> FilledColumns(const std::vector<ReplayRow>& rows) {
   return filled;
 }
 
-// One line of the table: what `text_of` gives for each column, in the column's width; "-" stands for no
-// value.
+// Returns one line of the table. Each column has the text that `text_of` gives, in the column's width; "-"
+// stands for no value.
 template <typename TextOf>
 std::string LineOf(const std::vector<Column>& columns, const TextOf& text_of) {
   std::string line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rank that has a call decides for all ranks whether it is in the window.
+// If several ranks have a call, the first of these ranks decides for all whether the call is in the window.
 #include "traces/replay/replay_window.h"
 
 #include <algorithm>

@@ -18,7 +18,8 @@ namespace dynamiccl {
 struct ReplayWindow {
   uint64_t first = 0;  // index of the first call in order of issue
   uint64_t count = std::numeric_limits<uint64_t>::max();
-  // Training steps as marked; -1: before the first mark. last_step is inclusive.
+  // Training steps as the program marked them; -1 stands for the time before the first mark. last_step is
+  // inclusive.
   int64_t first_step = std::numeric_limits<int64_t>::min();
   int64_t last_step = std::numeric_limits<int64_t>::max();
   // Nanoseconds since the trace's first call, with the ranks' clocks aligned. end_ns is exclusive.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps of a Kineto trace what concerns NCCL: communication events, their kernels and launches, and profiler steps.
+"""Reduces a Kineto trace to what concerns NCCL: communication events, their kernels and launches, and profiler steps.
 
 usage: reduce_kineto.py [--device] TRACE.json[.gz] > REDUCED.json
 
-With --device all other kernels, copies and fills of the device stay too, as "other kernel", "other copy" and "other fill" with
-their times alone: what the device did is then in the file.
+With --device the output also has all other kernels, copies and fills of the device, as "other kernel", "other copy" and
+"other fill" with only their times. So it shows when the device was busy.
 """
 import gzip
 import json
@@ -24,7 +24,8 @@ OTHERS = {"kernel": "other kernel", "gpu_memcpy": "other copy", "gpu_memset": "o
 
 
 def shortened(event):
-    """The event of the device that is no collective, without its name and all arguments but its stream."""
+    """Returns an event of the device that is no collective, without its name and with only its device and stream as
+    arguments."""
     args = {key: event.get("args", {})[key] for key in ("device", "stream") if key in event.get("args", {})}
     return {"ph": "X", "cat": event["cat"], "name": OTHERS[event["cat"]], "pid": event["pid"], "tid": event["tid"],
             "ts": event["ts"], "dur": event["dur"], "args": args}

@@ -4,7 +4,8 @@ import sys
 
 
 class _Finder:
-    """Finds a module with the other finders of sys.meta_path, and lets its loader run an action at its end."""
+    """Finds a module with the other finders of sys.meta_path. Makes its loader run an action after the module is
+    loaded."""
 
     def __init__(self, actions):
         self._actions = actions
@@ -35,5 +36,6 @@ class _Finder:
 
 
 def install(actions):
-    """`actions`: functions of the new module, by its name. An action must not raise."""
+    """`actions` maps a module's name to a function, which is called with the new module. The function must not
+    raise."""
     sys.meta_path.insert(0, _Finder(actions))

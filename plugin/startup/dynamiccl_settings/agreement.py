@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """All ranks use a settings file, or none does: buckets or gathers that differ between ranks make a job stand still.
 
-The first construction that settings could change asks. Each rank counts itself under its token, which is the hash of the
-settings and of torch's version, in the store of the default process group. The rank that completes the count writes the
-verdict "yes". A rank with another token, or one that has waited long enough, writes "no". The store's compare_set lets only
-the first verdict stand, and every rank uses that one.
+The ranks agree when the program first constructs an object that settings could change. Each rank has a token, the hash
+of the settings and of torch's version, and counts itself under it in the store of the default process group. The rank
+that completes the count writes the verdict "yes". A rank with another token, or one that has waited long enough, writes
+"no". The store's compare_set keeps only the first verdict, and every rank uses that one.
 """
 import datetime
 import hashlib
@@ -12,17 +12,19 @@ import json
 import os
 
 _KEY = "dynamiccl/settings/"
-# Ranks load their models before they construct, which may take minutes less on one than on another.
+# Seconds that a rank waits for the others. They load their models first, and one rank may need minutes more than
+# another.
 LIMIT_S = 120
 
 
 def token_of(settings, torch_version):
-    """The same text on ranks that would apply the same. `settings` is None where the file could not be used."""
+    """Returns a text that is equal on ranks that would apply equal settings. `settings` is None where the file could
+    not be used."""
     return hashlib.sha256(json.dumps([settings, torch_version], sort_keys=True).encode()).hexdigest()
 
 
 def verdict(store, world, token, limit_s=LIMIT_S):
-    """True where all `world` ranks have come with this token. Equal on all ranks that ask."""
+    """Returns True if all `world` ranks have come with this token. All ranks that ask get the same answer."""
     decided = _KEY + "verdict"
     if store.compare_set(_KEY + "token", "", token).decode() != token:
         return store.compare_set(decided, "", "no") == b"yes"
@@ -36,16 +38,16 @@ def verdict(store, world, token, limit_s=LIMIT_S):
 
 
 class Agreement:
-    """The agreement of this process, asked for once."""
+    """What the ranks have agreed about the settings. This process asks the other ranks only once."""
 
     def __init__(self, settings):
         self._settings = settings
         self._reason = None
 
     def usable(self, framework, report):
-        """The framework's settings where all ranks use them, else none; the report then says why."""
+        """Returns the framework's settings if all ranks use them; else no settings, and the report then says why."""
         settings = (self._settings or {}).get(framework, {})
-        # A rank whose file cannot be used asks too, so that the others need not wait for it.
+        # A rank whose file cannot be used (None) asks the other ranks too, so that they need not wait for it.
         if self._settings is not None and not settings:
             return settings
         if self._reason is None:
@@ -60,7 +62,7 @@ class Agreement:
         return {}
 
     def _ask(self):
-        """Why the settings cannot be used; empty: they can."""
+        """Returns why the settings cannot be used; empty if they can."""
         try:
             import torch
             import torch.distributed as distributed

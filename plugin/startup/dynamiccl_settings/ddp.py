@@ -3,17 +3,19 @@
 import functools
 import inspect
 
-# The reducer rebuilds its buckets once, and its account shows that before the fourth forward pass, with a static graph before
-# the fifth (seen with torch 2.13). Where it does not rebuild, its first buckets stay.
+# The number of forward passes after which the reducer's buckets are read for the last time. With torch 2.13 the reducer
+# reports its rebuilt buckets before the fourth forward pass, with a static graph before the fifth. If it has not
+# rebuilt them by then, its first buckets stay.
 _LAST_LOOK = 10
-# The argument of torch 2.13 with a size for each bucket, of which the last stands for all that follow.
+# An argument of torch 2.13: a list with the size of each bucket. The last size is that of all further buckets, too.
 _LIST = "bucket_cap_mb_list"
 _DEFAULT_CAP_MB = 25
 _MB = 2**20
 
 
 def apply(module, usable, report):
-    """Wraps the constructor of the class in the module torch.nn.parallel.distributed. `usable` returns the settings."""
+    """Wraps the constructor of DistributedDataParallel, which `module` defines. `usable` is a function that returns the
+    settings."""
     parallel = module.DistributedDataParallel
     constructor = parallel.__init__
     signature = inspect.signature(constructor)
@@ -33,7 +35,8 @@ def apply(module, usable, report):
 
 
 def _changed_arguments(signature, settings, report, args, kwargs):
-    """The arguments with the settings in place of what the program gave. Wrong arguments are left to the constructor."""
+    """Returns the constructor's arguments, with the settings in place of the program's values. Wrong arguments stay
+    unchanged, so that the constructor reports them."""
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -43,7 +46,8 @@ def _changed_arguments(signature, settings, report, args, kwargs):
 
 
 def _arguments_of(known, settings, report):
-    """The constructor's arguments that stand for the settings. A setting that this torch does not know is left alone."""
+    """Translates the settings to arguments of the constructor. A setting for which this torch has no argument is
+    reported."""
     arguments = {}
     for name, value in settings.items():
         if name == "first_bucket_mb" and _LIST in known:
@@ -52,14 +56,15 @@ def _arguments_of(known, settings, report):
             arguments[name] = value
         else:
             report.left_alone("ddp." + name, value, "DistributedDataParallel of this torch has no such argument")
-    # A list that the program gave would win over the one size that is asked for.
+    # If the program gave a list of sizes, torch would ignore the one size that the settings ask for. So the list is
+    # removed.
     if "bucket_cap_mb" in arguments and _LIST in known:
         arguments.setdefault(_LIST, None)
     return arguments
 
 
 def _confirm(parallel, known, settings, report):
-    """Reports what the constructed object has, which a subclass may have changed."""
+    """Reports which values the constructed object has. A subclass may have changed them."""
     for name, value in settings.items():
         if name == "first_bucket_mb" and _LIST in known:
             sizes = getattr(parallel, "bucket_bytes_cap_list", None)
@@ -71,7 +76,8 @@ def _confirm(parallel, known, settings, report):
 
 
 def _observe(parallel, report):
-    """Notes what the reducer has when it has settled. A program that stops earlier leaves its first buckets."""
+    """Notes the reducer's buckets now and once it has rebuilt them. If the program stops before that, its first buckets
+    are noted."""
     seen = report.framework("ddp")
     seen["constructed"] = seen.get("constructed", 0) + 1
     trained = [p for p in parallel.parameters() if p.requires_grad]
@@ -94,7 +100,8 @@ def _observe(parallel, report):
 
 
 def _note_buckets(parallel, seen):
-    """Notes the buckets' bytes by the reducer's own account, where this torch keeps one. True: they have been rebuilt."""
+    """Notes the sizes in bytes that the reducer reports for its buckets, if this torch reports them. Returns True if
+    the reducer has rebuilt its buckets."""
     try:
         data = parallel._get_ddp_logging_data()
     except Exception:  # noqa: B902, a private function that may change

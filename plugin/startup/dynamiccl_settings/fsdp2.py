@@ -6,8 +6,8 @@ import os
 
 
 def apply(module, usable, report):
-    """Replaces the function in the module that defines it, before other modules import it from there. `usable` returns the
-    settings."""
+    """Replaces fully_shard in the module that defines it, before other modules import it from there. `usable` is a
+    function that returns the settings."""
     original = module.fully_shard
     parameters = inspect.signature(original).parameters
 
@@ -33,8 +33,8 @@ def _set_reshard(parameters, value, report, kwargs):
 
 
 def _watch(sharded, fsdp_module, settings, report):
-    """Sets the prefetching, and writes the report, when the outermost module runs forward for the first time: only then
-    is the set of wrapped modules complete. The outermost module's hook runs before those of the modules inside it."""
+    """Sets the prefetching and writes the report when the outermost module runs forward for the first time. Only then
+    are all modules wrapped. The outermost module's hook runs before the hooks of the modules inside it."""
     for module in sharded if isinstance(sharded, list) else [sharded]:
         module._dynamiccl_watched = True
         _at_first_forward(module, lambda root: _complete(root, fsdp_module, settings, report))
@@ -67,7 +67,8 @@ def _complete(root, fsdp_module, settings, report):
 
 
 def _in_order(module, fsdp_module, direction):
-    """The wrapped modules as they run: forward, or backward where the children are taken in reverse."""
+    """Yields the wrapped modules in the order in which they run: `direction` is `iter` for forward, `reversed` for
+    backward."""
     if isinstance(module, fsdp_module):
         yield module
     for child in direction(list(module.children())):
@@ -75,7 +76,7 @@ def _in_order(module, fsdp_module, direction):
 
 
 def _prefetch(order, setting, depth, report):
-    """Has each wrapped module gather the parameters of the `depth` modules that run after it."""
+    """Makes each wrapped module gather the parameters of the `depth` modules that run after it."""
     method = f"set_modules_to_{setting}"
     if not all(hasattr(module, method) for module in order):
         report.left_alone("fsdp2." + setting, depth, f"FSDPModule of this torch has no {method}")
@@ -86,7 +87,8 @@ def _prefetch(order, setting, depth, report):
 
 
 def _free_bytes(root):
-    """Free memory of this rank's device; where the parameters are in host memory, its share of what is available."""
+    """Returns the free bytes of this rank's device. If the parameters are in host memory, returns this rank's share of
+    the memory that is available on the host."""
     import torch
 
     if any(p.device.type == "cuda" for p in root.parameters()):

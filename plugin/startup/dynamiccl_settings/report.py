@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of one process: what the hook applied, and what the framework then had. tools/tune/hook_report.h reads it."""
+"""The report of one process: what the hook applied, and what the framework then had. tools/tune/hook_report.h
+reads it."""
 import json
 import os
 import socket
@@ -7,7 +8,7 @@ import sys
 
 
 def say(text):
-    """One line on standard error."""
+    """Writes one line on standard error."""
     sys.stderr.write(f"dynamiccl: {text}\n")
 
 
@@ -23,14 +24,14 @@ class Report:
         return bool(self._pattern)
 
     def framework(self, name):
-        """What is known of a framework that the program used, to be added to."""
+        """Returns the dictionary for what is known about a framework that the program used. The caller adds to it."""
         return self.content["frameworks"].setdefault(name, {})
 
     def applied(self, setting, asked, in_effect):
         self._row(setting, asked, in_effect=in_effect, reason="")
 
     def left_alone(self, setting, asked, reason):
-        """Says on standard error, once, that a setting is not applied."""
+        """Says once on standard error that a setting is not applied, and adds the reason to the report."""
         if self.content["settings"].get(setting, {}).get("reason") != reason:
             say(f"{setting} is left alone: {reason}")
         self._row(setting, asked, in_effect=None, reason=reason)
@@ -40,7 +41,8 @@ class Report:
         self.write()
 
     def write(self):
-        """Replaces the file, so that a reader sees a whole report. A forked process writes one of its own."""
+        """Replaces the whole file at once, so that a reader never sees half a report. A forked process writes its own
+        report if the pattern contains %p."""
         if not self._pattern:
             return
         rank = os.environ.get("RANK", os.environ.get("SLURM_PROCID", ""))

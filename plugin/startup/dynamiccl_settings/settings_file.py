@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a settings file, docs/formats/settings.md. tools/tune/framework_settings.cc reads and writes the same format."""
+"""Reads a settings file, docs/formats/settings.md. tools/tune/framework_settings.cc reads and writes the same
+format."""
 import hashlib
 import json
 import re
@@ -7,7 +8,7 @@ import re
 VERSION = 1
 _CHECKSUM = re.compile(rb'("checksum"\s*:\s*")([0-9a-f]{64})(")')
 _NUMBER, _FLAG, _DEPTH = "a number above 0", "true or false", "a number from 0 to 8"
-# The members of each framework with their kinds of value.
+# The settings of each framework, and which values a setting may have.
 KNOWN = {
     "ddp": {"bucket_cap_mb": _NUMBER, "first_bucket_mb": _NUMBER, "gradient_as_bucket_view": _FLAG, "static_graph": _FLAG},
     "fsdp2": {"reshard_after_forward": _FLAG, "forward_prefetch": _DEPTH, "backward_prefetch": _DEPTH},
@@ -39,7 +40,7 @@ def _checked_group(path, name, group):
 
 
 def _checksum_fits(data):
-    """The checksum is that of the file with 64 zeros in its place."""
+    """Compares the checksum with the hash of the file in which 64 zeros replace the checksum."""
     match = _CHECKSUM.search(data)
     if match is None:
         return False
@@ -48,7 +49,8 @@ def _checksum_fits(data):
 
 
 def parse(path, data):
-    """The settings in these bytes: the groups of KNOWN that the file has. A file written by hand may lack the checksum."""
+    """Returns the settings of those frameworks in KNOWN that the file names. A file written by hand may lack the
+    checksum."""
     try:
         document = json.loads(data)
     except ValueError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks the training steps in the trace, so that a step with one call only is seen as a step.
+"""Marks the training steps in the trace, so that a step with only one call is recognised as a step.
 
-A step ends with step() of the optimizer that stepped first. The mark is that of src/annotate/phase_marker.h, which exists
-in a process with libdynamiccl.so.
+A step ends with step() of the optimizer that stepped first. The mark is written by dynamicclMarkPhase
+(src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
 """
 import ctypes
 
@@ -10,7 +10,8 @@ _PHASE_OTHER, _STAGE_UNKNOWN = 4, 4
 
 
 def mark(optimizer_module):
-    """Has every step() of an optimizer marked. Without libdynamiccl.so, or with a torch without the hook, nothing is."""
+    """Marks every step() of the optimizer that steps first. Does nothing without libdynamiccl.so, or if this torch has
+    no hook for optimizer steps."""
     try:
         mark_phase = ctypes.CDLL(None).dynamicclMarkPhase
     except AttributeError:

@@ -6,8 +6,8 @@ from dynamiccl_settings.report import Report, say
 
 
 class TorchSettings:
-    """The settings and the report of this process. A file that cannot be used is named on standard error when torch is
-    imported, and nothing is applied."""
+    """The settings and the report of this process. If the settings file cannot be used, a line on standard error names
+    the file when torch is imported, and no setting is applied."""
 
     def __init__(self, settings_path, report_pattern):
         self._path = settings_path
@@ -15,7 +15,8 @@ class TorchSettings:
         self.report = Report(report_pattern)
 
     def actions(self):
-        """Functions for after_import.install. FSDP2 has moved once: the first name is of torch 2.4 and 2.5."""
+        """Returns the functions for after_import.install. FSDP2 has two module names here: the first is that of torch
+        2.4 and 2.5."""
         named = {"torch.nn.parallel.distributed": lambda module: ddp.apply(module, self.usable("ddp"), self.report),
                  "torch.distributed._composable.fsdp.fully_shard": self._fsdp2,
                  "torch.distributed.fsdp._fully_shard._fully_shard": self._fsdp2}
@@ -24,8 +25,9 @@ class TorchSettings:
         return {name: self._guarded(action) for name, action in named.items()}
 
     def usable(self, framework):
-        """A function that returns the framework's settings, to be called when the program first constructs something: only
-        then can ranks agree. Reads the file now, so that a bad one is named at the import."""
+        """Returns a function that returns the framework's settings. It is called when the program first constructs an
+        object, because ranks can agree only then. The file is read now, so that a bad file is reported when torch is
+        imported."""
         if not self._path:
             return dict
         if self._agreement is None:
@@ -37,7 +39,7 @@ class TorchSettings:
         fsdp2.apply(module, self.usable("fsdp2"), self.report)
 
     def _read(self):
-        """The settings; None where the file cannot be used."""
+        """Returns the settings; None if the file cannot be used."""
         try:
             return settings_file.read(self._path)
         except settings_file.SettingsError as error:
@@ -47,7 +49,8 @@ class TorchSettings:
 
     @staticmethod
     def _guarded(action):
-        """The import of the program's own framework must not fail because of us."""
+        """Returns `action` with its errors turned into a line on standard error, so that the program's import of torch
+        succeeds."""
 
         def run(module):
             try:

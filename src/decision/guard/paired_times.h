@@ -13,8 +13,8 @@ namespace dynamiccl {
 // call is in two pairs, so the pairs of one object are independent of each other.
 class PairedTimes {
  public:
-  // Each function takes the log of a time, in the order of calls, and returns log(rare / common) if this call
-  // completes a pair.
+  // TakeCommon and TakeRare take the log of a call's time, in the order of calls. They return log(rare /
+  // common) if this call completes a pair.
   std::optional<double> TakeCommon(double log_time);
   std::optional<double> TakeRare(double log_time);
 

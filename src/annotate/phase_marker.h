@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in and how much memory is left. The
-// header needs no library: its symbols are weak, so a call costs one compare and does nothing when DynamICCL
-// is not loaded. Markers go into traces and metrics and nowhere else; decisions never see them.
+// Lets a program tell DynamICCL which part of a training step it is in and how much memory is left. The
+// header needs no library: its symbols are weak, so a call costs one compare and does nothing if DynamICCL is
+// not loaded. Markers appear in traces and metrics only; no decision depends on them.
 //
 //   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
 //   dynamiccl::annotate::MarkRole(DYNAMICCL_ROLE_GRADIENT_REDUCE);
@@ -37,7 +37,7 @@ typedef enum {
 __attribute__((weak)) void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_stage, long long step);
 // Sets the role of the calls that this thread issues next.
 __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
-// States free and total bytes of this rank's device. Once a training step is often enough.
+// Tells DynamICCL the free and the total bytes of this rank's device. Once a training step is often enough.
 __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
 
 #ifdef __cplusplus
@@ -45,7 +45,7 @@ __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long t
 
 namespace dynamiccl::annotate {
 
-// Does the same for C++ programs. It does nothing if DynamICCL is not loaded.
+// Calls dynamicclMarkPhase for C++ programs. Does nothing if DynamICCL is not loaded.
 inline void MarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
   if (dynamicclMarkPhase != nullptr) dynamicclMarkPhase(phase, zero_stage, step);
 }

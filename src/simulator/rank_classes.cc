@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colour refinement. A colour is the number of a signature, and equal signatures have equal numbers. In each
-// round - a communicator's signature is made of the colours of its members and of the nodes on which they
-// are, - a node's of the colours of its ranks and of the communicators on it, - a rank's of the colours of
-// its node and its communicators. The rounds end when no class of ranks splits any more.
+// round
+// - a communicator's signature is made of the colours of its members and of the nodes on which they are,
+// - a node's of the colours of its ranks and of the communicators on it,
+// - a rank's of the colours of its node and its communicators.
+// The rounds end when no class of ranks splits any more.
 #include "src/simulator/rank_classes.h"
 
 #include <algorithm>

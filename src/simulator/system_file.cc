@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// The most bytes of a file, 64 MiB, and the most ranks of a node: far beyond any real file.
+// The most bytes of a file, 64 MiB, and the largest number of ranks in it: far beyond any real file.
 constexpr size_t kMaxBytes = 64 << 20;
 constexpr int kMaxRanks = 1 << 20;
 

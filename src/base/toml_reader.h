@@ -23,11 +23,12 @@ namespace dynamiccl {
 
 // Returns the position of the first character that toml++ 3.3 must not see; text.npos if there is none. There
 // are two kinds:
-// - A character outside ASCII. It is allowed only in a comment, or in a one-line text whose quote follows a blank.
-//   Elsewhere it may reach code of toml++ that is declared unreachable. After a number without a blank, toml++
-//   takes all that follows for a part of the number, quotes too. If the file has three quotes in a row, which may
-//   begin a text of several lines, the character is allowed nowhere.
-// - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a key.
+// - A character outside ASCII. It is allowed only in a comment, or in a one-line text whose quote follows a
+//   blank. Elsewhere it may reach code of toml++ that is declared unreachable. After a number without a
+//   blank, toml++ takes all that follows for a part of the number, quotes too. If the file has three quotes
+//   in a row, which may begin a text of several lines, the character is allowed nowhere.
+// - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a
+//   key.
 inline size_t FindUnsafeCharacter(std::string_view text) {
   const bool several_lines = text.find("\"\"\"") != text.npos || text.find("'''") != text.npos;
   // The quote that ends the current text, '#' in a comment, 0 outside both.

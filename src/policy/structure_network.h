@@ -14,7 +14,8 @@
 
 namespace dynamiccl {
 
-// Logits in the order of the rows of the heads in the file.
+// The values of the output layers (heads) before the decision, in the order in which the policy file has
+// their rows.
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
 // For each lane, 1 + the winning class, or 0 if no class leads by the lane's margin.

@@ -221,8 +221,8 @@ std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   return std::nullopt;
 }
 
-// True if enough calls of NCCL's choice were timed, or if the key's other choice was judged by steps or by
-// many calls.
+// True if the key needs no dense samples: its choice stays, and steps or many calls have judged the choice.
+// If the choice is NCCL's, enough of its calls must have been timed.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
   if (entry.choice != key.choice() || key.InDoubt()) return false;
   if (!key.choice().leaves_nccl_alone()) return key.proven() || key.calls_of_choice() >= kMiddleCalls;

@@ -44,8 +44,8 @@ struct ArmPatience {
   double gross_first_use = 0;
 };
 
-// The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and no
-// source of random numbers.
+// The search on one key, owned by its GuardedKey on the leader's control thread. A config is open while the
+// search tries it. The search has no clock and no source of random numbers.
 class KeySearch {
  public:
   // Returns a config's estimated effect on steps, relative to the key's choice.
@@ -57,8 +57,8 @@ class KeySearch {
   // Gives up open configs that are shown to be no gain or that exhaust the patience. Returns the ones that
   // make steps so slow that they must go before the next regular version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen, const ArmPatience& patience = {});
-  // Opens further configs until `most` are open, except `choice`. Configs that resemble a fast one come
-  // first; a config that resembles only slow ones is not opened.
+  // Opens further configs, that is, begins to try them, until `most` are open. `choice` is not opened.
+  // Configs that resemble a fast one come first; a config that resembles only slow ones is not opened.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most = kMaxArms);
   // Returns the open config with the fastest steps, if it is surely faster than the choice.
   std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// Makes the pairs for one rare kind. A plain value of constant size, owned by a GuardedKey; one thread. No
-// call is in two pairs, so the pairs of one object are independent of each other.
+// Pairs the calls of one rare kind with common calls. A plain value of constant size, owned by a GuardedKey;
+// one thread. No call is in two pairs, so the pairs of one object are independent of each other.
 class PairedTimes {
  public:
   // TakeCommon and TakeRare take the log of a call's time, in the order of calls. They return log(rare /

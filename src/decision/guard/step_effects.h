@@ -27,7 +27,7 @@ class StepEffects {
     double excess_ns = 0;
     bool excess_is_known = true;  // false: the call used another config and was not timed
   };
-  // Adds a call, in order, after `steps` has taken it.
+  // Adds a call. Calls come in order, and `steps` must have received the call before.
   void Take(const Call& call, const StepPeriod& steps);
   // True when the calls have repeated with the period for kHeldCalls calls. A shorter stretch may be equal
   // calls within a larger step.

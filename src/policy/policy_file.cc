@@ -38,7 +38,7 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
 }
 
-// The places of the sections in a file, which follow from the sizes. Reading and writing share this
+// Where each section lies in the file, which follows from the sections' sizes. Reading and writing share this
 // definition.
 struct Layout {
   std::vector<PolicySection> sections;

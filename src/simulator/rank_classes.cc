@@ -69,7 +69,7 @@ class Refinement {
   void StartRanks(bool apart);
   // Sets the first colours of nodes by the loads that concern a single node.
   void StartNodes();
-  // Each of these does one round of refinement for one kind.
+  // These three do one round of refinement: for communicators, for nodes and for ranks.
   void ColourGroups();
   void ColourNodes();
   void ColourRanks();

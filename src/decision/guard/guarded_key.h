@@ -21,8 +21,8 @@ namespace dynamiccl {
 
 // Probability that paired samples ever revoke a given choice wrongly, over all looks at the test.
 inline constexpr double kWrongRevocation = 1e-3;
-// Log ratios are limited to this much either way, because the betting test needs bounded values. A stalled
-// call so counts as at most 1.22 times the other call of its pair.
+// Log ratios are limited to this much either way, because the betting test needs bounded values. With the
+// limit, a stalled call counts as at most 1.22 times the time of the other call of its pair.
 inline constexpr double kWinsorisedRatio = 0.2;
 // The test asks whether NCCL's choice is faster by more than this, in logs. A smaller loss than 0.5 % is not
 // worth a change.

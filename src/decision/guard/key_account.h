@@ -28,7 +28,7 @@ class TimeLevel {
  public:
   // Adds a time above 0, limited to kWinsoriseTimes the mean.
   void Take(double ns);
-  // Number of times taken so far, but at most the memory of 512.
+  // Number of call times added so far, but at most 512, which is how many the mean remembers.
   uint32_t count() const { return count_; }
   double mean() const { return mean_; }
   // The mean plus three standard errors; twice the mean while there are fewer than two times.

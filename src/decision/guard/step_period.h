@@ -23,7 +23,7 @@ class StepPeriod {
   // The most calls of a step: three such steps fill a ring of 8192 calls.
   static constexpr size_t kMaxCalls = 2730;
 
-  // Adds a call of this key (KeyCode) that was issued at `issued_ns`. Calls come in order.
+  // Adds a call of the key with this KeyCode, issued at `issued_ns`. Calls come in order.
   void Take(uint32_t key, int64_t issued_ns);
   // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }

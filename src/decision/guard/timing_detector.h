@@ -127,7 +127,7 @@ class TimingDetector {
   // The residuals since the alarm, in logs, and the stream of each.
   std::vector<double> verified_;
   std::vector<Source> verified_of_;
-  // Number of verified calls of the stream that has most of them.
+  // Calls in the verification under way that belong to its most frequent stream.
   size_t most_of_stream_ = 0;
   // Length of the verification as a multiple of its usual length. It grows while an effect lasts that may be
   // noise.

@@ -15,16 +15,17 @@ struct ncclComm;
 extern "C" {
 #endif
 
-// Stores the value that the communicator's next call has, or `fallback` if nothing was agreed, and returns 1
-// if it was agreed, else 0. Never fails. All ranks of the communicator read at the same place among its
-// calls, ordered with them, and with the same fallback; then all get the same number. `comm` NULL: the
-// process's first communicator of all WORLD_SIZE ranks. `name`: 1 to 31 letters, digits, '.', '-' and '_'.
-// Where a change is being agreed on, this waits as the next call would.
+// Stores the value that the name has at the communicator's next call and returns 1, or stores `fallback` and
+// returns 0 if the ranks have agreed on no value. Never fails. All ranks of the communicator must call this
+// at the same place among its calls, with the same fallback; then all get the same number. `comm` NULL: the
+// process's first communicator of all WORLD_SIZE ranks. `name`: 1 to 31 letters, digits, '.', '-' and '_'. If
+// a change is being agreed on, this waits as the next call would.
 __attribute__((weak)) int dynamicclAgreedValue(struct ncclComm* comm, const char* name, int64_t fallback,
                                                int64_t* value);
-// Proposes a value to all ranks and returns at once; any rank, any thread. It holds from some later call on,
-// and of several proposals for one name the last one counts. Returns 1 if it was sent, and 0 where values do
-// not change: outside mode adaptive, or on a communicator that is non-blocking or whose ranks do not agree.
+// Proposes a value to all ranks and returns at once; any rank, any thread. The value holds from some later
+// call on. Of several proposals for one name the last one counts. Returns 1 if the proposal was sent. Returns
+// 0 if values do not change: outside mode adaptive, or on a communicator that is non-blocking or whose ranks
+// do not agree.
 __attribute__((weak)) int dynamicclProposeValue(struct ncclComm* comm, const char* name, int64_t value);
 
 #ifdef __cplusplus
@@ -32,7 +33,7 @@ __attribute__((weak)) int dynamicclProposeValue(struct ncclComm* comm, const cha
 
 namespace dynamiccl::agree {
 
-// Does the same for C++ programs. It returns `fallback` if DynamICCL is not loaded.
+// Calls dynamicclAgreedValue for C++ programs. Returns `fallback` if DynamICCL is not loaded.
 inline int64_t Value(const char* name, int64_t fallback, ncclComm* comm = nullptr) {
   int64_t value = fallback;
   if (dynamicclAgreedValue != nullptr) dynamicclAgreedValue(comm, name, fallback, &value);

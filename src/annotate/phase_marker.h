@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program may tell DynamICCL which part of a training step it is in, how many samples the step
-// processes and how much memory is left. The header needs no library: its symbols are weak, so a call costs
-// one compare and does nothing when DynamICCL is not loaded. Markers go into traces and metrics. Decisions
-// never see them, except for memory: rank 0's level is a condition of rules, once all ranks have agreed on it
+// Lets a program tell DynamICCL which part of a training step it is in, how many samples the step processes
+// and how much memory is left. The header needs no library: its symbols are weak, so a call costs one compare
+// and does nothing if DynamICCL is not loaded. Markers appear in traces and metrics. No decision depends on
+// them, except that rules may name a level of memory pressure on which all ranks agreed
 // (docs/formats/override_rules.md).
 //
 //   dynamiccl::annotate::MarkPhase(DYNAMICCL_PHASE_BACKWARD, /*zero_stage=*/2, step);
@@ -39,7 +39,7 @@ typedef enum {
 __attribute__((weak)) void dynamicclMarkPhase(dynamicclPhase_t phase, int zero_stage, long long step);
 // Sets the role of the calls that this thread issues next.
 __attribute__((weak)) void dynamicclMarkRole(dynamicclRole_t role);
-// States free and total bytes of this rank's device. Once a training step is often enough.
+// Tells DynamICCL the free and the total bytes of this rank's device. Once a training step is often enough.
 __attribute__((weak)) void dynamicclMarkMemory(long long free_bytes, long long total_bytes);
 // States how many samples this rank processes in the training step that begins now. A report then gives the
 // time per sample, which a larger batch does not lengthen as it lengthens the step.
@@ -50,7 +50,7 @@ __attribute__((weak)) void dynamicclMarkSamples(long long samples);
 
 namespace dynamiccl::annotate {
 
-// Does the same for C++ programs. It does nothing if DynamICCL is not loaded.
+// Calls dynamicclMarkPhase for C++ programs. Does nothing if DynamICCL is not loaded.
 inline void MarkPhase(dynamicclPhase_t phase, int zero_stage, long long step) {
   if (dynamicclMarkPhase != nullptr) dynamicclMarkPhase(phase, zero_stage, step);
 }

@@ -30,7 +30,7 @@ class ByteWriter {
   template <typename T>
   requires std::is_trivially_copyable_v<T>
   void Put(const T& value) { Append(&value, sizeof(T)); }
-  // Appends the bytes alone; the reader must know their number.
+  // Appends the bytes without their length, so the reader must know the length.
   void PutBytes(std::span<const std::byte> bytes) { Append(bytes.data(), bytes.size()); }
   // Appends a uint32 length and then the bytes, without a terminating zero.
   void PutText(std::string_view text) {
@@ -64,7 +64,7 @@ class ByteReader {
     if (Take(sizeof(T))) std::memcpy(&value, bytes_.data() + offset_ - sizeof(T), sizeof(T));
     return value;
   }
-  // The next `count` bytes, as a view into the input; empty after a short read.
+  // Returns the next `count` bytes as a view into the input; empty after a short read.
   std::span<const std::byte> GetBytes(size_t count) {
     return Take(count) ? bytes_.subspan(offset_ - count, count) : std::span<const std::byte>{};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's clocks. Times are int64 nanoseconds everywhere. Code that tests must be able to drive takes a
+// The project's clocks. Times are int64 nanoseconds everywhere. Code whose time tests must control takes a
 // `Clock`; all other code calls the functions.
 #pragma once
 

@@ -18,13 +18,13 @@ class DynamicLibrary {
   DynamicLibrary& operator=(DynamicLibrary&& other) noexcept;
   ~DynamicLibrary();
 
-  // `flags` are those of dlopen. The error is kNotFound and carries the text of dlerror().
+  // Opens a library; `flags` are those of dlopen. The error is kNotFound and carries the text of dlerror().
   static Result<DynamicLibrary> Open(const std::string& path, int flags);
-  // The global scope of the process (dlopen(NULL)), in which NCCL looks when a plugin variable says
-  // STATIC_PLUGIN.
+  // Opens the global scope of the process (dlopen(NULL)). NCCL looks for a plugin there if the plugin's
+  // variable says STATIC_PLUGIN.
   static Result<DynamicLibrary> Global();
 
-  // Address of a symbol; null when the library is not open or has no such symbol.
+  // Returns the address of a symbol; null if the library is not open or has no such symbol.
   void* Symbol(const char* name) const;
   bool valid() const { return handle_ != nullptr; }
 

@@ -24,7 +24,8 @@ constexpr const char* kNames[] = {
 #undef DYNAMICCL_FAIL_POINT_NAME
 };
 constexpr const char* kActions[] = {"kill", "stop", "exit", "delay"};
-// Milliseconds. Long enough that every peer of a test visibly waits, far below HOSTCCL_TIMEOUT_MS (30 s).
+// Milliseconds of a delay: long enough that every peer of a test visibly waits, and far below
+// HOSTCCL_TIMEOUT_MS (30 s).
 constexpr auto kDelay = std::chrono::milliseconds(500);
 
 // The parsed setting. `point` is -1 while no step is armed; `passes` counts from 1.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named steps of hostccl and of the trainer at which a test can end, stop or delay a process:
-// HOSTCCL_FAILPOINT=name:action[:n]. Without that variable a step costs the test of one integer.
-// src/base/job_fail_point.h has the same idea for the object that is loaded into jobs.
+// HOSTCCL_FAILPOINT=name:action[:n]. Without that variable, passing a step costs one test of an integer.
+// src/base/job_fail_point.h has such steps for the object that is loaded into jobs.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace dynamiccl {
 
-// X(identifier, name). The order is that in which a rank passes the steps: first those of a communicator's
-// life, then those of a checkpoint.
+// X(identifier, name) for each step, in the order in which a rank passes the steps: first those of a
+// communicator's life, then those of a checkpoint.
 #define DYNAMICCL_FAIL_POINTS(X)                  \
   X(kIdMade, "id.made")                           \
   X(kRendezvous, "init.rendezvous")               \

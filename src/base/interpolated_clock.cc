@@ -15,11 +15,12 @@
 namespace dynamiccl {
 namespace {
 
-// Accepted rates, 1/16 to 16 nanoseconds a count with 32 fraction bits. Counters run at 1 to 5 GHz; a rate
-// outside the range comes from a clock that stood still or was set.
+// Limits of an accepted rate: 1/16 to 16 nanoseconds per count, with 32 fraction bits. Counters run at 1 to 5
+// GHz. A rate outside of these limits means that one of the two clocks stood still or was set.
 constexpr uint64_t kLowestRate = uint64_t{1} << 28;
 constexpr uint64_t kHighestRate = uint64_t{1} << 36;
-// Nanoseconds. A rate is computed over at most 1 s: 1e9 shifted by 32 bits still fits in 64 bits.
+// A rate is computed over at most this many nanoseconds (1 s), because 1e9 shifted by 32 bits still fits in
+// 64 bits.
 constexpr int64_t kLongestRateNs = 1'000'000'000;
 
 }  // namespace

@@ -34,14 +34,14 @@ inline uint64_t ProcessorCounter() {
 // it cannot answer.
 class CounterAnchor {
  public:
-  // Nanoseconds. The longest extrapolation from one reading. The kernel slews the clock by at most 500 parts
-  // in a million, which is 25 ns in 50 us: less than one reading takes.
+  // Nanoseconds that the time is extrapolated from one reading at most. The kernel changes the clock's rate
+  // by at most 500 parts in a million. That is 25 ns in 50 us, less than one reading takes.
   static constexpr int64_t kLongestNs = 50'000;
-  // Nanoseconds. The shortest distance of the two readings that a rate is computed from. Each reading is off
+  // Least number of nanoseconds between the two readings from which a rate is computed. Each reading is off
   // by some tens of nanoseconds, which is at most 1 part in 10,000 of 1 ms.
   static constexpr int64_t kRateNs = 1'000'000;
-  // Counts. A reading that took longer (some hundred nanoseconds) was interrupted, so its midpoint is not
-  // trusted.
+  // Counts that a reading of the clock may take. A reading that took longer was interrupted, so its midpoint
+  // is not trusted. A usual one takes some hundred nanoseconds.
   static constexpr uint64_t kLongestReading = 2000;
 
   // False while there is no reading to extrapolate from: the caller must read the clock.
@@ -49,7 +49,7 @@ class CounterAnchor {
   // Returns the nanoseconds at `counter`; -1 when `counter` lies outside the range of the extrapolation and
   // the clock must be read.
   int64_t At(uint64_t counter) const {
-    // The difference is unsigned: a counter that went back gives a huge value, which is above the bound.
+    // The difference is unsigned. If the counter went back, the difference is huge and lies above the bound.
     const uint64_t passed = counter - counter_;
     // A counter that went back, or too far, is above the bound.
     return passed < bound_ ? ns_ + static_cast<int64_t>(passed * rate_ >> kRateBits) : -1;
@@ -90,8 +90,8 @@ class InterpolatedClock {
   int64_t last_ = 0;
 };
 
-// Returns whether the kernel keeps its clocks by the processor's counter. It reads one file below /sys; false
-// when it cannot.
+// Returns whether the kernel keeps its clocks by the processor's counter. Reads one file below /sys; returns
+// false if the file cannot be read.
 bool KernelTrustsCounter();
 
 }  // namespace dynamiccl

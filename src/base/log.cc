@@ -30,7 +30,7 @@ void SetLogLevel(LogLevel level) {
 }
 
 bool LogEnabled(LogLevel level) {
-  // A foreign sink (NCCL's logger) filters by itself.
+  // A sink that the program set (NCCL's logger) filters by level itself.
   return g_sink.load(std::memory_order_acquire) != nullptr ||
          level <= g_level.load(std::memory_order_acquire);
 }

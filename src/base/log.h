@@ -25,7 +25,7 @@ bool LogEnabled(LogLevel level);
 // Logs a finished line. Prefer Log(), which formats only when the level is enabled.
 void LogLine(LogLevel level, std::string_view line);
 
-// "none", "version", "warn", "info", "trace" in any case; anything else gives `fallback`.
+// Reads "none", "version", "warn", "info" or "trace" in any case; returns `fallback` for anything else.
 LogLevel ParseLogLevel(std::string_view name, LogLevel fallback);
 
 // Formats with fmt and logs, for example Log(LogLevel::kInfo, "rank {} joined", rank).

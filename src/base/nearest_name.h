@@ -13,7 +13,7 @@ namespace dynamiccl {
 // turns `a` into `b`.
 size_t EditDistance(std::string_view a, std::string_view b);
 
-// The known name with the smallest distance, the first one among equals; empty when `known` is empty.
+// Returns the known name with the smallest distance, the first one among equals; empty if `known` is empty.
 std::string NearestName(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace dynamiccl

@@ -18,8 +18,8 @@
 namespace dynamiccl {
 namespace {
 
-// Rounds. When two processes replace one file at once, each round of one can find the other's file in
-// between; eight lost rounds in a row mean that the name changes all the time.
+// Number of attempts. If two processes replace one file at the same time, one can find the other's file in
+// each attempt. Eight lost attempts in a row mean that the name changes all the time.
 constexpr int kAttempts = 8;
 
 tl::unexpected<Error> Unavailable(const std::string& path, const std::string& why) {
@@ -38,7 +38,8 @@ Status CheckOwn(int fd, const std::string& path) {
   return {};
 }
 
-// Some file systems have no locks. There the call fails with another error and each process counts as alone.
+// Returns whether another process holds the file's lock. On a file system without locks the call fails with
+// another error, and each process then counts as the only one.
 bool IsHeldByAnother(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }

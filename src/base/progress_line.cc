@@ -7,13 +7,14 @@
 namespace dynamiccl {
 namespace {
 
-// Nanoseconds between two lines. A line in place may change as often as an eye follows; a log file should
-// stay short, and five seconds are the longest silence in which nobody asks whether the program still runs.
+// Nanoseconds between two lines, on a terminal and in a file. A line that is overwritten in place may change
+// as fast as an eye follows. A log file should stay short, but after five seconds of silence people ask
+// whether the program still runs.
 constexpr int64_t kTerminalPauseNs = 200'000'000;
 constexpr int64_t kLogPauseNs = 5'000'000'000;
 // Seconds from which minutes are shown.
 constexpr double kShowMinutes = 90;
-// ECMA-48: to the first column, and erase to the end of the line.
+// ECMA-48 control sequence: go to the first column and erase to the end of the line.
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 }  // namespace

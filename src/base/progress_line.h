@@ -28,7 +28,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { Clear(); }
 
-  // Whether enough time has passed since the last Show(): 0.2 s on a terminal, 5 s elsewhere.
+  // Returns whether enough time has passed since the last Show(): 0.2 s on a terminal, 5 s elsewhere.
   bool IsDue() const;
   // Writes "dynamiccl: " and `text` at once. `text` has no newline.
   void Show(const std::string& text);
@@ -43,10 +43,10 @@ class ProgressLine {
   bool visible_ = false;
 };
 
-// "4 min" or "50 s": rounded, because the number is an estimate.
+// Returns for example "4 min" or "50 s", rounded because the number is an estimate.
 std::string RoughTime(double seconds);
-// The time left when `done` of `all` equal pieces took `seconds`: ", about 4 min left". Empty before the
-// first piece is done.
+// Returns the time left, such as ", about 4 min left", if `done` of `all` equal pieces took `seconds`.
+// Returns an empty text before the first piece is done.
 std::string TimeLeftText(double seconds, double done, double all);
 
 }  // namespace dynamiccl

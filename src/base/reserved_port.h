@@ -13,11 +13,11 @@
 
 namespace dynamiccl {
 
-// Owns the bound socket; the port is free for anybody again when it is destroyed. The launcher keeps one for
-// each job.
+// Owns the bound socket. When the object is destroyed, any process may get the port again. The launcher keeps
+// one object for each job.
 class ReservedPort {
  public:
-  // Reserves a port of 127.0.0.1 that Linux chooses. kUnavailable when there is none left.
+  // Reserves a port of 127.0.0.1 that Linux chooses. Returns kUnavailable if no port is left.
   static Result<ReservedPort> Reserve();
 
   int number() const { return number_; }

@@ -48,15 +48,16 @@ struct UnknownSetting {
   std::string name;
   std::string nearest;
 };
-// `environment` is a null-terminated list of "NAME=value" as in environ; null counts as empty.
+// Returns the unknown variables. `environment` is a null-terminated list of "NAME=value" as in environ; null
+// counts as empty.
 std::vector<UnknownSetting> UnknownSettings(const char* const* environment);
 
-// The name of this host; empty if the system does not tell it.
+// Returns the name of this host; empty if the system does not tell it.
 std::string HostName();
-// Replaces %h by the host name, %p by this process's id and %r by `rank`. Any other text, a lone % included,
-// stays.
+// Replaces %h by the host name, %p by this process's id and %r by `rank`. All other text stays, a lone %
+// included.
 std::string ExpandPath(const std::string& pattern, int rank);
-// Returns the same for another process on this host.
+// Expands the pattern for another process on this host, whose id is `process_id`.
 std::string ExpandPath(const std::string& pattern, int rank, int process_id);
 
 }  // namespace dynamiccl

@@ -42,7 +42,7 @@ Sha256Digest HmacSha256(std::span<const std::byte> key, std::span<const std::byt
 // Compares in time that does not depend on the contents, so that a forger learns nothing from the duration.
 bool DigestsEqual(const Sha256Digest& a, const Sha256Digest& b);
 
-// Two lower-case hexadecimal digits a byte: 64 for a digest.
+// Returns two lower-case hexadecimal digits for each byte, so 64 for a digest.
 std::string ToHex(std::span<const uint8_t> bytes);
 
 }  // namespace dynamiccl

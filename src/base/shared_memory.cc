@@ -106,9 +106,8 @@ Result<SharedMemory> SharedMemory::ExtendFile(int file, size_t offset, size_t by
                      ErrnoText(code));
   }
   DYNAMICCL_TRY(SharedMemory memory, Map(file, offset, bytes));
-  // Before the first store of each page would stop for it. Linux 5.14; older ones stop.
-// Fault all pages in before the first store needs them. Kernels before 5.14 do not know the advice; there
-// each first store of a page faults.
+  // All pages are made present now, so that the first store into each page does not stop for a page fault.
+  // Kernels before 5.14 do not know this advice; there the first stores still fault.
 #ifdef MADV_POPULATE_WRITE
   ::madvise(memory.data(), bytes, MADV_POPULATE_WRITE);
 #endif

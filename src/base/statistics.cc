@@ -13,8 +13,9 @@ std::span<double>::iterator At(std::span<double> values, size_t place) {
   return values.begin() + static_cast<std::ptrdiff_t>(place);
 }
 
-// Number of the smallest and of the largest means of pairs that lie outside of the 95 % interval, of n
-// values. The distribution of the signed-rank sum is exact up to kExactly values, then the normal one.
+// Of n values, the means of all pairs are sorted. Returns how many of the smallest, and as many of the
+// largest, lie outside of the 95 % interval. Up to kExactly values the distribution of the signed-rank sum is
+// exact; above it is approximated by the normal one.
 size_t OutsideOfInterval(size_t n) {
   constexpr size_t kExactly = 40;
   constexpr double kTail = 0.025, kDeviations = 1.959964;
@@ -23,7 +24,7 @@ size_t OutsideOfInterval(size_t n) {
     const double deviation = std::sqrt(values * (values + 1) * (2 * values + 1) / 24);
     return static_cast<size_t>(std::max(0.0, values * (values + 1) / 4 - kDeviations * deviation));
   }
-  // Share of all signs for which the ranks with a plus add up to each sum.
+  // By sum: the share of all combinations of signs for which the ranks with a plus add up to the sum.
   std::vector<double> share(n * (n + 1) / 2 + 1, 0.0);
   share[0] = 1;
   for (size_t rank = 1; rank <= n; ++rank) {
@@ -51,7 +52,7 @@ double QuantileInPlace(std::span<double> values, double share) {
   const double fraction = position - static_cast<double>(place);
   if (fraction == 0) return *below;
   const double above = *std::min_element(below + 1, values.end());
-  // Equal neighbours may be infinite, and their difference is then no number.
+  // Equal neighbours may be infinite. Their difference would be no number, so they are not interpolated.
   return above == *below ? above : std::lerp(*below, above, fraction);
 }
 

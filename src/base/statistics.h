@@ -15,20 +15,20 @@ namespace dynamiccl {
 // 0.6745 is the upper quartile of the standard normal distribution.
 inline constexpr double kSigmasOfMedianDeviation = 1.4826;
 
-// The middle value, or the mean of the two middle values where the number of values is even.
+// Returns the middle value; if the number of values is even, the mean of the two middle values.
 double MedianInPlace(std::span<double> values);
 
-// The value at position share * (n - 1) of the sorted values, where positions count from 0 and a fraction
+// Returns the value at position share * (n - 1) of the sorted values. Positions count from 0, and a fraction
 // interpolates linearly between neighbours: type 7 of Hyndman and Fan, "Sample Quantiles in Statistical
 // Packages", 1996. `share` is from 0 to 1. Quantile(values, 0.5) equals Median(values).
 double QuantileInPlace(std::span<double> values, double share);
 
-// The smallest value that at least `share` of the values do not exceed. The result is always a measured
-// value. nccl-tests defines its p95 and p99 so.
+// Returns the smallest value that at least `share` of the values do not exceed, which is always a measured
+// one. nccl-tests defines its p95 and p99 in this way.
 double NearestRankInPlace(std::span<double> values, double share);
 
-// The standard deviation of normal noise around `middle`, estimated from the median absolute deviation. Each
-// value is replaced by its distance from `middle`.
+// Returns the standard deviation of normal noise around `middle`, estimated from the median absolute
+// deviation. Each value in `values` is replaced by its distance from `middle`.
 double RobustDeviationInPlace(double middle, std::span<double> values);
 
 template <typename Values>
@@ -56,7 +56,7 @@ double Mean(const Values& values) {
   return std::empty(values) ? 0 : sum / static_cast<double>(std::size(values));
 }
 
-// Mean natural logarithm. Every value is above 0.
+// Returns the mean natural logarithm. Every value must be above 0.
 template <typename Values>
 double MeanLog(const Values& values) {
   double sum = 0;
@@ -64,7 +64,7 @@ double MeanLog(const Values& values) {
   return std::empty(values) ? 0 : sum / static_cast<double>(std::size(values));
 }
 
-// exp of the mean logarithm. Every value is above 0.
+// Returns the geometric mean. Every value must be above 0.
 template <typename Values>
 double GeometricMean(const Values& values) {
   return std::empty(values) ? 0 : std::exp(MeanLog(values));
@@ -75,10 +75,11 @@ struct ConfidenceInterval {
   double high = 0;
 };
 
-// The middle of symmetric values and its 95 % interval, which hold whatever the values' distribution is: the
-// median of the means of all pairs (Hodges and Lehmann, "Estimates of Location Based on Rank Tests", Ann.
-// Math. Statist. 34 (1963)) and the interval that belongs to Wilcoxon's signed-rank test. Fewer than six
-// values allow no such interval: it is infinite. Takes time and memory with the square of their number.
+// The middle of symmetrically distributed values and its 95 % interval, without further assumptions about the
+// distribution. The middle is the median of the means of all pairs (Hodges and Lehmann, "Estimates of
+// Location Based on Rank Tests", Ann. Math. Statist. 34 (1963)). The interval belongs to Wilcoxon's
+// signed-rank test; with fewer than six values it is infinite. Time and memory grow with the square of the
+// number of values.
 struct MiddleEstimate {
   double middle = 0;
   ConfidenceInterval interval;

@@ -42,7 +42,7 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-// An error to return, with a message formatted by fmt and no hint.
+// Returns an error with a message formatted by fmt and without a hint.
 template <typename... Args>
 tl::unexpected<Error> MakeError(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{kind, fmt::format(format, std::forward<Args>(args)...), {}});
@@ -51,8 +51,7 @@ tl::unexpected<Error> MakeError(ErrorKind kind, fmt::format_string<Args...> form
 // Returns the error with its hint replaced by `hint`, a next step for the user.
 tl::unexpected<Error> WithHint(tl::unexpected<Error> error, std::string hint);
 
-// Returns the same error with "`context`: " before its message: how a caller adds the file or rank that it
-// belongs to.
+// Returns the same error with "`context`: " before its message. A caller uses it to add the file or rank.
 tl::unexpected<Error> Wrap(const Error& error, const std::string& context);
 
 // Returns "error: <message>\n  hint: <hint>\n", as the programs print it; the second line is left out without

@@ -4,9 +4,9 @@
 #pragma once
 
 #define TOML_EXCEPTIONS 0
-// toml++ 3.3 asserts conditions that damaged files can break and that it reports as errors right afterwards.
-// With NDEBUG it even tells Clang to assume them. Neither may end a job, so its assertions are compiled to
-// nothing.
+// toml++ 3.3 has assertions that a damaged file can break, although toml++ reports the damage as an error
+// right afterwards. With NDEBUG it even tells Clang to assume them. Neither may end a job, so its assertions
+// are compiled to nothing.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
@@ -21,11 +21,12 @@
 
 namespace dynamiccl {
 
-// The first character that toml++ 3.3 must not see; text.npos when there is none. There are two kinds:
-// - A character outside ASCII that stands neither in a comment nor in a text of one line whose quote follows
-//   a blank. Where toml++ looks for blanks or reads a number, some of these characters reach code that it
-//   declares unreachable, and it takes a number and what follows it, quotes too, for one word up to a blank.
-//   Where three quotes in a row may begin a text of several lines, these characters may stand nowhere.
+// Returns the position of the first character that toml++ 3.3 must not see; text.npos if there is none. There
+// are two kinds:
+// - A character outside ASCII. It is allowed only in a comment, or in a one-line text whose quote follows a
+//   blank. Elsewhere it may reach code of toml++ that is declared unreachable. After a number without a
+//   blank, toml++ takes all that follows for a part of the number, quotes too. If the file has three quotes
+//   in a row, which may begin a text of several lines, the character is allowed nowhere.
 // - A control character, which TOML allows nowhere. After one, toml++ may take what looks like a text for a
 //   key.
 inline size_t FindUnsafeCharacter(std::string_view text) {
@@ -80,7 +81,7 @@ class TomlReader {
   explicit TomlReader(const std::string& source) : source_(source) {}
 
  protected:
-  // Returns an error "<source>: line L, column C: <what>".
+  // Returns an error with the text "<source>: line L, column C: <what>".
   tl::unexpected<Error> Complain(const toml::source_position& at, const std::string& what) const {
     return MakeError(ErrorKind::kInvalidArgument, "{}: line {}, column {}: {}", source_, at.line, at.column,
                      what);
@@ -95,7 +96,7 @@ class TomlReader {
     return {};
   }
 
-  // A required integer in [least, most]. A floating-point value is refused even if it is whole.
+  // Returns a required integer in [least, most]. A floating-point value is refused even if it is whole.
   Result<int64_t> Integer(const toml::table& table, std::string_view key, int64_t least, int64_t most) const {
     const toml::node* const node = table.get(key);
     if (node == nullptr) return Complain(table.source().begin, fmt::format("key '{}' is missing", key));
@@ -105,7 +106,7 @@ class TomlReader {
                     fmt::format("'{}' must be an integer from {} to {}", key, least, most));
   }
 
-  // Reads the same for a key that may be missing. It then returns `fallback`, which it does not check.
+  // Returns an integer as Integer does; if the key is missing, returns `fallback` without checking it.
   Result<int> OptionalInteger(const toml::table& table, std::string_view key, int64_t least, int64_t most,
                               int fallback) const {
     if (!table.contains(key)) return fallback;

@@ -15,8 +15,8 @@ UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
 }
 
 void UniqueFd::Reset() {
-  // Not repeated after EINTR: Linux has freed the number by then, and a second close could hit a descriptor
-  // that another thread has just opened.
+  // close is not repeated after EINTR: Linux has freed the number by then, and a second close could hit a
+  // descriptor that another thread has just opened.
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }

@@ -88,7 +88,7 @@ Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes)
                   "check that the folder exists and may be written to");
 }
 
-// Reading with an upper bound, and replacing by rename. See whole_file.h.
+// Reads with an upper bound on the length. See whole_file.h.
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -35,9 +35,8 @@ Status WriteWholeFile(const std::string& path, std::span<const std::byte> bytes)
 Result<std::string> ReadSmallFile(const std::string& path, size_t most_bytes);
 
 // Writes a temporary file beside `path` and renames it, so that a reader sees the old or the new text and
-// never half of one. Returns false, and leaves the old file, when anything fails. The data are not
-// synchronised to disk: after a power failure the file may be empty. WriteWholeFile of whole_file.h
-// synchronises.
+// never half of one. Returns false, and leaves the old file, if anything fails. The data are not synchronised
+// to disk, so the file may be empty after a power failure. WriteWholeFile synchronises.
 bool ReplaceFile(const std::string& path, const std::string& text);
 
 }  // namespace dynamiccl

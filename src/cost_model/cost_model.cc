@@ -11,24 +11,24 @@
 namespace dynamiccl {
 namespace {
 
-// Threads of a block by protocol: NCCL_MAX_NTHREADS and its defaults for Ring and Tree kernels (enqueue.cc).
+// Most threads of a block, by protocol: NCCL's defaults for Ring and Tree kernels (enqueue.cc).
 constexpr int kMaxThreads[kProtocols] = {512, 640, 512};
-// GB/s over all channels. NCCL up to 2.30 launches half the threads for Ring/Simple where the links carry no
-// more.
+// If all channels together carry at most this many GB/s, NCCL up to 2.30 launches half the threads for
+// Ring/Simple.
 constexpr double kSlowBusGbps = 12;
 constexpr int kSlowBusThreads = 256;
 // Bytes that each thread should have before one more channel pays (threadThresholds of tuning.cc).
 constexpr int kThreadThreshold[kProtocols] = {8, 8, 64};
 
-// Returns GB/s of a ring or tree: that of the slowest kind of link it uses.
+// Returns the GB/s that a ring or tree reaches, which are those of the slowest kind of link in it.
 double LinkBandwidth(const Fabric& fabric) {
   return fabric.n_nodes > 1 ? std::min(fabric.intra.bandwidth_gbps, fabric.inter.bandwidth_gbps)
                             : fabric.intra.bandwidth_gbps;
 }
 
 // NVIDIA's own constants have no base latency for NVLS and NVLSTree, and a Fabric does not say whether a
-// switch can reduce. So both are priced only where the library states a base latency. Within a node no
-// network bounds them.
+// switch can reduce. So both are priced only if the constants state a base latency. Inside one node, no
+// network bounds NVLS.
 AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph) {
   const bool one_node = input.fabric.n_nodes == 1;
   const auto row = static_cast<size_t>(one_node ? Algorithm::kNvls : Algorithm::kNvlsTree);
@@ -39,8 +39,8 @@ AlgorithmGraph MulticastGraph(const CostModelInput& input, AlgorithmGraph graph)
 }
 
 // Returns the input of NCCL's formula for a number of channels that share the links evenly. Two terms of the
-// formula are zero: the link latencies are part of the constants already, and the network of a Fabric needs
-// no processor.
+// formula are set to zero: the constants contain the latencies of the links already, and the network of a
+// Fabric costs no processor time.
 NcclModelInput ModelOf(const CostModelInput& input, int channels) {
   const double reachable = channels * input.constants.tree_channel_bandwidth;
   const double bus = channels < input.fabric.max_channels ? std::min(LinkBandwidth(input.fabric), reachable)
@@ -114,7 +114,7 @@ CollectiveConfig CheapestConfig(const CostTable& table) {
   for (int a = 0; a < kAlgorithms; ++a) {
     for (int p = 0; p < kProtocols; ++p) {
       const float time = table.microseconds[static_cast<size_t>(a)][static_cast<size_t>(p)];
-      // Also skips NaN, which only a foreign plugin could have written.
+      // The comparison also skips a NaN, which only a foreign plugin could have written.
       if (!(time >= 0) || (!best.leaves_nccl_alone() && !(time < best_time))) continue;
       best = {static_cast<Algorithm>(a), static_cast<Protocol>(p), 0};
       best_time = time;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's published cost model: what each (algorithm, protocol) is expected to cost on a fabric, and which one
+// NCCL's published cost model: the expected time of each (algorithm, protocol) on a fabric, and which one
 // NCCL would pick. The config agent's predictions are corrections of this model.
 //
-// Source of formulas and constants: NCCL 2.30.7, src/graph/tuning.cc and src/enqueue.cc (Apache-2.0), in own
-// words. The model uses only + - * / and comparisons of doubles and no function of libm, so every machine
+// Formulas and constants are those of NCCL 2.30.7, src/graph/tuning.cc and src/enqueue.cc (Apache-2.0), in
+// own words. The model uses only + - * / and comparisons of doubles and no function of libm, so every machine
 // computes the same bits. All functions are pure and may be called from any thread.
 #pragma once
 
@@ -25,7 +25,7 @@ struct CostConstants {
   double intra_latency_us[kAlgorithms][kProtocols] = {};  // one hop inside a node
   double inter_latency_us[kAlgorithms][kProtocols] = {};  // one hop between nodes
   double ll_max_bandwidth = 0;                            // cap of LL over all channels together
-  // Caps of one channel.
+  // The most GB/s of one channel, by algorithm and protocol.
   double ring_ll128_channel_bandwidth = 0;
   double tree_ll128_channel_bandwidth = 0;
   double tree_channel_bandwidth = 0;
@@ -49,8 +49,8 @@ struct CostModelInput {
 // nodes. NCCL has separate caps for 1, 2 and more nodes.
 CostConstants NcclHopperConstants(int n_nodes);
 
-// Expected microseconds by [algorithm][protocol]. A negative entry is impossible for the collective or not
-// allowed.
+// Expected microseconds by [algorithm][protocol]. A negative entry means that the pair is not allowed or that
+// the collective does not have it.
 struct CostTable {
   std::array<std::array<float, kProtocols>, kAlgorithms> microseconds;
 
@@ -62,25 +62,26 @@ struct CostTable {
 // Prices every pair in `allowed`. `bytes` is NCCL's total; `n_pipe_ops` is the number that NCCL passes to a
 // tuner (1 for a single call).
 //
-// Ring and Tree are always priced, PAT with one rank a node, and NVLS (one node) and NVLSTree (several nodes)
-// where the constants state a base latency for them. CollNet needs hardware that a Fabric does not describe
-// and is impossible here.
+// Ring and Tree are always priced, and PAT if each node has one rank. NVLS (one node) and NVLSTree (several
+// nodes) are priced if the constants state a base latency for them. CollNet needs hardware that a Fabric does
+// not describe, so it is not priced.
 CostTable EstimateCosts(const CostModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
                         const ConfigMask& allowed);
 
-// Expected microseconds of one configuration, for a single call; -1 where it is impossible. Channels 0 means
-// all of the fabric's, as NCCL's table assumes. NCCL itself prices no channel counts: here fewer channels
-// lower the bandwidth only where channels * tree_channel_bandwidth is less than the links carry.
+// Returns the expected microseconds of one configuration for a single call; -1 if it is impossible. Channels
+// 0 means all channels of the fabric, as NCCL's table assumes. NCCL itself prices no channel counts. Here
+// fewer channels lower the bandwidth only if channels * tree_channel_bandwidth is less than the links carry.
 double EstimateCost(const CostModelInput& input, Collective collective, uint64_t bytes,
                     const CollectiveConfig& config);
 
-// The number of channels that NCCL uses for the size: as many as keep every channel busy (thresholds of
-// enqueue.cc up to 2.30).
+// Returns the number of channels that NCCL uses for the size: the most that each have enough to do
+// (thresholds of enqueue.cc up to 2.30).
 int DefaultChannels(const CostModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                     Protocol protocol);
 
-// The cheapest entry as NCCL up to 2.30 picks it: it scans from Tree/LL on, and only a strictly smaller cost
-// wins. Negative entries are skipped; kLeaveNcclAlone when no entry is possible. Channels are left at 0.
+// Returns the cheapest entry as NCCL up to 2.30 picks it: the scan begins with Tree/LL, and only a strictly
+// smaller cost wins. Negative entries are skipped. The channels are 0. Returns kLeaveNcclAlone if no entry is
+// possible.
 CollectiveConfig CheapestConfig(const CostTable& table);
 
 }  // namespace dynamiccl

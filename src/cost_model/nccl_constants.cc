@@ -41,8 +41,8 @@ void SetLatencies(CostConstants& constants) {
 CostConstants NcclHopperConstants(int n_nodes) {
   // NCCL's tables have one column for one node, one for two nodes and one for more.
   const int scale = std::clamp(n_nodes, 1, 3) - 1;
-  // Inside one node Hopper's row of llMaxBws counts; between nodes the row of Intel processors, which bound
-  // the network side.
+  // Inside one node the row of llMaxBws for Hopper bounds LL. Between nodes the row for Intel processors
+  // does, because the processors bound the network side.
   constexpr double kLLMax[3] = {141.0, 39.0, 20.4};
   constexpr double kTreeLL128[3] = {36.7, 36.7, 29.0};
   constexpr double kTree[3] = {38.7, 41.4, 36.0};

@@ -11,10 +11,11 @@
 namespace dynamiccl {
 namespace {
 
-// Collectives that every algorithm but Ring runs in one batch of device work (NCCL_MAX_DEV_WORK_BATCH_COLLS).
+// Every algorithm but Ring runs this many collectives in one batch of device work
+// (NCCL_MAX_DEV_WORK_BATCH_COLLS).
 constexpr int kBatchedCollectives = 8;
 
-// treeCorrectionFactor of tuning.cc: share of Tree's bandwidth that is reached, by
+// treeCorrectionFactor of tuning.cc: the share of Tree's bandwidth that a call reaches, by
 // [protocol][floor(log2(bytes / 64))].
 constexpr int kTreeCorrections = 24;
 constexpr double kTreeCorrection[kProtocols][kTreeCorrections] = {
@@ -29,7 +30,7 @@ int FloorLog2(uint64_t value) {
   return value == 0 ? 0 : std::bit_width(value) - 1;
 }
 
-// Number of chunks that every rank sends around the ring.
+// Returns the number of chunks that every rank sends around the ring.
 int RingSteps(const NcclModelInput& input, Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:
@@ -46,7 +47,7 @@ double At(const double (&table)[kAlgorithms][kProtocols], Algorithm algorithm, P
   return table[static_cast<size_t>(algorithm)][static_cast<size_t>(protocol)];
 }
 
-// Returns GB/s of all channels. With more than two nodes the links between nodes count.
+// Returns the GB/s of all channels together. With more than two nodes the links between nodes bound them.
 double BusBandwidth(const NcclModelInput& input, const AlgorithmGraph& graph) {
   return graph.channels * (input.n_nodes <= 2 ? graph.intra_bandwidth : graph.inter_bandwidth);
 }
@@ -62,8 +63,8 @@ double InterHop(const NcclModelInput& input, Algorithm algorithm, Protocol proto
 ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protocol protocol) {
   const CostConstants& constants = input.constants;
   const int steps = RingSteps(input, collective);
-  // LL moves flags of the same size as its data, so it reaches half of the links. LL128 reaches 120/128 of
-  // them; NCCL's code has 0.92 for that.
+  // LL sends as many bytes of flags as of data, so it reaches half of the links' bandwidth. LL128 reaches
+  // 120/128 of it; NCCL's code has 0.92 for that.
   double bus = BusBandwidth(input, input.ring);
   if (protocol == Protocol::kLL) bus = std::min(constants.ll_max_bandwidth, bus * 0.5);
   if (protocol == Protocol::kLL128) {
@@ -74,8 +75,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   double intra = At(constants.intra_latency_us, Algorithm::kRing, protocol);
   ModelledTime time{.bandwidth_gbps = bus * input.n_ranks / steps};
   if (collective == Collective::kBroadcast || collective == Collective::kReduce) {
-    // NCCL reads the latency from the Ring's row of its table for Broadcast and Reduce even with one rank a
-    // node, unless it models them in chunks: then from the Tree's row.
+    // For Broadcast and Reduce NCCL reads the latency from the Ring's row of its table, even with one rank
+    // per node. If it models them in chunks, it reads the Tree's row.
     const bool chunked = input.chunks_cost && !input.same_channels && protocol == Protocol::kSimple;
     const Algorithm row = chunked ? Algorithm::kTree : Algorithm::kRing;
     const double network = At(constants.inter_latency_us, row, protocol) + input.graph_latency_us;
@@ -83,8 +84,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
     time.latency_us = input.same_channels ? base + hop : base + steps * hop;
     return time;
   }
-  // Steps that cross nodes take the network's latency. As in NCCL, with several nodes every other step takes
-  // at least the processor's overhead of a network transfer.
+  // Steps that cross nodes have the network's latency. In NCCL's formula, with several nodes every other step
+  // takes at least as long as the processor needs for a network transfer.
   const int inter_steps = (collective == Collective::kAllReduce ? 2 : 1) * (input.n_nodes - 1);
   const double overhead = protocol == Protocol::kSimple ? 3 * input.net_overhead_us : input.net_overhead_us;
   if (input.n_nodes > 1) intra = std::max(intra, overhead);
@@ -92,7 +93,8 @@ ModelledTime RingTime(const NcclModelInput& input, Collective collective, Protoc
   return time;
 }
 
-// A call passes the tree up and down: the chain inside the node and log2(nodes) hops between nodes, twice.
+// Returns the time of a Tree. A call passes the tree up and down, so it pays twice for the chain inside the
+// node and for log2(nodes) hops between nodes.
 ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
   const CostConstants& constants = input.constants;
   double bus = std::min(BusBandwidth(input, input.tree) * 0.92,
@@ -111,7 +113,7 @@ ModelledTime TreeTime(const NcclModelInput& input, Protocol protocol) {
           .bandwidth_gbps = 0.5 * bus};
 }
 
-// PAT between nodes of one rank: log2(nodes) hops, plus a cost for each rank.
+// Returns the time of PAT between nodes of one rank each: log2(nodes) hops, plus a cost for each rank.
 ModelledTime PatTime(const NcclModelInput& input) {
   const double hops = FloorLog2(static_cast<uint64_t>(input.n_nodes)) *
                       InterHop(input, Algorithm::kPat, Protocol::kSimple) / input.pat_hop_divisor;
@@ -120,7 +122,8 @@ ModelledTime PatTime(const NcclModelInput& input) {
           .bandwidth_gbps = 0.75 * BusBandwidth(input, input.pat)};
 }
 
-// Returns GB/s of one channel over the node's links. One channel's worth of heads is not reached.
+// Returns the GB/s of one channel over the links inside the node. With NCCL's corrections, one channel's
+// share of the links is not used.
 double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) {
   const double reached =
       input.nvls_corrected ? input.nvls_efficiency * (input.nvls.channels - 1) / input.nvls.channels : 1.0;
@@ -129,12 +132,14 @@ double NvlsChannelBandwidth(const NcclModelInput& input, Collective collective) 
          (collective == Collective::kAllReduce ? 2.0 : (ranks - 1) / ranks);
 }
 
-// Returns the factor from bus to algorithm bandwidth of an AllReduce: n / (2 (n - 1)).
+// Returns the factor by which an AllReduce's algorithm bandwidth differs from its bus bandwidth: n / (2 (n -
+// 1)).
 double AllReduceShare(const NcclModelInput& input) {
   return static_cast<double>(input.n_ranks) / RingSteps(input, Collective::kAllReduce);
 }
 
-// NVLS inside one node: the switch reduces and multicasts in one pass over all ranks' buffers.
+// Returns the time of NVLS inside one node: the switch reduces and multicasts in one pass over all ranks'
+// buffers.
 ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
   const double channel = std::min(NvlsChannelBandwidth(input, collective), input.nvls.inter_bandwidth);
   const double bus = input.nvls.channels * channel;
@@ -143,8 +148,8 @@ ModelledTime NvlsTime(const NcclModelInput& input, Collective collective) {
           .bandwidth_gbps = collective == Collective::kAllReduce ? bus * AllReduceShare(input) : bus};
 }
 
-// NVLSTree: NVLS inside each node and a tree between nodes. With two nodes a channel uses the network in both
-// directions.
+// Returns the time of NVLSTree: NVLS inside each node and a tree between nodes. With two nodes a channel uses
+// the network in both directions.
 ModelledTime NvlsTreeTime(const NcclModelInput& input) {
   const double across = input.nvls.inter_bandwidth * (input.n_nodes <= 2 ? 2 : 1);
   const double channel = std::min(
@@ -156,19 +161,20 @@ ModelledTime NvlsTreeTime(const NcclModelInput& input) {
           .bandwidth_gbps = input.nvls.channels * channel * AllReduceShare(input)};
 }
 
-// Share of the bandwidth that a call of this size reaches; 1 where NCCL has no correction. The table's last
-// entry counts for NVLSTree alone.
+// Returns the share of the bandwidth that a call of this size reaches; 1 if NCCL has no correction. The
+// table's last entry holds for NVLSTree only.
 double ShareBySize(const NcclModelInput& input, uint64_t bytes, Algorithm algorithm, Protocol protocol) {
   const int size_log = FloorLog2(bytes >> 6);
-  // The last entry counts for NVLSTree alone.
+  // The table's last entry holds for NVLSTree only.
   const bool tree = input.tree_corrected && algorithm == Algorithm::kTree && size_log < kTreeCorrections - 1;
   const bool nvls_tree =
       input.nvls_tree_corrected && algorithm == Algorithm::kNvlsTree && size_log < kTreeCorrections;
   return tree || nvls_tree ? kTreeCorrection[static_cast<size_t>(protocol)][size_log] : 1.0;
 }
 
-// Plateau within a node of Blackwell GPUs, from 2.31 on. It is reached step by step, and three quarters of it
-// remain for the largest messages. Read off the tables that 2.32.3 computes for 2, 4 and 8 ranks.
+// Returns the factor on the latency of larger messages within a node of Blackwell GPUs, from 2.31 on. It
+// approaches plateau_factor with each step of the ring, and three quarters of the increase remain for the
+// largest messages. The rule was read off the tables that 2.32.3 computes for 2, 4 and 8 ranks.
 double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t lane_bytes) {
   constexpr uint64_t kLargeLane = 512 << 10;
   double missing = 1;
@@ -176,7 +182,7 @@ double NodePlateau(const NcclModelInput& input, Collective collective, uint64_t 
   return 1 + (input.plateau_factor - 1) * (1 - missing) * (lane_bytes >= kLargeLane ? 0.75 : 1.0);
 }
 
-// Returns NCCL's "plateau effect": the factor on the latency of larger messages over rings.
+// Returns the factor that NCCL calls "plateau effect": it raises the latency of larger messages over rings.
 double Plateau(const NcclModelInput& input, Collective collective, uint64_t bytes, Algorithm algorithm,
                Protocol protocol) {
   const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;

@@ -32,7 +32,8 @@ struct AlgorithmGraph {
 struct NcclModelInput {
   int n_ranks = 1;
   int n_nodes = 1;
-  // Channels of the communicator. They decide at which size the plateau of Ring/Simple begins.
+  // Channels of the communicator. With the number of ranks they decide from which size on the plateau_factor
+  // holds.
   int channels = 1;
   AlgorithmGraph ring;
   AlgorithmGraph tree;
@@ -41,35 +42,37 @@ struct NcclModelInput {
   CostConstants constants;
   // NCCL's latencyInter: latency of the network, which is added to the constants.
   double graph_latency_us = 0;
-  // Cost of the network on the processor: 1 us on Intel and others, 2 us on AMD. It counts three times for
-  // Simple.
+  // Microseconds of processor time for a network transfer: 1 us on Intel and others, 2 us on AMD. Simple pays
+  // it three times.
   double net_overhead_us = 1;
-  // The Tree graph is a tree inside the node too. NCCL then counts 0.85 of the bandwidth.
+  // True if the Tree graph is a tree inside the node too. NCCL then counts 0.85 of the bandwidth.
   bool tree_inside_node = true;
-  // All channels use the same ring: Broadcast and Reduce pay one hop only.
+  // True if all channels use the same ring. Broadcast and Reduce then pay one hop only.
   bool same_channels = false;
-  // Broadcast and Reduce by Simple over several rings pay the hop latencies of the Tree.
+  // True if Broadcast and Reduce by Simple over several rings pay the hop latencies of the Tree.
   bool chunks_cost = false;
-  // Factor on the latency of large Ring/Simple AllReduces between nodes.
+  // Factor on the latency of large Ring/Simple AllReduces between nodes (NCCL's "plateau effect").
   double plateau_factor = 1.4;
-  // The plateau exists within a node too and grows with the steps of the ring.
+  // True if the plateau factor holds within a node too and grows with the steps of the ring.
   bool node_plateau = false;
-  // Apply the shares of Tree's bandwidth that NCCL measured, by size.
+  // True if Tree's bandwidth is multiplied by the shares that NCCL measured by size.
   bool tree_corrected = true;
   // Microseconds that each rank adds to PAT's latency, and how much cheaper PAT's hops are than others.
   double pat_rank_us = 2.8;
   double pat_hop_divisor = 3.5;
-  // A switch's multicast reaches the share nvls_efficiency of the links and leaves out one channel of heads.
+  // True if a switch's multicast reaches only the share nvls_efficiency of the links, less one channel's
+  // part.
   bool nvls_corrected = true;
   // nvlsEfficiency of tuning.cc, for Hopper.
   double nvls_efficiency = 0.85;
   // GB/s that one channel of NVLSTree carries at most.
   double nvls_tree_channel_bandwidth = std::numeric_limits<double>::infinity();
-  // Apply the Tree's shares by size to NVLSTree too.
+  // True if NVLSTree's bandwidth is also multiplied by the Tree's shares by size.
   bool nvls_tree_corrected = false;
 };
 
-// Time of a pair without its dependence on the size. Bandwidth 0 means that the pair is impossible.
+// Latency and bandwidth of a pair (algorithm, protocol) before corrections by size. Bandwidth 0 means that
+// the pair is impossible.
 struct ModelledTime {
   double latency_us = 0;
   double bandwidth_gbps = 0;  // algorithm bandwidth: bytes of the call / time
@@ -79,7 +82,7 @@ struct ModelledTime {
 ModelledTime BaseTime(const NcclModelInput& input, Collective collective, Algorithm algorithm,
                       Protocol protocol);
 
-// Microseconds for a call of `bytes` (NCCL's total); -1 where the pair is impossible.
+// Returns the microseconds of a call of `bytes` (NCCL's total); -1 if the pair is impossible.
 double ModelTime(const NcclModelInput& input, Collective collective, uint64_t bytes, int n_pipe_ops,
                  Algorithm algorithm, Protocol protocol);
 

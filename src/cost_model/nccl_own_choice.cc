@@ -16,13 +16,14 @@
 namespace dynamiccl {
 namespace {
 
-// Releases from which a rule changed. 2.23: the scheduler deals traffic out in cells.
+// Each of these constants is the first release with a changed rule. From 2.23 on the scheduler deals traffic
+// out in cells.
 constexpr int kGrouped = 22300;
-// 2.26: traffic by LL counts four times.
+// From 2.26 on traffic by LL counts four times.
 constexpr int kLLWeighted = 22600;
-// 2.29: cells of 32 KiB, and the Tree's share by size counts for NVLSTree on Blackwell.
+// From 2.29 on a cell has 32 KiB, and on Blackwell the Tree's share by size holds for NVLSTree too.
 constexpr int kWideCells = 22900;
-// 2.31: the choice moved to src/tuning.
+// From 2.31 on the choice is made in src/tuning.
 constexpr int kRewritten = 23100;
 
 // Compute capabilities times ten.
@@ -43,8 +44,8 @@ int CapabilityRow(int architecture) {
 // nvlsEfficiency of tuning.cc, by CapabilityRow.
 constexpr double kNvlsEfficiency[] = {0, 0, 0.85, 0.74};
 
-// The graph that NCCL uses for the algorithm: PAT shares the Tree's, NVLSTree that of NVLS. Without one it
-// has 0 channels.
+// Returns the graph that NCCL uses for the algorithm: PAT uses the Tree's, NVLSTree that of NVLS. If there is
+// none, the returned graph has 0 channels.
 const NcclGraph& GraphOf(const NcclCommunicatorFacts& facts, Algorithm algorithm) {
   static const NcclGraph kNone;
   const Algorithm key = algorithm == Algorithm::kPat        ? Algorithm::kTree
@@ -54,7 +55,8 @@ const NcclGraph& GraphOf(const NcclCommunicatorFacts& facts, Algorithm algorithm
   return found == facts.graphs.end() ? kNone : found->second;
 }
 
-// Kinds of paths, nearest first (PATH_* of topo.h). An unknown kind counts as the farthest.
+// Returns the rank of a kind of path among all kinds, nearest first (PATH_* of topo.h). An unknown kind is
+// the farthest.
 int Distance(std::string_view type) {
   constexpr std::string_view kTypes[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                          "P2C", "PXN", "PHB", "SYS", "NET"};
@@ -71,8 +73,8 @@ AlgorithmGraph SlowerLinkOf(const NcclGraph& graph) {
   return {.channels = graph.channels, .intra_bandwidth = slower, .inter_bandwidth = slower};
 }
 
-// Ring and Tree both use the smaller number of their channels. From 2.31 on the slower of both kinds of link
-// counts in more places.
+// Fills in the graphs. Ring and Tree both get the smaller of their channel numbers. From 2.31 on, the slower
+// of the links inside and between nodes counts in more places.
 void SetGraphs(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
   NcclGraph ring = GraphOf(facts, Algorithm::kRing);
   NcclGraph tree = GraphOf(facts, Algorithm::kTree);
@@ -92,7 +94,7 @@ void SetConstants(const NcclCommunicatorFacts& facts, NcclModelInput* input) {
   const int scale = std::clamp(facts.n_nodes, 1, 3) - 1;
   const int capability = CapabilityRow(facts.architecture);
   input->constants = CostConstantsOf(facts.constants, capability, scale);
-  // Within a node LL is bounded by the GPU, between nodes by the processor.
+  // The GPU bounds LL within a node, and the processor bounds it between nodes.
   if (facts.n_nodes > 1)
     input->constants.ll_max_bandwidth = facts.constants.llMaxBws[facts.amd_cpu ? kAmdRow : 0][scale];
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -138,8 +140,8 @@ CollectiveConfig Cheapest(const CostTable& table, bool last_of_equals) {
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 640;    // NCCL_MAX_NTHREADS
 constexpr int kLeastThreads = 128;  // NCCL_MIN_NTHREADS: the fewest threads of a launch
-// NCCL_*_MAX_NTHREADS by protocol, and NCCL_*_THREAD_THRESHOLD: the bytes that each thread should have before
-// another channel pays.
+// The most threads of a channel by protocol (NCCL_*_MAX_NTHREADS), and the bytes that each thread should have
+// before another channel pays (NCCL_*_THREAD_THRESHOLD).
 constexpr int kThreads[kProtocols] = {512, 640, 512};
 constexpr uint64_t kThreshold[kProtocols] = {8, 8, 64};
 constexpr double kSlowBusGbps = 12;  // PCI_BW, GB/s
@@ -151,7 +153,8 @@ struct Width {
   int threads = 0;
 };
 
-// Threads before the size is looked at. A slow bus gets fewer up to 2.30.
+// Returns the threads of a channel before the size is considered. With a slow bus, releases up to 2.30 use
+// fewer.
 int StartThreads(const NcclCommunicatorFacts& facts, Algorithm algorithm, Protocol protocol) {
   const NcclGraph& ring = GraphOf(facts, Algorithm::kRing);
   const bool slow = facts.release < kRewritten && algorithm == Algorithm::kRing &&
@@ -183,7 +186,7 @@ uint64_t DivideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// The scheduler's division of a lone call among channels. Traffic is the bytes that cross the links, weighted
+// How the scheduler divides a lone call among channels. Traffic is the bytes that cross the links, weighted
 // by protocol.
 struct Dealing {
   uint64_t least_traffic = 0;  // that a channel should have
@@ -207,15 +210,15 @@ Dealing DealingOf(const NcclCommunicatorFacts& facts, Collective collective, uin
   return dealing;
 }
 
-// Traffic that each of the channels asked for should get.
+// Returns the traffic that each channel should get if the call is divided among `asked` channels.
 uint64_t ShareOf(const NcclCommunicatorFacts& facts, const Dealing& dealing, uint64_t asked) {
   const uint64_t traffic = dealing.data_bytes * dealing.traffic_per_byte;
   if (facts.release >= kWideCells) return DivideUp(std::max(dealing.least_traffic, traffic) / asked, 16) * 16;
   return std::max(dealing.least_traffic, std::max(dealing.least_traffic, traffic) / asked);
 }
 
-// Number of the channels asked for that get a share of the call: scheduleCollTasksToPlan of enqueue.cc.
-// Before 2.23 the first channel's share was rounded down to whole cells, since then up.
+// Returns how many of the `asked` channels get a share of the call (scheduleCollTasksToPlan of enqueue.cc).
+// The first channel's share is rounded to whole cells: down before 2.23, up since then.
 int DealtChannels(const NcclCommunicatorFacts& facts, const Dealing& dealing, int asked, int limit) {
   const uint64_t cells = DivideUp(dealing.data_bytes, dealing.cell_bytes);
   const uint64_t share = ShareOf(facts, dealing, static_cast<uint64_t>(std::min(asked, limit)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a release of NVIDIA's NCCL costs and picks by itself on the graphs that its search found: algorithm,
-// protocol, channels and threads of one lone call without a tuner. tests/src/cost_model/nccl_agreement.cc
-// compares it with what the releases themselves chose.
+// Computes what a release of NVIDIA's NCCL picks by itself for one lone call without a tuner, and at which
+// cost: algorithm, protocol, channels and threads. The input are the graphs that NCCL's topology search
+// found. tests/src/cost_model/nccl_agreement.cc compares the result with what the releases themselves chose.
 //
 // Sources: NCCL 2.22 to 2.30, src/graph/tuning.cc and src/enqueue.cc, and src/tuning of later releases
 // (Apache-2.0), in own words. Calls are of float and sum, out of place, on buffers that are not registered.
@@ -34,10 +34,11 @@ struct NcclCommunicatorFacts {
   ncclTunerConstants_v5_t constants = {};
 };
 
-// The inputs of NCCL's formula with the rules of that release and GPU.
+// Returns the inputs of NCCL's formula, with the rules of the communicator's release and GPU.
 NcclModelInput NcclModelOf(const NcclCommunicatorFacts& facts);
 
-// Microseconds of a lone call (numPipeOps 1) of `bytes`; -1 where the release does not offer the pair.
+// Returns the microseconds of a lone call (numPipeOps 1) of `bytes`; -1 for a pair that the release does not
+// offer.
 CostTable NcclCosts(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
 
 // The configuration of a launch. `config.channels` is the number of channels that get a share of the call.
@@ -48,7 +49,8 @@ struct NcclOwnChoice {
   friend bool operator==(const NcclOwnChoice&, const NcclOwnChoice&) = default;
 };
 
-// NCCL's choice for a lone call; `bytes` is NCCL's total. Default-constructed when no pair is possible.
+// Returns NCCL's choice for a lone call of `bytes` (NCCL's total); default-constructed if no pair is
+// possible.
 NcclOwnChoice NcclChoice(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
 
 }  // namespace dynamiccl

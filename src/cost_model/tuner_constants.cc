@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoding and decoding of a CostModelInput in NCCL's tuner constants. The header has the layout.
+// Encodes a CostModelInput in NCCL's tuner constants and decodes it. tuner_constants.h has the layout.
 #include "src/cost_model/tuner_constants.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// First index of hwLatencies, and dimensions of the bandwidth tables: GPU generations by (one node, two
-// nodes, more).
+// Rows of hwLatencies, and the dimensions of the bandwidth tables: GPU generations by (one node, two nodes,
+// more).
 constexpr int kNvlink = 0;
 constexpr int kPci = 1;
 constexpr int kNet = 2;
@@ -23,7 +23,7 @@ constexpr int kAssumedChannels = 16;
 constexpr double kAssumedIntraGbps = 360;
 constexpr double kAssumedInterGbpsPerRank = 48;
 
-// Bound on the channel count in foreign constants, so that the conversion to an integer is defined.
+// A channel count in foreign constants is limited to this, so that the conversion to an integer is defined.
 constexpr double kMaxStatedChannels = 1 << 16;
 
 void Fill(Bandwidths& table, double value) {
@@ -37,7 +37,8 @@ bool RowsEqual(const Bandwidths& table) {
   return true;
 }
 
-// Ranks on nodes, with at least one of both and no node without a rank: the model divides by them.
+// Numbers of ranks and nodes by which the model can divide: both are at least 1, and no node is without a
+// rank.
 struct Shape {
   Shape(int ranks, int nodes) : n_ranks(std::max(1, ranks)), n_nodes(std::clamp(nodes, 1, n_ranks)) {}
   int n_ranks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a CostModelInput travels through a tuner's init. hostccl writes it as ncclTunerConstants_v5_t; the
-// decision side reads it back, so that both compute the same table. hostccl has neither PCI nor NVLSTree, so
-// their cells carry the fabric:
+// Carries a CostModelInput through a tuner's init. hostccl writes it as ncclTunerConstants_v5_t; the plugin
+// reads it back, so that both compute the same cost table. hostccl has neither PCI nor NVLSTree, so their
+// cells carry the fabric:
 //
 //   baseLatencies                       base_latency_us
 //   hwLatencies[NVLINK], [NET]          intra_latency_us, inter_latency_us
@@ -11,7 +11,8 @@
 //   perChMaxNVLSTreeBws[*][0], [1]      bandwidth of the intra and of the inter links
 //   perChMaxNVLSTreeBws[*][2]           number of channels
 //
-// All rows of a bandwidth table are equal, which NVIDIA's own constants never are. That tells the two apart.
+// All rows of a bandwidth table are equal, which NVIDIA's own constants never are. So equal rows show
+// hostccl's constants.
 #pragma once
 
 #include "src/cost_model/cost_model.h"
@@ -28,14 +29,14 @@ ncclTunerConstants_v5_t ToTunerConstants(const CostModelInput& input);
 // nearest possible ones.
 CostModelInput FromTunerConstants(const ncclTunerConstants_v5_t& constants, int n_ranks, int n_nodes);
 
-// For tuners before version 5, which are told no constants: NVIDIA's constants for Hopper, and the assumed
-// fabric.
+// Returns the input for tuners before version 5, which get no constants: NVIDIA's constants for Hopper, and
+// the assumed fabric.
 CostModelInput AssumedCostModel(int n_ranks, int n_nodes);
 
 // Row of Hopper among the compute capabilities of the bandwidth tables.
 inline constexpr int kHopperRow = 2;
-// Takes the costs out of `constants`, without the fabric. `capability` is the row to use in each bandwidth
-// table, `scale` the column: 0 for one node, 1 for two, 2 for more.
+// Returns the costs in `constants`, without the fabric. `capability` is the row to use in each bandwidth
+// table, and `scale` the column: 0 for one node, 1 for two, 2 for more.
 CostConstants CostConstantsOf(const ncclTunerConstants_v5_t& constants, int capability, int scale);
 
 // Returns whether ToTunerConstants made these constants, that is, whether they come from hostccl.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live values: named numbers of a job that change on all ranks of a communicator before the same call, as a
-// part of what the switching of tables agrees on (docs/agree.md). Pure functions; nothing read here is
-// trusted.
+// Live values: named numbers of a job that change on all ranks of a communicator before the same call. The
+// ranks agree on them in the same way as on a new table (docs/agree.md). Pure functions; texts and messages
+// read here are not trusted.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// The most values of a communicator: all of them travel in one control message.
+// The most live values of a communicator, because one control message carries all of them.
 inline constexpr size_t kMaxAgreedValues = 64;
 inline constexpr size_t kMaxValueNameBytes = 31;
 // The value with the agreed MemoryPressure, as a number (docs/formats/override_rules.md).
@@ -24,10 +24,10 @@ inline constexpr std::string_view kMemoryPressureValue = "memory_pressure";
 // The most bytes of a file of values: every value with a name of full length, and as many comments.
 inline constexpr size_t kMaxValuesFileBytes = 16384;
 
-// Values by name. Names of which nothing was agreed are absent.
+// Live values by name. A name on whose value the ranks have not agreed yet is absent.
 using AgreedValues = std::map<std::string, int64_t, std::less<>>;
 
-// A name and the number that somebody wants it to have.
+// A name, and the number that a rank asks all ranks to give it.
 struct ProposedValue {
   std::string name;
   int64_t value = 0;
@@ -46,7 +46,7 @@ Result<ProposedValue> ParseValue(std::string_view text);
 // Reads a file of lines NAME=VALUE; empty lines and lines that begin with # are skipped. An error names
 // `path` and the line.
 Result<AgreedValues> ParseValues(std::string_view text, const std::string& path);
-// The text of such a file.
+// Returns the text of a file that ParseValues reads.
 std::string ValuesText(const AgreedValues& values);
 
 }  // namespace dynamiccl

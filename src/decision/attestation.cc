@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pledge is compared with one that came before, so the first difference ends the meeting at once; the
-// last of n_ranks equal pledges makes the verdict yes.
+// Each pledge is compared with an earlier one. The first difference ends the meeting with no at once, and the
+// last of n_ranks equal pledges ends it with yes.
 #include "src/decision/attestation.h"
 
 #include <fmt/format.h>

@@ -12,8 +12,8 @@ namespace dynamiccl {
 
 // The values that must be equal on all ranks before any rank uses a table, each with its name in messages.
 // All are short texts, so that a message can print a difference. Only meetings about a situation
-// (mask_agreement.h) set `place` and `mask`: the number of the call at which the rank saw the mask, and the
-// mask.
+// (mask_agreement.h) set the last two: `mask`, what NCCL offers the rank, and `place`, the number of the call
+// at which the rank saw the mask.
 #define DYNAMICCL_ATTESTED_VALUES(X)                                                                   \
   X(build, "build of libdynamiccl.so")                                                                 \
   X(mode, "mode")                                                                                      \
@@ -52,8 +52,8 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-// The leader accepts at most this many late meetings about situations in a job. A rank that is late for one
-// makes the others wait a twentieth of the leader's time-out, so all late meetings together cost no more than
+// The leader accepts at most this many meetings about situations in a job to which a rank comes late. Each
+// makes the other ranks wait a twentieth of the leader's time-out. So all of them together cost no more than
 // one wait for a communicator.
 inline constexpr int kMaxLateSituations = 20;
 
@@ -72,18 +72,19 @@ class Attestation {
   // the rank: its rank, or for a child of a split its rank in the parent. A rank may pledge again to ask for
   // the verdict. Pledges after the verdict change nothing.
   void Pledge(int member, int n_ranks, const AttestedValues& values);
-  // One of the pledging ranks runs in the leader's process.
+  // Declares that one of the pledging ranks runs in the leader's process.
   void LeaderTakesPart() { leader_missing_ = false; }
-  // A rank takes no part, so the verdict is no.
+  // Declares that a rank takes no part, so the verdict is no.
   void Decline(int member, const std::string& why);
-  // The time is up: the verdict is no. Its reason names the missing ranks. In a child of a split the leader
-  // does not know which ranks of the parent are missing, so the reason names those that pledged.
+  // Ends the meeting with no, because the time is up. The reason names the missing ranks. In a child of a
+  // split the leader does not know which ranks of the parent are missing, so the reason names the ranks that
+  // pledged.
   void Expire();
-  // An earlier meeting of the same ranks failed. A rank that was missing then will not come now, so this
-  // meeting ends with the earlier verdict.
+  // Ends this meeting with the verdict of an earlier meeting of the same ranks that failed. A rank that was
+  // missing in the earlier one will not come now.
   void EndAs(const Verdict& earlier);
 
-  // Empty until the meeting has ended.
+  // The verdict; empty until the meeting has ended.
   const std::optional<Verdict>& verdict() const { return verdict_; }
 
  private:
@@ -93,7 +94,7 @@ class Attestation {
   const int n_ranks_;
   const bool members_are_known_;
   bool leader_missing_;
-  // By member; empty once there is a verdict.
+  // The pledged values by member; empty once there is a verdict.
   std::map<int, AttestedValues> pledged_;
   std::optional<Verdict> verdict_;
 };

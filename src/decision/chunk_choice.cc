@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If two questions about the same collective of one call get different answers, the chunk is left to NCCL.
+// If NCCL asked twice about the same collective of one call and got different answers, NCCL chooses the chunk
+// size.
 #include "src/decision/chunk_choice.h"
 
 namespace dynamiccl {

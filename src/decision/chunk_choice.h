@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunk sizes for the calls of a group. NCCL first asks about configurations and later about chunks. The
-// later questions name neither the call nor its size, only a channel's part of the data, so this class keeps
-// the answers to the earlier questions. It uses them only if all questions about the collective had the same
-// answer.
+// Chunk sizes for the calls of a group. NCCL asks first about configurations and later about chunks. A
+// question about a chunk names neither the call nor its size, only a channel's part of the data. So this
+// class keeps the answers to the questions about configurations, and uses them if all questions about the
+// collective had the same answer.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace dynamiccl {
 
-// The answers on one communicator. Its tuner session (plugin/tuner) owns the object; one thread at a time.
-// All inputs are equal on all ranks, so the returned sizes are equal too.
+// The decided chunk sizes of one communicator. Its tuner session (plugin/tuner) owns the object; one thread
+// at a time. All inputs are equal on all ranks, so the returned sizes are equal too.
 class ChunkChoice {
  public:
   // Notes the decided configuration of one batch of a call. `chunk_bytes` 0: NCCL chooses the chunk size.

@@ -84,7 +84,7 @@ std::vector<std::byte> Seal(ControlKind kind, std::vector<std::byte> body, const
   return std::move(message.buffer());
 }
 
-// Returns the body of an authentic message of this kind.
+// Returns the body of a message that is authentic and of this kind; else an error.
 Result<std::span<const std::byte>> Open(std::span<const std::byte> message, ControlKind kind,
                                         const ControlSecret& secret) {
   const auto total = MessageBytes(message);
@@ -110,7 +110,8 @@ void PutValues(const AgreedValues& values, ByteWriter& body) {
   }
 }
 
-// Names come in ascending order, so that equal values have equal bytes. Nothing: they are damaged.
+// Reads live values. Names must come in ascending order, so that equal values have equal bytes. Returns
+// nothing if the values are damaged.
 std::optional<AgreedValues> GetValues(ByteReader& reader) {
   AgreedValues values;
   const size_t count = reader.Get<uint8_t>();
@@ -126,7 +127,7 @@ std::optional<AgreedValues> GetValues(ByteReader& reader) {
 
 }  // namespace
 
-// NCCL leaves an unused tail all zero.
+// True if the tail of the unique id is all zero, as NCCL leaves a tail that it does not use.
 bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id) {
   const auto tail = unique_id.subspan<kUniqueIdBlockOffset>();
   return std::all_of(tail.begin(), tail.end(), [](uint8_t byte) { return byte == 0; });

@@ -42,7 +42,7 @@ struct MeetingPoint {
   // Token of the communicator for whose unique id this meeting point was made.
   ControlToken root{};
   ControlSecret secret{};
-  // The ranks also meet before NCCL initialises the communicator of the unique id.
+  // True if the ranks also meet before NCCL initialises the communicator of the unique id.
   bool before_init = false;
 
   bool valid() const { return port != 0; }
@@ -59,29 +59,31 @@ struct UniqueIdBlock {
   // Set in an id for ranks that join a communicator (ncclCommGrow): the token of the grown communicator. Such
   // an id does not carry `policy`.
   std::optional<ControlToken> grown;
-  // In an id for a new communicator: its ranks are to meet before NCCL initialises it.
+  // Set in an id for a new communicator whose ranks are to meet before NCCL initialises it.
   bool before_init = false;
 };
 
-// True if bytes 64 to 127 are free.
+// True if bytes 64 to 127 of the id are free.
 bool BlockFits(std::span<const uint8_t, kUniqueIdBytes> unique_id);
-// Writes the block. False, and nothing is written, if bytes 64 to 127 are in use or the address is not
-// numeric.
+// Writes the block into the id. Returns false and writes nothing if bytes 64 to 127 are in use or the address
+// is not numeric.
 bool WriteBlock(std::span<uint8_t, kUniqueIdBytes> unique_id, const UniqueIdBlock& block);
-// Reads the block; empty if there is none of this version or it is damaged.
+// Reads the block of an id; empty if the id has no block, one of another version, or a damaged one.
 std::optional<UniqueIdBlock> ReadBlock(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
-// The token of the communicator that is made from this id.
+// Returns the token of the communicator that is made from this id.
 ControlToken TokenOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
-// The token of a child of a split. `operation` counts the splits of the parent.
+// Returns the token of a child of a split. `operation` counts the splits of the parent.
 ControlToken ChildToken(const ControlToken& parent, uint64_t operation, int colour);
-// The token of the meeting before NCCL initialises the communicator.
+// Returns the token of the meeting that takes place before NCCL initialises the communicator.
 ControlToken BirthToken(const ControlToken& communicator);
-// The token of a meeting about a situation's mask on a communicator.
+// Returns the token of a meeting about a situation on a communicator (mask_agreement.h). `attempt` counts
+// such meetings.
 ControlToken SituationToken(const ControlToken& communicator, const CallSituation& situation, int attempt);
-// The root token for ranks that know only the secret.
+// Returns a meeting point's root token for ranks that know only the secret.
 ControlToken RootOfSecret(const ControlSecret& secret);
-// The secret for ids without a block. It is derived from the id, so exactly the holders of the id know it.
+// Returns the secret for ids without a block. It is derived from the id, so exactly the holders of the id
+// know it.
 ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 
 // The subject of a meeting. The leader waits longer for a communicator or its birth, which occurs once, than
@@ -102,7 +104,7 @@ struct PledgeMessage {
   bool of_leader = false;  // this rank runs in the leader's process
 };
 
-// A rank of an attested communicator opens the connection that carries table switches.
+// A rank of an attested communicator sends this to open the connection that carries table switches.
 struct JoinMessage {
   ControlToken root{};
   ControlToken communicator{};
@@ -110,22 +112,23 @@ struct JoinMessage {
   int32_t n_ranks = 0;
 };
 
-// A version brings either a table or live values. One with values keeps the table of the version before it,
-// and one with a table keeps the values.
+// A table version brings either a new table or new live values. A version with values keeps the earlier
+// table, and a version with a table keeps the earlier values.
 struct TableContents {
   // Digest of the policy file; all zero: no policy.
   Sha256Digest policy{};
   // The version's plan (guard/plan_bytes.h), at most kMaxPlanBytes.
   std::vector<std::byte> plan{};
-  // All live values from this version on; policy and plan are then empty.
+  // All live values from this version on. If set, policy and plan are empty.
   std::optional<AgreedValues> values{};
 
-  // Every rank makes the table from policy and plan. Without both: NCCL's choice for every call.
+  // Every rank makes the table from the policy and the plan. Without both of them NCCL chooses for every
+  // call.
   bool leaves_nccl_alone() const { return !values && policy == Sha256Digest{} && plan.empty(); }
   friend bool operator==(const TableContents&, const TableContents&) = default;
 };
 
-// A message of src/decision/switching, with the parts of a new table.
+// A message about switching tables (src/decision/switching), with the parts of a new table.
 struct SwitchLetter {
   ControlToken communicator{};
   SwitchMessage message;
@@ -153,7 +156,7 @@ struct TimingMessage {
   friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
 };
 
-// A rank's wish for a live value, sent to the leader.
+// A rank asks the leader to change a live value.
 struct ProposalMessage {
   ControlToken communicator{};
   ProposedValue proposed;
@@ -161,7 +164,7 @@ struct ProposalMessage {
   friend bool operator==(const ProposalMessage&, const ProposalMessage&) = default;
 };
 
-// The kind of a message; the values are part of the format.
+// The kind of a message. The numbers are part of the format.
 enum class ControlKind : uint16_t {
   kPledge = 1,
   kVerdict = 2,

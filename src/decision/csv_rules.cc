@@ -84,8 +84,8 @@ class LineReader {
     DYNAMICCL_TRY(rule.n_ranks, Condition(7));
     DYNAMICCL_TRY(rule.n_pipe_ops, Condition(8));
     DYNAMICCL_TRY(const std::optional<int> registered, Condition(9));
-    // Buffers may be registered on one rank and not on another, so a rule with this condition would make
-    // ranks decide differently.
+    // A buffer may be registered on one rank and not on another. A rule with a condition on registration
+    // would make ranks decide differently.
     if (registered)
       return Wrong(9, "regBuff differs between ranks and cannot be a condition: write -1 or leave it out");
     DYNAMICCL_TRY(rule.phase, Named(10, ParsePhase, "unknown, forward, backward, optimizer, other"));
@@ -115,7 +115,7 @@ class LineReader {
     return value;
   }
 
-  // Returns an empty optional if the column is missing or -1.
+  // Reads a condition that is a number. Returns an empty optional if the column is missing or -1.
   Result<std::optional<int>> Condition(size_t column) const {
     if (column >= columns_.size() || columns_[column] == "-1") return std::optional<int>{};
     DYNAMICCL_TRY(const int value, Number<int>(column, 0, INT32_MAX));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A digest of all decisions that a rank has made on a communicator so far. It is equal on all ranks as long
-// as they decide alike. After a difference it stays different (except with a probability of about 2^-64). The
-// ranks report it at round call numbers, and digest_comparison.h compares the reports.
+// as they decide alike. Once the ranks differ, their digests stay different (except with a probability of
+// about 2^-64). The ranks report it at multiples of kCheckpointCalls, and digest_comparison.h compares the
+// reports.
 #pragma once
 
 #include <array>
@@ -26,9 +27,9 @@ struct DigestCheckpoint {
 // Checkpoints are kept at multiples of this many calls: every few milliseconds in a busy job, every few
 // seconds in a quiet one.
 inline constexpr uint64_t kCheckpointCalls = 256;
-// Number of kept checkpoints. For each power of two the digest keeps the last multiple of it, in units of
-// kCheckpointCalls. Ranks that report at different times thus have round call numbers in common. A job issues
-// fewer than 2^15 x 256 calls between two reports.
+// Number of kept checkpoints. For each power of two, the digest keeps the last checkpoint whose index is a
+// multiple of it. So ranks that report at different times have checkpoints in common. A job issues fewer than
+// 2^15 x 256 calls between two reports.
 inline constexpr int kKeptCheckpoints = 16;
 
 // The digest of one communicator on one rank. Its SwitchableTables (plugin/runtime) owns it. The issuing
@@ -49,8 +50,8 @@ class DecisionDigest {
     if (number % kCheckpointCalls == 0 && number != 0) Keep();
   }
 
-  // Issuing thread: adds the decision of a table of that version about one question of the call. NCCL
-  // sometimes repeats a question at once; the repetition is not counted.
+  // Issuing thread: adds the decision of a table with that version about one question of the call. NCCL
+  // sometimes asks the same question twice in a row; the second one is not counted.
   void Add(const DecisionKey& key, const CollectiveConfig& config, uint32_t table_version) {
     const uint64_t decided =
         uint64_t{table_version} << 32 | uint64_t{static_cast<uint8_t>(config.algorithm) & 15u} << 28 |

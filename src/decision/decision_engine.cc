@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decide = Propose (rules, plan, policy) + a check against what NCCL offers + channels that are legal.
-// ChoosableCells reads the whole cost table for every question, so it works on four cells at a time.
+// Decide asks the rules, the plan and the policy in turn (Propose), checks that NCCL offers the proposed
+// config, and limits its channels. ChoosableCells reads the whole cost table for every question, so it works
+// on four cells at a time.
 #include "src/decision/decision_engine.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Who decided a call of a plan, for logs and traces.
+// Returns who decided a call of a plan, for logs and traces.
 DecidedBy DeciderOf(const PlannedCall& planned, const CollectiveConfig& policy_choice) {
   switch (planned.use) {
     case CallUse::kTrial:
@@ -27,8 +28,8 @@ bool IsCollnet(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
-// The cost table is judged four cells at a time, in vectors of the processor. It is padded to whole vectors
-// with cells that are not possible.
+// The cost table is read four cells at a time, in vector registers. It is padded to whole vectors with cells
+// that are not possible.
 constexpr int kLanes = 4;
 constexpr int kCells = kAlgorithms * kProtocols;
 constexpr int kVectors = (kCells + kLanes - 1) / kLanes;
@@ -36,12 +37,12 @@ typedef float Costs __attribute__((vector_size(kLanes * sizeof(float))));
 typedef int32_t Cells __attribute__((vector_size(kLanes * sizeof(int32_t))));
 static_assert(kCells < 31);
 
-// Returns the bit of each of the vector's cells in a ConfigMask. Vector 0 has the first four cells.
+// Returns the ConfigMask bits of a vector's four cells. Vector 0 has the first four cells.
 Cells BitsOf(int vector) {
   return Cells{1, 2, 4, 8} << (vector * kLanes);
 }
 
-// The least cost of a possible cell; infinity if there is none.
+// Returns the least cost of a possible cell; infinity if no cell is possible.
 float Least(const Costs (&costs)[kVectors]) {
   const Costs none = std::numeric_limits<float>::infinity() - Costs{};
   Costs least = none;
@@ -62,7 +63,7 @@ float Least(const Costs (&costs)[kVectors]) {
   const float best = Least(costs), limit = kPricedOut * best;
   Cells cells{};
   for (int i = 0; i < kVectors; ++i) {
-    // NaN fails all comparisons, so such a cell is not possible.
+    // A cost of NaN fails all comparisons, so its cell is not possible.
     cells |= (costs[i] >= 0) & ((costs[i] == best) | (costs[i] < limit)) & BitsOf(i);
   }
   return ConfigMask(static_cast<unsigned>(cells[0] | cells[1] | cells[2] | cells[3]));
@@ -85,7 +86,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 }
 
 [[gnu::hot]] Decision DecisionEngine::Decide(const DecisionKey& key, const ConfigMask& allowed) {
-  // Returns before any table entry is computed: an entry computed with an empty mask would stay for good.
+  // This returns before a table entry is computed. An entry computed with an empty mask would stay for good.
   if (static_cast<int>(key.collective) >= kTunableCollectives || allowed.none()) return {};
   Decision decision = Propose(key, allowed);
   if (options_.turns) decision.turn = options_.turns->turn();
@@ -116,7 +117,8 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }
 
-// A group whose end is only simulated is no part of a training step, so it must not advance the turns.
+// The end of a simulated group (ncclGroupSimulateEnd) is no part of a training step, so it must not advance
+// the turns.
 const OverrideRules& DecisionEngine::RulesFor(const RuleSubject& subject, const DecisionKey& key) {
   if (!options_.turns) return *options_.rules;
   return key.is_call ? options_.turns->At(subject, key.call_number) : options_.turns->Now();
@@ -135,8 +137,8 @@ CollectiveConfig DecisionEngine::WithLegalChannels(CollectiveConfig config) cons
       options_.max_channels > 0 ? std::min(options_.max_channels, kMaxNcclChannels) : kMaxNcclChannels;
   config.channels = static_cast<uint8_t>(std::min<int>(config.channels, most));
   if (options_.channels_are_pinned) config.channels = 0;
-  // NCCL up to 2.30 uses the number for CollNet unchecked. If the communicator's channels are unknown, NCCL
-  // chooses the number.
+  // NCCL up to 2.30 uses the number of channels for CollNet unchecked. If the communicator's channels are
+  // unknown, NCCL chooses the number.
   if (options_.max_channels <= 0 && IsCollnet(config.algorithm)) config.channels = 0;
   return config;
 }

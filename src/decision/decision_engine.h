@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides one question of NCCL's tuner interface. The first of these that has an answer wins: override rules,
-// the plan of the table's version, the policy's table. If none has one, or NCCL does not offer the answer on
-// every rank, NCCL's own choice stays.
+// Decides one question of NCCL's tuner interface. Override rules are asked first, then the plan of the table
+// version, then the policy; the first that has an answer wins. NCCL's own choice stays if there is no answer,
+// or if NCCL does not offer the answer on every rank.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// The answer to one question, and how it came about.
+// The answer to one question, with its purpose and who decided it.
 struct Decision {
   CollectiveConfig config;  // the answer to NCCL; kLeaveNcclAlone: NCCL chooses
   DecidedBy decided_by = DecidedBy::kNccl;
@@ -27,12 +27,12 @@ struct Decision {
   uint32_t turn = 0;               // number of the turn if rules take turns; 0: none
 };
 
-// A cell that costs this many times the best one, or more, may not be chosen. NCCL prices cells that must not
-// be used without an opt-in at hundreds of times the best: fp8 rings at 1024 times, PAT with several ranks at
-// FLT_MAX / 2. 500 keeps clear of both.
+// A cell whose cost is this many times the least one, or more, may not be chosen. NCCL prices cells that must
+// not be used without an opt-in at hundreds of times the least cost: fp8 rings at 1024 times, PAT with
+// several ranks at FLT_MAX / 2. 500 is below both.
 inline constexpr float kPricedOut = 500.0f;
-// Returns the cells of NCCL's cost table that may be chosen: possible for NCCL (a cost of at least 0) and not
-// priced out.
+// Returns the cells of NCCL's cost table that may be chosen. Their cost is at least 0, so NCCL can use them,
+// and below kPricedOut times the least cost.
 ConfigMask ChoosableCells(const CostTable& table);
 // Returns the algorithm and protocol with the least cost, which NCCL uses by itself, with 0 channels;
 // kLeaveNcclAlone if no cell is possible.
@@ -46,12 +46,12 @@ struct EngineOptions {
   int max_channels = 0;                        // channels of the communicator; 0: unknown
   bool channels_are_pinned = false;            // the user fixed the number of channels, so NCCL decides it
   std::shared_ptr<const OverrideRules> rules;  // may be null
-  // In place of rules, for this engine alone; null: rules do not take turns. With turns, only the thread that
-  // issues the communicator's calls may ask about calls.
+  // Sets of rules that take turns, used in place of `rules` and by this engine alone; null: no turns. With
+  // turns, only the thread that issues the communicator's calls may ask about calls.
   std::shared_ptr<RuleTurns> turns;
   EntryFunction policy;  // may be empty: rules only
-  // The plan of the table's version, for this engine alone; null: the policy alone. With a plan, only the
-  // thread that issues the communicator's calls may ask about calls.
+  // The plan of the table version, used by this engine alone; null: the policy alone decides. With a plan,
+  // only the thread that issues the communicator's calls may ask about calls.
   std::shared_ptr<PlannedTable> plan;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of one communicator by collective, size class and recognised role. Each is computed at its
-// key's first call and never changes afterwards, so every later decision is one load.
+// The choices of one communicator by collective, size class and recognised role. Each is computed at the
+// first call of its key and never changes afterwards, so every later decision is one load.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class DecisionTable {
   static size_t IndexOf(const TableKey& key);
 
   const EntryFunction compute_;
-  // By IndexOf. 0: not computed; else kComputed and the packed config.
+  // Indexed by IndexOf. 0: the entry is not computed yet; else kComputed and the packed config.
   std::array<std::atomic<uint32_t>, size_t{kTunableCollectives} * kSizeClasses * kRoles> entries_{};
 };
 

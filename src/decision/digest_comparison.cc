@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts, for each call number, the ranks by digest. Judge looks at call numbers in rising order, so the
-// first difference that it finds lies after the last call number at which all ranks agreed.
+// For each call number, the ranks are grouped by the digest they reported. Judge looks at call numbers in
+// rising order, so the first difference that it finds lies after the last call number at which all ranks
+// agreed.
 #include "src/decision/digest_comparison.h"
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@ namespace dynamiccl {
 namespace {
 
 // The most call numbers that are kept, to limit the memory on the leader of a large job. Ranks that report at
-// different times report different call numbers, but all of them soon report the round ones. So the least
-// round numbers are dropped first.
+// different times report different call numbers. But all of them soon report the ones that are multiples of a
+// large power of two. So a number that is a multiple of the smallest power of two is dropped first.
 constexpr size_t kMaxOpen = 64;
 // A message names at most this many ranks: a line that names every rank of a large job would be unreadable.
 constexpr size_t kNamedRanks = 8;

@@ -19,11 +19,12 @@ namespace dynamiccl {
 // report once a second, so 3 s give each of them two more reports.
 inline constexpr int64_t kDigestPatienceNs = 3'000'000'000;
 
-// The ranks decided some calls differently, from call `from` up to but not including call `until`.
+// Some ranks decided some calls differently, from call `from` up to but not including call `until`.
 struct Divergence {
   uint64_t from = 0;
   uint64_t until = 0;
-  // Up to eight ranks that differ from the majority, or any ranks that reported if no digest has a majority.
+  // Up to eight ranks that differ from the majority; if no digest has a majority, up to eight of all that
+  // reported.
   std::vector<int> ranks;
   size_t n_ranks = 0;      // number of such ranks, the unnamed ones included
   bool from_most = false;  // a majority of the reporting ranks agrees
@@ -31,8 +32,8 @@ struct Divergence {
   friend bool operator==(const Divergence&, const Divergence&) = default;
 };
 
-// Returns for example "rank 2 decided otherwise than most ranks in calls 256 to 511". `names`: what each rank
-// is called, by rank.
+// Returns for example "rank 2 decided otherwise than most ranks in calls 256 to 511". `names` holds, by rank,
+// the number by which messages call the rank.
 std::string Describe(const Divergence& divergence, const std::vector<int>& names);
 
 // The comparison for one communicator, owned by its leader's SwitchLeadership (plugin/runtime); control
@@ -53,7 +54,7 @@ class DigestComparison {
     size_t n_ranks = 0;
     std::vector<int> first;  // up to eight of them, for messages
   };
-  // Holds what ranks have reported about one call number.
+  // The digests that ranks have reported about one call number.
   struct Spoken {
     std::vector<bool> heard;  // by rank: true once it has reported
     size_t n_heard = 0;
@@ -61,15 +62,16 @@ class DigestComparison {
     int64_t differ_ns = 0;           // when the second digest arrived
   };
 
-  // Drops the least round call number, which is the one that the fewest ranks will report.
+  // Drops the call number that is divisible by the smallest power of two, because the fewest ranks will
+  // report it.
   void DropLeastRound();
   // Describes the difference at call number `until`.
   Divergence Between(uint64_t until, const Spoken& spoken) const;
 
   const size_t n_ranks_;
-  // All ranks have reported the same digest for this call number.
+  // The last call number for which all ranks have reported the same digest.
   uint64_t agreed_until_ = 0;
-  // By call number, above agreed_until_.
+  // Reports that are still compared, by call number; all numbers are above agreed_until_.
   std::map<uint64_t, Spoken> open_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settled situations are in a hash table with open addressing, which readers use without a lock because a
-// word is written only once. Open situations are few; they are in a map under the lock.
+// Settled situations are in a hash table with open addressing. Readers use it without a lock, because each
+// word is written only once. Situations that are not settled are few; a map under the lock holds them.
 #include "src/decision/mask_agreement.h"
 
 namespace dynamiccl {
@@ -11,8 +11,8 @@ constexpr int kMaskBits = kAlgorithms * kProtocols;
 // top: the key, the mask, and a bit that is always set.
 constexpr int kKeyShift = kMaskBits + 1;
 static_assert(kKeyShift + 3 + 8 + 31 <= 64);
-// The most exchanges of one situation. The last one is at its 16,384th call; after that the situation stays
-// with NCCL.
+// The ranks exchange their masks of one situation at most this often. The last time is at its 16,384th call;
+// after that NCCL chooses for the situation.
 constexpr int kMaxAttempts = 8;
 
 uint64_t KeyOf(const CallSituation& situation) {
@@ -25,7 +25,7 @@ std::optional<ConfigMask> MaskOf(uint64_t word) {
   return mask.any() ? std::optional(mask) : std::nullopt;
 }
 
-// Fibonacci hashing; the top 10 bits, for kSlots.
+// Fibonacci hashing: returns the top 10 bits of the product, because kSlots is 2^10.
 size_t SlotOf(uint64_t key) {
   return static_cast<size_t>((key * 0x9e3779b97f4a7c15) >> 54);  // 10 bits: kSlots
 }
@@ -79,7 +79,7 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   const bool known = open_.contains(key);
   if (!known && n_settled_ + open_.size() >= kMaxSettled) return std::nullopt;
   Open& open = open_[key];
-  // A group may ask about a situation more than once, but it is only one call.
+  // A group may ask about a situation more than once, but the group is only one call.
   if (known && call_number == open.last_call) return std::nullopt;
   open.last_call = call_number;
   ++open.calls;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which configurations may be chosen: those that NCCL offers on every rank.
+// Decides which configurations may be chosen: those that NCCL offers on every rank.
 //
 // A rank learns what NCCL offers only when NCCL asks it about a call. So for each situation the ranks
-// exchange their masks at one of its calls, which is left to NCCL. The result is used from a later call of
-// the situation on:
-//   call n      This rank sends its mask to the leader and continues; NCCL's choice.
-//   next call   This rank takes the verdict, and waits if it is not there yet. The leader decides within its
-//               time-out; no rank that has pledged decides by a time-out of its own. The verdict is one of:
-//     equal on all ranks    the mask is used from this call on, for good
-//     different             NCCL's choice, for good
-//     a rank was late       NCCL's choice; the exchange is repeated at the 4th, 16th, 64th, ... call
+// exchange their masks at one of the situation's calls, which is left to NCCL. The result is used from a
+// later call of the situation on:
+//   call n      This rank sends its mask to the leader and continues. NCCL chooses for the call.
+//   next call   This rank takes the verdict, and waits if the verdict is not there yet. The leader decides
+//               within its time-out; no rank that has pledged decides by a time-out of its own. The verdict
+//               is one of:
+//     equal on all ranks    The mask is used from this call on, for good.
+//     different             NCCL chooses, for good.
+//     a rank was late       NCCL chooses. The exchange is repeated at the 4th, 16th, 64th, ... call.
 // All ranks take these steps at the same calls, because they count calls alike and a verdict never changes.
 #pragma once
 
@@ -36,8 +37,9 @@ struct CallSituation {
   uint32_t operands = 0;  // digest of data types and operators (AddOperands), below 2^31
 };
 
-// Adds one call's data type and operator to `digest`, the digest of a group's calls of one collective, which
-// begins at 0. If all calls of a group are alike, the result is the digest of one call.
+// Adds one call's data type and operator to a digest and returns the new digest. The digest covers a group's
+// calls of one collective and begins at 0. If all calls of a group are alike, the result is the digest of one
+// call.
 inline uint32_t AddOperands(uint32_t digest, int data_type, int op) {
   // All user-defined operators count as one operator.
   constexpr int kUserOp = 5;
@@ -70,19 +72,20 @@ class MaskExchange {
 class MaskAgreement {
  public:
   using Refused = std::function<void(const CallSituation& situation, const Verdict& verdict)>;
-  // At calls `refused` with every verdict that is not a yes. `most_unanswered` limits the number of meetings
-  // that this rank joins before all ranks have come to one: another rank may never come, and the leader's
-  // total waiting time for late ranks is limited for the whole job. 0: no limit.
+  // The constructor's `refused` is called with every verdict that is not a yes. `most_unanswered` limits how
+  // many meetings this rank joins before all ranks have come to one. Another rank may never come, and the
+  // leader's total waiting time for late ranks is limited for the whole job. 0: no limit.
   MaskAgreement(std::unique_ptr<MaskExchange> exchange, Refused refused, int most_unanswered = 0)
       : exchange_(std::move(exchange)), refused_(std::move(refused)), most_unanswered_(most_unanswered) {}
 
-  // Returns the mask that holds on all ranks at this call; nothing: NCCL's choice. `seen` is what NCCL offers
-  // on this rank. Calls come in program order. Until a situation is settled, this takes a lock and may
-  // sometimes wait for the leader.
+  // Returns the mask that holds on all ranks at this call; nothing if NCCL is to choose. `seen` is what NCCL
+  // offers on this rank. Calls come in program order. Until a situation is settled, this takes a lock and may
+  // wait for the leader.
   std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
   // Returns the verdict for which At would wait; null if At would not wait.
   std::shared_ptr<PendingVerdict> AwaitedBy(const CallSituation& situation, uint64_t call_number);
-  // Returns what At would return, for a question outside of calls: it counts no call and sends nothing.
+  // Returns what At would return, but for a question that is not about a call: counts no call and sends
+  // nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 
  private:
@@ -100,7 +103,7 @@ class MaskAgreement {
   static constexpr size_t kSlots = 1024;
   static constexpr size_t kMaxSettled = kSlots * 3 / 4;
 
-  // The word of a settled situation; 0: not settled.
+  // Returns the word of a settled situation; 0 if the situation is not settled.
   uint64_t Find(uint64_t key) const;
   void Settle(uint64_t key, const ConfigMask& mask);
   std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's side of a meeting, whose leader's side is Attestation: the rank pledges, and keeps to the
-// verdict. Protocol and proof obligations: docs/agreement.md.
+// One rank's side of a meeting: the rank pledges, and keeps to the verdict. Attestation is the leader's side.
+// Protocol and proof obligations: docs/agreement.md.
 #pragma once
 
 #include <optional>
@@ -15,23 +15,23 @@ namespace dynamiccl {
 // leader's verdict, and that a rank which went alone never pledges.
 class MeetingMember {
  public:
-  // Call this before the first byte of the pledge leaves, each time that it is sent. False: the pledge must
-  // not be sent, because this rank has decided. The first true binds the rank, whether or not the bytes
+  // Call this before each sending of the pledge, before its first byte leaves. False: the pledge must not be
+  // sent, because this rank has already decided. The first true binds the rank, whether or not the bytes
   // arrive.
   bool Pledge();
   // Takes the leader's verdict. Verdicts of one meeting are all the same.
   void TakeVerdict(const Verdict& verdict);
   // Reports that the leader could not be reached in time. A rank that has not pledged then decides for NCCL's
-  // choice, which makes a yes impossible; returns true. A rank that has pledged decides nothing; returns
-  // false.
+  // choice, which makes a yes impossible, and this returns true. A rank that has pledged decides nothing, and
+  // this returns false.
   bool GoAlone(const std::string& why);
   // Ends the meeting because no call will use a verdict: the communicator is aborted, or it cannot be made
   // because its leader cannot be reached.
   void Release(const std::string& why = "the communicator is gone");
 
-  // True once the rank is bound.
+  // True once the rank is bound to follow the leader's verdict.
   bool pledged() const { return pledged_; }
-  // Empty until the rank has decided; never changes afterwards.
+  // The rank's decision; empty until there is one. It never changes afterwards.
   const std::optional<Verdict>& decision() const { return decision_; }
 
  private:

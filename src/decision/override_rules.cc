@@ -12,7 +12,7 @@ namespace {
 // The most bytes of a file: many times what a person writes.
 constexpr size_t kMaxBytes = 1 << 20;
 
-// An empty condition holds.
+// True if the condition is empty or equals the value.
 template <typename Value>
 bool Holds(const std::optional<Value>& condition, Value value) {
   return !condition || *condition == value;
@@ -27,7 +27,8 @@ bool OverrideRule::Matches(const RuleSubject& subject) const {
          Holds(stage, subject.stage) && Holds(memory, subject.memory);
 }
 
-// A condition on "unknown" holds without a policy.
+// True if the rule has a condition on role, phase or stage. A condition on "unknown" is not counted: it holds
+// without a policy.
 bool OverrideRule::needs_recognition() const {
   return role.value_or(Role::kUnknown) != Role::kUnknown ||
          phase.value_or(Phase::kUnknown) != Phase::kUnknown ||

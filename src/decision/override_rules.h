@@ -37,12 +37,12 @@ struct OverrideRule {
   // Line of the rule in its file, for messages.
   int line = 0;
   Collective collective = Collective::kAllReduce;
-  // The range includes both bounds.
+  // The range of bytes includes both bounds.
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
-  // kLeaveNcclAlone: NCCL's choice, whatever the policy says.
+  // The config that matching calls use. kLeaveNcclAlone: NCCL chooses, whatever the policy says.
   CollectiveConfig config;
-  // Chunk size for calls with that algorithm and protocol; 0: NCCL's.
+  // Chunk size in bytes for calls with that algorithm and protocol; 0: NCCL chooses.
   uint64_t chunk_bytes = 0;
   std::optional<int> n_nodes;
   std::optional<int> n_ranks;
@@ -108,7 +108,7 @@ class OverrideRules {
   bool any_needs_recognition() const;
   // True if some rule can only match at an agreed level of memory pressure.
   bool any_needs_memory() const;
-  // SHA-256 of the text, which ranks attest.
+  // SHA-256 of the rules' text. The ranks attest that it is equal on all of them.
   const Sha256Digest& digest() const { return digest_; }
 
  private:
@@ -119,7 +119,7 @@ class OverrideRules {
 // The names of all roles, separated by commas, for errors.
 std::string NamesOfRoles();
 
-// Parsers of the two notations; `name` is used in errors.
+// These parse the two notations, CSV and TOML. `name` is used in errors.
 Result<std::vector<OverrideRule>> ParseCsvRules(std::string_view text, const std::string& name);
 Result<ParsedRules> ParseTomlRules(std::string_view text, const std::string& name);
 

@@ -10,11 +10,12 @@
 namespace dynamiccl {
 namespace {
 
-// The first turn begins only after this many steps and calls that repeat. A stretch of equal calls within a
-// step does not last so long.
+// The first turn begins only after this many steps whose calls repeat, and this many calls. A stretch of
+// equal calls within a step does not last so long.
 constexpr uint64_t kStepsBefore = 4;
 constexpr uint64_t kCallsBefore = 128;
-// Turns are cut anew after this many steps in a row with another number of calls.
+// After this many consecutive steps with another number of calls, the turns begin anew with the new length of
+// a step.
 constexpr uint64_t kMisfitSteps = 6;
 
 // Returns a number that is equal for calls of the same collective and size.
@@ -25,7 +26,7 @@ uint32_t KindOf(const RuleSubject& subject) {
 
 }  // namespace
 
-// A Fisher-Yates shuffle, with the hash that also draws arms.
+// A Fisher-Yates shuffle of the sets in each round, with the hash that also draws the guard's arms (PlaceIn).
 size_t SetOfTurn(uint32_t turn, size_t sets) {
   const uint32_t round = (turn - 1) / static_cast<uint32_t>(sets);
   std::vector<size_t> order(sets);
@@ -52,7 +53,7 @@ void RuleTurns::FollowSteps() {
 
 const OverrideRules& RuleTurns::At(const RuleSubject& subject, uint64_t call_number) {
   if (!asked_ || call_number != last_call_) {
-    // Each call counts once, by the first collective that NCCL asks about.
+    // NCCL may ask about several collectives of a call. Only the first question about a call counts it.
     if (calls_of_step_ > 0) turn_ = before_ + 1 + static_cast<uint32_t>(taken_++ / (calls_of_step_ * steps_));
     period_.Take(KindOf(subject), 0);
     FollowSteps();

@@ -34,8 +34,8 @@ size_t SetOfTurn(uint32_t turn, size_t sets);
 // communicator's calls uses it.
 class RuleTurns {
  public:
-  // `sets` is not empty and has no null. Both `sets` and `steps`, the number of steps in a turn, are attested
-  // to be equal on all ranks.
+  // `sets` must not be empty or contain null. `steps` is the number of steps in a turn. The ranks have
+  // attested that both are equal on all ranks.
   RuleTurns(std::vector<std::shared_ptr<const OverrideRules>> sets, uint32_t steps);
 
   // Returns the rules for the call with this number and subject. Call numbers must not fall. The rules do not
@@ -43,11 +43,11 @@ class RuleTurns {
   const OverrideRules& At(const RuleSubject& subject, uint64_t call_number);
   // Returns the rules of the turn under way.
   const OverrideRules& Now() const { return *sets_[turn_ == 0 ? 0 : SetOfTurn(turn_, sets_.size())]; }
-  // The turn under way; 0 before the first one, where the first set is in use.
+  // Number of the turn under way; 0 before the first turn, when the first set is in use.
   uint32_t turn() const { return turn_; }
 
  private:
-  // Begins the first turn once steps are known, and begins anew when they have changed.
+  // Begins the first turn once the length of a step is known, and begins anew when it has changed.
   void FollowSteps();
 
   const std::vector<std::shared_ptr<const OverrideRules>> sets_;

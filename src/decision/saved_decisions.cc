@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file: a first line, a policy line, one line for each entry in the order of the keys, and an end line
-// with the SHA-256 of everything before it. A truncated file has no end line, so it cannot pass for a short
-// one.
+// The file is text: a first line, a policy line, one line for each entry in the order of the keys, and an end
+// line with the SHA-256 of everything before it. A truncated file lacks the end line, so it is not taken for
+// a shorter one.
 #include "src/decision/saved_decisions.h"
 
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ Result<SavedDecisions> TakePolicy(std::string_view& body, const std::string& nam
   return SavedDecisions(is_hash ? std::string(hash) : "");
 }
 
-// Returns what lies before the end line, if the end line is right.
+// Returns the text before the end line if the end line's checksum is right; else an error.
 Result<std::string_view> CheckEnd(std::string_view text, const std::string& name) {
   const size_t line = text.size() < 2 ? std::string_view::npos : text.rfind('\n', text.size() - 2);
   const size_t end = line == std::string_view::npos ? 0 : line + 1;

@@ -42,7 +42,7 @@ class SavedDecisions {
   static Result<SavedDecisions> ReadFile(const std::string& path);
 
   void Set(const SavedKey& key, const CollectiveConfig& config) { configs_[key] = config; }
-  // Returns the saved choice; kLeaveNcclAlone where nothing is saved.
+  // Returns the saved choice; kLeaveNcclAlone if there is none for the key.
   CollectiveConfig Of(const SavedKey& key) const;
   const std::map<SavedKey, CollectiveConfig>& configs() const { return configs_; }
 

@@ -19,15 +19,15 @@
 namespace dynamiccl {
 namespace {
 
-// A chunk size must be a multiple of kChunkStep and have at least these bytes. NCCL rounds a chunk down to
-// whole grains of its protocol (calcCollChunking in enqueue.cc). A chunk smaller than a grain would become 0
-// bytes, and NCCL's kernels would then never end. Grains (ncclProtoGrainSize in device.h): Simple 512 bytes,
-// LL 16, LL128 1920.
+// A chunk size must be a multiple of kChunkStep bytes and at least kLeastChunk, or kLeastLl128Chunk with
+// LL128. NCCL rounds a chunk down to whole grains of its protocol (calcCollChunking in enqueue.cc). A chunk
+// smaller than a grain would become 0 bytes, and NCCL's kernels would then never end. Grains in bytes
+// (ncclProtoGrainSize in device.h): Simple 512, LL 16, LL128 1920.
 constexpr uint64_t kChunkStep = 512;
 constexpr uint64_t kLeastChunk = 512;
 constexpr uint64_t kLeastLl128Chunk = 2048;
-// The most bytes of a chunk. NCCL limits a chunk to its buffer's part, 4 MiB by default, and holds it in an
-// int.
+// The most bytes of a chunk. NCCL limits a chunk to a part of its buffer, 4 MiB by default, and holds its
+// size in an int.
 constexpr uint64_t kMaxChunk = uint64_t{1} << 30;
 
 // NCCL's MAXCHANNELS since 2.25 (32 before); NCCL limits larger bounds to it.
@@ -134,7 +134,7 @@ class RulesReader : private TomlReader {
                            kChunkStep, least, kMaxChunk, Name(config.protocol)));
   }
 
-  // Returns an empty optional if the key is missing.
+  // Reads a condition that is a number. Returns an empty optional if the key is missing.
   Result<std::optional<int>> Condition(const toml::table& table, std::string_view key) const {
     if (!table.contains(key)) return std::optional<int>{};
     DYNAMICCL_TRY(const int64_t value, Integer(table, key, 1, INT32_MAX));

@@ -20,7 +20,7 @@ constexpr std::string_view kSchema = "dynamiccl call token 1, int16, 12 fraction
 #undef DYNAMICCL_TOKEN_FEATURE
     ;
 
-// The feature that is set to 1 for the collective.
+// Returns the feature that a token sets to 1 for this collective.
 TokenFeature OneHot(Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:
@@ -45,7 +45,7 @@ bool IsExtremum(const CollectiveCall& call) {
   return Reduces(call.collective) && (call.op == ReduceOp::kMin || call.op == ReduceOp::kMax);
 }
 
-// Sets one feature, held to its limit.
+// Sets one feature, clamped to its limit.
 void Set(CallToken& token, TokenFeature feature, int32_t value) {
   const auto index = static_cast<size_t>(feature);
   const int32_t limit = kTokenLimits[index];
@@ -66,7 +66,8 @@ uint64_t TokenSchemaHash() {
 }
 
 CallToken CallTokenizer::Next(const CollectiveCall& call) {
-  // log2(x) with 8 fraction bits is the same number as log2(x) / 16 with the token's 12 fraction bits.
+  // The feature is log2(x) / 16 with 12 fraction bits. As an integer, this is the same as log2(x) with 8
+  // fraction bits.
   const int32_t size = !first_ && call.bytes == previous_bytes_ ? previous_size_ : FixedLog2<8>(call.bytes);
   largest_size_ = std::max(largest_size_, size);
   const bool same = !first_ && call.bytes == previous_bytes_ && call.collective == previous_collective_;

@@ -48,7 +48,7 @@ inline constexpr int16_t kTokenLimits[] = {
 inline constexpr int kTokenFeatures = sizeof(kTokenLimits) / sizeof(kTokenLimits[0]);
 static_assert(kTokenFeatures == 16);
 
-// The largest limit, 16384, stands for 4.0.
+// Fraction bits of a feature. The largest limit, 16384, then stands for 4.0.
 inline constexpr int kTokenFractionBits = 12;
 inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 

@@ -26,7 +26,7 @@ struct Fingerprint {
 
 // Counts one call. Calls with a collective outside the enum are ignored.
 void Add(Fingerprint& fingerprint, const CollectiveCall& call);
-// The fingerprint of all calls of the window.
+// Returns the fingerprint of all calls of the window.
 Fingerprint Summarise(std::span<const CollectiveCall> window);
 
 // Number of octaves below the largest call that are counted separately; smaller calls share the last one. 24
@@ -34,8 +34,8 @@ Fingerprint Summarise(std::span<const CollectiveCall> window);
 inline constexpr int kHistogramOctaves = 24;
 // Share of calls by (collective, octaves below the largest call).
 using Histogram = std::array<float, kCollectives * kHistogramOctaves>;
-// The shares sum to 1, or are all 0 for an empty fingerprint. Sizes are relative to the largest call, so the
-// histogram does not depend on the model's width.
+// Returns the shares, which sum to 1 or are all 0 for an empty fingerprint. Sizes are relative to the largest
+// call, so the histogram does not depend on the model's width.
 Histogram RelativeHistogram(const Fingerprint& fingerprint);
 
 }  // namespace dynamiccl

@@ -22,7 +22,7 @@ ncclResult_t hostcclStreamCreate(cudaStream_t* stream);
 ncclResult_t hostcclStreamDestroy(cudaStream_t stream);
 // Blocks until all work issued so far is done. The first error of that work is returned, once.
 ncclResult_t hostcclStreamSynchronize(cudaStream_t stream);
-// ncclSuccess when the stream is idle, ncclInProgress otherwise.
+// Returns ncclSuccess if the stream is idle, else ncclInProgress.
 ncclResult_t hostcclStreamQuery(cudaStream_t stream);
 // Runs function(data) in stream order on the stream's thread.
 ncclResult_t hostcclLaunchHostFunc(cudaStream_t stream, void (*function)(void*), void* data);
@@ -30,16 +30,16 @@ ncclResult_t hostcclLaunchHostFunc(cudaStream_t stream, void (*function)(void*),
 // Makes an event; free it with hostcclEventDestroy. An event that was never recorded counts as complete.
 ncclResult_t hostcclEventCreate(hostcclEvent_t* event);
 ncclResult_t hostcclEventDestroy(hostcclEvent_t event);
-// Captures all work issued to the stream so far. Recording again replaces what was captured.
+// Captures all work that was issued to the stream so far. Recording again replaces the captured work.
 ncclResult_t hostcclEventRecord(hostcclEvent_t event, cudaStream_t stream);
 // Blocks until the captured work is done.
 ncclResult_t hostcclEventSynchronize(hostcclEvent_t event);
-// ncclSuccess when the captured work is done, ncclInProgress otherwise.
+// Returns ncclSuccess if the captured work is done, else ncclInProgress.
 ncclResult_t hostcclEventQuery(hostcclEvent_t event);
 // Makes later work of `stream` wait for the event's latest record. The caller itself does not wait.
 ncclResult_t hostcclStreamWaitEvent(cudaStream_t stream, hostcclEvent_t event);
-// Stores the time, in nanoseconds of CLOCK_MONOTONIC, at which the captured work was done. ncclInProgress
-// until then; ncclInvalidArgument for an event that was never recorded.
+// Stores the time at which the captured work was done, in nanoseconds of CLOCK_MONOTONIC. Returns
+// ncclInProgress before that, and ncclInvalidArgument for an event that was never recorded.
 ncclResult_t hostcclEventTime(hostcclEvent_t event, int64_t* nanoseconds);
 
 #ifdef __cplusplus

@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 // Communicators that this process makes from now on wait at least `milliseconds` without progress before they
-// fail; the longest time that was asked for counts. HOSTCCL_TIMEOUT_MS, where the user has set it, wins. Any
-// thread. ncclInvalidArgument unless `milliseconds` is positive.
+// fail. Of several calls the longest time counts. If the user has set HOSTCCL_TIMEOUT_MS, that value counts
+// instead. Any thread. Returns ncclInvalidArgument unless `milliseconds` is positive.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds);
 
 #ifdef __cplusplus

@@ -47,7 +47,7 @@ typedef enum {
   ncclNumResults = 9
 } ncclResult_t;
 
-// Only gives the enum below its width, as in NCCL.
+// This enum only gives the enum below its width, as in NCCL.
 typedef enum { ncclNumOps_dummy = 5 } ncclRedOp_dummy_t;
 typedef enum {
   ncclSum = 0,
@@ -92,7 +92,7 @@ typedef enum {
   ncclStatGpuMemTotal = 3
 } ncclCommMemStat_t;
 
-// "Not set" in configurations; the library then uses its default.
+// Means "not set" in configurations; the library then uses its default.
 #define NCCL_CONFIG_UNDEF_INT INT_MIN
 #define NCCL_CONFIG_UNDEF_PTR NULL
 #define NCCL_UNDEF_FLOAT -1.0f
@@ -110,15 +110,15 @@ typedef enum {
 #define NCCL_CTA_POLICY_DEFAULT 0x00
 #define NCCL_CTA_POLICY_EFFICIENCY 0x01
 #define NCCL_CTA_POLICY_ZERO 0x02
-// First words of structures, by which the library detects one that was not initialised.
+// Values of a structure's first words, by which the library detects a structure that was not initialised.
 #define NCCL_API_MAGIC 0xcafebeef
 #define NCCL_SIM_INFO_MAGIC 0x74685283
 // The release whose structures are declared here, as their `version` member states it. What ncclGetVersion
 // reports is another number (src/hostccl/emulated_release.h).
 #define DYNAMICCL_NCCL_API_VERSION 23203
 
-// The structures carry NVIDIA's tags, which name the release that last changed them. All of them only grow at
-// their end: a library must touch at most `size` bytes of what a program hands in.
+// The structures carry NVIDIA's tags, which name the release that last changed them. Every structure only
+// grows at its end, so a library must touch at most `size` bytes of a structure that a program passes.
 //
 // ncclConfig_t configures a communicator when it is made.
 typedef struct ncclConfig_v23100 {
@@ -150,7 +150,7 @@ typedef struct ncclConfig_v23100 {
   int nvlsHostMode;
 } ncclConfig_t;
 
-// NCCL's NCCL_CONFIG_INITIALIZER: every member "not set".
+// NCCL's NCCL_CONFIG_INITIALIZER: sets every member to "not set".
 #define DYNAMICCL_NCCL_CONFIG_INITIALIZER                                                           \
   {                                                                                                 \
     sizeof(ncclConfig_t), NCCL_API_MAGIC, DYNAMICCL_NCCL_API_VERSION, NCCL_CONFIG_UNDEF_INT,        \
@@ -162,7 +162,7 @@ typedef struct ncclConfig_v23100 {
         NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT                                                \
   }
 
-// A list of vendor-specific options behind an ncclCollConfig_t.
+// A list of vendor-specific options to which an ncclCollConfig_t points.
 typedef struct ncclConfigExt {
   struct ncclConfigExt* next;
   struct {
@@ -220,7 +220,7 @@ typedef struct {
 } ncclWaitSignalDesc_t;
 
 typedef enum { NCCL_ENCRYPTION_MODE_NONE = 0, NCCL_ENCRYPTION_MODE_PSK = 1 } ncclEncryptionMode_t;
-// This is the argument of ncclSetEncryption (2.32).
+// The argument of ncclSetEncryption (2.32).
 typedef struct ncclEncryptionConfig_v23200 {
   size_t size;
   unsigned int magic;

@@ -4,15 +4,15 @@
 //   F(since, door, result type, name without "nccl", (parameters), (arguments))
 //
 // `since` is the release that brought the function (22203: 2.22.3; 21801: 2.18.1 or before). `door` says what
-// the object that is loaded into jobs does with it (plugin/interpose):
+// the object that is loaded into jobs does with a call of the function (plugin/interpose):
 //
-//   Passed             nothing: the program reaches the library
-//   Moves              moves data: noted and counted, then forwarded
-//   MovesAsConfigured  the same, with a configuration for this call as last argument
-//   MovesFromInside    moves data, and the library itself calls it through its public name
-//   Named              makes or ends communicators or groups: plugin/interpose has a function of its own
+//   Passed             nothing: the program's call reaches the library directly
+//   Moves              the call moves data; it is recorded and counted, then forwarded
+//   MovesAsConfigured  as Moves; the last argument is a configuration for this call
+//   MovesFromInside    as Moves, but the library itself also calls the function through its public name
+//   Named              the call makes or ends communicators or groups; plugin/interpose has a function for it
 //
-// A user of the list defines a macro with these six parameters and hands it in, for example to declare the
+// A user of the list defines a macro with these six parameters and passes it, for example to declare the
 // functions (nccl_api.h) or to hold their addresses (nccl_function_table.h). The file includes nothing, so
 // that tests can also read it against NVIDIA's nccl.h.
 #pragma once

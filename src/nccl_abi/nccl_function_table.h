@@ -8,8 +8,9 @@
 #ifdef __cplusplus
 namespace dynamiccl {
 
-// One member for each function of DYNAMICCL_NCCL_FUNCTIONS, named without "nccl": table.AllReduce(...). Null
-// until somebody fills it with dlsym; the library must stay loaded while it is used.
+// One member for each function of DYNAMICCL_NCCL_FUNCTIONS, named without "nccl": table.AllReduce(...).
+// Members are null until a user of the table fills them with dlsym. The library must stay loaded while the
+// table is used.
 struct NcclFunctionTable {
 #define DYNAMICCL_NCCL_MEMBER(since, door, result, name, parameters, arguments) \
   result(*name) parameters = nullptr;

@@ -55,7 +55,7 @@ typedef struct {
   };
 } ncclProfilerEventDescr_v2_t;
 
-// Details of a change of state, by kind of event.
+// Details of a change of an event's state. The member to use depends on the kind of event.
 typedef union {
   struct {
     size_t transSize;
@@ -66,15 +66,16 @@ typedef union {
   } proxyCtrl;
 } ncclProfilerEventStateArgs_v2_t;
 
-// The symbol holds 48 bytes, a name and five functions. They are called from several threads at once.
-// Event handles are what startEvent gave; null means that the event is not followed.
+// The symbol holds 48 bytes: a name and five functions, which NCCL calls from several threads at once. An
+// event handle is the one that startEvent set; null means that the plugin does not follow the event.
 typedef struct {
   const char* name;
-  // Called once per communicator and rank. Out: *context and *eActivationMask, the kinds of events that are
-  // wanted. NCCL keeps the pointer to the mask and reads it anew for every task, so the plugin may change it
-  // later. After an error the communicator goes on without a profiler.
+  // Called once per communicator and rank. Sets *context, and *eActivationMask to the kinds of events that
+  // the plugin wants. NCCL keeps the pointer to the mask and reads the mask anew for every task, so the
+  // plugin may change it later. After an error the communicator goes on without a profiler.
   ncclResult_t (*init)(void** context, int* eActivationMask);
-  // Out: *eHandle, the plugin's own handle, which NCCL hands back below and as parentObj of later events.
+  // Sets *eHandle to the plugin's own handle of the event. NCCL passes it to the two functions below, and as
+  // parentObj of later events.
   ncclResult_t (*startEvent)(void* context, void** eHandle, ncclProfilerEventDescr_v2_t* eDescr);
   ncclResult_t (*stopEvent)(void* eHandle);
   ncclResult_t (*recordEventState)(void* eHandle, ncclProfilerEventState_t eState,

@@ -34,8 +34,8 @@ typedef enum {
 typedef void (*ncclDebugLogger_t)(ncclDebugLogLevel level, unsigned long flags, const char* file, int line,
                                   const char* fmt, ...);
 
-// Collective operations. The underlying type is the one that compilers choose for NVIDIA's enum; naming it
-// makes it defined to read a number of a later release.
+// Collective operations. The underlying type is the one that compilers choose for NVIDIA's enum. Naming the
+// type makes it defined to read a number that only a later release has.
 #ifdef __cplusplus
 typedef enum : unsigned int {
 #else
@@ -52,15 +52,15 @@ typedef enum {
   ncclNumFuncs = 8
 } ncclFunc_t;
 
-// The dimensions of NCCL's cost table, and those of its indices that adapters need. All indices are in
-// src/collective/algorithm.h.
+// The dimensions of NCCL's cost table, and the indices of its entries that the tuner adapters need. All
+// indices are in src/collective/algorithm.h.
 #define NCCL_NUM_ALGORITHMS 7
 #define NCCL_NUM_PROTOCOLS 3
 #define NCCL_ALGO_COLLNET_CHAIN 3
 #define NCCL_ALGO_NVLS 4
 #define NCCL_ALGO_NVLS_TREE 5
 #define NCCL_PROTO_SIMPLE 2
-// Preset values of *algorithm and *protocol that a version 2 tuner finds.
+// Values that NCCL writes to *algorithm and *protocol before it calls a version 2 tuner.
 #define NCCL_ALGO_UNDEF (-1)
 #define NCCL_PROTO_UNDEF (-1)
 // The cost of a pair that is impossible on the communicator. Never write it: up to 2.30 it disables an entry,

@@ -9,14 +9,15 @@
 extern "C" {
 #endif
 
-// The symbol holds 32 bytes, a name and three functions. `context` is what init gave, one for each
+// The symbol holds 32 bytes: a name and three functions. `context` is the one that init set, one for each
 // communicator and rank. An error of getCollInfo fails the user's collective.
 typedef struct {
   const char* name;
-  // Called once per communicator and rank. Out: *context.
+  // Called once per communicator and rank. Sets *context.
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
-  // In: collType, nBytes (NCCL's total), whether the communicator has CollNet and NVLS, numPipeOps. Out:
-  // *algorithm and *protocol (preset to -1, "no opinion"; set both or none), *nChannels (preset to 0).
+  // The inputs are collType, nBytes (NCCL's total), whether the communicator has CollNet and NVLS, and
+  // numPipeOps. The tuner may set *algorithm and *protocol, both or none (they are -1 before, "no opinion"),
+  // and *nChannels (0 before).
   ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int collNetSupport,
                               int nvlsSupport, int numPipeOps, int* algorithm, int* protocol, int* nChannels);
   ncclResult_t (*destroy)(void* context);

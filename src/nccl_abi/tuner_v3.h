@@ -13,7 +13,7 @@ extern "C" {
 typedef struct {
   const char* name;
   ncclResult_t (*init)(size_t nRanks, size_t nNodes, ncclDebugLogger_t logFunction, void** context);
-  // It has the contract of version 5, without regBuff.
+  // Has the contract of getCollInfo in tuner_v5.h, without regBuff.
   ncclResult_t (*getCollInfo)(void* context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int* nChannels);
   ncclResult_t (*destroy)(void* context);

@@ -34,15 +34,16 @@ typedef struct {
 // communicators.
 typedef struct {
   const char* name;
-  // Called once per communicator and rank. In: commId (equal on all ranks), nRanks, nNodes, logFunction,
-  // nvlDomainInfo. Out: *ctx. InOut: constants, may be null; what the tuner changes there NCCL uses.
+  // Called once per communicator and rank. The inputs are commId (equal on all ranks), nRanks, nNodes,
+  // logFunction and nvlDomainInfo. Sets *ctx. `constants` may be null; NCCL uses the values that the tuner
+  // changes there.
   ncclResult_t (*init)(void** ctx, uint64_t commId, size_t nRanks, size_t nNodes,
                        ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t* nvlDomainInfo,
                        ncclTunerConstants_v5_t* constants);
-  // In: collType, nBytes (NCCL's total), numPipeOps, numAlgo, numProto, regBuff (whether the buffers are
-  // registered). InOut: collCostTable, really float[numAlgo][numProto] of microseconds, of which NCCL takes
-  // the cheapest; *nChannels, preset to 0, which leaves the number to NCCL. A result other than ncclSuccess
-  // fails the user's collective, whatever NCCL's header says.
+  // The inputs are collType, nBytes (NCCL's total), numPipeOps, numAlgo, numProto and regBuff (whether the
+  // buffers are registered). collCostTable is really float[numAlgo][numProto], in microseconds; the tuner may
+  // change it, and NCCL takes the cheapest entry. *nChannels is 0 before, which leaves the number to NCCL. A
+  // result other than ncclSuccess fails the user's collective, whatever NCCL's header says.
   ncclResult_t (*getCollInfo)(void* ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
   // Called when the communicator ends; frees what init made. NCCL does not call it for communicators that

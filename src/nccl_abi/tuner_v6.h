@@ -18,7 +18,8 @@ typedef struct {
   ncclResult_t (*getCollInfo)(void* ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,
                               float** collCostTable, int numAlgo, int numProto, int regBuff, int* nChannels);
   ncclResult_t (*finalize)(void* ctx);
-  // May be null. It is asked after the pair and the channels are chosen. InOut: *chunkSize in bytes.
+  // May be null. NCCL calls it after the algorithm, the protocol and the channels are chosen. The tuner may
+  // change *chunkSize, in bytes.
   ncclResult_t (*getChunkSize)(void* ctx, ncclFunc_t collType, size_t nBytes, int algo, int proto,
                                int nChannels, size_t* chunkSize);
 } ncclTuner_v6_t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's search rules in order: no value gives the default name, "none" gives nothing, a prefix of
-// STATIC_PLUGIN gives the process itself, a path or "lib*.so" is taken as it is, and any other NAME is tried
-// as NAME and as libnccl-KIND-NAME.so.
+// Makes a list of names in the order of NCCL's rules. If the variable is not set, the list is the default
+// name. "none" gives an empty list, and a prefix of STATIC_PLUGIN the process itself. A path or "lib*.so" is
+// taken as it is. Any other NAME is tried as NAME and as libnccl-KIND-NAME.so.
 #include "src/nccl_plugin/plugin_names.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names under which NCCL looks for plugins. The rules are the same for tuners, profilers and networks
-// (src/plugin/plugin_open.cc of NCCL 2.30). hostccl loads plugins by them, and the plugin finds by them what
-// it must chain to.
+// (src/plugin/plugin_open.cc of NCCL 2.30). hostccl uses them to load plugins, and our plugin uses them to
+// find the plugin to which it must chain.
 #pragma once
 
 #include <string>
@@ -21,9 +21,9 @@ struct PluginKind {
 extern const PluginKind kNetPlugin;
 extern const PluginKind kProfilerPlugin;
 
-// Names to hand to dlopen, in order, for a value of the kind's variable (null: not set). An empty list means
-// that the user wants no plugin ("none"). An empty name stands for the process itself (STATIC_PLUGIN, or any
-// prefix of that word, as NCCL compares).
+// Returns the names to try with dlopen, in order. `value` is that of the kind's variable (null: not set). An
+// empty list means that the user wants no plugin ("none"). An empty name stands for the process itself
+// (STATIC_PLUGIN, or any prefix of that word, as NCCL compares).
 std::vector<std::string> PluginCandidates(const PluginKind& kind, const char* value);
 
 // Returns the candidates for NCCL_NET_PLUGIN, which may list several names separated by commas.

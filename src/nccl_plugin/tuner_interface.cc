@@ -5,7 +5,7 @@
 namespace dynamiccl {
 namespace {
 
-// Newest first; the first that the library exports is used.
+// Adapters from the newest version to the oldest. The first whose symbol the library exports is used.
 constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
     FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
 

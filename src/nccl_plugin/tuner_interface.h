@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuner plugin in the newest form of NCCL's interface, whatever version it exports. hostccl calls plugins
-// in this form, and so does the plugin when it chains to another tuner. Each older version is one adapter
-// file; docs/adding_a_tuner_version.md says how to add one.
+// A tuner plugin in the newest form of NCCL's interface, whatever version the plugin exports. hostccl calls
+// tuner plugins in this form, and so does our plugin when it chains to another tuner. One file for each older
+// version has its adapter; docs/adding_a_tuner_version.md says how to add one.
 #pragma once
 
 #include "src/base/dynamic_library.h"
@@ -24,8 +24,8 @@ inline constexpr PluginKind kTunerPlugin{"TUNER", "NCCL_TUNER_PLUGIN", "libnccl-
 // Fills `out` from the newest version that the library exports. Returns false when it exports none.
 bool FindTuner(const DynamicLibrary& library, TunerInterface& out);
 
-// The adapter of each version. Those of versions 2 to 4 keep the found symbol in a global variable for their
-// converting functions: as in NCCL, a process has one tuner library.
+// One adapter for each version. The adapters of versions 2 to 4 keep the found symbol in a global variable
+// for their converting functions, because a process has one tuner library, as in NCCL.
 bool FindTunerV6(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV4(const DynamicLibrary& library, TunerInterface& out);

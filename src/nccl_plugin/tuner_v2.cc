@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapter for tuner version 2, which names one (algorithm, protocol) pair. The adapter writes cost 0 for that
-// pair into the table of the newer form, so that NCCL picks it. A pair that the table marks as impossible is
-// ignored.
+// pair into the cost table of the newest form, so that NCCL picks the pair. A pair that the table marks as
+// impossible is ignored.
 #include "src/nccl_abi/tuner_v2.h"
 
 #include "src/nccl_plugin/tuner_interface.h"
@@ -18,8 +18,8 @@ ncclResult_t Init(void** context, uint64_t, size_t n_ranks, size_t n_nodes, nccl
   return found->init(n_ranks, n_nodes, logger, context);
 }
 
-// Version 2 is told whether the communicator has CollNet and NVLS. The table shows it: NCCL's own adapter
-// reads it in the same way.
+// A version 2 tuner is told whether the communicator has CollNet and NVLS. The cost table shows both, and
+// NCCL's own adapter reads them in the same way.
 int HasCollnet(Table table) {
   return table[NCCL_ALGO_COLLNET_CHAIN][NCCL_PROTO_SIMPLE] != NCCL_ALGO_PROTO_IGNORE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for tuner version 3: as version 4, without the argument regBuff.
+// Adapter for tuner version 3, which is version 4 without the argument regBuff.
 #include "src/nccl_abi/tuner_v3.h"
 
 #include "src/nccl_plugin/tuner_interface.h"

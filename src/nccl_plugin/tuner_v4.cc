@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for tuner version 4: as version 5, without communicator id, NVLink domains and constants in init.
+// Adapter for tuner version 4, which is version 5 without communicator id, NVLink domains and constants in
+// init.
 #include "src/nccl_abi/tuner_v4.h"
 
 #include "src/nccl_plugin/tuner_interface.h"

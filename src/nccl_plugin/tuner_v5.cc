@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapter for tuner version 5: as version 6, without getChunkSize.
+// Adapter for tuner version 5, which is version 6 without getChunkSize.
 #include "src/nccl_plugin/tuner_interface.h"
 
 namespace dynamiccl {

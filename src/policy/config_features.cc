@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the config agent's inputs. Logarithms are those of fixed_log2.h; the only doubles are the cost
-// model's, which are equal on all machines.
+// Computes the config agent's inputs. Logarithms are computed in integers (fixed_log2.h). The only doubles
+// come from the cost model, which computes the same bits on all machines.
 #include "src/policy/config_features.h"
 
 #define XXH_INLINE_ALL
@@ -19,7 +19,8 @@ constexpr std::string_view kSchema = "dynamiccl config features 1, int16, 12 fra
 #undef DYNAMICCL_CONFIG_FEATURE
         "actions: algorithm, protocol, channels 1 2 4 ... and the communicator's; the first of equals\n";
 
-// Fraction bits of log2 with which log2(x) / 8 and log2(x) / 4 have 12 fraction bits.
+// If log2(x) has this many fraction bits, its integer is log2(x) / 8 with 12 fraction bits. The next constant
+// does the same for log2(x) / 4.
 constexpr int kEighth = 9;
 constexpr int kQuarter = 10;
 
@@ -137,8 +138,8 @@ ConfigInputs ConfigContext::Features(const ConfigAction& action) const {
   const int32_t default_channels = FixedLog2<kQuarter>(Positive(Price(unset).config.channels));
   Set(inputs, F::kChannels, channels);
   Set(inputs, F::kChannelsOverDefault, channels - default_channels);
-  // From log2 of picoseconds with 16 fraction bits to log2 of nanoseconds / 8 with 12. 2^10 stands for 1000;
-  // the difference of 2.3 % is a constant shift that training absorbs.
+  // Converts log2 of picoseconds with 16 fraction bits to log2 of nanoseconds / 8 with 12 fraction bits. 2^10
+  // stands for 1000; the difference of 2.3 % is a constant shift, which training compensates.
   Set(inputs, F::kPrior, (action.prior - (10 << 16)) >> (16 - kEighth));
   Set(inputs, F::kPriorOverBest, (action.prior - best_prior_) >> (16 - kQuarter));
   const uint64_t share = question_.bytes / Positive(input_.fabric.n_ranks) / Positive(config.channels);

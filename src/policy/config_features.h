@@ -71,18 +71,18 @@ using ConfigInputs = std::array<int16_t, kConfigInputs>;
 std::string_view ConfigSchemaText();
 uint64_t ConfigSchemaHash();
 
-// log2 of the time in picoseconds, with 16 fraction bits; `microseconds` must be positive.
+// Returns log2 of the time in picoseconds, with 16 fraction bits. `microseconds` must be positive.
 int32_t Log2Cost(double microseconds);
 
-// One question to the agent; all fields are equal on all ranks. `allowed` is what the communicator's NCCL
-// offers; pairs of algorithm and protocol for which NCCL has no kernel are ignored.
+// One question to the config agent; all fields are equal on all ranks. `allowed` is what NCCL offers on the
+// communicator. Pairs of algorithm and protocol for which NCCL has no kernel are ignored.
 struct ConfigQuestion {
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;  // NCCL's total
   ConfigMask allowed;
 };
 
-// One possible answer with its price.
+// A configuration as a possible answer, with its predicted time.
 struct ConfigAction {
   CollectiveConfig config;
   int32_t prior = 0;  // Log2Cost of the cost model's estimate
@@ -97,10 +97,10 @@ class ConfigContext {
   // Returns the configuration that NCCL is expected to use, with its number of channels; kLeaveNcclAlone if
   // nothing is possible.
   const CollectiveConfig& default_config() const { return default_; }
-  // Returns every allowed configuration that the cost model can price. Of equal predictions the earlier one
-  // wins, so the order matters.
+  // Returns every allowed configuration that the cost model can price. If two have equal predictions the
+  // earlier one is chosen, so their order matters.
   std::vector<ConfigAction> Actions() const;
-  // Returns the action of a configuration. Channels 0 mean NCCL's number; an impossible configuration gets
+  // Returns the action for a configuration. Channels 0 means NCCL's number. An impossible configuration gets
   // prior 0.
   ConfigAction Price(CollectiveConfig config) const;
   // Returns the complete inputs for an action.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two hidden layers and one output for each of the three networks, in int16 with int32 sums; then the gate:
-// an action is chosen only if every network and the trees promise the gain.
+// Computes three networks with two hidden layers and one output each, in int16 with int32 sums, and then
+// applies the gate: an action is chosen only if every network and the trees promise the gain.
 #include "src/policy/config_inference.h"
 
 #include <algorithm>
@@ -27,11 +27,11 @@ struct Prediction {
   int32_t trees = 0;  // the trees' residual; only set if all networks promise the gain
 };
 
-// Limit of a residual, in 16 fraction bits. It keeps the sum of prior and residual far from overflow; no time
-// is off by 2^10 octaves.
+// Limit of a residual, in octaves with 16 fraction bits (2^10 octaves). The limit keeps the sum of prior and
+// residual far from overflow. No real prediction is off by that much.
 constexpr int32_t kResidualLimit = 1 << 26;
 
-// One layer with a clipped ReLU: outputs lie between 0 and kActivationLimit.
+// Computes one layer with a clipped ReLU. Outputs lie between 0 and kActivationLimit.
 template <int Inputs>
 void HiddenLayer(const int16_t (*weights)[Inputs], const int32_t* bias, const int16_t* inputs, int shift,
                  int16_t* outputs) {
@@ -55,8 +55,8 @@ int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigI
   return std::clamp(residual, -kResidualLimit, kResidualLimit);
 }
 
-// Returns true if all networks and the trees promise the gate's gain. It computes the trees' residual of
-// `action` only if all networks do.
+// Returns true if all networks and the trees promise the gate's gain. The trees' residual of `action` is
+// computed only if all networks promise the gain.
 bool AllPromise(const PolicyTensors& tensors, const ConfigInputs& inputs, const Prediction& default_choice,
                 Prediction& action) {
   const int32_t by_prior = default_choice.prior - action.prior;

@@ -40,14 +40,14 @@ struct ConfigChoice {
   double predicted_speed_up() const;  // 1.05: 5 % faster than NCCL's choice
 };
 
-// Considers the actions for which every network and the trees promise at least the policy's gate as gain over
-// NCCL's choice. Among them the one with the least predicted time wins, the first of equals. The trees are
-// evaluated only if all networks promise the gain. It takes some 10 us, once for each key and not for every
-// call.
+// Chooses among the actions for which every network and the trees promise at least the policy's gate as gain
+// over NCCL's choice. The action with the least predicted time wins, the first of equals. The trees are
+// evaluated only if all networks promise the gain. A call takes some 10 us; it is made once for each key and
+// not for every call of a collective.
 ConfigChoice ChooseConfig(const Policy& policy, const CostModelInput& input, const ConfigQuestion& question);
 
-// Chooses as above, but takes the networks' residuals from the caller. An exporter uses it to compare its
-// floating-point networks with the integers.
+// Chooses in the same way, but the caller computes the networks' residuals. An exporter uses this to compare
+// its floating-point networks with the integer ones.
 using ResidualsOf = std::function<Residuals(const ConfigInputs&)>;
 ConfigChoice ChooseConfigBy(const PolicyTensors& tensors, const ResidualsOf& residuals_of,
                             const CostModelInput& input, const ConfigQuestion& question);

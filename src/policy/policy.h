@@ -17,11 +17,12 @@ namespace dynamiccl {
 
 class StructureNetwork;
 
-// Number of networks. An action is chosen only if all of them and the trees promise a gain.
+// Number of networks of the config agent. An action is chosen only if all of them and the trees promise a
+// gain.
 inline constexpr int kEnsemble = 3;
 inline constexpr int kConfigHidden = 48;  // units of each of the two hidden layers
-// Activations of the hidden layers have 13 fraction bits and are at most 2. With a wider range fewer fraction
-// bits would remain, and configurations within 0.1 % of each other would change places.
+// Activations of the hidden layers have 13 fraction bits and are at most 2. A wider range would leave fewer
+// fraction bits, and configurations whose times differ by 0.1 % would be ordered wrongly.
 inline constexpr int kActivationFractionBits = 13;
 inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
@@ -35,15 +36,15 @@ struct StructureThresholds {
   int32_t phase_margin = 0;
   int32_t stage_margin = 0;
   int32_t stage_hold_calls = 0;  // calls in a row for which a new stage must win before it is reported
-  // A call this unlikely (in NextCall's units) counts as a change of the job's calls.
+  // A call with at least this unlikelihood (NextCall) counts as a change of the job's calls.
   int32_t surprise = 0;
-  // After this many calls without a new shape, a call of a new shape counts as a change too.
+  // If no new shape (SeenCalls) came for this many calls, a call of a new shape counts as a change too.
   int32_t settled_calls = 0;
 };
 
-// Boosted trees beside the networks. Every tree is complete and kTreeDepth levels deep. The children of node
-// i are 2i + 1 and 2i + 2; an input below the node's threshold goes to the first. A branch that was shorter
-// in the trained tree has its value in all leaves below it.
+// Boosted trees, which the config agent uses beside the networks. Every tree is complete and kTreeDepth
+// levels deep. The children of node i are 2i + 1 and 2i + 2; an input below the node's threshold goes to the
+// first. If a branch was shorter in the trained tree, all leaves below its end have its value.
 inline constexpr int kTrees = 128;
 inline constexpr int kTreeDepth = 5;
 inline constexpr int kTreeNodes = (1 << kTreeDepth) - 1;
@@ -65,12 +66,12 @@ struct ConfigScales {
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
-// Every array is one section of the file, in this order (policy_layout.h), hence the more than 20 members.
-// Policy owns it. After reading nothing writes to it, so any thread may read. The alignment of 64 bytes is
-// for vector loads.
+// The arrays of a policy. Each is one section of the file, in this order (policy_layout.h), hence the more
+// than 20 members. Policy owns them. Nothing writes to them after reading, so any thread may read. The
+// alignment of 64 bytes is for vector loads.
 struct PolicyTensors {
-  // Rows: input, forget, cell and output gate, kStructureHidden rows each (LibTorch's order). Columns: token,
-  // hidden state.
+  // Rows: input, forget, cell and output gate, each with kStructureHidden rows (LibTorch's order). Columns:
+  // token, hidden state.
   alignas(64) int16_t gate_weights[kGateRows][kGateColumns];
   int32_t gate_bias[kGateRows];  // kTokenFractionBits + gate_fraction_bits fraction bits
   alignas(64) int16_t head_weights[kHeadRows][kStructureHidden];
@@ -95,8 +96,9 @@ struct PolicyTensors {
   int16_t tree_nodes[kTrees][kTreeNodes][2];
   int32_t tree_leaves[kTrees][kTreeLeaves];  // log2, 16 fraction bits
 
-  // Golden vectors: eight sequences of 16 tokens, each begun with an empty state, with the logits after each
-  // token; then inputs of the config agent with the residuals of the networks and the trees.
+  // Golden vectors, which prove that a machine computes the same as the exporter. They are eight sequences of
+  // 16 tokens, each begun with an empty state, with the logits after each token; then inputs of the config
+  // agent with the residuals of the networks and the trees.
   alignas(64) int16_t golden_tokens[kGoldenPerAgent][kTokenFeatures];
   int32_t golden_logits[kGoldenPerAgent][kHeadRows];
   alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
@@ -114,7 +116,8 @@ struct Policy {
   uint32_t min_nccl_version = 0;  // releases whose cost model served as prior, as NCCL_VERSION_CODE
   uint32_t max_nccl_version = 0;
   Sha256Digest sha256{};  // of the file, set by reading and writing; ranks compare it
-  // Set by reading, after which the tensors do not change; null in a policy that is under construction.
+  // Set when a file is read, after which the tensors do not change; null in a policy that is under
+  // construction.
   std::shared_ptr<const StructureNetwork> structure_network;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a policy's values. To exclude overflow, the sum of |weight| * limit of the input is computed
-// for each row.
+// Checks a policy's values. A row of weights cannot overflow if the sum of |weight| * limit of the input
+// fits, so this sum is computed for each row.
 #include "src/policy/policy_checks.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// k_<member>: the number of each section, for PolicyFault::kind.
+// For each section, k_<member> is its number, for PolicyFault::kind.
 #define DYNAMICCL_SECTION_KIND(kind, member) constexpr uint32_t k_##member = kind;
 DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_SECTION_KIND)
 #undef DYNAMICCL_SECTION_KIND
@@ -96,8 +96,8 @@ PolicyFault FindConfigOverflow(const PolicyTensors& t) {
 
 PolicyFault FindThresholdFault(const PolicyTensors& t) {
   const StructureThresholds& s = t.structure;
-  // 1 to 15 fraction bits keep every shift defined. Margins go up to 16 in the logits, holds up to 2^16
-  // calls; a surprise of 2^16 never occurs, so it switches the check off.
+  // 1 to 15 fraction bits keep every shift defined. Margins are at most 16, in units of logits, and holds at
+  // most 2^16 calls. A surprise of 2^16 never occurs, so this value switches the check for surprise off.
   const bool structure =
       Within(s.gate_fraction_bits, 1, 15) && Within(s.head_fraction_bits, 1, 15) &&
       Within(s.role_margin, 1, 16 * kTokenOne) && Within(s.phase_margin, 1, 16 * kTokenOne) &&
@@ -135,7 +135,7 @@ PolicyFault FindTableFault(const PolicyTensors& t) {
   return {};
 }
 
-// With these limits of leaves and base no sum of the trees can exceed 2^26.
+// If leaves and base are within these limits, no sum of the trees exceeds 2^26.
 PolicyFault FindTreeFault(const PolicyTensors& t) {
   if (!Within(t.trees.count, 0, kTrees) || !Within(t.trees.base, -kTreeBaseLimit, kTreeBaseLimit))
     return {k_trees, 0, "the number of trees or their base is out of range"};

@@ -15,8 +15,8 @@ struct PolicyFault {
   std::string check;
 };
 
-// Fewest fraction bits of the weights in each layer of the config networks. With fewer, a sum would have to
-// be shifted to the left.
+// The fewest fraction bits of the weights in each layer of the config networks. With fewer bits, a sum would
+// have to be shifted to the left.
 inline constexpr int kLeastLayerBits[3] = {kActivationFractionBits + 1 - kTokenFractionBits, 1,
                                            17 - kActivationFractionBits};
 
@@ -37,7 +37,7 @@ bool SumsFit(const PolicyTensors& tensors, Agent agent);
 // Returns the first layer (0 to 2) of the config networks in which a sum can exceed int32, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);
 
-// Fills the golden outputs from the golden inputs, by this build's inference.
+// Computes the golden outputs from the golden inputs with this build's inference.
 void ComputeGoldenOutputs(PolicyTensors& tensors);
 
 }  // namespace dynamiccl

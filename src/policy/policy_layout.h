@@ -11,12 +11,12 @@ namespace dynamiccl {
 
 inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
 inline constexpr uint32_t kPolicyFormatVersion = 2;
-// 2: the arithmetic of structure_network.cc, its kernels, and config_inference.cc. Any change of a rounding
-// needs a new number.
+// Names the arithmetic of structure_network.cc, its kernels, and config_inference.cc. Any change of a
+// rounding needs a new number.
 inline constexpr uint32_t kArithmeticId = 2;
 inline constexpr size_t kPolicyAlignment = 64;  // bytes; a cache line, and the widest vector load
 inline constexpr size_t kTrailerBytes = 32;     // SHA-256 of everything before it
-// Bytes. Limits for readers; the starter policy has 134 KB.
+// Readers refuse a file, or a provenance text in it, that has more bytes. The starter policy has 134 KB.
 inline constexpr size_t kMaxPolicyBytes = 1 << 20;
 inline constexpr size_t kMaxProvenanceBytes = 64 << 10;
 

@@ -5,7 +5,7 @@
 namespace dynamiccl {
 namespace {
 
-// A struct of int32 thresholds counts as a vector of int32.
+// A struct of int32 members counts as a vector of int32.
 template <typename Member>
 constexpr SectionRow MakeRow(uint32_t kind, const char* name, size_t offset) {
   using Element = std::remove_all_extents_t<Member>;

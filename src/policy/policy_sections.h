@@ -21,7 +21,7 @@ struct SectionRow {
   size_t bytes;
 };
 
-// All sections but the provenance, in the order of the file.
+// Returns all sections but the provenance, in the order of the file.
 std::span<const SectionRow> PolicySections();
 
 // Returns the member's bytes; `row` is one of PolicySections().

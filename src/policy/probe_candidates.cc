@@ -32,7 +32,7 @@ Priced PriceOf(const Policy* policy, const ConfigContext& context, const ConfigA
   return {action.config, prior, prior + MeanResidual(policy->tensors, inputs) / 65536.0};
 }
 
-// Returns whether two configurations differ by one factor of two in channels only.
+// Returns whether two configurations differ only in their channels, and these by a factor of two.
 bool IsNeighbour(const CollectiveConfig& config, const CollectiveConfig& best) {
   if (config.algorithm != best.algorithm || config.protocol != best.protocol) return false;
   return config.channels == best.channels * 2 || config.channels * 2 == best.channels;
@@ -48,12 +48,13 @@ void TakeBest(size_t count, Belief belief, std::vector<Priced>& priced) {
   for (size_t i = 0; i < std::min(count, priced.size()); ++i) priced[i].worth_trying = true;
 }
 
-// NCCL's choice and every other configuration. Empty if the cost model cannot price NCCL's choice.
+// The prices of NCCL's choice and of every other configuration of a key. Empty if the cost model cannot price
+// NCCL's choice.
 struct PricedKey {
   Priced by_default;
   std::vector<Priced> others;
 
-  // Predicted time over that of NCCL's choice, log2.
+  // Returns log2 of the predicted time over that of NCCL's choice.
   double Over(const Priced& one) const { return one.believed - by_default.believed; }
 };
 
@@ -103,11 +104,12 @@ double OffByKin(const CollectiveConfig& config, const std::vector<SeenConfig>& s
   return kCarriedOver * sum / weights;
 }
 
-// Octaves over NCCL's choice above which UnlikeFirst leaves a pair out.
+// UnlikeFirst leaves a pair out if its best price is this many octaves (a factor of two) above that of NCCL's
+// choice.
 constexpr double kPlausible = 1;
-// Places in the order of UnlikeFirst. The cheapest config of each pair, and the one with a single channel,
-// stand before this place. The configs with half of the channels stand from it on, and all others at twice
-// it.
+// Number of places for the first group in the order of UnlikeFirst: the cheapest config of each pair of
+// algorithm and protocol, and the one with a single channel. Configs with half of the channels follow from
+// this place on, and all others from twice this place on.
 constexpr int kExtremes = 2 * kAlgorithms * kProtocols;
 
 using Pair = std::pair<Algorithm, Protocol>;
@@ -116,14 +118,14 @@ Pair PairOf(const CollectiveConfig& config) {
   return {config.algorithm, config.protocol};
 }
 
-// A pair among all pairs of a key.
+// The rank of a pair of algorithm and protocol among all pairs of a key.
 struct PairPlace {
   int place = 0;          // by the best price; NCCL's own pair is the first
   CollectiveConfig best;  // its cheapest config
   double cheapest = 0;    // price of `best` over that of NCCL's choice, in octaves
 };
 
-// `key.others` are sorted by price.
+// Returns the rank of every pair of a key. `key.others` must be sorted by price.
 std::map<Pair, PairPlace> PlacesOf(const PricedKey& key, const CollectiveConfig& nccls) {
   std::map<Pair, PairPlace> pairs;
   int next = 1;

@@ -5,8 +5,8 @@
 namespace dynamiccl {
 namespace {
 
-// Returns the hash of a shape, mixed as in splitmix64; never 0. Two shapes may have the same hash; the second
-// one then counts as seen.
+// Returns a hash of a shape (finaliser of splitmix64), never 0. If two shapes have the same hash, the second
+// one counts as seen.
 uint64_t ShapeOf(const CollectiveCall& call) {
   uint64_t shape = call.bytes * 0x9e3779b97f4a7c15u;
   shape ^= (static_cast<uint64_t>(call.collective) << 16 | static_cast<uint64_t>(call.data_type) << 8 |
@@ -20,7 +20,7 @@ uint64_t ShapeOf(const CollectiveCall& call) {
 }  // namespace
 
 bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
-  // The table is full, so nothing can be new.
+  // When the table is full, no shape counts as new.
   if (known_ == kShapes) return false;
   const uint64_t shape = ShapeOf(call);
   for (size_t i = 0; i < kShapes; ++i) {

@@ -14,8 +14,8 @@ namespace {
 constexpr int kVectorBytes = 32;
 static_assert(kBlockUnits == 16);
 
-// Keeps the sums in registers while it streams the weights. There is no loop over the sums, because g++ would
-// then copy them to memory.
+// Adds up the gates' sums, which stay in registers while the weights are streamed. There is no loop over the
+// sums, because g++ would then copy them to memory.
 template <int... kVector>
 inline void SumVectors(const __m256i* weights, const __m256i* bias, const int16_t* inputs, int pairs,
                        __m256i* sums, std::integer_sequence<int, kVector...>) {
@@ -39,7 +39,7 @@ inline void SumPairs(const int16_t* weights, const int32_t* bias, const int16_t*
 
 #include "src/policy/structure_answers.inc"
 
-// The inputs of a step: the token, then the hidden state.
+// The inputs of a step of the network: the token, then the hidden state.
 struct alignas(64) Inputs {
   Inputs(const int16_t* token, const LstmState& state) {
     __builtin_memcpy(columns, token, kTokenFeatures * sizeof(int16_t));
@@ -75,8 +75,9 @@ inline __m256i EntriesOf(const int32_t* sums, int shift) {
   return EntriesOf(vectors[0], vectors[1], shift);
 }
 
-// Values go from memory directly into their places of the register. Small stores that are loaded as one
-// vector would have to reach the cache first, and gather instructions are slow on many processors.
+// Loads table values from memory directly into their places of the register. Storing them one by one and then
+// loading them as one vector would have to wait for the cache, and gather instructions are slow on many
+// processors.
 inline __m128i Pick(const int16_t* middle, __m128i entries) {
   const int64_t low = _mm_cvtsi128_si64(entries), high = _mm_extract_epi64(entries, 1);
   __m128i values = _mm_cvtsi32_si128(middle[static_cast<int16_t>(low)]);
@@ -94,8 +95,9 @@ inline __m256i PickFrom(const int16_t* table, __m256i entries) {
                           Pick(middle, _mm256_castsi256_si128(entries)));
 }
 
-// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. Each of the `candidates` has
-// 16 zero bits above it; the cell is put there, so that one instruction multiplies and adds both.
+// Returns the new cells of 8 units. `gates` has pairs of input and forget gate. In `candidates`, each value
+// has 16 zero bits above it. The old cell is put there, so that one instruction multiplies and adds both
+// products.
 inline __m256i NewCells(__m256i gates, __m256i candidates, __m256i cells) {
   const __m256i products =
       _mm256_madd_epi16(gates, _mm256_or_si256(candidates, _mm256_slli_epi32(cells, 16)));

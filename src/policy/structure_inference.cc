@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of the structure agent: the network's answer, a stage that is held until a new one has won often
-// enough, and the two signs of change (an unlikely call, a new shape after a long time).
+// One step of the structure agent: the network's answer, the stage, and the two signs of change. A new stage
+// is reported only when it has won often enough. The signs are an unlikely call, and a new shape after a long
+// time without one.
 #include "src/policy/structure_inference.h"
 
 namespace dynamiccl {
@@ -36,8 +37,8 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
   const int32_t stage = winners.lanes[kStageLane];
   HoldStage(stage == 0 ? ZeroStage::kUnknown : static_cast<ZeroStage>(stage - 1));
   state_.recognised.surprise = static_cast<uint16_t>(surprise);
-  // A call that is later answered from memory has no new shape, so only the surprise is stored with the
-  // state.
+  // Only the surprise is stored with the state. A call that is later answered from memory has no new shape,
+  // so the other sign of change cannot occur then.
   state_.recognised.changed = surprise >= network_->thresholds().surprise;
   visited_.Arrived(call, state_);
   recognised_ = state_.recognised;
@@ -46,12 +47,12 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
 }
 
 bool StructureAgent::ShapeChanges(const CollectiveCall& call) {
-  // IsNew below resets CallsSinceNew, so this comes first.
+  // This must come before IsNew below, because IsNew resets CallsSinceNew.
   const bool settled =
       seen_.CallsSinceNew(calls_) > static_cast<uint64_t>(network_->thresholds().settled_calls);
   if (!seen_.IsNew(call, calls_) || !settled) return false;
-  // Makes room for the shapes of the changed job. The known states go too, because calls that are answered
-  // from memory would not reach seen_ again.
+  // The shapes of the changed job get a fresh set. The known states are forgotten too, because calls that are
+  // answered from memory would not reach seen_ again.
   seen_.Forget();
   seen_.IsNew(call, calls_);
   visited_.Forget();

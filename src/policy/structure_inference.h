@@ -22,7 +22,8 @@ inline Role RoleOfNext(const RecognisedStructure& recognised, Collective collect
   return recognised.next_role[static_cast<size_t>(collective)];
 }
 
-// Returns the same as the role of a key: parameter gathers in the backward phase are a role of their own.
+// Returns the role of the next call as a key has it: a parameter gather in the backward phase is a role of
+// its own.
 inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective collective, uint64_t bytes) {
   const Role role = RoleOfNext(recognised, collective, bytes);
   const bool backward = role == Role::kParameterGather && recognised.phase == Phase::kBackward;
@@ -33,8 +34,8 @@ inline Role KeyRoleOfNext(const RecognisedStructure& recognised, Collective coll
 // construction a step allocates nothing and cannot fail.
 class StructureAgent {
  public:
-  // A policy that was read from a file has its network ready; for another policy the network is made here.
-  // `policy` need not outlive the agent.
+  // If `policy` was read from a file, its network exists already; for another policy the network is made
+  // here. `policy` need not outlive the agent.
   explicit StructureAgent(const Policy& policy);
 
   // Call it for every call in program order (call number, then index in group). A call that leads from a
@@ -44,7 +45,7 @@ class StructureAgent {
     const RecognisedStructure* const known = visited_.Follow(call);
     return known == nullptr ? Compute(call) : recognised_ = *known;
   }
-  // Starts anew with another policy. Allocates nothing for a policy that was read.
+  // Starts anew with another policy. Allocates nothing if that policy was read from a file.
   void Restart(const Policy& policy);
   // Call this when the communicator is gone; see VisitedStates.
   void GiveMemoryBack() { visited_.GiveMemoryBack(); }
@@ -54,7 +55,7 @@ class StructureAgent {
  private:
   const RecognisedStructure& Compute(const CollectiveCall& call);
   void HoldStage(ZeroStage stage);
-  // Both must be called before the network steps over the call.
+  // These two must be called before the network steps over the call.
   int32_t SurpriseOf(const CollectiveCall& call) const;
   bool ShapeChanges(const CollectiveCall& call);
 

@@ -23,8 +23,9 @@ inline constexpr int kUnitBlocks = kStructureHidden / kBlockUnits;
 inline constexpr int kGatePairs = kGateColumns / 2;
 static_assert(kStructureHidden % kBlockUnits == 0 && kGateColumns % 2 == 0);
 
-// The heads' answers lie side by side in lanes: one lane for the role under each next Collective, then the
-// phase, the stage, and the next collective.
+// The answers of the heads (output layers) lie side by side in lanes. There is one lane for the role if the
+// next call is a certain collective, for each collective; then one for the phase, the stage, and the next
+// collective.
 inline constexpr int kHeadLanes = 8;
 inline constexpr int kPhaseLane = kTunableCollectives;
 inline constexpr int kStageLane = kPhaseLane + 1;
@@ -43,10 +44,10 @@ static_assert(kNextSizeClasses % 8 == 0);
 struct PackedStructure {
   alignas(64) int16_t gate_weights[kUnitBlocks][kGatePairs][kBlockRows][2];
   alignas(64) int32_t gate_bias[kUnitBlocks][kBlockRows];
-  // Rows: the first classes of all kHeadLanes lanes, then their second classes, and so on; then the sizes of
-  // the next call.
+  // Rows: first the first class of every lane, then the second class of every lane, and so on; at the end the
+  // sizes of the next call.
   alignas(64) int16_t head_weights[kHeadPairs][kPackedHeadRows][2];
-  // INT32_MIN in rows without a class, so that such a row never wins.
+  // The biases. Rows without a class have INT32_MIN, so that they never win.
   alignas(64) int32_t head_bias[kPackedHeadRows];
   alignas(64) int32_t margin[kHeadLanes];  // at least 1
   int32_t gate_shift = 0;                  // from the gates' sums to steps of the tables
@@ -55,7 +56,8 @@ struct PackedStructure {
   alignas(64) int16_t tanh_table[kTableEntries];
 };
 
-// Activations have kTokenFractionBits fraction bits. This limit lets instructions for int16 multiply a cell.
+// Largest magnitude of a cell, with kTokenFractionBits fraction bits. This limit lets instructions for int16
+// multiply a cell.
 inline constexpr int32_t kCellLimit = 32767;
 // The state between two steps; a plain value.
 struct LstmState {
@@ -78,19 +80,19 @@ struct NextCall {
 
 // The functions of one set. All of them write only to their arguments.
 struct StructureKernels {
-  // One step of the network. `token` has kTokenFeatures values.
+  // Does one step of the network. `token` has kTokenFeatures values.
   void (*step)(const PackedStructure& network, const int16_t* token, LstmState& state);
-  // The first part of a step, for tests and measurements. `sums`: kGateRows values in the order of gate_bias,
-  // 64-byte aligned.
+  // Does the first part of a step, for tests and measurements. `sums` has kGateRows values in the order of
+  // gate_bias and is 64-byte aligned.
   void (*gates)(const PackedStructure& network, const int16_t* token, const LstmState& state, int32_t* sums);
-  // `logits`: kPackedHeadRows values, 64-byte aligned.
+  // Computes the values of the heads. `logits` has kPackedHeadRows values and is 64-byte aligned.
   void (*logits)(const PackedStructure& network, const LstmState& state, int32_t* logits);
-  // `winners`, 64-byte aligned: for each lane, 1 + the class whose logit leads all others by the lane's
-  // margin; 0 if none does.
+  // Finds the answer of each lane. `winners`, 64-byte aligned, gets 1 + the class whose logit leads all
+  // others by the lane's margin; 0 if none does.
   void (*recognise)(const PackedStructure& network, const LstmState& state, int32_t* winners, NextCall& next);
 };
 
-// The plain loops, which define the results.
+// The kernels in plain loops, which define the results.
 extern const StructureKernels kPortableStructure;
 // Exists on x86-64 only. May only be used on CPUs with AVX2.
 extern const StructureKernels kAvx2Structure;

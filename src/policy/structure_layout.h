@@ -12,12 +12,13 @@
 
 namespace dynamiccl {
 
-// The LSTM has this many units.
+// Number of units of the LSTM.
 inline constexpr int kStructureHidden = 32;
 inline constexpr int kGateRows = 4 * kStructureHidden;
 inline constexpr int kGateColumns = kTokenFeatures + kStructureHidden;
 
-// Classes of the heads. No class means "unknown"; that is the answer if the margin is too small.
+// Classes of the heads (output layers). There is no class for "unknown", which is the answer if the margin is
+// too small.
 inline constexpr int kRoleClasses = kLabelledRoles - 1;  // class i is Role i + 1
 inline constexpr int kPhaseClasses = kPhases - 1;        // class i is Phase i + 1
 inline constexpr int kStageClasses = kZeroStages - 1;    // class i is ZeroStage i
@@ -46,8 +47,8 @@ constexpr int NextSizeClass(uint64_t bytes) {
   return std::clamp(static_cast<int>(std::bit_width(bytes)) - 1 - kFirstOctave, 0, kNextSizeClasses - 1);
 }
 
-// The tables hold sigmoid and tanh over [-8, 8) in steps of 1/128; entry i is the value at (i - 1024) / 128.
-// Outside this range the first and the last entry count.
+// The tables hold sigmoid and tanh over [-8, 8) in steps of 1/128. Entry i is the value at (i - 1024) / 128.
+// Outside of this range the first or the last entry is used.
 inline constexpr int kTableEntries = 2048;
 inline constexpr int kTableFractionBits = 7;
 inline constexpr int kGateOneBits = 15;  // fraction bits of the sigmoid's values

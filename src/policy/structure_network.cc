@@ -34,7 +34,7 @@ void PackGates(const PolicyTensors& t, PackedStructure& packed) {
   packed.gate_shift = kTokenFractionBits + t.structure.gate_fraction_bits - kTableFractionBits;
 }
 
-// Returns the packed row of a row of the file's heads.
+// Returns the packed row that holds a row of the heads in the file.
 int PackedHeadRow(int row) {
   int lane = row / kRoleClasses, at = row % kRoleClasses;
   if (row >= kPhaseRow) lane = kPhaseLane, at = row - kPhaseRow;

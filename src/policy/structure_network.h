@@ -14,7 +14,8 @@
 
 namespace dynamiccl {
 
-// The logits in the order of the file's rows.
+// The values of the output layers (heads) before the decision, in the order in which the policy file has
+// their rows.
 using StructureLogits = std::array<int32_t, kHeadRows>;
 
 // For each lane, 1 + the winning class, or 0 if no class leads by the lane's margin.
@@ -32,11 +33,11 @@ bool Runs(VectorSet set);
 // so any number of communicators and threads share one. No function can fail.
 class StructureNetwork {
  public:
-  // Rounds cells to multiples of 2^kCellStepBits, an eighth of 1.0. A cell that keeps nearly all of its value
-  // otherwise creeps for thousands of calls, so that a repeated step does not repeat its state
-  // (visited_states.h), and in steps of more calls than the training had it ends far from where training left
-  // it. Cells of half these steps take longer; with twice these steps, networks of a short training recognise
-  // less (docs/results/agents-structure.md).
+  // Cells are rounded to multiples of 2^kCellStepBits, an eighth of 1.0. Otherwise a cell that keeps nearly
+  // all of its value creeps for thousands of calls. A repeated training step then does not repeat its state
+  // (visited_states.h), and in steps with more calls than those of the training the cell ends far from where
+  // training left it. With half this rounding, states take longer to repeat; with twice, networks of a short
+  // training recognise less (docs/results/agents-structure.md).
   static constexpr int kCellStepBits = 9;
   static void RoundCells(LstmState& state) {
     constexpr int32_t kLimit = kCellLimit >> kCellStepBits;
@@ -44,14 +45,14 @@ class StructureNetwork {
       cell = std::clamp(RoundShift(cell, kCellStepBits), -kLimit, kLimit) * (1 << kCellStepBits);
   }
 
-  // Uses the best set that runs.
+  // Makes the network with the best set of vector instructions that runs here.
   explicit StructureNetwork(const PolicyTensors& tensors);
-  // `set` must run on this machine.
+  // Makes the network with the given set, which must run on this machine.
   StructureNetwork(const PolicyTensors& tensors, VectorSet set);
 
-  // One step of the network. State and logits have kTokenFractionBits fraction bits.
+  // Does one step of the network. State and logits have kTokenFractionBits fraction bits.
   void Step(const CallToken& token, LstmState& state) const { kernels_->step(packed_, token.data(), state); }
-  // A step over a job's call: as Step, and the cells are then rounded (RoundCells).
+  // Does a step over a job's call: first Step, then the cells are rounded (RoundCells).
   void StepOverCall(const CallToken& token, LstmState& state) const {
     Step(token, state);
     RoundCells(state);
@@ -62,7 +63,7 @@ class StructureNetwork {
     kernels_->recognise(packed_, state, winners.lanes, next);
     return winners;
   }
-  // The values that Recognise compares.
+  // Returns the values that Recognise compares.
   StructureLogits Logits(const LstmState& state) const;
   const StructureThresholds& thresholds() const { return thresholds_; }
   // Tests and measurements of a part of a step use these two.

@@ -12,7 +12,7 @@ void SumPairs(const int16_t* weights, const int32_t* bias, const int16_t* inputs
   for (int row = 0; row < kRows; ++row) sums[row] = bias[row];
   for (int pair = 0; pair < pairs; ++pair, weights += 2 * kRows) {
     const int32_t first = inputs[2 * pair], second = inputs[2 * pair + 1];
-    // A third of a token's pairs are zero.
+    // A third of a token's pairs of inputs are zero, so skipping them saves time.
     if (first == 0 && second == 0) continue;
     for (int row = 0; row < kRows; ++row)
       sums[row] += weights[2 * row] * first + weights[2 * row + 1] * second;
@@ -37,7 +37,7 @@ inline int32_t Rounded(int32_t value, int bits) {
 inline int32_t Within(int32_t value, int32_t low, int32_t high) {
   return value < low ? low : value > high ? high : value;
 }
-// Returns the function's value at a sum; outside the table's range its first or last entry.
+// Returns the function's value at a sum. Outside of the table's range this is the first or the last entry.
 inline int32_t ValueAt(const int16_t* table, int32_t sum, int shift) {
   constexpr int32_t kHalf = kTableEntries / 2;
   return table[Within(Rounded(sum, shift), -kHalf, kHalf - 1) + kHalf];
@@ -50,7 +50,7 @@ inline void Activate(const PackedStructure& network, const int32_t* sums, int32_
   const int32_t forget = ValueAt(network.sigmoid_table, sums[kBlockUnits], network.gate_shift);
   const int32_t candidate = ValueAt(network.tanh_table, sums[2 * kBlockUnits], network.gate_shift);
   const int32_t out = ValueAt(network.sigmoid_table, sums[3 * kBlockUnits], network.gate_shift);
-  // The sum is at most 2^30 + 2^27, so it fits.
+  // The sum is at most 2^30 + 2^27, so it fits in int32.
   cell = Within(Rounded(forget * cell + in * candidate, kGateOneBits), -kCellLimit, kCellLimit);
   const int32_t squashed = ValueAt(network.tanh_table, cell, kTokenFractionBits - kTableFractionBits);
   hidden = static_cast<int16_t>(Rounded(out * squashed, kGateOneBits));

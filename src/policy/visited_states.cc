@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table from states to places, and the steps between places. See visited_states.h.
+// Finds a state's place in memory by a hash table, and from there the places to which calls led. See
+// visited_states.h.
 #include "src/policy/visited_states.h"
 
 #define XXH_INLINE_ALL
@@ -13,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// A power of two; one state for each bucket when all places are used.
+// Number of buckets, a power of two. When all places are used, a bucket has one state on average.
 constexpr size_t kBuckets = VisitedStates::kStates;
 
 // Hashes only the hidden state, because the cells nearly follow from it.

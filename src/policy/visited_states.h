@@ -20,15 +20,14 @@ namespace dynamiccl {
 
 // The structure LSTM's answer about the next call.
 struct RecognisedStructure {
-  // The role of the next call if it is this Collective, indexed by Collective.
+  // The role of the next call, for each collective that the next call may be.
   std::array<Role, kTunableCollectives> next_role{};
   Phase phase = Phase::kUnknown;
   ZeroStage stage = ZeroStage::kUnknown;
   // True if the last call was unexpected after the calls before it: the batch, the buckets or the program
   // changed.
   bool changed = false;
-  // Says by how much that call was less likely than the likeliest one, in NextCall's units; 0 for the first
-  // call.
+  // By how much that call was less likely than the likeliest one, in NextCall's units; 0 for the first call.
   uint16_t surprise = 0;
 
   friend bool operator==(const RecognisedStructure&, const RecognisedStructure&) = default;
@@ -50,9 +49,9 @@ struct StructureState {
 // GiveMemoryBack. It allocates when it is made and never later.
 class VisitedStates {
  public:
-  // Number of states in memory. If two equal states are further apart, every call of the step is computed.
+  // Number of states in memory. If a state repeats only after more calls than this, every call is computed.
   // The memory is 1.3 MB, of which a job touches only what it visits: some hundred states for each kind of
-  // step.
+  // training step.
   static constexpr size_t kStates = 4096;
   // After kStates calls that hardly repeated, this many calls are computed without a lookup.
   static constexpr uint64_t kRest = 16 * kStates;
@@ -61,14 +60,14 @@ class VisitedStates {
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
-  // If the same call led from the present state somewhere before, goes there and returns the answer. Else
-  // returns null; the caller then computes the next state and reports it with Arrived.
+  // If the same call led from the present state somewhere before, moves there and returns the stored answer.
+  // Else returns null; the caller then computes the next state and reports it with Arrived.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {
       if (!step.IsOf(call)) continue;
       at_ = &places_[step.to];
-      // The next call will look at this place's steps.
+      // The next call will read the steps of this place.
       __builtin_prefetch(at_);
       followed_ = true;
       ++hits_;
@@ -76,8 +75,8 @@ class VisitedStates {
     }
     return nullptr;
   }
-  // Brings `state` up to date if Follow has moved on since. `state` is the last argument of Arrived, or the
-  // initial state.
+  // Sets `state` to the present state if Follow has moved on since. `state` must be the last argument of
+  // Arrived, or the initial state.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }
@@ -92,7 +91,8 @@ class VisitedStates {
 
  private:
   using Index = uint16_t;
-  // 0, so that memory that was returned to the system leads nowhere. places_[0] is never used.
+  // The place number for "not known" is 0, so that memory that was returned to the system leads nowhere.
+  // places_[0] is never used.
   static constexpr Index kNowhere = 0;
   static_assert(kStates <= 0xffff);
 

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes in a microsecond at 1e9 bytes a second.
+// Bytes that pass in a microsecond at 1 GB/s.
 constexpr double kBytesPerUsOfGbps = 1e3;
 
 // Rounds up; 0 for values up to 1.
@@ -21,7 +21,8 @@ int CeilLog2(int value) {
   return value <= 1 ? 0 : std::bit_width(static_cast<unsigned>(value - 1));
 }
 
-// AllReduce passes the ring twice, the others once. Broadcast and Reduce move all bytes over every link.
+// AllReduce passes the ring twice, all other collectives once. Broadcast and Reduce move all bytes over every
+// link.
 PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
   const int passes = collective == Collective::kAllReduce ? 2 : 1;
   const bool copies = collective == Collective::kBroadcast || collective == Collective::kReduce;
@@ -31,7 +32,7 @@ PathTerms RingTerms(Collective collective, int n_ranks, int n_nodes) {
           .volume = passes * share};
 }
 
-// Returns the microseconds a byte over the slowest link.
+// Returns the microseconds that a byte takes on the slowest link.
 double InverseBus(const System& system, const PathCosts& costs, int n_ranks, int n_nodes) {
   double gbps = costs.intra_gbps;
   if (n_nodes > 1 && costs.inter_gbps > 0) {
@@ -41,7 +42,7 @@ double InverseBus(const System& system, const PathCosts& costs, int n_ranks, int
   return 1 / (kBytesPerUsOfGbps * gbps);
 }
 
-// Microseconds that do not depend on the size.
+// Returns the microseconds of a call that do not depend on its size.
 double Latency(const PathTerms& terms, const PathCosts& costs) {
   return costs.base_us + terms.intra_hops * costs.intra_hop_us + terms.inter_hops * costs.inter_hop_us;
 }
@@ -94,14 +95,16 @@ CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes,
         if (legal.test(ConfigIndex(algorithm, protocol))) AddPath(system, collective, algorithm, protocol);
       }
     }
-    // Residuals were measured on full nodes, and say nothing about communicators that use part of them.
+    // Residuals were measured on full nodes. They say nothing about communicators that use only a part of
+    // each node.
     const bool fills_nodes = n_nodes_ == system.NodesFor(n_ranks_);
     if (residuals == Residuals::kApplied && fills_nodes && !system.residuals.empty())
       AddResiduals(system, collective);
   }
 }
 
-// With channel_gbps, fewer channels make a path slower, so both slopes are kept.
+// If the path has a channel_gbps, fewer channels make it slower, so the time per byte is also kept for a
+// single channel.
 void CollectiveTimes::AddPath(const System& system, Collective collective, Algorithm algorithm,
                               Protocol protocol) {
   const PathCosts& costs = system.path(algorithm, protocol);
@@ -118,8 +121,8 @@ void CollectiveTimes::AddPath(const System& system, Collective collective, Algor
 
 void CollectiveTimes::AddResiduals(const System& system, Collective collective) {
   const auto c = static_cast<size_t>(collective);
-  // The rows are computed before any of them is used: until then Microseconds still answers by the formulas
-  // alone, on which the residuals build.
+  // All rows are computed before any is used. Residuals build on the formulas alone, and Microseconds answers
+  // by the formulas alone until the rows are set.
   std::vector<int> rows;
   for (const Path& path : paths_[c]) rows.push_back(RowOf(system, collective, path.config));
   int open[kAlgorithms + 1];
@@ -143,7 +146,8 @@ int CollectiveTimes::RowOf(const System& system, Collective collective, const Co
   return static_cast<int>(factors_.size()) - 1;
 }
 
-// A residual applies to the path that was asked for; an open choice has a residual of its own.
+// If the configuration is given, its own residual applies. If its choice is left open, the open choice has a
+// residual.
 double CollectiveTimes::Microseconds(Collective collective, uint64_t bytes,
                                      const CollectiveConfig& config) const {
   if (n_ranks_ < 2) return 0;

@@ -49,7 +49,7 @@ double FormulaTime(const System& system, const PathTerms& terms, const PathCosts
 class CollectiveTimes {
  public:
   enum class Residuals { kApplied, kIgnored };
-  // `n_nodes` 0 means as many nodes as the ranks fill.
+  // `n_nodes` 0 means the fewest nodes that hold the ranks.
   CollectiveTimes(const System& system, int n_ranks, int n_nodes = 0,
                   Residuals residuals = Residuals::kApplied);
 
@@ -62,7 +62,8 @@ class CollectiveTimes {
   CollectiveConfig Cheapest(Collective collective, uint64_t bytes) const;
 
  private:
-  // The price of one pair: a straight line in the bytes, times a factor by size class.
+  // The price of one pair of algorithm and protocol: a straight line in the bytes, times a factor by size
+  // class.
   struct Path {
     CollectiveConfig config;
     double latency_us = 0;
@@ -85,8 +86,8 @@ class CollectiveTimes {
   int n_ranks_;
   int n_nodes_;
   std::vector<Path> paths_[kTunableCollectives];
-  // Rows of factors_ for a choice that is left open, by collective and algorithm; the last one: everything is
-  // open.
+  // Row of factors_ for a choice that is left to the library, by collective and algorithm. In the last column
+  // the algorithm is left open too.
   int open_rows_[kTunableCollectives][kAlgorithms + 1];
   std::vector<Factors> factors_;
 };

@@ -37,7 +37,8 @@ struct RankState {
   int64_t clock = 0;
   double compute_factor = 1;
   std::vector<size_t> place;  // by collective: its place in the order of its communicator
-  // By collective that was issued and not waited for: nanoseconds that it will still take from computing.
+  // By collective that was issued and not yet waited for: nanoseconds of computing time that it will still
+  // cost the rank.
   std::map<size_t, double> to_take;
   RankTiming timing;
 };
@@ -60,8 +61,8 @@ struct CommunicatorState {
   std::vector<size_t> waiting;  // classes of ranks
 };
 
-// Something that happens at a time. `number` is a communicator class whose transfer begins, or, behind these,
-// a change of load.
+// An event at a time. A `number` below the number of communicator classes means that a transfer of that class
+// begins; that number itself means a change of load.
 struct Event {
   int64_t at = 0;
   size_t number = 0;
@@ -99,7 +100,7 @@ class Simulation {
   void Compute(RankState& rank, size_t number, int64_t value);
   double TakenFrom(RankState& rank, double computing) const;
   Status Arrive(size_t rank_class, size_t collective);
-  // False when the rank has to wait.
+  // Returns false if the rank has to wait for the collective.
   bool Await(size_t rank_class, size_t collective);
   void BeginNext(size_t communicator);
   std::vector<LinkUse> UsesOf(size_t communicator, const TransferDemand& demand) const;
@@ -114,8 +115,8 @@ class Simulation {
   const JobClasses classes_;
   SharedLinks links_;
   std::vector<CommunicatorState> communicators_;
-  // Lists for each communicator class the classes of nodes on which it is, and how many of its communicators
-  // are on each node.
+  // For each communicator class: the classes of its nodes, and how many of its communicators are on a node of
+  // each.
   std::vector<std::vector<std::pair<size_t, int32_t>>> networks_of_;
   std::vector<RankState> ranks_;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
@@ -143,7 +144,7 @@ void Simulation::StartRanks() {
   }
 }
 
-// One event wherever a load begins or ends.
+// Queues an event at the begin and at the end of each load.
 void Simulation::QueueLoads() {
   for (const NetworkLoad& load : job_.loads) {
     events_.push({load.from_ns, communicators_.size()});
@@ -179,7 +180,8 @@ void Simulation::Compute(RankState& rank, size_t rank_class, int64_t value) {
   rank.timing.compute_ns += whole;
 }
 
-// Nanoseconds by which collectives in flight prolong the computing of a rank (SimulatedJob::host_share).
+// Returns the nanoseconds by which collectives in flight prolong the computing of a rank
+// (SimulatedJob::host_share).
 double Simulation::TakenFrom(RankState& rank, double computing) const {
   double left = computing * job_.host_share / (1 - job_.host_share), taken = 0;
   while (left > 0 && !rank.to_take.empty()) {
@@ -209,7 +211,8 @@ Status Simulation::Advance(size_t rank_class) {
   return {};
 }
 
-// A rank issues a collective. All ranks of a communicator must issue the same demand at the same place.
+// Notes that a rank issues a collective. All ranks of a communicator must issue the same demand at the same
+// place.
 Status Simulation::Arrive(size_t rank_class, size_t collective) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
@@ -233,7 +236,8 @@ Status Simulation::Arrive(size_t rank_class, size_t collective) {
   return {};
 }
 
-// Schedules the next transfer of a communicator if all ranks are there and no other transfer is under way.
+// Schedules the next transfer of a communicator if all ranks have issued it and no other transfer is under
+// way.
 void Simulation::BeginNext(size_t number) {
   CommunicatorState& communicator = communicators_[number];
   if (communicator.busy || communicator.next == communicator.collectives.size()) return;
@@ -244,7 +248,8 @@ void Simulation::BeginNext(size_t number) {
   events_.push({ordered.started + ordered.demand.latency_ns, number});
 }
 
-// The links that one transfer uses. A class of links carries what each of its communicators carries there.
+// Returns the links that one transfer uses. A link stands for all links of its class and carries what each of
+// the communicators carries there.
 std::vector<LinkUse> Simulation::UsesOf(size_t number, const TransferDemand& demand) const {
   std::vector<LinkUse> uses;
   if (demand.transfer_ns <= 0) return uses;
@@ -276,7 +281,7 @@ bool Simulation::Await(size_t rank_class, size_t collective) {
   return true;
 }
 
-// A transfer has ended: starts the next one and lets the waiting ranks go on.
+// Called when a transfer has ended: starts the next one and lets the waiting ranks go on.
 Status Simulation::End(size_t number, int64_t now) {
   CommunicatorState& communicator = communicators_[number];
   communicator.collectives[communicator.next++].ended = now;
@@ -288,7 +293,8 @@ Status Simulation::End(size_t number, int64_t now) {
   return {};
 }
 
-// Ends come before events of the same time: a link that becomes free is free for what begins then.
+// If a transfer ends at the time of an event, the end comes first. A link that becomes free is then free for
+// a transfer that begins at this time.
 Status Simulation::RunEvents() {
   while (true) {
     const int64_t end = links_.NextEnd();
@@ -309,7 +315,7 @@ Status Simulation::RunEvents() {
   }
 }
 
-// A collective that never ran means that the ranks wait for each other.
+// Fails if a collective never ran: the ranks then wait for each other.
 Status Simulation::CheckAllFinished() const {
   for (size_t number = 0; number < communicators_.size(); ++number) {
     const CommunicatorState& communicator = communicators_[number];
@@ -337,7 +343,7 @@ RankTiming Simulation::TimingOf(int32_t observed) const {
   return timing;
 }
 
-// Each class counts as often as it has members.
+// Sums up the classes of ranks; each counts as often as it has members.
 SimulationResult Simulation::Summary() const {
   SimulationResult result{.rank_classes = classes_.ranks.size()};
   for (const RankState& rank : ranks_)

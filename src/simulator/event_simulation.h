@@ -28,7 +28,7 @@ struct RankTiming {
   std::vector<CollectiveTiming> collectives;  // by number in the rank's program
 };
 
-// Says what to observe, and how to simulate.
+// Options of a simulation: what to observe, and how to simulate.
 struct SimulationOptions {
   // Ranks whose timings are returned; each must be a rank of the job.
   std::vector<int32_t> observed_ranks = {0};
@@ -45,8 +45,9 @@ struct SimulationResult {
   double network_bytes = 0;
 };
 
-// Equal input gives equal results on every machine. kInvalidArgument where the job contradicts itself (a
-// collective that not all its ranks issue, with rank and number) or numbers are out of their ranges.
+// Simulates a job. Equal input gives equal results on every machine. Returns kInvalidArgument if numbers are
+// out of their ranges or the job contradicts itself: if not all ranks of a collective issue it, the error
+// names rank and number.
 Result<SimulationResult> Simulate(const SimulatedJob& job, const SimulationOptions& options = {});
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file fits what measured times leave of the formulas: the table of residuals, and the parameters by
-// which it is read between rank counts (system.h).
+// Fits the residuals, which are the logs of measured time over formula, and the parameters by which residuals
+// are interpolated between rank counts (system.h).
 #include <cmath>
 #include <map>
 #include <set>
@@ -15,38 +15,42 @@
 namespace dynamiccl {
 namespace {
 
-// Half of each: the formulas bend rightly where one regime rules, and the straight line is right on average
-// where cliffs move.
+// Between two measured rank counts, half of the prediction follows the formulas and half a straight line. The
+// formulas are right while a library keeps its algorithm; the straight line is right on average where a cliff
+// lies between the two.
 constexpr double kFormulaShare = 0.5;
 // The values that are tried for drift_bytes_per_rank.
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
-// Share of a residual that is left one doubling of the ranks away. Between neighbours a doubling away this is
-// as good as a straight line; four doublings away half is left.
+// Share of a residual that is left at a rank count twice as large or small. If both neighbours are one
+// doubling away, this is as good as a straight line. Four doublings away, half of the residual is left.
 constexpr double kReach = 0.85;
-// The reach with two rank counts, which do not show that one count's residuals hold for others.
+// The same share if only two rank counts were measured. Two do not show that the residuals of one hold for
+// others.
 constexpr double kReachOfTwo = 0.3;
-// Rank counts needed: two give no line to go by, and three do not tell where cliffs drift.
+// Least number of measured rank counts for a straight line between them, and for drift_bytes_per_rank. Two
+// give no line to check against, and three do not show where cliffs drift.
 constexpr size_t kLeastForLine = 3;
 constexpr size_t kLeastForDrift = 4;
-// The floor is 10 % of a time, as in fit_system.cc.
+// Misses of more than 10 % of a time count linearly, as in fit_system.cc.
 constexpr double kHuberWidth = 0.1;
 
 using Key = std::tuple<Collective, Algorithm, Protocol, int, uint64_t>;
 
-// The configuration under which a cell's residual is filed.
+// Returns the configuration under which a cell's residual is stored.
 CollectiveConfig KeyOf(const TimedCell& cell) {
   CollectiveConfig config = cell.config;
   if (config.algorithm == Algorithm::kUndefined) config.protocol = Protocol::kUndefined;
   return config;
 }
 
-// Shrinks a residual towards 0 when it is no larger than the spread of the repeats: then it is mostly noise.
+// Shrinks a residual towards 0 if it is no larger than the spread of the repeats, because it is then mostly
+// noise.
 double Shrunk(double residual, double spread) {
   const double signal = residual * residual;
   return signal <= 0 ? 0 : residual * signal / (signal + spread * spread);
 }
 
-// The formulas' times for each rank count, computed at the first use.
+// Holds the formulas' times for each rank count. They are computed at the first use.
 class RankCounts {
  public:
   explicit RankCounts(const System& system) : system_(system) {}
@@ -61,7 +65,7 @@ class RankCounts {
   std::map<int, CollectiveTimes> times_;
 };
 
-// Returns the median miss of each key, shrunk.
+// Returns the median of log(measured time / formula) of each key, shrunk by Shrunk.
 std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedCell> cells) {
   RankCounts times(formulas);
   std::map<Key, std::vector<double>> misses;
@@ -84,7 +88,8 @@ std::vector<Residual> ResidualsOf(const System& formulas, std::span<const TimedC
   return residuals;
 }
 
-// Huber's loss over all cells of these rank counts, each predicted without the residuals of its own count.
+// Returns Huber's loss over all cells of these rank counts. Each cell is predicted without the residuals of
+// its own rank count.
 double LossWithout(const System& system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   double loss = 0;
   for (const int left_out : counts) {
@@ -100,7 +105,7 @@ double LossWithout(const System& system, std::span<const TimedCell> cells, const
   return loss;
 }
 
-// Returns the candidate with the least loss; 0, no drift, wins ties.
+// Returns the candidate with the least loss. If others are equally good, 0 (no drift) wins.
 uint64_t BestDrift(System system, std::span<const TimedCell> cells, const std::set<int>& counts) {
   uint64_t best = 0;
   double best_loss = 0;
@@ -120,7 +125,8 @@ bool FillsNodes(const System& system, const TimedCell& cell) {
   return cell.n_nodes == system.NodesFor(cell.n_ranks);
 }
 
-// The drift is judged on inner rank counts only: the outermost ones would have to be extrapolated.
+// The drift is judged on the inner rank counts only, because the outermost ones would have to be
+// extrapolated.
 void FitResiduals(System& system, std::span<const TimedCell> cells) {
   std::set<int> counts;
   for (const TimedCell& cell : cells) {

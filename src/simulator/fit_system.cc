@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fit of the constants. The parameters are logarithms of factors: one for each kind of constant, and one
-// for each constant of each path. Residuals of the fit are log(time by formula / measured time), with two
-// more groups that pull the parameters to 0.
+// for each constant of each path. What the fit minimises are log(time by formula / measured time) of all
+// cells, and two more groups of terms that pull the parameters to 0.
 #include "src/simulator/fit_system.h"
 
 #include <algorithm>
@@ -18,36 +18,37 @@
 namespace dynamiccl {
 namespace {
 
-// 10 % of a time, within which machines repeat themselves. Larger misses count linearly, so that outliers do
-// not decide.
+// Measurements repeat within 10 % of a time. Larger misses count linearly instead of squared, so that
+// outliers do not decide.
 constexpr double kHuberWidth = 0.1;
-// Each path, and each kind of constant, may differ from NCCL's own relations by a factor. These are the
-// weights of the factors' logarithms in the sum that the fit minimises, beside the logarithms of the misses.
+// Each path, and each kind of constant, may differ by a factor from the relations in NCCL's tables. The fit
+// also keeps the logarithms of these factors small. These are their weights, compared with a weight of 1 for
+// log(formula / measured time).
 constexpr double kPullOfKinds = 0.02;
 constexpr double kPullOfPaths = 0.3;
-// Spread of the random starts, as a logarithm.
+// Standard size of the random changes of the start parameters, which are logarithms.
 constexpr double kStartSpread = 0.5;
-// Kinds of constants, in the order of kPathKeys.
+// Number of kinds of constants. The kinds are in the order of kPathKeys.
 constexpr size_t kKinds = std::size(kPathKeys);
 constexpr size_t kChannelKind = 5;
 static_assert(kPathKeys[kChannelKind].value == &PathCosts::channel_gbps);
 
-// One path that a cell may have run on.
+// A path, that is an algorithm and a protocol, on which a cell may have run.
 struct Candidate {
   size_t path;  // place in Parameters
   PathTerms terms;
 };
 
-// A measured time with the paths that it may have run on.
+// A measured time, with the paths on which it may have run.
 struct FitCell {
   const TimedCell* cell;
   std::vector<Candidate> candidates;
 };
 
-// The paths in question, and how a point of the fit becomes their costs.
+// The paths that the cells may have used. Turns a point of the fit into the costs of these paths.
 class Parameters {
  public:
-  // The place of a path, which is added when it is new.
+  // Returns the index of a path; adds the path if it is new.
   size_t PlaceOf(Algorithm algorithm, Protocol protocol) {
     for (size_t i = 0; i < configs_.size(); ++i) {
       if (configs_[i].algorithm == algorithm && configs_[i].protocol == protocol) return i;
@@ -57,8 +58,8 @@ class Parameters {
     priors_.back().channel_gbps = 0;
     return configs_.size() - 1;
   }
-  // Only cells with fewer channels than all tell how much one channel carries, so the constant is fitted only
-  // then.
+  // Only cells that use fewer than all channels show how much one channel carries. So channel_gbps is fitted
+  // only if the path has such cells.
   void LearnChannels(size_t path) {
     priors_[path].channel_gbps = PriorCosts(configs_[path].algorithm, configs_[path].protocol).channel_gbps;
   }
@@ -67,7 +68,7 @@ class Parameters {
   size_t paths() const { return configs_.size(); }
   const CollectiveConfig& config(size_t path) const { return configs_[path]; }
 
-  // The costs of a path at the point x.
+  // Returns the costs of a path at the point x of the fit.
   PathCosts CostsAt(std::span<const double> x, size_t path) const {
     PathCosts costs;
     for (size_t kind = 0; kind < kKinds; ++kind) {
@@ -82,7 +83,8 @@ class Parameters {
   std::vector<PathCosts> priors_;
 };
 
-// The pairs that the cell's configuration leaves open.
+// Returns the pairs of algorithm and protocol on which the cell may have run, where its configuration leaves
+// them open.
 std::vector<CollectiveConfig> PossibleConfigs(const TimedCell& cell) {
   if (!cell.config.leaves_nccl_alone()) return {cell.config};
   std::vector<CollectiveConfig> configs;
@@ -99,7 +101,7 @@ std::vector<CollectiveConfig> PossibleConfigs(const TimedCell& cell) {
   return configs;
 }
 
-// One fit over all cells. It lives for one call of FitSystem.
+// One fit of all constants to all cells. It lives for one call of FitSystem.
 class Fit {
  public:
   explicit Fit(System& system) : system_(system) {}
@@ -169,7 +171,7 @@ class Fit {
   std::vector<FitCell> cells_;
 };
 
-// kInvalidArgument for a cell from which nothing can be learned.
+// Returns kInvalidArgument for a cell from which nothing can be learned.
 Status CheckCell(const TimedCell& cell) {
   const bool shaped = cell.n_ranks >= 2 && cell.n_nodes >= 1 && cell.n_nodes <= cell.n_ranks;
   if (shaped && cell.us > 0 && std::isfinite(cell.us)) return {};
@@ -179,15 +181,16 @@ Status CheckCell(const TimedCell& cell) {
                    Name(cell.collective), cell.bytes, cell.n_ranks, cell.n_nodes, cell.us);
 }
 
-// The most channels of any cell stand for "all channels".
+// Returns the most channels of any cell, which stand for "all channels".
 int MostChannels(std::span<const TimedCell> cells) {
   int most = 1;
   for (const TimedCell& cell : cells) most = std::max<int>(most, cell.config.channels);
   return most;
 }
 
-// Values of network_ranks to try: 1, and where some cells use part of several nodes, twice as many each time
-// up to all ranks of a node. Full nodes alone do not tell them apart.
+// Returns the values of network_ranks to try. 1 is always tried. If some cells use only a part of several
+// nodes, the powers of 2 up to all ranks of a node are tried too. Cells on full nodes do not tell these
+// values apart.
 std::vector<int> NetworkRanksToTry(const System& system, std::span<const TimedCell> cells) {
   const auto uses_part = [&](const TimedCell& cell) {
     return cell.n_nodes > 1 && cell.n_ranks < cell.n_nodes * system.ranks_per_node;
@@ -214,11 +217,11 @@ void FitConstants(Fit& fit, System& system, std::span<const TimedCell> cells, co
   system = best;
 }
 
-// GB/s inside a node and between nodes, to which the shares refer.
+// The bandwidths in GB/s, inside a node and between nodes, of which the shares in kRows are parts.
 constexpr double kNode = 200;
 constexpr double kNetwork = 20;
 
-// One algorithm. Columns: LL, LL128, Simple.
+// Prior costs of one algorithm. Columns: LL, LL128, Simple.
 struct Row {
   Algorithm algorithm;
   double base_us[kProtocols];
@@ -263,7 +266,7 @@ Result<System> FitSystem(const std::string& name, std::span<const TimedCell> cel
   return system;
 }
 
-// NCCL's tables as prior costs. See path_prior.h.
+// Returns prior costs in the relations of NCCL's tables.
 PathCosts PriorCosts(Algorithm algorithm, Protocol protocol) {
   const auto p = static_cast<size_t>(protocol);
   for (const Row& row : kRows) {

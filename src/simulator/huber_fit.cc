@@ -9,19 +9,19 @@
 namespace dynamiccl {
 namespace {
 
-// Step of the numerical Jacobian.
+// Step by which a parameter is changed to compute the Jacobian numerically.
 constexpr double kDifference = 1e-6;
-// Share of the loss; the search ends when a step gains less.
+// The search ends when a step lowers the loss by less than this share.
 constexpr double kLeastGain = 1e-6;
-// Damping at the start, and the value at which the search gives up.
+// Damping at the start, and the damping at which the search gives up.
 constexpr double kFirstDamping = 1e-2;
 constexpr double kMaxDamping = 1e8;
-// A step that would change a parameter by more is damped further, so that logarithms stay finite.
+// A step that would change a parameter by more than this is damped further, so that logarithms stay finite.
 constexpr double kLongestStep = 3;
 
 using Matrix = std::vector<std::vector<double>>;
 
-// The sum over all residuals.
+// Returns the sum of Huber's losses of all residuals.
 double Loss(const std::vector<double>& residuals, double width) {
   double sum = 0;
   for (const double residual : residuals) sum += HuberLoss(residual, width);
@@ -83,7 +83,7 @@ Equations EquationsAt(const ResidualFunction& function, std::vector<double> x,
   return equations;
 }
 
-// The damped step; empty where it cannot be computed or is too long.
+// Returns the damped step; empty if it cannot be computed or is too long.
 std::vector<double> Step(const Equations& equations, double damping) {
   Matrix matrix = equations.matrix;
   for (size_t i = 0; i < matrix.size(); ++i) matrix[i][i] += damping * (matrix[i][i] + 1e-9);

@@ -12,7 +12,7 @@ namespace dynamiccl {
 // Writes the residuals at `x`; their number must be the same for every x.
 using ResidualFunction = std::function<void(std::span<const double> x, std::vector<double>& residuals)>;
 
-// Says where the search ended.
+// The point at which the search ended.
 struct HuberFit {
   // The best point, its loss, and the number of iterations used.
   std::vector<double> x;

@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// The path whose bandwidths stand for the links.
+// Returns the path (algorithm and protocol) whose bandwidths are taken for those of the links.
 const PathCosts& LinkPath(const System& system) {
   const PathCosts* best = &system.path(Algorithm::kRing, Protocol::kSimple);
   if (best->known()) return *best;

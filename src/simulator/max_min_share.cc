@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progressive filling: all speeds rise together; when a link is full, the transfers on it stop at that speed
-// and the others go on rising.
+// Progressive filling: the speeds of all transfers rise together. When a link is full, the transfers on it
+// keep their speed and the others go on rising.
 #include "src/simulator/max_min_share.h"
 
 #include <limits>
@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// Relative. A link counts as full, and a speed as reached, within this share, because sums of doubles are not
-// exact.
+// A link counts as full, and a speed as reached, if it is within this relative distance. Sums of doubles are
+// not exact.
 constexpr double kRounding = 1e-9;
 
 // One run of the algorithm.
@@ -36,7 +36,7 @@ class Filling {
   }
 
  private:
-  // The speed at which this link is full.
+  // Returns the common speed at which this link is full.
   double LevelOf(size_t link) const {
     return rising_[link] > 0 ? free_[link] / rising_[link] : std::numeric_limits<double>::infinity();
   }

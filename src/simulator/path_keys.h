@@ -24,7 +24,7 @@ inline constexpr PathKey kPathKeys[] = {
 
 // Largest value of any constant, in microseconds or GB/s. The least is 0; intra_gbps must be above it.
 inline constexpr double kMaxPathValue = 1e9;
-// exp of this is the largest factor that a residual may state.
+// The largest absolute value of Residual::log_factor: a residual may state a factor of at most exp of this.
 inline constexpr double kMaxLogFactor = 20;
 
 }  // namespace dynamiccl

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colour refinement. Colours are the numbers of signatures. In each round
-// - a communicator's signature has the colours of its members and of the nodes on which they are,
-// - a node's has the colours of its ranks and of the communicators on it,
-// - a rank's has the colours of its node and its communicators.
+// Colour refinement. A colour is the number of a signature, and equal signatures have equal numbers. In each
+// round
+// - a communicator's signature is made of the colours of its members and of the nodes on which they are,
+// - a node's of the colours of its ranks and of the communicators on it,
+// - a rank's of the colours of its node and its communicators.
 // The rounds end when no class of ranks splits any more.
 #include "src/simulator/rank_classes.h"
 
@@ -63,11 +64,12 @@ class Refinement {
   int32_t NodeOf(int32_t rank) const { return rank / job_.ranks_per_node; }
   // Collects the communicators, and who is in them.
   void FindGroups();
-  // Sets the first colours of ranks: program, slowness, and the rank itself where all are apart.
+  // Sets the first colours of ranks by their program and slowness. With `apart`, every rank gets a colour of
+  // its own.
   void StartRanks(bool apart);
-  // Sets the first colours of nodes: the loads on that node alone.
+  // Sets the first colours of nodes by the loads that concern a single node.
   void StartNodes();
-  // One round of refinement for each kind.
+  // These three do one round of refinement: for communicators, for nodes and for ranks.
   void ColourGroups();
   void ColourNodes();
   void ColourRanks();

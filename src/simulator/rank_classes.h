@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file finds which ranks of a job cannot be told apart. They do the same at the same time, so one of
-// them is simulated for all. The classes are the coarsest equitable partition of ranks, communicators and
-// nodes, found by colour refinement.
+// Finds which ranks of a job behave alike. They do the same at the same time, so one of them is simulated for
+// all. The classes are the coarsest equitable partition of ranks, communicators and nodes, found by colour
+// refinement.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct CommunicatorClass {
 struct NodeClass {
   int32_t nodes = 0;
   int32_t first_node = 0;
-  // Number of communicators of each class that have a member on the node. Classes without one are left out.
+  // Classes of communicators that have a member on the node, and how many communicators of each do.
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 
@@ -44,7 +44,8 @@ struct JobClasses {
   std::vector<NodeClass> nodes;
 };
 
-// `apart`: every rank is a class of its own, as it is in any case where the job has jitter.
+// Returns the classes of a job. `apart`: every rank is a class of its own. This also holds for any job with
+// jitter.
 JobClasses ClassesOf(const SimulatedJob& job, bool apart = false);
 
 }  // namespace dynamiccl

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpolation of residuals.
+// Interpolates residuals between measured rank counts; a column holds the residuals of one rank count.
 //
-// Beyond the measured rank counts the nearest column counts, and it fades by residual_reach for each
-// doubling. Between two columns their residuals are weighted so that the weights fade in the same way and
-// reach 1 at the columns (Weight). The share 1 - formula_share of the formulas' bend is taken out, which
-// leaves a straight line between the measured times, in logarithms of ranks and time.
+// Below the least and above the largest rank count, the nearest column's residual counts, multiplied by
+// residual_reach for each doubling. Between two columns their residuals are weighted; each weight fades in
+// the same way and is 1 at its own column (Weight). The share 1 - formula_share of the formulas' curvature
+// between the columns is subtracted. At formula_share 0 this leaves a straight line between the measured
+// times, in logarithms of ranks and time.
 #include "src/simulator/residual_surface.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// Linear between the points, the nearest value outside.
+// Interpolates linearly between the points; outside of them, the nearest value counts.
 double Interpolated(const std::vector<double>& places, const std::vector<double>& values, double place) {
   const auto above = std::lower_bound(places.begin(), places.end(), place);
   if (above == places.begin()) return values.front();
@@ -50,16 +51,17 @@ double ResidualSurface::Weight(double near, double far) const {
   return std::pow(reach, near) * (1 - std::pow(reach, 2 * far)) / (1 - std::pow(reach, 2 * (near + far)));
 }
 
-// 0 where the formulas know no path, so that the bend vanishes.
+// Returns the log of the formulas' time; 0 if the formulas know no path, so that the curvature is 0 too.
 double ResidualSurface::LogFormula(const CollectiveTimes& formulas, double bytes) const {
   const double time =
       formulas.Microseconds(collective_, static_cast<uint64_t>(std::max(1.0, bytes)), config_);
   return time > 0 ? std::log(time) : 0;
 }
 
-// Looks a size up in one column. Where cliffs drift, the size is scaled to the same bytes a rank.
+// Looks a size up in one column. If cliffs of this size keep their bytes per rank, the size is scaled to the
+// column's rank count.
 ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, uint64_t bytes) const {
-  // Cliffs of large messages keep their bytes a rank from one rank count to another.
+  // Cliffs of large messages have the same bytes per rank at every rank count (System::drift_bytes_per_rank).
   const bool drifts = system_.drift_bytes_per_rank > 0 &&
                       bytes / static_cast<uint64_t>(n_ranks) >= system_.drift_bytes_per_rank;
   const double there =

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Relative. Uses that fill a link exactly add up to slightly more than its capacity.
+// Relative tolerance. Uses that fill a link exactly may add up to slightly more than its capacity.
 constexpr double kRounding = 1e-9;
 
 }  // namespace
@@ -90,7 +90,8 @@ bool SharedLinks::UpdateCrowded(size_t link) {
   return was || one.crowded;
 }
 
-// The transfers that a change on these links can affect: breadth-first over crowded links.
+// Returns the transfers that a change on these links can affect, by a breadth-first search over crowded
+// links.
 std::vector<size_t> SharedLinks::Reached(const std::vector<size_t>& links) {
   std::set<size_t> seen, reached;
   std::vector<size_t> open(links);
@@ -111,7 +112,7 @@ void SharedLinks::Share(const std::vector<size_t>& links, int64_t now) {
   if (!links.empty()) SetSpeeds(Reached(links), now);
 }
 
-// Only crowded links limit anybody, so only they enter the computation.
+// Computes speeds. Only crowded links limit a transfer, so only they enter the computation.
 void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
   std::map<size_t, size_t> index;  // from a crowded link to its place among the capacities
   std::vector<double> capacities;
@@ -134,7 +135,7 @@ void SharedLinks::SetSpeeds(const std::vector<size_t>& transfers, int64_t now) {
   }
 }
 
-// Rounded up to whole nanoseconds, so that a transfer never ends before its bytes have passed.
+// The end is rounded up to whole nanoseconds, so that a transfer never ends before its bytes have passed.
 void SharedLinks::QueueEnd(size_t number, int64_t now) {
   Transfer& transfer = transfers_[number];
   const auto lasts = static_cast<int64_t>(std::ceil(transfer.left_ns / transfer.speed));

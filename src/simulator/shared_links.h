@@ -18,14 +18,15 @@ class SharedLinks {
  public:
   explicit SharedLinks(std::vector<double> capacities);
 
-  // Starts a transfer. `alone_ns` is how long it takes at full speed; `used` of a link is its bytes a
-  // nanosecond then. `number` is chosen by the caller: small, and not that of a transfer that has not ended.
+  // Starts a transfer. `alone_ns` is how long it takes at full speed; a LinkUse has the bytes per nanosecond
+  // that it then uses of a link. The caller chooses `number`: small, and not that of a transfer that has not
+  // ended.
   void Begin(size_t number, int64_t now, int64_t alone_ns, std::vector<LinkUse> uses);
   // From now on the link has `share` (above 0) of its own capacity; the rest is taken by others' traffic.
   void SetShare(size_t link, int64_t now, double share);
 
-  // NextEnd: when the next transfer ends; INT64_MAX without one. EndNext removes that transfer and returns
-  // its number. Of several ends at one time the lowest number comes first.
+  // NextEnd returns when the next transfer ends; INT64_MAX if there is none. EndNext removes that transfer
+  // and returns its number. If several end at one time, the lowest number comes first.
   int64_t NextEnd();
   size_t EndNext();
 

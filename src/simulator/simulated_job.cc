@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of a job before it is simulated, from sizes to programs to membership; each relies on those
-// before it.
+// Checks a job before it is simulated: first sizes, then programs, then membership. Each check relies on
+// those before it.
 #include "src/simulator/simulated_job.h"
 
 #include <cmath>
@@ -77,7 +77,7 @@ Status CheckSizes(const SimulatedJob& job) {
   return {};
 }
 
-// Stragglers, loads and jitter.
+// Checks stragglers, loads and jitter.
 Status CheckDisturbances(const SimulatedJob& job) {
   for (const Straggler& straggler : job.stragglers) {
     if (straggler.rank < 0 || straggler.rank >= job.n_ranks)

@@ -59,7 +59,7 @@ struct Straggler {
   int64_t late_ns = 0;        // how much later it begins
 };
 
-// Describes others' traffic on the network links of a node, or of all nodes.
+// Traffic of others on the network links of a node, or of all nodes.
 struct NetworkLoad {
   int64_t from_ns = 0;
   int64_t until_ns = INT64_MAX;
@@ -79,10 +79,10 @@ struct SimulatedJob {
 
   std::vector<Straggler> stragglers;
   std::vector<NetworkLoad> loads;
-  // Every compute action of every rank takes longer by a share that is evenly spread from 0 to this.
+  // Every compute action of every rank takes longer by a random share between 0 and this, evenly distributed.
   double compute_jitter = 0;
-  // A collective in flight takes this share of a core from its rank's computing, where the ranks' threads
-  // fill the cores of a host. On accelerators 0.
+  // A collective in flight takes this share of a core from its rank's computing, because the ranks' threads
+  // fill the cores of a host. It is 0 on accelerators.
   double host_share = 0;
   uint64_t seed = 1;
 
@@ -92,8 +92,8 @@ struct SimulatedJob {
   }
 };
 
-// kInvalidArgument with the place of the first value out of its range, or of an action that refers to
-// something that does not exist.
+// Returns kInvalidArgument with the place of the first value that is out of its range, or of an action that
+// refers to something that does not exist.
 Status Check(const SimulatedJob& job);
 
 }  // namespace dynamiccl

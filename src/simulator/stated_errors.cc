@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fit for each rank count that is left out.
+// Computes System::errors by one fit for each rank count that is left out.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,10 +13,10 @@
 namespace dynamiccl {
 namespace {
 
-// Rank counts needed: one is left out, and two give a fit something to extrapolate from.
+// Least number of measured rank counts: one is left out, and a fit needs two others to extrapolate.
 constexpr size_t kLeastCounts = 3;
 
-// Adds the errors of `fitted`, which did not see this rank count, by collective.
+// Adds the errors at one rank count by collective. `fitted` was fitted without this rank count.
 void AddErrors(const System& fitted, std::span<const TimedCell> cells, int n_ranks, System& system) {
   const CollectiveTimes times(fitted, n_ranks);
   std::map<Collective, std::vector<double>> errors;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster as the simulator sees it: how ranks sit on nodes, what each (algorithm, protocol) costs there,
-// and by how much measured times differ from those formulas where the machine has cliffs.
-// docs/formats/system.md has the grammar of the file.
+// A cluster as the simulator sees it: how ranks sit on nodes, and what each (algorithm, protocol) costs there
+// by formula. A machine may have cliffs, that is sizes at which the time jumps; residuals say by how much
+// measured times differ from the formulas. docs/formats/system.md has the grammar of the file.
 #pragma once
 
 #include <array>
@@ -32,9 +32,10 @@ struct PathCosts {
   friend bool operator==(const PathCosts&, const PathCosts&) = default;
 };
 
-// The factor exp(log_factor) by which measured times differ from the formulas: for a configuration with both
-// parts known, for an algorithm whose protocol the library picks (protocol undefined), or for the library's
-// own choice (both undefined). Beyond the measured sizes and rank counts the nearest one counts.
+// The factor exp(log_factor) by which measured times differ from the formulas. It belongs to a configuration
+// with both parts known, to an algorithm whose protocol the library picks (protocol undefined), or to the
+// library's own choice (both undefined). Beyond the measured sizes and rank counts the nearest residual
+// counts.
 struct Residual {
   Collective collective = Collective::kAllReduce;
   Algorithm algorithm = Algorithm::kUndefined;
@@ -43,7 +44,7 @@ struct Residual {
   uint64_t bytes = 0;  // NCCL's total
   double log_factor = 0;
 
-  // Whether the two differ in size and factor only.
+  // Returns whether the two residuals differ in size and factor only.
   bool SameColumn(const Residual& other) const {
     return collective == other.collective && algorithm == other.algorithm && protocol == other.protocol &&
            n_ranks == other.n_ranks;
@@ -51,7 +52,7 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
-// Error of the predictions at one rank count that the fit did not see: |predicted / measured - 1|.
+// How far predictions were off at one rank count that the fit did not use: |predicted / measured - 1|.
 struct StatedError {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;
@@ -73,14 +74,14 @@ struct System {
   int network_ranks = 1;
   std::array<std::array<PathCosts, kProtocols>, kAlgorithms> paths = {};
   std::vector<Residual> residuals;  // ascending in size within one key and rank count
-  // Between two measured rank counts: the share of the formulas' own growth, from 0 to 1. The rest is a
-  // straight line from one measured time to the other, in logarithms of ranks and time.
+  // For rank counts between two measured ones: the share of the formulas' own curve in the prediction, from 0
+  // to 1. The rest is a straight line from one measured time to the other, in logarithms of ranks and time.
   double formula_share = 1;
-  // This share is left of a residual's logarithm one doubling of the ranks away from where it was measured,
-  // from 0 to 1: how far cliffs reach.
+  // Share of a residual's logarithm that is left at twice or half the rank count at which it was measured,
+  // from 0 to 1.
   double residual_reach = 1;
-  // Cliffs at sizes with at least this many bytes a rank keep their bytes a rank from one rank count to
-  // another; all others keep their size. 0: all keep their size.
+  // A cliff at a size with at least this many bytes per rank has the same bytes per rank at every rank count.
+  // Every other cliff has the same size at every rank count. 0: all cliffs have the same size.
   uint64_t drift_bytes_per_rank = 0;
   std::vector<StatedError> errors;  // by collective and rank count; empty: not known
 
@@ -96,11 +97,11 @@ struct System {
 // Returns the text of the file, ended by a line with its hash. Every number survives writing and reading bit
 // for bit.
 std::string FormatSystem(const System& system);
-// Refuses a system that reading would refuse; replaces the file in one step.
+// Writes a system and replaces the file in one step. Refuses a system that reading would refuse.
 Status WriteSystemFile(const std::string& path, const System& system);
 
-// `source` names the text in errors, which state line and column. kCorrupt for a file that is truncated or
-// damaged.
+// Reads the text of a system file. `source` names the text in errors, which state line and column. Returns
+// kCorrupt for a text that is truncated or damaged.
 Result<System> ParseSystem(std::string_view text, const std::string& source);
 // Reads a file of at most 64 MiB; kNotFound when it cannot be read, otherwise as ParseSystem.
 Result<System> ReadSystemFile(const std::string& path);
@@ -109,11 +110,11 @@ Result<System> ReadSystemFile(const std::string& path);
 // comment. It shows that a file is whole and unchanged.
 
 inline constexpr std::string_view kSystemSealPrefix = "# xxh3 ";
-// Takes the place of the digits in a file written by hand: nothing is compared, but the end of the file must
+// Stands in place of the digits in a file written by hand. The hash is then not compared, but the line must
 // be there.
 inline constexpr std::string_view kUncheckedSeal = "unchecked";
 
-// The digits for `text`, which ends before the last line.
+// Returns the hash digits for `text`, which is everything before the last line.
 std::string SystemSealOf(std::string_view text);
 
 }  // namespace dynamiccl

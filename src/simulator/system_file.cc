@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// 64 MiB, and 2^20 ranks: far beyond any real file.
+// The most bytes of a file, 64 MiB, and the largest number of ranks in it: far beyond any real file.
 constexpr size_t kMaxBytes = 64 << 20;
 constexpr int kMaxRanks = 1 << 20;
 
@@ -177,7 +177,7 @@ class SystemReader : private TomlReader {
   }
 };
 
-// kCorrupt unless the last line is a seal that matches or says "unchecked".
+// Returns kCorrupt unless the last line is a seal whose hash matches or that says "unchecked".
 Status CheckSeal(std::string_view text, const std::string& source) {
   const size_t end = text.size() - (text.ends_with('\n') ? 1 : 0);
   const size_t line = text.empty() ? std::string_view::npos : text.rfind('\n', end == 0 ? 0 : end - 1);

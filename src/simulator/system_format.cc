@@ -25,7 +25,8 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// A TOML float that reads back as the same double; never an integer, which readers tell apart.
+// Returns a TOML float that reads back as the same double. It never looks like an integer, because readers
+// tell the two apart.
 std::string Number(double value) {
   const std::string text = fmt::format("{}", value);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;

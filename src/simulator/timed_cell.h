@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// This is a plain value that describes one cell of a sweep.
+// One cell of a sweep: one configuration for one collective and size, with its measured time. A plain value.
 struct TimedCell {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits the time of a collective: the residual's factor applies to latency and transfer alike.
+// Splits the time of a collective into latency and transfer. The residual's factor applies to both alike.
 #include "src/simulator/transfer_demand.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNsOfUs = 1e3;
 
-// The cheapest configuration that has those parts of `config` that are given.
+// Returns the cheapest configuration that has the given parts of `config`.
 CollectiveConfig Complete(const CollectiveTimes& times, Collective collective, uint64_t bytes,
                           const CollectiveConfig& config) {
   const ConfigMask legal = NcclConfigs(collective);
@@ -48,7 +48,7 @@ double NetworkGbps(const System& system) {
   return gbps;
 }
 
-// Prices are prepared once for each shape.
+// Returns the prices for one shape of communicator; they are prepared once for each shape.
 const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
   const auto known = times_.find({n_ranks, n_nodes});
   if (known != times_.end()) return known->second;

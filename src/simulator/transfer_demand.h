@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This file says what collectives ask of a system's links: the closed form (closed_form.h), split into
-// latency and transfer for the event-driven simulation. On idle links the simulation puts the same time
-// together again.
+// Computes what collectives ask of a system's links for the event-driven simulation. The time by the closed
+// form (closed_form.h) is split into latency and transfer; on idle links the simulation adds the two up to
+// the same time.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@
 
 namespace dynamiccl {
 
-// Returns GB/s of the fastest path inside a node, and between nodes: what a port can carry, and what a node
-// can carry whose one communicator uses all its links.
+// Returns the GB/s of the fastest path, inside a node and between nodes. The first is what a rank's port can
+// carry; the second is what a node can carry if one communicator uses all its network links.
 double PortGbps(const System& system);
 double NetworkGbps(const System& system);
 
@@ -25,9 +25,9 @@ class SystemDemands {
  public:
   explicit SystemDemands(const System& system) : system_(system) {}
 
-  // Returns the demand of one collective. `bytes` is NCCL's total. Undefined parts of `config`, and an
-  // algorithm that the collective does not have, are left to the library: the cheapest path. Send, Recv and
-  // SendRecv are one hop over the ring. kUnsupported when the system knows no path.
+  // Returns the demand of one collective. `bytes` is NCCL's total. If parts of `config` are undefined, or the
+  // collective does not have the algorithm, the library chooses the cheapest path. Send, Recv and SendRecv
+  // are one hop of the ring. Returns kUnsupported if the system knows no path.
   Result<TransferDemand> Of(Collective collective, uint64_t bytes, CollectiveConfig config, int n_ranks,
                             int n_nodes);
 

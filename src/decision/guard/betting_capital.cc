@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each value x multiplies the capital by 1 + bet (border - x). The bet is lead / (variance + lead^2) with
-// lead = border - mean of the earlier values: approximate GRAPA, which maximises the expected log of the
-// capital.
+// A gambler bets that the mean of the values lies below a border. Each value x multiplies the gambler's
+// capital by 1 + bet (border - x). The bet is lead / (variance + lead^2), where lead = border - mean of the
+// earlier values. This is approximate GRAPA, which maximises the expected log of the capital.
 #include "src/decision/guard/betting_capital.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace dynamiccl {
 namespace {
 
-// One value may take at most this share of the capital. With a stake of 1, a single value at the bound would
-// take all of it and end the game.
+// A single value can cost the gambler at most this share of the capital. With a share of 1, one value at the
+// bound would leave a capital of 0, and no later value could raise it again.
 constexpr double kMaxStake = 0.9;
 
 }  // namespace
@@ -19,8 +19,9 @@ constexpr double kMaxStake = 0.9;
 BettingTest::BettingTest(double border, double bound, double guess)
     : border_(border), bound_(bound), guess_(std::clamp(guess, -bound, bound)) {}
 
-// The bet must depend on earlier values only, else the capital would be no supermartingale. One imagined
-// value, `guess_` with a deviation of bound / 2, stands for what is not known yet.
+// Returns the bet on the next value. It depends on earlier values only; otherwise the capital would not be a
+// supermartingale. The mean and the variance include one imagined value, `guess_` with a deviation of bound /
+// 2, so that they exist before the first real value.
 double BettingTest::NextBet() const {
   const double n = count_ + 1.0;
   const double mean = (sum_ + guess_) / n;

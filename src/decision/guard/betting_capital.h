@@ -30,7 +30,7 @@ class BettingTest {
   // most. Once true for a delta, it stays true.
   bool Below(double delta) const;
   uint32_t count() const { return count_; }
-  // Mean of the limited values; 0 without any.
+  // Mean of the values, each limited to [-bound, bound]; 0 without any.
   double mean() const { return count_ == 0 ? 0 : sum_ / count_; }
 
  private:
@@ -42,7 +42,7 @@ class BettingTest {
   double guess_;
   uint32_t count_ = 0;
   double sum_ = 0;
-  // Sum of squares of the limited values.
+  // Sum of the squares of the values, each limited to [-bound, bound].
   double squares_ = 0;
   // Log of the capital, and its highest value so far. The test holds at any time, so the highest value
   // counts.

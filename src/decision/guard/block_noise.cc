@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cascade of block lengths: the mean of a complete block is a value of the next length. The variance of
-// each length is an average that forgets, around the mean of all residuals.
+// Residuals are averaged in blocks of 16 calls, and the means of two neighbouring blocks in a block of twice
+// the length, up to 512 calls. For each length, the variance of the block means around the mean of all
+// residuals is a moving average.
 #include "src/decision/guard/block_noise.h"
 
 #include <algorithm>
@@ -9,20 +10,23 @@
 namespace dynamiccl {
 namespace {
 
-// The assumed deviation of a block's mean before any block was seen: 3 % (in logs), with the weight of 4
-// blocks.
+// The assumed standard deviation of a block's mean before any block was seen: 3 % (in logs). The assumption
+// counts as much as 4 measured blocks.
 constexpr double kFirstDeviation = 0.03;
 constexpr int kFirstBlocks = 4;
-// The variance forgets over 32 blocks.
+// Least weight of a new block in the moving average of the variance, so the average follows about the last 32
+// blocks.
 constexpr double kLeastRate = 1.0 / 32;
-// The mean forgets over 4096 calls: more slowly than the longest blocks, or it would follow them.
+// Least weight of a new call in the moving average of all residuals, which so follows about the last 4096
+// calls. The longest blocks have 512 calls; a faster average would follow them and hide their variation.
 constexpr double kLeastMeanRate = 1.0 / 4096;
-// Blocks of a length that must have been seen before their variance is used.
+// The variance of a block length is used only after this many blocks of that length.
 constexpr int kEnoughBlocks = 8;
 
 }  // namespace
 
-// After a complete block, `sum` holds its mean until the next call of Take.
+// Adds a value to the block under way. Once the block is complete, `sum` holds the block's mean until the
+// next call of Take.
 bool BlockNoise::Scale::Take(double value, int of_block, double usual) {
   if (n == of_block) sum = n = 0;
   sum += value;

@@ -22,14 +22,15 @@ class BlockNoise {
   void Take(double residual);
   // Mean of the residuals. It is not 0 where noise leans to one side, because the reference is a median.
   double mean() const { return mean_; }
-  // Begins a new mean because references were learnt anew. The variation about the mean stays.
+  // Restarts the mean of the residuals; call this when the reference times were learnt anew. The measured
+  // variation about the mean stays.
   void Recentre() { n_ = 0, mean_ = 0; }
-  // Standard deviation of the mean of `calls` consecutive calls. It is measured on the largest blocks that
-  // are not longer than `calls` and of which enough were seen. A longer stretch counts as several independent
-  // blocks, but as at most `spans`.
+  // Standard deviation of the mean of `calls` consecutive calls. It is measured on the longest blocks that
+  // are not longer than `calls` and of which enough were seen. If `calls` is longer than these blocks, it
+  // counts as several independent blocks, but as at most `spans`.
   double DeviationOf(size_t calls, int spans) const;
-  // Declares that the mean of `calls` calls was off by `deviation` and that this was noise. Blocks up to that
-  // length are taken to vary by at least as much from now on.
+  // Tells the object that the mean of `calls` calls was off by `deviation` and that this was noise. From now
+  // on it assumes that blocks up to that length vary by at least as much.
   void Admit(double deviation, size_t calls);
 
  private:
@@ -37,8 +38,8 @@ class BlockNoise {
   static constexpr size_t kScales = 6;
   // Blocks of one length.
   struct Scale {
-    // Sum of the values of the block under way: means of blocks half as long, or residuals at the smallest
-    // length.
+    // Sum over the incomplete block. Its terms are residuals at the smallest length, and otherwise the means
+    // of blocks half as long.
     double sum = 0;
     int n = 0;
     int blocks = 0;

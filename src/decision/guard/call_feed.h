@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// One question about a call, as it was answered on the leader's rank.
+// A call and the config that the leader's rank answered when NCCL asked about the call.
 struct DecidedCall {
   uint64_t number = 0;  // number of the call on its communicator
   TableKey key;
@@ -60,8 +60,8 @@ class CallFeed {
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
-  // The reader looks every tenth of a second. The ring holds the calls of that time if each call takes 50 us
-  // or more. It has about 100 KB.
+  // The control thread empties the ring every tenth of a second. 2048 places hold the calls of that time if
+  // each call takes 50 us or more. The ring takes about 100 KB.
   static constexpr size_t kPlaces = 2048;
 
   // The writer's and the reader's counters lie on cache lines of their own.

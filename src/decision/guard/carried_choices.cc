@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each settled entry offers its choice to all size classes in reach, and each class keeps the nearest offer.
+// Each settled key offers its choice to all size classes within kCarriedClasses. A size class that receives
+// several offers keeps the one from the nearest size class.
 #include "src/decision/guard/carried_choices.h"
 
 #include <cstdlib>
@@ -23,7 +24,8 @@ std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std:
       entry.key.size_class.index = static_cast<uint8_t>(to);
       const uint32_t code = KeyCode(entry.key);
       if (known.contains(code)) continue;
-      // If two entries are equally near, the one that was settled at the smaller size wins.
+      // If two settled keys are equally near, the choice of the smaller size wins. `by` is the distance in
+      // size classes, below 0 if the settled size is the larger one.
       const auto rank = [](int by) { return 2 * std::abs(by) + (by < 0 ? 1 : 0); };
       const auto other = nearest.find(code);
       if (other == nearest.end() || rank(classes) < rank(other->second.classes))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies what a search settled at one size to nearby sizes, and to other roles, that were never called. When
-// a batch or a bucket changes its size, or the job its ZeRO stage, the first calls then use what was best
-// before, and not something untried.
+// Copies the choice that a search settled at one size to nearby sizes, and to other roles, that were never
+// called. When a batch or a bucket changes its size, or the job changes its ZeRO stage, the first calls of
+// the new keys then use the settled choice instead of an untried one.
 #pragma once
 
 #include <set>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Reach in size classes, up and down: two octaves. Farther away, a protocol for small messages is ruinous for
-// large ones (docs/results/agents-scenarios.md).
+// A choice is carried to sizes at most this many size classes (two octaves) larger or smaller. Farther away,
+// a protocol for small messages is ruinous for large ones (docs/results/agents-scenarios.md).
 inline constexpr int kCarriedClasses = 8;
 
 // Returns entries for the size classes around each entry of `settled`, with the same collective and role, in
@@ -23,8 +23,8 @@ inline constexpr int kCarriedClasses = 8;
 std::vector<KeyPlan> CarriedChoices(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
 
 // Returns entries for the other roles of each entry of `settled`, with the same collective and size class, in
-// the order of KeyCode. Where roles that were settled have different choices, the size gets none. Scalars are
-// left out, because only their size makes them scalars. Keys in `known` get none.
+// the order of KeyCode. If the settled roles of a size have different choices, the size gets no entry. Role
+// scalar gets none either, because only the size makes a call a scalar. Keys in `known` get none.
 std::vector<KeyPlan> CarriedToRoles(std::span<const KeyPlan> settled, const std::set<uint32_t>& known);
 
 }  // namespace dynamiccl

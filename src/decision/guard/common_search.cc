@@ -11,19 +11,20 @@
 namespace dynamiccl {
 namespace {
 
-// A config is tried in common if keys with at least this share of the bytes can use it.
+// All keys try a config together only if keys with at least this share of the bytes can use the config.
 constexpr double kLeastShare = 1.0 / 3;
-// The search looks for gains of 3 %. In the first round, an arm makes room for another one after two uses if
-// it looks slower, and after four unless it looks like a gain by its standard error: a large gain shows soon.
-// An arm also goes if its first use makes a step longer by half or more (0.405 is log(1.5)).
-// Within a block of steps an arm may cost less than one step.
+// Within one block of steps an arm may make steps longer by this many usual steps together, in both rounds.
 constexpr double kMostInBlock = 0.6;
+// Patience with an arm in the first round. The search looks for gains of 3 %, and a large gain shows after
+// few uses. So an arm is given up after two uses if its steps look slower. It is given up after four uses
+// unless its steps look faster by one standard error, and after one use that made a step longer by half or
+// more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{
     .worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMostInBlock};
-// If steps vary by more than kUsualNoise, small gains take longer to show. The second round tries all arms
-// again and drops none before its effect is known to 4 %. Arms that went because of their first use are tried
-// once more there, but not those that made a step three times as long: a second use of them may cost too
-// much.
+// Patience with an arm in the second round. If steps vary by more than kUsualNoise, small gains take longer
+// to show, so all arms are tried again, and an arm that looks slow is given up only when the standard error
+// of its effect is at most 4 %. Arms that the first round gave up after one use are tried once more, except
+// those that made a step three times as long (1.1 is log(3)), because a second use of them may cost too much.
 constexpr double kHopelessFirstUse = 1.1;
 constexpr ArmPatience kPatienceLater{.worthwhile = 0.03,
                                      .uses_to_show = 2,
@@ -31,21 +32,22 @@ constexpr ArmPatience kPatienceLater{.worthwhile = 0.03,
                                      .gross_first_use = kHopelessFirstUse,
                                      .most_in_block = kMostInBlock};
 constexpr double kUsualNoise = 0.05;
-// The search ends this many blocks of steps after the first arm. The error of an effect falls with the root
-// of the number of steps, so where steps vary by twice kUsualNoise the search has four times as many blocks.
-// The limit is what the regression remembers.
+// The common search ends this many blocks of steps after the first use of an arm. An effect's standard error
+// falls with the square root of the number of steps. So if steps vary by twice kUsualNoise, the search gets
+// four times as many blocks, but at most StepRegression::kMaxBlocks.
 constexpr double kMaxBlocksOfCommon = 14;
-// While untried arms are left, or an arm's steps are faster by this many standard errors, the search may last
-// up to StepRegression::kMaxBlocks.
+// The common search may last up to StepRegression::kMaxBlocks blocks while arms are untried, or while the
+// steps of an arm are faster by this many standard errors.
 constexpr double kWaitedErrors = 2;
 
-// A believed config leads as long as it looks faster by this much, in logs, by its belief and its steps
-// together.
+// A config in which findings of other jobs made the search believe leads as long as it looks faster by this
+// much, in logs. The estimate combines the belief with the steps of this job.
 constexpr double kStillBelieved = 0.02;
 
-// A challenger is used this often before the leader may be adopted.
+// Steps must have used each challenger this often before the leader may be adopted.
 constexpr uint32_t kUsesOfChallenger = 2;
-// Steps with several challengers at a time would be missing to the leader.
+// At most this many challengers are open at a time, because each step with a challenger is a step without the
+// leader.
 constexpr size_t kMaxChallengers = 1;
 
 double MaxBlocks(double noise) {
@@ -98,8 +100,9 @@ std::map<Pair, PairFacts> FactsOf(const std::vector<JoiningKey>& heaviest_first)
   return facts;
 }
 
-// Returns the place of a config in the order of trials; -1: not tried. Pairs come in the order of their
-// ranks, each with one channel and with half of its channels. Configs with all channels come last.
+// Returns the position of a config in the order of trials; -1: the config is not tried. Configs with all
+// channels come last. The others follow the rank of their pair of algorithm and protocol, each pair with one
+// channel and with half of its channels.
 int PlaceOf(const PairFacts& of, int channels) {
   if (channels == 1) return 2 * of.rank;
   if (2 * channels == of.most_channels) return 2 * of.rank + 1;
@@ -135,7 +138,7 @@ std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys
   return candidates;
 }
 
-// Effects are relative to steps in which every key uses its choice.
+// Returns the effects of configs relative to steps in which every key uses its choice.
 KeySearch::SeenOf CommonSearch::SeenIn(const StepExperiment& experiment) {
   return [&experiment](const CollectiveConfig& config) {
     return experiment.Seen(kAllKeys, config, kLeaveNcclAlone);
@@ -198,7 +201,8 @@ bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
 
 void CommonSearch::Refill(const StepExperiment& experiment) {
   const KeySearch::SeenOf seen = SeenIn(experiment);
-  // While no step has shown what the believed config does, challengers would cost more than they tell.
+  // Until steps have shown the effect of the believed config, it is tried alone: challengers would cost more
+  // than they tell.
   if (belief_ && seen(belief_->config).steps == 0 && !search_.GaveUp(belief_->config)) {
     (void)search_.Open(belief_->config);
     return search_.Refill(kLeaveNcclAlone, seen, open().size());
@@ -216,7 +220,8 @@ void CommonSearch::Refill(const StepExperiment& experiment) {
   do {
     search_.Refill(kLeaveNcclAlone, seen, kMaxCommonArms);
     opened = open().size();
-    // Earlier effects still count, so many arms need no further use.
+    // The second round keeps the effects that the first round measured, so many arms can be given up without
+    // a further use.
     if (tries_again_) (void)search_.Judge(seen, kPatienceLater);
   } while (open().size() < opened);
 }

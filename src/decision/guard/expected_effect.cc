@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a finding counts is a product of one factor for each way in which it differs from the question.
+// A finding's weight is a product with one factor for each way in which the finding's job differs from the
+// job in question.
 #include "src/decision/guard/expected_effect.h"
 
 #include <cmath>
@@ -7,39 +8,42 @@
 namespace dynamiccl {
 namespace {
 
-// Differences at which a finding counts 0.61 as much (one standard deviation of the kernel): in octaves of
-// slowness, in shares of a step, and in octaves of the number of ranks.
+// A difference of this size multiplies a finding's weight by 0.61 (it is one standard deviation of the
+// kernel). The differences are in octaves of slowness, in the share of a step that is communication, and in
+// octaves of the rank count.
 constexpr double kSlownessApart = 0.5;
 constexpr double kShareApart = 0.25;
 constexpr double kRanksApart = 2;
-// Factors for a job that calls other collectives, and for a config of another algorithm with the same
-// protocol and as many channels.
+// Factors of a finding's weight if its job calls other collectives, and if its config has another algorithm
+// with the same protocol and channels.
 constexpr double kOtherCollectives = 0.25;
 constexpr double kOtherAlgorithm = 0.3;
-// Effects in like circumstances differ by about this much from place to place, in logs. A finding with a
-// larger error counts less.
+// Effects of one config in like circumstances differ by about this much from place to place, in logs. A
+// finding whose own standard error is larger than this counts for less than half.
 constexpr double kUsualSpread = 0.05;
-// The assumption that a config changes nothing, give or take 10 %, counts as much as this many findings.
+// The prediction includes the assumption that a config changes nothing, give or take 10 %. This assumption
+// has the weight of 0.7 findings.
 constexpr double kPriorWeight = 0.7;
 constexpr double kPriorError = 0.1;
-// Findings that count less than this together say nothing.
+// There is no prediction if the weights of all findings add up to less than this.
 constexpr double kLeastWeight = 0.2;
-// A config is promising if it is expected to gain so much, by so many standard deviations. It need not be
-// sure: a promise that did not hold made simulated jobs of 400 steps longer by four more steps at most, and
-// one that holds saves at least twenty (docs/results/guard.md, "What other places found").
+// A config is promising if its predicted gain, in logs, is at least kPromisedGain and at least
+// kPromisedErrors standard deviations of the prediction. The promise need not be sure: if it did not hold,
+// simulated jobs of 400 steps took four steps longer at most; if it holds, it saves at least twenty
+// (docs/results/guard.md, "What other places found").
 constexpr double kPromisedGain = 0.05;
 constexpr double kPromisedErrors = 1;
 
-// Circumstances of one place are like each other up to so many octaves of slowness: a busy host alone makes
-// calls half as slow again.
+// Two runs in one place count as alike if their slowness differs by at most this many octaves. A busy host
+// alone makes calls half as slow again, so a smaller limit would take it for another fabric.
 constexpr double kLikeSlowness = 1;
 
 double Squared(double value) {
   return value * value;
 }
 
-// Returns how much a finding about `found` counts for `asked`, from 0 to 1. Inside one node and between
-// nodes other links carry the calls, so neither says anything about the other.
+// Returns the weight of a finding about `found` for the question `asked`, from 0 to 1. The weight is 0 if one
+// of the two jobs is inside a single node and the other is not, because other links then carry the calls.
 double Likeness(const FindingKey& found, const FindingKey& asked) {
   if (found.protocol != asked.protocol || found.channels != asked.channels) return 0;
   if ((found.place.n_nodes > 1) != (asked.place.n_nodes > 1)) return 0;
@@ -49,7 +53,7 @@ double Likeness(const FindingKey& found, const FindingKey& asked) {
   return algorithm * collectives * std::exp(-Squared(octaves / kRanksApart) / 2);
 }
 
-// Returns how much a finding counts for its own error, from 0 to 1.
+// Returns the factor of a finding's weight for its own standard error, from 0 to 1.
 double Sureness(const StepFinding& finding) {
   return Squared(kUsualSpread) / (Squared(kUsualSpread) + Squared(finding.error));
 }

@@ -12,12 +12,14 @@
 namespace dynamiccl {
 namespace {
 
-// A plan gets carried entries only up to this many keys: more would crowd out arms (plan_bytes.h).
+// A plan gets carried entries (choices for keys that were never called) only up to this many keys. More keys
+// would leave no room for arms (plan_bytes.h).
 constexpr size_t kMaxKeysBesideCarried = 300;
-// After this many choices that lost, the policy's choice is not used for new keys either.
+// After this many choices of the policy were revoked as slower than NCCL's, new keys begin with NCCL's choice
+// and not with the policy's.
 constexpr int kLossesOfPolicy = 2;
-// Calls and steps of the communicator from a proposal to the first step that draws arms, whichever is less.
-// The ranks mostly agree in that time. Where they need longer, the first draws are missed.
+// The first step that draws arms comes this many calls, or steps if that is sooner, after the proposal. The
+// ranks mostly agree on the version in that time. If they need longer, the first draws are missed.
 constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
@@ -25,9 +27,10 @@ constexpr uint64_t kStepsToAgree = 4;
 // proven one, so a single odd step weighs much at first.
 constexpr double kRevokedErrors = 3;
 constexpr double kFewBlocks = 3;
-// Once all keys have gained together, a key tries this many arms at a time, because little is left to gain.
+// Once the common search has ended with a gain, a key tries this many arms at a time, because little is left
+// to gain.
 constexpr size_t kArmsAfterGain = 4;
-// NCCL's choice counts as slower only after this many steps with it.
+// Steps must have used NCCL's choice this often before it may count as slower.
 constexpr uint32_t kStepsOfSlower = 2;
 
 // Arms of the key with this code in the plan; null if it has none.
@@ -117,7 +120,8 @@ void Guard::TakeCall(const GuardedCall& call) {
 
 void Guard::TakeStepOf(const GuardedCall& call, const GuardedKey& key) {
   const uint32_t code = KeyCode(call.key);
-  // The recognised role may change from step to step, so the period is found without it.
+  // The recognised role may change from step to step, so the step's period is computed from keys without the
+  // role.
   steps_.Take(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}), call.at_ns);
   if (std::exchange(version_of_steps_, call.version) != call.version) effects_.Restart();
   const bool is_known = call.use == CallUse::kChoice || call.transfer_ns > 0;
@@ -133,7 +137,8 @@ void Guard::JudgeArms() {
   judged_steps_ = experiment_.steps();
   const bool ended_block = std::exchange(judged_blocks_, experiment_.blocks()) != experiment_.blocks();
   if (ended_block) ConfirmChange();
-  // An arm that all keys use may double a step's time, so it is judged before it can be used again.
+  // An arm that all keys use may double a step's time. So it is judged after every step and not only after
+  // every block.
   if (searches_together()) return JudgeCommon();
   if (!ended_block) return;
   for (auto& [code, key] : keys_) {
@@ -155,8 +160,8 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
   if (timed) timing_ns_ += options_.timing_cost * static_cast<double>(call.transfer_ns);
 }
 
-// While steps judge a choice, the times of its calls revoke it only if it is several times slower: a choice
-// that makes steps faster may take longer itself.
+// A choice that makes steps faster may take longer itself. So while steps judge a choice, the times of its
+// calls revoke it only if they are several times NCCL's.
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
@@ -220,7 +225,8 @@ std::optional<Proposal> Guard::Tick(int64_t now_ns) {
   return std::nullopt;
 }
 
-// True if the key's level is known, or its choice was judged.
+// True if the key needs no dense samples: its choice stays, and steps or many calls have judged the choice.
+// If the choice is NCCL's, enough of its calls must have been timed.
 bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
   if (entry.choice != key.choice() || key.InDoubt()) return false;
   if (!key.choice().leaves_nccl_alone()) return key.proven() || key.calls_of_choice() >= kMiddleCalls;
@@ -229,7 +235,8 @@ bool Guard::IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const {
 
 CollectiveConfig Guard::ChoiceNext(const GuardedKey& key, bool adopt) const {
   if (MustRevoke(key)) return kLeaveNcclAlone;
-  // A choice stays if steps can prove it again. Every other choice is replaced by NCCL's own.
+  // After a change of the fabric a choice stays only if steps can prove it again. Every other choice is
+  // replaced by NCCL's.
   if (regime_changed() && !key.drawn() && !StepsCanProve(key)) return kLeaveNcclAlone;
   if (!adopt) return key.choice();
   const auto confirmed = confirmed_.find(KeyCode(key.key()));
@@ -254,8 +261,8 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
   return next;
 }
 
-// Beside a choice, NCCL's own stays an arm. If the key has other arms too, NCCL's own goes once it is known
-// to be slower, because each use costs time.
+// NCCL's own choice stays an arm beside a choice of the guard, so that steps compare the two. Each use costs
+// time, so NCCL's choice is left out once steps show that it is slower and the key has other arms to try.
 bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
   const bool is_slower =
@@ -340,7 +347,8 @@ Proposal Guard::Propose(bool revocation, GuardReason reason) {
     proposal.plan.others_use_policy = false;
   }
   const StepGrid& grid = experiment_.grid();
-  // Without arms the leader's rank still stamps the steps, so that their times go on by the same clock.
+  // Even without arms, the leader's rank stamps the begin of each step with its device's clock. So all steps
+  // are timed by the same clock.
   proposal.plan.step_calls = reason == GuardReason::kStepsChanged ? 0 : grid.calls;
   proposal.plan.step_origin = 0;
   if (proposal.plan.step_calls > 0) {
@@ -369,7 +377,7 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
   answered_changes_ = proposed_changes_;
   arm_too_slow_ = false;
   if (searches_together()) common_ = proposed_common_;
-  // Without credit no arm replaces one that was too slow; the search goes on when there is credit again.
+  // Without credit, nothing replaces an arm that was too slow. The search goes on when there is credit again.
   const bool no_arms = searches_together() && common_.began() && !proposed_winner_ && plan_.common.empty();
   resting_ = done.reason == GuardReason::kBudgetSpent || no_arms ||
              (resting_ && done.reason != GuardReason::kSearch);
@@ -387,7 +395,8 @@ void Guard::Committed(uint32_t version, int64_t now_ns) {
     }
   }
   TakeUpUnlisted(listed);
-  // The adopted configs change how long calls take, which is no change of the fabric.
+  // The adopted configs change how long calls take. The detector must not take this for a change of the
+  // fabric.
   if (done.reason == GuardReason::kAdopt) detector_.Forget();
   if (proposed_winner_) EndCommon(std::exchange(proposed_winner_, std::nullopt));
   if (!done.revocation) adopt_from_ns_ = now_ns + kGuardAdoptionSpacingNs;
@@ -410,7 +419,8 @@ void Guard::TakeUp(const KeyPlan& entry) {
   if (key.search().over()) settled_.try_emplace(code, false);
 }
 
-// Unlisted keys keep the policy's choice only if the plan says so; see guard.h.
+// Keys that the plan does not list keep their choice only if TablePlan::others_use_policy is set; else NCCL
+// chooses.
 void Guard::TakeUpUnlisted(const std::set<uint32_t>& listed) {
   for (auto& [code, key] : keys_) {
     if (!listed.contains(code)) key.Use(plan_.others_use_policy ? key.choice() : kLeaveNcclAlone, false);

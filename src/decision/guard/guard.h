@@ -57,10 +57,11 @@
 
 namespace dynamiccl {
 
-// Nanoseconds between two versions that can wait. Revocations never wait. The switching protocol keeps the
-// same spacing (docs/switching.md).
+// At least this many nanoseconds pass between two versions, unless the second one revokes a choice:
+// revocations never wait. The switching protocol keeps the same spacing (docs/switching.md).
 inline constexpr int64_t kGuardAdoptionSpacingNs = 250'000'000;
-// Nanoseconds until a version that can wait is proposed again after the ranks did not agree to it.
+// If the ranks did not agree to a version that can wait, the guard proposes it again after this many
+// nanoseconds.
 inline constexpr int64_t kGuardRetryNs = 1'000'000'000;
 // Bounds the total cost of experiments, that is the time that steps take longer than with NCCL's choice:
 // kProbingCreditSteps steps once in a job and again when steps have changed for good (step_watch.h), plus
@@ -72,8 +73,8 @@ inline constexpr uint64_t kStepsBetweenCredits = 100;
 inline constexpr double kProbingBudget = 0.005;
 inline constexpr double kProbingOfSavings = 0.05;
 
-// An alarm of the timing detector is verified over this many training steps, because every step has the same
-// calls, but over at most kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
+// A verification of the timing detector's alarm takes this many training steps, because every step has the
+// same calls, but at most kVerifiedNs. In a job with one key 16 calls are enough (kVerifiedOfStream in
 // timing_detector.cc).
 inline constexpr int64_t kVerifiedSteps = 8;
 // The longest span of a verification, in nanoseconds: a program with steps of several seconds would otherwise
@@ -87,29 +88,32 @@ struct KeyKnowledge {
   std::vector<ProbeCandidate> candidates;  // the configs that may be tried, in this order
   // The config on which an earlier run settled. It is used at once and the key is not searched.
   std::optional<CollectiveConfig> confirmed;
-  // What NCCL's cost model expects of NCCL's own choice, in nanoseconds; 0: not known.
+  // The time that NCCL's cost model predicts for NCCL's own choice, in nanoseconds; 0: not known.
   double nccls_ns = 0;
 };
-// Must answer the same for equal arguments and must not call back into the guard.
+// Returns the prior knowledge about a key in this state of the fabric. Must answer the same for equal
+// arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
 
-// Answers what other places' findings say about a config (expected_effect.h), whose place is to be filled in.
+// Predicts from other places' findings how a config changes a step (expected_effect.h). The guard does not
+// know its own place, so the callee fills it into the question.
 using ExpectedOf = std::function<std::optional<StepEffect>(const EffectQuestion& question)>;
 
-// The reason for which a version was proposed. Logs print Name(reason); the order of the values is the order
-// of the names in guard.cc.
+// The reason for which a version was proposed. Logs print Name(reason). The names in guard.cc are in the same
+// order as these values.
 enum class GuardReason : uint8_t {
-  // A key's choice lost more than its account allows, or is slower by the paired samples or by steps.
+  // A key's choice has lost more time than its account allows (key_account.h), or samples or steps show it to
+  // be slower.
   kSlowerThanNccl,
   // Times of calls show that the fabric changed: choices are proved again, or go back to NCCL's.
   kRegimeChanged,
-  // Whole steps take longer or shorter than before, but times of calls do not show why. The guard acts as for
-  // kRegimeChanged.
+  // Whole steps take longer or shorter than before, but the times of calls do not show why. The guard does
+  // the same as for kRegimeChanged.
   kPaceChanged,
   // Steps have other calls than before, so the experiment ends. Another one begins when the new steps repeat.
   kStepsChanged,
-  // Paired samples speak against a choice, but not yet surely. A new version begins with the same choice, and
-  // its first calls have dense samples.
+  // Samples speak against a choice, but not yet surely. The new version keeps the choice and takes many
+  // samples of NCCL's choice among its first calls.
   kDoubt,
   kArmTooSlow,   // a config makes steps much slower and is taken out at once
   kBudgetSpent,  // the experiment has used up its budget: it rests, and its results are kept
@@ -136,9 +140,9 @@ struct Proposal {
 
 // Holds the options of a guard, which differ from job to job.
 struct GuardOptions {
-  // Keys with a smaller share of a step's bytes are not searched.
+  // Keys whose calls have a smaller share of the communicator's bytes are not searched.
   double least_share = 0.005;
-  // Share of a call's time that it costs to time the call.
+  // Share of a call's time that timing the call costs.
   double timing_cost = 0;
   // True if the plan also gets choices for sizes that were never called, from settled sizes near them.
   bool carries = true;
@@ -185,7 +189,7 @@ class Guard {
   // an adoption after kGuardRetryNs.
   void Failed(int64_t now_ns);
 
-  // The plan and the number of the version in use.
+  // The plan in use, and the number of its table version.
   const TablePlan& plan() const { return plan_; }
   uint32_t version() const { return version_; }
   // The state of the fabric as last reported. Late ranks do not change it.
@@ -195,9 +199,10 @@ class Guard {
   const StructureWatch& structure() const { return structure_; }
   const StepEffects& effects() const { return effects_; }
   const StepExperiment& experiment() const { return experiment_; }
-  // True while keys use other configs together.
+  // True while the common search goes on: all keys use other configs in the same steps.
   bool searches_together() const { return has_steps() && !common_.done(); }
-  // What the common search believes because of other places' findings; nothing if they promise nothing.
+  // The config that the common search believes to be good because of other places' findings; nothing if they
+  // promise nothing.
   const std::optional<Belief>& belief() const { return common_.belief(); }
   // Whether the program waits for the key's calls, judged by how samples and arms change the time of its
   // steps.
@@ -208,24 +213,25 @@ class Guard {
   const std::map<uint32_t, GuardedKey>& keys() const { return keys_; }
   // Nanoseconds that experiments and timing have cost.
   double probing_ns() const { return timing_ns_ + lost_before_ns_ + experiment_.lost_ns(); }
-  // Nanoseconds of all calls so far. A call that was not timed counts at the mean of its kind.
+  // Nanoseconds of all calls so far. A call that was not timed counts as the mean of NCCL's or of the key's
+  // choice.
   double total_ns() const { return total_ns_; }
-  // Time spent in calls whose key had this criticality level when the call was made.
+  // Nanoseconds of the calls whose key had this criticality level when the call was made.
   double total_ns(Criticality level) const { return total_by_level_[static_cast<size_t>(level)]; }
   // True once a search of this key ended in this run or in an earlier one.
   bool Settled(const TableKey& key) const { return settled_.contains(KeyCode(key)); }
   // Every settled key, once for each state of the fabric in this run. Keys captured into CUDA graphs are left
   // out.
   std::vector<SettledKey> AllSettled() const;
-  // Returns what the last search with all keys together has found about configs so far, for other jobs.
-  // Places and times are to be filled in. Nothing if calls have no times.
+  // Returns what the last common search has found about configs so far, for the site store. The caller fills
+  // in the place and the time. Returns nothing if no calls were timed.
   std::vector<std::pair<FindingKey, StepFinding>> Findings() const;
 
  private:
   // Returns the key's entry; makes it from prior knowledge if the key is new.
   GuardedKey& KeyOf(const TableKey& key);
-  // Each of these three evaluates one aspect of a call: its step, its cost, and its time as a sample of the
-  // fabric.
+  // These three evaluate a call: TakeStepOf as part of a step, Account by its cost, and Detect by its time as
+  // a sign of a change of the fabric.
   void TakeStepOf(const GuardedCall& call, const GuardedKey& key);
   void Account(const GuardedCall& call, const GuardedKey& key);
   void Detect(const GuardedCall& call);
@@ -236,14 +242,15 @@ class Guard {
   // Looks for a change in the time of whole steps, and confirms or dismisses a change that the times of calls
   // suggest. `log_step_ns` is what StepExperiment::Take returned.
   void DetectBySteps(const GuardedCall& call, double log_step_ns);
-  // True if a change was reported so recently that a further sign of change belongs to it.
+  // True if a change was reported so recently that another sign of a change is a sign of the same one.
   bool HasJustChanged() const;
-  // Renews the credit once if, some blocks after a change, steps still take another time than before.
+  // Called some blocks of steps after a change of the fabric. Renews the credit if steps still take another
+  // time than before the change.
   void ConfirmChange();
-  // Adds kProbingCreditSteps to the credit, unless it grew within the last kStepsBetweenCredits steps of this
-  // many calls.
+  // Adds kProbingCreditSteps steps to the credit, unless the credit grew within the last kStepsBetweenCredits
+  // steps. `calls_of_step` is the number of calls in a step.
   void RenewCredit(uint64_t calls_of_step);
-  // Lets the keys be searched again in the steps of a job that has become another one.
+  // Lets the keys be searched again, because the job has become another one. `calls_of_step` is as above.
   void Reopen(uint64_t calls_of_step);
   // Begins an experiment once steps are known, and another one when steps have changed.
   void FollowSteps(const GuardedCall& call);
@@ -253,39 +260,42 @@ class Guard {
   KeySearch::SeenOf SeenBeside(const GuardedKey& key, const CollectiveConfig& choice) const;
   // Gives up the arms that the last block of steps has shown to be no gain.
   void JudgeArms();
-  // Does the same for arms that all keys use together, and ends that part of the search when nothing is left
-  // to try.
+  // Gives up common arms that steps have shown to be no gain. Ends the common search when nothing is left to
+  // try.
   void JudgeCommon();
   // Ends the common search. `winner`: the config that all keys adopted, if one was found.
   void EndCommon(const std::optional<CollectiveConfig>& winner);
-  // Returns how the communication of a step looks under NCCL's choice. Nothing without times of calls, or if
-  // other choices are in use: findings compare configs with NCCL's choice.
+  // Returns the slowness of calls and the share of communication in a step, both under NCCL's choice. Returns
+  // nothing without times of calls, or if keys use other choices: findings compare configs with NCCL's
+  // choice.
   std::optional<Circumstances> CircumstancesNow() const;
-  // Returns the question about a config of the common search, as it stands in its candidates.
+  // Returns the question that expected_effect.h answers about a config. `candidates` are those of the common
+  // search.
   EffectQuestion QuestionOf(const CollectiveConfig& config,
                             const std::vector<ProbeCandidate>& candidates) const;
-  // Lets keys be searched that earlier runs left to NCCL in other circumstances.
+  // If the job now runs in other circumstances than earlier runs, keys that those runs left to NCCL are
+  // searched again.
   void ForgetOtherCircumstances();
-  // Notes the circumstances in which the common search begins. Lets it believe in the config of which other
-  // places' findings promise the most.
+  // Notes the circumstances in which the common search begins. Makes the common search believe in the config
+  // for which other places' findings promise the most.
   void UseFindings();
   // Returns the keys whose candidates take part in the common search.
   std::vector<JoiningKey> KeysThatJoin() const;
-  // Sets proposed_common_ and the common arms of the plan.
+  // Sets proposed_common_, and the common arms of `plan`.
   void PlanCommon(GuardReason reason, bool adopt, TablePlan& plan);
-  // Does what WhyAdopt does, for the time in which all keys try the same configs together.
+  // Returns the reason for a version that may wait, as WhyAdopt does, during the common search.
   std::optional<GuardReason> WhyAdoptCommon() const;
-  // Returns TablePlan::common_pause for a leader of the common search.
+  // Returns TablePlan::common_pause for this leader: of that many steps, one does not use the leader.
   uint16_t PauseOf(const CollectiveConfig& leader) const;
   // True if these common arms should be used much more often, or less often, than in the version in use.
   bool NeedsOtherPace(const std::vector<CollectiveConfig>& next) const;
   // True if the version in use has arms that do not look like a gain.
   bool ArmsMayCost() const;
-  // Share of a step that the commonly adopted choice saves; 0 without one.
+  // Share of a step's time that the config saves which all keys adopted; 0 if they adopted none.
   double CommonGain() const { return 1 - std::exp(common_seen_.effect.mean); }
-  // Returns the nanoseconds that adopted choices have saved over NCCL's choice in this job.
+  // Returns the nanoseconds that adopted choices have saved in this job, compared with NCCL's choice.
   double SavedNs() const;
-  // Nanoseconds of a step of the experiment.
+  // Nanoseconds of a step of the experiment, on average.
   double StepNs() const;
   // Returns the nanoseconds that experiments may still cost; below 0 when they have cost too much.
   double CreditNs() const;
@@ -296,7 +306,7 @@ class Guard {
   // Number of steps from one use of a common arm to the next.
   uint16_t CommonSpacing(const std::vector<CollectiveConfig>& arms) const;
   double ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const;
-  // Share of the key's calls in the bytes of all calls so far.
+  // Bytes of the key's calls over the bytes of all calls so far.
   double ShareOf(const GuardedKey& key) const;
   // True if the key may take part in an experiment, by its weight and its present choice.
   bool CanSearch(const GuardedKey& key) const;
@@ -304,9 +314,9 @@ class Guard {
   // earlier one found that choice.
   bool StepsCanProve(const GuardedKey& key) const;
   bool MustRevoke(const GuardedKey& key) const;
-  // Returns what is settled in the present state of the fabric.
+  // Returns the settled keys with their present choices, for the present state of the fabric.
   std::vector<SettledKey> SettledNow() const;
-  // Forgets what was learnt about the fabric before its change.
+  // Keeps the settled choices apart and forgets times and effects, because the fabric changed.
   void Relearn();
   // These return the key's choice, its search and its entry in the next version. `adopt`: the version may
   // also adopt winners and try other configs.
@@ -320,9 +330,10 @@ class Guard {
   // True if the version changes nothing about a key whose level is known, so the key needs no new dense
   // samples.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;
-  // Adds entries for sizes near settled ones, as long as the plan has room.
+  // Adds entries for keys near settled ones that were never called (carried_choices.h), as long as the plan
+  // has room.
   void AddCarried(Proposal& proposal) const;
-  // Builds the version for `reason`. A revocation adopts nothing.
+  // Builds the version for `reason`. A version that revokes a choice adopts no other config.
   Proposal Propose(bool revocation, GuardReason reason);
   // Updates a key to its entry in the committed plan.
   void TakeUp(const KeyPlan& entry);
@@ -331,7 +342,7 @@ class Guard {
   void TakeUpUnlisted(const std::set<uint32_t>& listed);
   // Returns the gravest reason for a version that cannot wait, if there is one.
   std::optional<GuardReason> WhyRevoke() const;
-  // Returns the reason for a version that may wait for the spacing, if there is one.
+  // Returns the reason for a version that may wait for kGuardAdoptionSpacingNs, if there is one.
   std::optional<GuardReason> WhyAdopt() const;
 
   GuardOptions options_;
@@ -356,22 +367,22 @@ class Guard {
   uint32_t judged_blocks_ = 0;
   bool arm_too_slow_ = false;  // an arm of the version in use must go at once
   bool resting_ = false;       // the budget was spent, and no new credit has come since
-  // A version of this experiment was proposed to compare proven choices with NCCL's own. It is proposed only
-  // once, because a plan may have no room for all of them (Fitting).
+  // True once a version of this experiment was proposed to compare proven choices with NCCL's own. It is
+  // proposed only once, because a plan may have no room for all keys (Fitting).
   bool proofs_asked_ = false;
   // Table version of the last call that TakeStepOf saw.
   uint32_t version_of_steps_ = 0;
   std::map<uint32_t, GuardedKey> keys_;
   CommonSearch common_;
-  // These take effect when the pending proposal is committed: the common search, and the config that all keys
-  // adopt.
+  // These two take effect when the pending proposal is committed: the state of the common search, and the
+  // config that all keys adopt.
   CommonSearch proposed_common_;
   std::optional<CollectiveConfig> proposed_winner_;
   // Circumstances in which the common search began.
   std::optional<Circumstances> circumstances_;
   // Findings of the common search that ended last.
   std::vector<std::pair<FindingKey, StepFinding>> kept_findings_;
-  // True after a change of the fabric if the experiment has to prove choices again that steps had found.
+  // True after a change of the fabric while the experiment proves choices again that steps had found before.
   bool proves_again_ = false;
   // The result of the common search in this experiment: the config that all keys adopted, and its effect on a
   // step. Without one the effect is 0.
@@ -380,13 +391,14 @@ class Guard {
   int64_t common_from_ns_ = 0;  // when the present experiment began
   // The searches that take effect when the pending proposal is committed, by KeyCode.
   std::map<uint32_t, KeySearch> proposed_searches_;
-  // The config that an earlier run found for a key; the next adoption uses it.
+  // The config that an earlier run found for a key that no committed version lists yet. The next adoption
+  // uses it.
   struct Confirmed {
     TableKey key;
     CollectiveConfig config;
   };
   std::map<uint32_t, Confirmed> confirmed_;  // by KeyCode, until a committed version lists the key
-  // By KeyCode: choices of the version in use for keys that were never called.
+  // Choices of the version in use for keys that were never called, by KeyCode.
   std::map<uint32_t, CollectiveConfig> carried_;
   std::map<uint32_t, bool> settled_;         // KeyCode to "settled by an earlier run"
   Regime fabric_of_keys_ = Regime::kNormal;  // the state of the fabric to which settled_ belongs
@@ -395,18 +407,19 @@ class Guard {
   TablePlan plan_;
   uint32_t version_ = 1;
   std::optional<Proposal> proposed_;
-  // Counts of changes of the fabric: noticed, answered by a committed version, and answered by the pending
-  // proposal. With counts, a change that comes while a proposal is pending is not lost.
+  // The three counts below are of changes of the fabric: noticed, answered by a committed version, and
+  // answered by the pending proposal. With counts, a change that comes while a proposal is pending is not
+  // lost.
   bool regime_changed() const { return regime_changes_ != answered_changes_; }
   uint32_t regime_changes_ = 0;
   int64_t changed_ns_ = -1;  // when the last change was noticed; below 0: never
-  // Usual time of a step before the last change; 0: the effect on steps is judged already.
+  // Average time of a step before the last change of the fabric; 0: ConfirmChange has already compared it.
   double usual_before_ns_ = 0;
   bool changed_by_steps_ = false;  // only steps have shown the change; times of calls may still show its kind
   uint32_t answered_changes_ = 0;
   uint32_t proposed_changes_ = 0;
-  // Number of choices that were revoked because they lost: in committed versions, and with the pending
-  // proposal.
+  // Number of choices revoked because they were slower: in committed versions, and with the pending proposal
+  // included.
   int revoked_by_loss_ = 0;
   int proposed_losses_ = 0;
   // Adoptions must wait until this time, on Tick's clock.

@@ -10,12 +10,15 @@
 namespace dynamiccl {
 namespace {
 
-// Times of calls and whole steps show the same change at most this many steps apart.
+// If times of calls and times of whole steps show a change at most this many steps apart, it is the same
+// change.
 constexpr double kStepsOfOneChange = 64;
 
-// A burst is over after this many blocks of steps.
+// The effect of a change on steps is judged after this many blocks of steps, when a burst of traffic would be
+// over.
 constexpr uint32_t kBlocksToConfirm = 2;
-// log(1.1), the same limit as for times of calls (timing_detector.cc).
+// log(1.1): a smaller change of the step time does not renew the credit. Times of calls have the same limit
+// (timing_detector.cc).
 constexpr double kLeastChange = 0.0953;
 
 // Returns the number of the call's stream. A stream holds calls that should take equally long: one key and
@@ -41,7 +44,7 @@ void Guard::Detect(const GuardedCall& call) {
   if (call.skew_ns >= 0) sample.log_skew = std::log1p(static_cast<double>(call.skew_ns) / transfer);
   detector_.SetLeastSpan(std::min(kVerifiedNs, kVerifiedSteps * steps_.step_ns()));
   const auto change = detector_.Take(sample);
-  // Late ranks are not caused by a choice.
+  // No choice makes ranks arrive late, so late ranks are no change of the fabric.
   if (!change || !change->of_fabric) return;
   if (std::exchange(changed_by_steps_, false) && HasJustChanged()) {
     // Steps have already shown this change, and now its kind is known. What was settled before the change
@@ -58,7 +61,8 @@ void Guard::NoteChange(int64_t at_ns) {
   ++regime_changes_;
 }
 
-// A choice that only its calls' times have judged must not wait for steps.
+// Steps may confirm or refute a change only if they judge every choice. A choice that only its calls' times
+// have judged must not wait for steps.
 bool Guard::StepsJudgeAll() const {
   return has_steps() && std::all_of(keys_.begin(), keys_.end(), [](const auto& each) {
            const GuardedKey& key = each.second;
@@ -104,13 +108,14 @@ void Guard::RenewCredit(uint64_t calls_of_step) {
   credited_call_ = newest_call_;
 }
 
-// A choice that steps have found counts as settled even while the key's search goes on, because the job may
-// end first.
+// A choice that steps have found to be good counts as settled even while the key's search goes on, because
+// the job may end before the search.
 std::vector<SettledKey> Guard::SettledNow() const {
   std::vector<SettledKey> settled;
   for (const auto& [code, key] : keys_) {
     const auto ended = settled_.find(code);
-    // Right after a common adoption there are no results for the key's own steps yet.
+    // Right after all keys adopted a config together, there are no effects of single keys yet. The common
+    // effect then counts.
     const bool together = key.proven() && key.choice() == common_choice_;
     SeenConfig seen = experiment_.Seen(code, key.choice(), kLeaveNcclAlone);
     if (together && seen.steps == 0) seen = common_seen_;
@@ -154,8 +159,8 @@ void Guard::Reopen(uint64_t calls_of_step) {
   RenewCredit(calls_of_step);
 }
 
-// Settled choices are kept in case the fabric returns to its former state. The version in use stays until the
-// proposed one is committed.
+// Settled choices are kept in case the fabric returns to its former state. The version in use stays until
+// another is committed.
 void Guard::Relearn() {
   for (const SettledKey& settled : SettledNow())
     settled_before_.insert_or_assign(std::pair(KeyCode(settled.key), settled.fabric), settled);
@@ -174,7 +179,8 @@ void Guard::Relearn() {
     key.Restart();
     key.search().SetCandidates(knowledge_(key.key(), fabric()).candidates);
   }
-  // A proposal that failed calls Relearn again, when the experiment has not seen a step.
+  // If a proposal fails, Relearn is called again at once. The experiment has then seen no step, and the value
+  // stays.
   if (experiment_.usual_ns() > 0) usual_before_ns_ = experiment_.usual_ns();
   BeginExperiment(experiment_.grid(), newest_ns_);
 }

@@ -8,55 +8,60 @@
 namespace dynamiccl {
 namespace {
 
-// An experiment begins only after this many calls that repeat. At least kStepsRepeated steps must repeat,
-// kStepsBefore of them after their period was found. Calls that gather parameters may be equal layers of one
-// step: FSDP gathers 80 to 126 of them in a row. Equal buckets of DDP may be taken for steps all the same.
-// The budget of such an experiment is as short as the buckets, and it begins anew with the true steps.
+// An experiment begins only after this many calls in a row that repeat. At least kStepsRepeated steps must
+// repeat, kStepsBefore of them after the period of the calls was found.
+// kCallsOfLayers holds if the step has calls that gather parameters, because such calls may be equal layers
+// of one step: FSDP gathers 80 to 126 of them in a row. kCallsOfBuckets holds otherwise. It may be too few
+// for equal buckets of DDP, which then count as steps for a while. That costs little, because such a step's
+// credit is as short as a bucket, and the experiment begins anew with the true steps.
 constexpr size_t kCallsOfLayers = 128;
 constexpr size_t kCallsOfBuckets = 32;
 constexpr size_t kStepsRepeated = 7;
 constexpr size_t kStepsBefore = 2;
-// An experiment ends after this many steps in a row with another number of calls.
+// An experiment ends after this many consecutive steps whose number of calls differs from that at its start.
 constexpr uint64_t kMisfitSteps = 6;
-// The least nanoseconds of a step of the experiment. Shorter program steps are combined, because a host that
-// runs ahead of its device issues single calls at irregular times.
+// The least duration of a step of the experiment, in nanoseconds. Shorter program steps are combined, because
+// a host that runs ahead of its device issues single calls at irregular times.
 constexpr int64_t kLeastStepNs = 4'000'000;
-// Assumed cost of an untried config on a key with a third of the bytes or more, as the log of the step's time
-// ratio.
+// Assumed loss of an untried config on a key with a third of the bytes or more, as the log of the step's time
+// ratio. A key with fewer bytes has proportionally less.
 constexpr double kUnknownLoss = 0.05;
 constexpr double kSharesOfWhole = 3;
-// Assumed cost of an untried config that all keys use together (a common arm). At the fast pace one step of
-// eight then uses one. With one of five, 20 steps of a simulated job took 14 % longer (guard_test allows 10
-// %).
+// Assumed loss of an untried config that all keys use together, as the log of the step's time ratio. With it,
+// one step of eight uses such a config at kFastPace. With one step of five, 20 steps of a simulated job took
+// 14 % longer (guard_test allows 10 %).
 constexpr double kUnknownLossTogether = 0.24;
-// One use is enough to call a common arm fast if its step was faster by this many standard errors.
+// The first use of a common arm also sets up connections and mostly counts as untried. It counts as known if
+// its step was faster by this many standard errors.
 constexpr double kFastFirstUse = 3;
-// Share of the steps' time that the experiment may cost: kFastPace while there is credit and nothing is
-// gained yet, else kUsualPace.
+// Share of the steps' time that the experiment may cost: kFastPace while there is credit and no common config
+// has been adopted yet, else kUsualPace.
 constexpr double kUsualPace = 0.01;
 constexpr double kFastPace = 0.03;
-// Limits of the number of steps from one use of an arm by a key to the next.
+// Least and largest number of steps from one use of an arm by a key to the next.
 constexpr double kLeastSpacing = 2;
 constexpr double kMaxSpacing = 60;
-// Common arms begin a new version when they may be used this many times as often as in the present one.
+// A new version begins if its common arms may be used at least this many times as often as in the version in
+// use.
 constexpr int kHurryTimes = 2;
 // After this many blocks of steps the experiment leaves kFastPace for kUsualPace, because it tries the most
 // promising common arms first and has tried them by then.
 constexpr uint32_t kHurriedBlocks = 14;
-// For such a version one of the common arms must look faster by this many standard errors.
+// A version that uses common arms more often also needs an arm that looks faster by this many standard
+// errors.
 constexpr double kHurriedErrors = 1;
-// A leader (CommonSearch) rests in one of 8, 4 or 2 steps: the rarer, the more of its gain is had before it
-// is sure, and the more steps that takes. It is to take at most kStepsToProve, half of what the regression
-// remembers.
+// The leader of the common search pauses in one step of 8, 4 or 2. Rare pauses gain more time before the
+// leader is adopted, but it then takes more steps until the gain is sure. The rarest pause is taken with
+// which this takes at most kStepsToProve steps, half of what the regression remembers.
 constexpr uint16_t kPauses[] = {8, 4, 2};
 constexpr double kStepsToProve = 360;
-// It rests in one of these steps while only other places' findings speak for it.
+// While only other places' findings speak for the leader, it pauses in one step of this many.
 constexpr uint16_t kPauseOfBelieved = 4;
-// The leader is used so many times as often as a challenger.
+// Steps use the leader this many times as often as one challenger.
 constexpr size_t kWeightOfLeader = 8;
-// Steps between uses for a key whose only arm is NCCL's own. kProvingSpacing holds while a choice is proved
-// after a change of the fabric, until the error of its effect is below kKnownError; kWatchSpacing holds
-// otherwise.
+// Steps from one use of NCCL's choice to the next, for a key whose only arm is NCCL's choice. kProvingSpacing
+// holds while a choice is proved again after a change of the fabric, until the standard error of its effect
+// is below kKnownError. kWatchSpacing holds otherwise.
 constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
@@ -143,7 +148,7 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
   const auto next = common_.Next(experiment_, true);
   size_t in_use = 0, still = 0;
   for (size_t i = 0; i < plan_.common.size(); ++i) {
-    // The leader stands in the plan several times, one after the other.
+    // The plan lists the leader several times in a row, so that steps use it more often. It counts once here.
     if (i > 0 && plan_.common[i] == plan_.common[i - 1]) continue;
     ++in_use;
     still += std::find(next.begin(), next.end(), plan_.common[i]) != next.end() ? 1 : 0;
@@ -152,8 +157,8 @@ std::optional<GuardReason> Guard::WhyAdoptCommon() const {
                                                                : std::nullopt;
 }
 
-// A new leader is used in most steps. If another arm looks like a gain and the arms turned out to cost
-// little, they are used much more often.
+// A new leader is to be used in most steps. Without a leader, arms are to be used much more often if one of
+// them looks like a gain and they turned out to cost little.
 bool Guard::NeedsOtherPace(const std::vector<CollectiveConfig>& next) const {
   const bool looks_faster = common_.LooksFaster(experiment_, kHurriedErrors);
   if (const auto leader = common_.Leader(experiment_))
@@ -232,7 +237,7 @@ double Guard::ShareOf(const GuardedKey& key) const {
 }
 
 double Guard::ExpectedLoss(const GuardedKey& key, const KeyPlan& entry) const {
-  // Once all keys have gained together, most other configs are likely as slow as NCCL's choice.
+  // Once all keys have adopted a config together, most other configs are likely as slow as NCCL's choice.
   const double unknown =
       std::max(kUnknownLoss * std::min(1.0, kSharesOfWhole * ShareOf(key)), CommonGain() * ShareOf(key));
   double sum = 0;

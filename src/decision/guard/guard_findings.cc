@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard's exchange with other places: what it tells them about configs, and what it believes of them.
+// How a guard reports what it found about configs to later jobs, and how it uses what other jobs found.
 #include <algorithm>
 #include <cmath>
 
@@ -8,14 +8,17 @@
 namespace dynamiccl {
 namespace {
 
-// Circumstances count only if keys with this share of the bytes that are searched have been timed so often.
+// Circumstances are known only if the keys that were timed at least kLeastTimes times have this share of the
+// bytes.
 constexpr double kLeastShareTimed = 0.5;
 constexpr uint32_t kLeastTimes = 2;
-// A finding is told to others from this many steps on, and if its error is at most this, in logs: what is
-// surely no gain is used in two steps only.
+// A config's effect is reported as a finding if at least this many steps used it and its standard error, in
+// logs, is at most kMaxErrorOfFinding. Two steps are enough because a config that is surely no gain is used
+// no more often.
 constexpr uint32_t kStepsOfFinding = 2;
 constexpr double kMaxErrorOfFinding = 0.2;
-// The least error of a finding. NCCL's own choice has it, whose effect is 0 by definition.
+// The least standard error of a finding, in logs. NCCL's own choice has this error, because its effect is 0
+// by definition.
 constexpr double kLeastErrorOfFinding = 0.001;
 
 // Returns the largest number of channels among the candidates of a config's algorithm and protocol.
@@ -51,8 +54,8 @@ std::optional<Circumstances> Guard::CircumstancesNow() const {
   return Circumstances{slowness / timed_bytes, of_step_ns / static_cast<double>(steps_.step_ns())};
 }
 
-// Only "nothing is better than NCCL's choice" is forgotten. Steps compare every other choice with NCCL's own
-// all the time.
+// Forgets only the results that nothing is better than NCCL's choice. Every other choice stays, because steps
+// compare it with NCCL's own all the time.
 void Guard::ForgetOtherCircumstances() {
   if (!options_.began_like) return;
   const auto now = CircumstancesNow();

@@ -21,7 +21,8 @@ struct GuardedCall {
   // The time by which choices are compared: the median of the ranks' times, which include waiting for each
   // other. The shortest time would favour choices in which one rank finishes early. Below 0: use transfer_ns.
   int64_t cost_ns = -1;
-  // When the leader's device reached the call in its stream, by the device's clock. Below 0: not known.
+  // When the leader's device reached the call in its stream, in nanoseconds of the device's clock. Below 0:
+  // not known.
   int64_t begun_ns = -1;
   int64_t skew_ns = -1;   // last minus first arrival; below 0: not known
   bool captured = false;  // captured into a CUDA graph: the call has no times and is never a trial

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MustRevoke and InDoubt judge the choice by pairs with samples of NCCL's choice.
+// MustRevoke and InDoubt judge the choice by pairs: a sample of NCCL's choice and a call of the key's choice
+// beside it.
 #include "src/decision/guard/guarded_key.h"
 
 #include <cmath>
@@ -7,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// A choice is in doubt when 12 pairs or more show a mean loss of 3 %. At most 16 versions begin for doubts of
-// one choice, because an endless doubt must not produce versions endlessly (docs/guard.md).
+// A choice is in doubt when 12 pairs or more show a mean loss of 3 %. Doubts about one choice begin at most
+// 16 versions, so that an endless doubt does not produce versions endlessly (docs/guard.md).
 constexpr uint32_t kDoubtPairs = 12;
 constexpr double kDoubtedLoss = 0.03;
 constexpr int kMaxDoubts = 16;
@@ -23,7 +24,7 @@ constexpr double kUnprovenBad = 0.1;
 }  // namespace
 
 void GuardedKey::Use(const CollectiveConfig& choice, bool drawn) {
-  // The first calls of every new version are dense in samples, so the version answers the present doubt.
+  // Many of the first calls of every version are samples, so this version answers a doubt about the choice.
   doubts_ += InDoubt() ? 1 : 0;
   calls_of_version_ = 0;
   drawn_ = drawn;
@@ -41,7 +42,8 @@ void GuardedKey::Take(const GuardedCall& call) {
   ++calls_of_choice_;
   captured_ |= call.captured;
   if (call.use == CallUse::kTrial) return;
-  // An older version decided this call, so it says nothing about the present choice.
+  // The call uses neither the present choice nor NCCL's: an older version decided it, so it says nothing
+  // about the present choice.
   if (call.config != choice_ && !call.config.leaves_nccl_alone()) return;
   const bool is_timed = call.transfer_ns > 0 && !call.captured;
   const double ns = is_timed ? static_cast<double>(call.compared_ns()) : -1;

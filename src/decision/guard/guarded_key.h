@@ -21,10 +21,11 @@ namespace dynamiccl {
 
 // Probability that paired samples ever revoke a given choice wrongly, over all looks at the test.
 inline constexpr double kWrongRevocation = 1e-3;
-// Log ratios are limited to this much either way, so one stall weighs no more than a call of 1.22 times the
-// time. The betting test needs bounded values.
+// Log ratios are limited to this much either way, because the betting test needs bounded values. With the
+// limit, a stalled call counts as at most 1.22 times the time of the other call of its pair.
 inline constexpr double kWinsorisedRatio = 0.2;
-// The test asks whether NCCL's choice is faster by more than this, in logs: 0.5 % is not worth a change.
+// The test asks whether NCCL's choice is faster by more than this, in logs. A smaller loss than 0.5 % is not
+// worth a change.
 inline constexpr double kLeastLoss = 0.005;
 
 // Keeps what the guard knows about one key. The Guard owns it, on the leader's control thread, and passes in
@@ -34,7 +35,8 @@ class GuardedKey {
  public:
   explicit GuardedKey(const TableKey& key) : key_(key) {}
 
-  // The version now in use has this choice for the key. `drawn`: it also draws arms for the key by steps.
+  // Tells the key the choice of the version now in use. `drawn`: the version also draws other configs for the
+  // key by steps.
   void Use(const CollectiveConfig& choice, bool drawn);
   // Adds a call of this key. A call of an older version's choice is counted but not judged.
   void Take(const GuardedCall& call);
@@ -46,7 +48,7 @@ class GuardedKey {
   const KeyAccount& account() const { return account_; }
   KeySearch& search() { return search_; }
   const KeySearch& search() const { return search_; }
-  // Sets what NCCL's cost model expects of NCCL's own choice, in nanoseconds.
+  // Sets the time that NCCL's cost model predicts for NCCL's own choice, in nanoseconds.
   void Predict(double nccls_ns) { nccls_ns_ = nccls_ns; }
   double predicted_ns() const { return nccls_ns_; }  // 0: not known
   // Calls so far.
@@ -55,7 +57,7 @@ class GuardedKey {
   uint32_t calls_of_choice() const { return calls_of_choice_; }
   // True once a call of the key was captured into a CUDA graph.
   bool captured() const { return captured_; }
-  // True if the version in use draws the key's configs by steps.
+  // True if the version in use draws other configs for the key by steps.
   bool drawn() const { return drawn_; }
   // True if the choice is not NCCL's and must be revoked: its account is overspent, or paired samples show it
   // to be slower, or it is unproven and the pairs speak against it.
@@ -67,16 +69,16 @@ class GuardedKey {
   // True if the last four timed calls of the choice were all several times slower than NCCL's. That is too
   // slow even if the program does not wait for them.
   bool IsGross() const { return !choice_.leaves_nccl_alone() && account_.IsGross(); }
-  // True if the version's dense samples are taken and the pairs show a loss, but not surely. A new version
-  // with dense samples is then worth its price: where the choice loses, samples of NCCL's choice cost
-  // nothing. Where it does not lose, more pairs bring their mean nearer to 0 and the doubt ends.
+  // True if the version's first, dense samples are taken and the pairs show a loss, but not surely. A new
+  // version with dense samples is then worth its price. Where the choice loses, samples of NCCL's choice cost
+  // nothing; where it does not, more pairs bring the mean nearer to 0 and the doubt ends.
   bool InDoubt() const;
   // Time of the choice over NCCL's, from the pairs since the choice or the fabric changed. Nothing before the
   // first pair, or if the choice is NCCL's own.
   std::optional<double> Ratio() const;
   uint32_t pairs() const { return slower_.count(); }
-  // Nanoseconds by which this call took longer than the choice takes on average. It is 0 for calls of the
-  // choice, and if either time is not known.
+  // Nanoseconds by which this call took longer than the key's choice takes on average. 0 for calls of the
+  // choice, and if one of the two times is not known.
   double ExcessOf(const GuardedCall& call) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The account of one key. A level is a mean and a variance. The n-th time enters with weight 1/n, and from
-// the 512th on with weight 1/512 (exponential forgetting). The loss is a sum that never falls below 0, as in
-// CUSUM:
-// excess = max(0, excess + counted - upper end of NCCL's mean).
+// The account of one key. The mean and the variance of a kind of call are moving averages: the n-th time
+// enters with weight 1/n, and from the 512th on with weight 1/512. The loss is a sum that never falls below
+// 0, as in CUSUM:
+//   excess = max(0, excess + time of the call - upper end of NCCL's mean).
 #include "src/decision/guard/key_account.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// A mean forgets over this many calls. At 5 % noise three standard errors of 512 calls are 0.7 % of the mean,
-// so Upper() stays within the 1 % that the promise allows.
+// A mean time follows about this many calls. At 5 % noise three standard errors of 512 calls are 0.7 % of the
+// mean, so Upper() stays within the 1 % that the promise allows.
 constexpr uint32_t kMemory = 512;
 
 }  // namespace
@@ -51,7 +51,7 @@ void KeyAccount::TakeChoice(double ns) {
   excess_ns_ = std::max(0.0, excess_ns_ + counted - upper);
 }
 
-// Returns the median of the last three times, or the smaller of the first two.
+// Returns the median of the last three times. After the first two times it returns the smaller one.
 double KeyAccount::Lasting(double ns) {
   const double older = std::exchange(before_[0], before_[1]);
   const double newer = std::exchange(before_[1], ns);

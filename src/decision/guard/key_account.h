@@ -28,7 +28,7 @@ class TimeLevel {
  public:
   // Adds a time above 0, limited to kWinsoriseTimes the mean.
   void Take(double ns);
-  // Number of times taken so far, but at most the memory of 512.
+  // Number of call times added so far, but at most 512, which is how many the mean remembers.
   uint32_t count() const { return count_; }
   double mean() const { return mean_; }
   // The mean plus three standard errors; twice the mean while there are fewer than two times.
@@ -56,7 +56,7 @@ class KeyAccount {
   double excess_ns() const { return excess_ns_; }
   // True if the loss is above the credit and kTimeBudget of the calls since Restart, or if IsGross.
   bool Overspent() const;
-  // True if the last kGrossCalls timed calls of the choice all took more than kGrossTimes NCCL's time.
+  // True if the last kGrossCalls timed calls of the choice each took more than kGrossTimes times NCCL's time.
   bool IsGross() const { return gross_ >= kGrossCalls; }
   const TimeLevel& default_level() const { return default_; }
   const TimeLevel& choice_level() const { return choice_; }
@@ -65,7 +65,7 @@ class KeyAccount {
   // Mean time of NCCL's choice. After Restart it is the mean before Restart until there is a new sample; 0 if
   // there never was a sample.
   double default_ns() const { return default_.count() > 0 ? default_.mean() : default_before_ns_; }
-  // Forgets levels and losses, because the fabric or the choice changed. Totals stay.
+  // Forgets mean times and losses, because the fabric or the choice changed. The total time stays.
   void Restart();
 
  private:
@@ -75,8 +75,8 @@ class KeyAccount {
   static constexpr double kGrossTimes = 3;
 
   void CountGross(double ns);
-  // Replaces the time of a single slow call by that of its neighbours, because NCCL's few samples may have
-  // met no stall.
+  // Returns a time for the call in which a single slow call is replaced by its neighbours. NCCL's few samples
+  // may have met no stall, so a stall of the choice would be an unfair comparison.
   double Lasting(double ns);
 
   TimeLevel default_;
@@ -84,7 +84,7 @@ class KeyAccount {
   uint64_t calls_ = 0;          // in all
   uint64_t calls_of_span_ = 0;  // since Restart
   double total_ns_ = 0;
-  // Mean of NCCL's choice before the last Restart.
+  // Mean time of NCCL's choice before the last Restart, in nanoseconds.
   double default_before_ns_ = 0;
   double excess_ns_ = 0;
   int gross_ = 0;                         // gross calls in a row

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving a config up needs no statistical test: it cannot cause a wrong adoption.
+// A config is given up without a statistical test, because giving it up cannot cause a wrong adoption.
 #include "src/decision/guard/key_search.h"
 
 #include <algorithm>
@@ -14,33 +14,36 @@ namespace {
 constexpr double kSlower = 0.02;
 constexpr double kSlowerErrors = 2;
 constexpr double kMuchSlower = 0.15;
-// A config is also given up when, after kFutileSteps steps, a gain of half a per cent lies this many standard
-// errors away.
+// A config is also given up after kFutileSteps steps if a gain of kWorthwhile (half a per cent) lies this
+// many standard errors away from its effect.
 constexpr double kWorthwhile = 0.005;
 constexpr double kFutileErrors = 1.5;
 constexpr uint32_t kFutileSteps = 3;
-// While a config was used in few steps, it must look able to gain 1 %.
+// Until kFewSteps steps have used a config, the limit is a gain of 1 % in place of half a per cent.
 constexpr uint32_t kFewSteps = 12;
 constexpr double kWorthwhileAtFirst = 0.01;
-// Adoption after n steps needs more standard errors, by the factor 1 + kFewStepsMargin / n.
+// After n steps, the standard errors that an adoption needs are multiplied by 1 + kFewStepsMargin / n.
 constexpr double kFewStepsMargin = 4;
-// A config whose relatives make steps slower by this much is not tried.
+// A config is not tried if configs that resemble it make steps slower by this much, in logs.
 constexpr double kBadRelatives = 0.015;
-// A config looks much faster when its steps take so much less and by so many standard errors. Configs with
-// kNearlyAsGood of the largest gain or more are tried beside it.
+// A config looks much faster when its steps take less time by kPromising, in logs, and by kPromisingErrors
+// standard errors. Configs with at least kNearlyAsGood of the largest gain are tried beside the one that
+// gains most.
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
-// While the budget is spent, an arm must look faster than the choice by so many standard errors.
+// While the budget is spent, only arms are used that look faster than the choice by this many standard
+// errors.
 constexpr double kLikelyErrors = 1.5;
-// Configs whose expected effects differ by less are tried in the order of the candidates.
+// Configs whose expected effects, in logs, differ by less than this are tried in the order of the candidates.
 constexpr double kEqualPromise = 0.002;
-// Weight of the assumption that a config is like the choice, beside its relatives.
+// The expected effect of an untried config is an average over configs that resemble it. The assumption that
+// the config changes nothing has this weight in the average.
 constexpr double kPriorWeight = 0.35;
 // A config with at most so many channels starts few blocks of threads.
 constexpr int kFewChannels = 2;
-// A config without a relative nearer than this (Kinship) is expected to be like the choice, so it is tried
-// whatever the others showed.
+// A config that resembles no config nearer than this (Kinship) is expected to change nothing. So it is tried
+// whatever other configs have shown.
 constexpr double kFarRelative = 0.3;
 
 // True if the arm has used up its patience (ArmPatience::uses_to_show).
@@ -163,7 +166,8 @@ bool LooksMuchFaster(const SeenConfig& arm) {
   return arm.effect.mean < -std::max(kPromising, kPromisingErrors * arm.effect.error);
 }
 
-// After few steps the estimate of the noise itself is poor, so more standard errors are needed.
+// After few steps the estimate of the noise itself is poor, so the config must be faster by more standard
+// errors.
 bool IsSurelyFaster(const SeenConfig& arm) {
   if (arm.blocks < kAdoptedBlocks || arm.effect.mean > -kLeastGain) return false;
   return arm.effect.mean < -kAdoptedErrors * (1 + kFewStepsMargin / arm.steps) * arm.effect.error;
@@ -186,7 +190,8 @@ void KeySearch::Adopt(const CollectiveConfig& choice) {
   std::erase(closed_, choice);
 }
 
-// A config that was used again was judged by that use.
+// Only configs whose single use set up connections are tried again. If the regression counts any step of a
+// config, that step has judged it.
 bool KeySearch::GiveSecondUse(const SeenOf& seen, double most) {
   const auto unjudged = [&](const CollectiveConfig& config) {
     const SeenConfig arm = seen(config);

@@ -17,10 +17,10 @@ inline constexpr size_t kMaxArms = 8;
 // How many configs of each kind PreferLowLatency puts first: together half of kMaxArms, so that the other
 // half are tried as for any key.
 inline constexpr size_t kLowLatencyEach = 2;
-// A config is adopted when its steps are faster by this many standard errors, in at least this many blocks of
-// steps, and by at least this much in logs. After few steps more errors are needed (IsSurelyFaster). With
-// normal noise, 40 configs without any difference and a dozen looks at each, that is 1 wrong adoption in
-// 2,500 jobs.
+// A config is adopted when its steps are faster by this many standard errors, in at least kAdoptedBlocks
+// blocks of steps, and by at least kLeastGain in logs. After few steps more standard errors are needed
+// (IsSurelyFaster). With normal noise, 40 configs that change nothing, and a dozen looks at each, this adopts
+// a wrong config in 1 of 2,500 jobs.
 inline constexpr double kAdoptedErrors = 4.8;
 inline constexpr uint32_t kAdoptedBlocks = 3;
 inline constexpr double kLeastGain = 0.003;
@@ -32,16 +32,18 @@ bool LooksMuchFaster(const SeenConfig& arm);
 
 // Sets how long the search tries an arm that does not look like a gain.
 struct ArmPatience {
-  // The arm goes when it is shown not to gain this much, in logs, or half a per cent if that is more.
+  // The arm is given up when it is shown not to gain this much, in logs. The least limit is half a per cent.
   double worthwhile = 0;
-  // It goes after this many steps if it looks slower, and after twice as many unless it looks like a gain by
-  // one standard error; 0: this rule does not apply.
+  // The arm is given up after this many steps if it looks slower, and after twice as many unless it looks
+  // faster by one standard error; 0: there is no such limit.
   uint32_t uses_to_show = 0;
-  // The rule of uses_to_show waits until the standard error of the arm's effect is at most this, in logs, or
-  // this over the root of two after twice as many steps; 0: the error does not matter.
+  // uses_to_show gives an arm up only if the standard error of the arm's effect, in logs, is at most this.
+  // After twice as many steps the error must be at most this over the root of two. 0: the error does not
+  // matter.
   double error_to_show = 0;
-  // The arm goes if its first use alone made a step longer by this much, in logs, even though setting up
-  // connections or a stall may be the cause (KeySearch::GiveSecondUse); 0: the first use is not judged.
+  // The arm is given up if its first use alone made a step longer by this much, in logs. The cause may also
+  // have been a stall or setting up connections, so KeySearch::GiveSecondUse can allow another use. 0: the
+  // first use is not judged.
   double gross_first_use = 0;
   // The arm goes as soon as its steps of the block under way took longer by so many usual steps together
   // (SeenConfig::block_excess), so that a leader that is slow after all is not used for the whole block; 0:
@@ -49,11 +51,11 @@ struct ArmPatience {
   double most_in_block = 0;
 };
 
-// The search on one key, owned by its GuardedKey on the leader's control thread. It has no clock and no
-// source of random numbers.
+// The search on one key, owned by its GuardedKey on the leader's control thread. A config is open while the
+// search tries it. The search has no clock and no source of random numbers.
 class KeySearch {
  public:
-  // Gives a config's estimated effect on steps, relative to the key's choice.
+  // Returns a config's estimated effect on steps, relative to the key's choice.
   using SeenOf = std::function<SeenConfig(const CollectiveConfig& config)>;
 
   // Replaces the configs that may be tried, the most promising first. Configs that were given up stay given
@@ -62,37 +64,40 @@ class KeySearch {
   // Puts a few candidates first that suit a call whose latency is critical: kLowLatencyEach with the protocol
   // LL or LL128, and as many with one or two channels. Each kind keeps its order.
   void PreferLowLatency();
-  // Gives up open configs that are shown to be no gain or that exhaust the patience. Returns those among them
-  // that make steps so slow that they must go before the next version.
+  // Gives up open configs that are shown to be no gain or that exhaust the patience. Returns the ones that
+  // make steps so slow that they must go before the next regular version.
   std::vector<CollectiveConfig> Judge(const SeenOf& seen, const ArmPatience& patience = {});
-  // Opens further configs until `most` are open, except `choice`. Configs that resemble a fast one come
-  // first; a config that resembles only slow ones is not opened.
+  // Opens further configs, that is, begins to try them, until `most` are open. `choice` is not opened.
+  // Configs that resemble a fast one come first; a config that resembles only slow ones is not opened.
   void Refill(const CollectiveConfig& choice, const SeenOf& seen, size_t most = kMaxArms);
   // Returns the open config with the fastest steps, if it is surely faster than the choice.
   std::optional<CollectiveConfig> Winner(const SeenOf& seen) const;
-  // The choice changed: `choice` is no arm any more, and the former choice may be tried again.
+  // The key's choice becomes `choice`, which is no longer an arm. The former choice may be tried again as an
+  // arm.
   void Adopt(const CollectiveConfig& choice);
-  // Allows everything to be tried again, because the fabric or the steps changed. Open configs come first.
+  // Allows every config to be tried again, because the fabric or the steps changed. Configs that are open
+  // come first.
   void Restart();
-  // Lets those configs be tried once more that were given up after a single use. The use may only have set up
-  // connections. Leaves out configs whose use made a step longer by `most` or more, in logs. Returns false if
-  // there are none.
+  // Allows configs to be tried once more that were given up after a single use, because that use may only
+  // have set up connections. Leaves out configs whose use made a step longer by `most` or more, in logs.
+  // Returns false if there are none.
   bool GiveSecondUse(const SeenOf& seen, double most);
 
   const std::vector<CollectiveConfig>& open() const { return open_; }
-  // Returns the open configs that the next version should use. These are all of them, or only those few that
-  // look much faster than the choice, so that this is certain soon. With `all_may_cost` false: only those
-  // that look faster.
+  // Returns the open configs that the next version should use: all of them, or only the few that look much
+  // faster than the choice, so that their gain is soon certain. With `all_may_cost` false it returns only
+  // configs that look faster.
   std::vector<CollectiveConfig> Next(const SeenOf& seen, bool all_may_cost) const;
-  // True when a search that began has nothing open.
+  // True if a search has begun and no config is open any more.
   bool over() const { return began_ && open_.empty(); }
   bool began() const { return began_; }
   bool has_candidates() const { return !candidates_.empty(); }
   const std::vector<ProbeCandidate>& candidates() const { return candidates_; }
-  // Opens a config, whatever others like it have shown. Returns false if it is open already or was given up.
+  // Opens a config even if configs that resemble it were slow. Returns false if the config is open already or
+  // was given up.
   bool Open(const CollectiveConfig& config);
   bool GaveUp(const CollectiveConfig& config) const { return IsClosed(config); }
-  // True if the config is one that may be tried.
+  // True if the config is among the candidates.
   bool MayUse(const CollectiveConfig& config) const;
 
  private:

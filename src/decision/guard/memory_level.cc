@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Levels by the free share of the memory, with a margin either way (hysteresis).
+// The level follows from the free share of the memory, with a margin on both sides of each border
+// (hysteresis).
 #include "src/decision/guard/memory_level.h"
 
 namespace dynamiccl {

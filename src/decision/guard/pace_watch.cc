@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gap between a call and the next one goes into a TimingDetector, under the first call's stream. Each new
-// suspicion and each verified change asks for kAsked timed calls, within its own allowance.
+// The gap from a call to the next one is a sample of a TimingDetector, in the first call's stream. Each new
+// suspicion and each verified change asks for kAsked timed calls. Suspicions and changes have separate
+// allowances.
 #include "src/decision/guard/pace_watch.h"
 
 #include <cmath>
@@ -10,7 +11,7 @@ namespace dynamiccl {
 
 void PaceWatch::Take(uint64_t stream, int64_t issued_ns) {
   ++calls_;
-  // The gap is a time of the stream of the previous call.
+  // The gap that ends now belongs to the stream of the previous call.
   const uint64_t of = std::exchange(last_stream_, stream);
   const int64_t since_ns = std::exchange(last_issued_ns_, issued_ns);
   if (since_ns == 0 || issued_ns <= since_ns || of == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rare call uses up the common calls before it. If there are none, it waits for the next common call. If a
-// second rare call comes meanwhile, it replaces the waiting one.
+// A rare call is compared with the common calls before it, and these are in no further pair. If there are
+// none, the rare call waits for the next common call. A second rare call replaces one that waits.
 #include "src/decision/guard/paired_times.h"
 
 #include <algorithm>

@@ -9,12 +9,12 @@
 
 namespace dynamiccl {
 
-// Makes the pairs for one rare kind. A plain value of constant size, owned by a GuardedKey; one thread. No
-// call is in two pairs, so the pairs of one object are independent of each other.
+// Pairs the calls of one rare kind with common calls. A plain value of constant size, owned by a GuardedKey;
+// one thread. No call is in two pairs, so the pairs of one object are independent of each other.
 class PairedTimes {
  public:
-  // Each function takes the log of a time, in the order of calls, and returns log(rare / common) if this call
-  // completes a pair.
+  // TakeCommon and TakeRare take the log of a call's time, in the order of calls. They return log(rare /
+  // common) if this call completes a pair.
   std::optional<double> TakeCommon(double log_time);
   std::optional<double> TakeRare(double log_time);
 

@@ -49,7 +49,7 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   const CollectiveConfig choice = ChoiceOf(key, policy_choice);
   slot.samples = !choice.leaves_nccl_alone();
   if (slot.listed == kNotListed) {
-    // A KeyPlan without arms allocates nothing.
+    // Copying this entry allocates nothing, because its list of arms is empty.
     const KeyPlan unlisted{key, choice, {}};
     return Answer(unlisted, UseOf(plan_, unlisted, slot.samples, place));
   }

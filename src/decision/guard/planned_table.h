@@ -27,7 +27,8 @@ class PlannedTable {
   explicit PlannedTable(TablePlan plan);
 
   // Returns what the key's call uses. `policy_choice` is used for keys that the plan does not list. Call
-  // numbers must not fall. A second question within one call gets the same answer and does not count.
+  // numbers must not fall. A second question about a key within one call gets the same answer and does not
+  // count as a call.
   PlannedCall At(const TableKey& key, const CollectiveConfig& policy_choice, uint64_t call_number);
   // Returns the key's choice, without samples and arms. Does not count a call.
   CollectiveConfig ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Take collects the calls of a step. End passes the step to the shares, together with the one before it.
+// Take collects the calls of a step. End passes the complete step and the one before it to WaitedShares.
 #include "src/decision/guard/step_effects.h"
 
 #include <algorithm>

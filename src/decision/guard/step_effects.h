@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator's calls do to the program's training steps: for how much of each key's transfers the
-// program waits (waited_shares.h). Calls are cut into steps by their period (step_period.h).
+// Learns from a communicator's calls for how much of each key's transfer time the program waits
+// (waited_shares.h). The calls are cut into training steps by their period (step_period.h).
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class StepEffects {
     double excess_ns = 0;
     bool excess_is_known = true;  // false: the call used another config and was not timed
   };
-  // Adds a call, in order, after `steps` has taken it.
+  // Adds a call. Calls come in order, and `steps` must have received the call before.
   void Take(const Call& call, const StepPeriod& steps);
-  // True when steps have repeated for kHeldCalls calls. Shorter runs may be stretches of equal calls within a
-  // larger step.
+  // True when the calls have repeated with the period for kHeldCalls calls. A shorter stretch may be equal
+  // calls within a larger step.
   bool steady() const { return held_ >= kHeldCalls; }
-  // Calls in a row that fitted the present period.
+  // Number of calls in a row, up to the last one, that fitted the present period.
   size_t held() const { return held_; }
   // Calls of the communicator in one step, including those that the guard does not receive; 0: not known.
   uint64_t calls_of_step() const { return calls_of_step_; }

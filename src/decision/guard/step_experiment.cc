@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own choice is the reference of each key. Every other config of a key gets its own number in the
-// regression when a step first uses it.
+// NCCL's own choice is the reference of each key: its effect is 0. Every other config of a key gets a number
+// in the regression when a step first uses it.
 #include "src/decision/guard/step_experiment.h"
 
 #include <algorithm>
@@ -13,18 +13,20 @@
 namespace dynamiccl {
 namespace {
 
-// A step counts in the account of what arms cost as at most so many of the usual time. With arms it is what
-// they may cost: one channel in place of 16 makes a step many times as long. Without, a longer step is a
-// stall.
+// In the account of what arms cost, a step's time counts as at most this many times the usual one. The limit
+// is high for a step with arms, because one channel in place of 16 makes a step many times as long. A long
+// step without arms is a stall.
 constexpr double kMostWithArms = 32, kMostWithout = 2;
-// A step with arms that takes more than so many of the usual time counts at once, not only with its block.
+// If a step with arms takes more than this many times the usual time, its cost counts at once and not only
+// when its block is complete.
 constexpr double kGrossStep = 2;
 
 // Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
 constexpr double kFollowRate = 1.0 / 16;
 constexpr double kUsualRate = 1.0 / 256;
 
-// After this many steps in a row without times of the device, it is taken to tell none any more.
+// After this many steps in a row without a time stamp of the device, steps are timed by the host's clock
+// instead.
 constexpr uint32_t kDeviceSilence = 24;
 
 // The excess of a block is judged against at least so many of its steps without arms.
@@ -64,7 +66,8 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
   ++now_.calls;
   now_.mixed |= call.captured;
   const bool as_arm = call.use != CallUse::kChoice;
-  // A key that takes no part still uses its choice. Its few samples of NCCL's choice are not counted.
+  // A key that takes no part in the experiment still uses its choice in most calls. Its few samples of NCCL's
+  // choice are not noted as a use of a config.
   if (common_ ? call.use != CallUse::kTrial : as_arm && !takes_part) {
     now_.sampled |= call.use == CallUse::kDefaultSample;
     return ended;
@@ -90,9 +93,10 @@ std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t numb
   return level;
 }
 
-// A host that runs ahead of its device issues a step's calls when it has room for them, so the two clocks
-// must not mix: a step that the device did not time is left out, unless the device has stopped telling times.
-// A clock that does not advance tells none.
+// A step is timed by the device's clock if the device stamps steps. A host that runs ahead issues a step's
+// calls when it has room for them, so the host's and the device's times must not mix. A step without a stamp
+// is left out, unless the device has not stamped any step for kDeviceSilence steps. A stamp that is not later
+// than the one before counts as none.
 int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
   if (now_.begun_ns >= 0 && next.begun_ns > now_.begun_ns) {
     if (clock_.awaits_device == 0) ChangeClock();
@@ -196,7 +200,7 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   if (number < 0 && !config.leaves_nccl_alone()) return {};
   if (other_number < 0 && !other.leaves_nccl_alone()) return {};
   SeenConfig seen{regression_.Over(number, other_number)};
-  // Every block has steps in which the key uses the reference.
+  // In every block some steps use NCCL's choice for the key, so all steps count.
   seen.steps = number < 0 ? blocks_ * static_cast<uint32_t>(kStepsOfBlock) : regression_.steps(number);
   seen.blocks = number < 0 ? blocks_ : regression_.blocks(number);
   seen.first_off = number < 0 ? 0 : uses_[static_cast<size_t>(number)].first_off;
@@ -220,7 +224,8 @@ double StepExperiment::ExcessInBlock(int number) const {
   return excess;
 }
 
-// The first use of a config counts too, because setting up connections takes time.
+// Unlike the regression, this sum counts the first use of a config too, because setting up connections takes
+// time.
 void StepExperiment::AddToCost() {
   std::vector<double> times;
   for (const StepRow& row : block_) times.push_back(row.log_time);

@@ -19,8 +19,8 @@
 
 namespace dynamiccl {
 
-// The calls of the communicator cut into steps: the first has `calls` calls from number `origin` on, and so
-// on.
+// Cuts the calls of a communicator into steps of `calls` calls each. The first step begins with the call
+// number `origin`.
 struct StepGrid {
   uint64_t origin = 0;
   uint32_t calls = 0;  // 0: steps are not known
@@ -28,7 +28,7 @@ struct StepGrid {
   friend bool operator==(const StepGrid&, const StepGrid&) = default;
 };
 
-// The effect of a config on one key, as measured on steps.
+// The measured effect of a config of one key on the time of a step.
 struct SeenConfig {
   StepEffect effect;     // relative to another config of the key
   uint32_t steps = 0;    // steps that used it
@@ -42,13 +42,13 @@ struct SeenConfig {
 // A single step, which may have been a stall, does not make block_excess larger than this.
 inline constexpr double kMostOfOneStep = 0.3;
 
-// The code for the effects of common arms. It is above every KeyCode.
+// Stands in place of a KeyCode for the effects of common arms. It is above every KeyCode.
 inline constexpr uint32_t kAllKeys = 1u << 20;
 
 // Owned by the communicator's Guard, on the leader's control thread. A step counts only if it is complete, is
-// directly followed by another one, has as many decided calls as the step before, and each key used one
-// config in all of it (with common arms: all keys together used at most one arm). Other steps are left out,
-// so evaluation steps and table switches do not distort the estimates.
+// directly followed by another one and has as many decided calls as the step before. In it, each key must
+// have used one config; with common arms, all keys together must have used at most one arm. Other steps are
+// left out, so evaluation steps and changes of the table do not distort the estimates.
 class StepExperiment {
  public:
   // Number of steps in a block (step_regression.h).
@@ -72,20 +72,21 @@ class StepExperiment {
   uint32_t blocks() const { return blocks_; }
   // Number of blocks judged since an arm was first used, counting the block of that use.
   uint32_t blocks_since_arms() const { return blocks_since_arms_; }
-  // True if the last steps were timed by the device and not by when their calls were issued.
+  // True if the last steps were timed by the device's clock and not by when their calls were issued.
   bool device_tells() const { return clock_.awaits_device > 0; }
-  // Number of times that steps came to be timed by another clock, the device's or the host's. Times before
-  // and after a change must not be compared.
+  // Number of changes between timing steps by the device's clock and by the host's. Times before and after a
+  // change must not be compared.
   uint32_t clock_changes() const { return clock_.changes; }
   // Nanoseconds of a step on average; 0: not known.
   double step_ns() const { return averages_.step_ns; }
-  // Returns the same average over more steps, which follows a change of the fabric slowly.
+  // Average time of a step in nanoseconds, over more steps than step_ns(), so it follows a change of the
+  // fabric slowly.
   double usual_ns() const { return averages_.usual_ns; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
-  // Returns the nanoseconds that arms have cost, at least 0: the number of their uses times the mean effect
-  // of one use. Comparing steps with many uses and steps with few gives that mean long before the effects of
-  // single configs are known.
+  // Returns the nanoseconds that arms have cost, at least 0: the number of uses times the mean cost of a use.
+  // Comparing steps with many and with few uses gives this mean long before the effects of single configs are
+  // known.
   double lost_ns() const;
   // Returns the nanoseconds by which the keys' choices were faster than NCCL's, by the present estimates.
   double saved_ns() const;
@@ -112,16 +113,16 @@ class StepExperiment {
     std::map<uint32_t, Used> used;  // by KeyCode
   };
 
-  // Returns the number of the key's config in the regression; -1: NCCL's own choice.
+  // Returns the number of the key's config in the regression; -1 for NCCL's own choice or a config without a
+  // number.
   int NumberOf(uint32_t key, const CollectiveConfig& config) const;
-  // Returns the number of a config, as the function above does, but gives a new config a number. When all
-  // numbers are taken, it takes the number of the config that was used least recently, which no config of
-  // this step has.
+  // Returns the number of a config as NumberOf does, and gives a new config a number. When all numbers are in
+  // use, the new config gets that of the config that was used least recently.
   int NumberFor(uint32_t key, const CollectiveConfig& config, StepRow& row);
-  // Returns the nanoseconds from the step under way to `next`, the first call of the next step; 0 if nothing
-  // says how long it took.
+  // Returns the duration of the step under way in nanoseconds. `next` is the first call of the next step. 0:
+  // not known.
   int64_t TimeUntil(const GuardedCall& next);
-  // Forgets what another clock told: the averages and the block under way.
+  // Called when steps begin to be timed by another clock. Forgets the averages and the block under way.
   void ChangeClock();
   // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);
@@ -143,18 +144,18 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
-  // Nanoseconds by which the gross steps of the present block took longer than usual.
+  // Nanoseconds by which steps above kGrossStep in the present block took longer than usual.
   double gross_ns_ = 0;
-  // Sums over the steps of all blocks, after subtracting each block's mean uses and median time: squares of
-  // uses, and uses times the share by which the step took longer.
+  // Sums over the steps of all blocks: squares of the number of arms used, and that number times the share by
+  // which the step took longer. Each block's mean number and median time are subtracted first.
   double uses_squared_ = 0;
   double uses_with_time_ = 0;
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // calls of the last complete step
   struct Clock {
-    // Steps that may pass without the device's clock until steps are timed by when calls are issued; 0: they
-    // are timed so.
+    // Number of further steps that may lack a stamp of the device before steps are timed by when calls are
+    // issued; 0: they are timed that way already.
     uint32_t awaits_device = 0;
     uint32_t changes = 0;
   } clock_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follow checks each call against the period; Search finds a new one. The period of a window comes from the
-// failure function of Knuth, Morris and Pratt, computed over the calls backwards, in time linear in the
-// window.
+// Follow checks each call against the period; Search looks for a new one. Search applies the failure function
+// of Knuth, Morris and Pratt to the calls in reverse order, in time linear in the number of calls.
 #include "src/decision/guard/step_period.h"
 
 #include <algorithm>
@@ -9,14 +8,14 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of the smallest window that is searched.
+// The fewest calls in which a period is searched.
 constexpr size_t kLeastWindow = 24;
-// A period must be seen this many times in a row: twice may be a coincidence.
+// The calls must show a period this many times in a row. Twice may be a coincidence.
 constexpr size_t kTimesSeen = 3;
-// Calls between two searches of a program without a period.
+// A program without a period is searched for one after every so many calls.
 constexpr size_t kSeldom = 4096;
-// A program that makes calls of another kind now and then keeps its period if it resumes it within this many
-// steps and calls.
+// A program that makes other calls now and then keeps its period if its calls fit the period again within
+// this many steps and calls.
 constexpr size_t kStepsToResume = 3;
 constexpr size_t kCallsToResume = 64;
 // Weight of a new step in the average step time.
@@ -36,7 +35,8 @@ void StepPeriod::Take(uint32_t key, int64_t issued_ns) {
 }
 
 uint64_t StepPeriod::digest() const {
-  // The first constant of SplitMix64's finaliser spreads the keys, so that sums of different ones differ.
+  // The digest is a sum, which does not depend on the order of the calls. The first constant of SplitMix64's
+  // finaliser spreads the keys, so that different sets of calls have different sums.
   uint64_t sum = 0;
   for (size_t i = 0; i < period_; ++i) {
     const uint64_t mixed = (Before(i).key + 1) * 0xbf58476d1ce4e5b9;

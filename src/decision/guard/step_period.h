@@ -23,17 +23,17 @@ class StepPeriod {
   // The most calls of a step: three such steps fill a ring of 8192 calls.
   static constexpr size_t kMaxCalls = 2730;
 
-  // Adds a call of this key (KeyCode) that was issued at `issued_ns`. Calls come in order.
+  // Adds a call of the key with this KeyCode, issued at `issued_ns`. Calls come in order.
   void Take(uint32_t key, int64_t issued_ns);
   // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }
-  // Returns a digest of the calls of the last step that does not depend on their order, so neither on where a
-  // step begins; 0: no period is known.
+  // Returns a digest of the calls of the last step; 0: no period is known. The digest does not depend on the
+  // order of the calls, so it does not depend on where a step begins either.
   uint64_t digest() const;
   // True if the last step had the same calls as the one before it.
   bool steady() const { return period_ > 0 && matched_ >= period_; }
-  // Calls in a row, up to the last one, that repeat with the period; 0 while the steps are not steady. It
-  // counts those in which the period was found.
+  // Number of calls in a row, up to the last one, that repeat with the period, including the calls in which
+  // the period was found; 0 while the steps are not steady.
   size_t repeated() const { return steady() ? matched_ + period_ : 0; }
   // Average time of the last steps in nanoseconds; 0: not known.
   int64_t step_ns() const { return static_cast<int64_t>(step_ns_); }
@@ -46,16 +46,16 @@ class StepPeriod {
 
   // Returns the call that came `calls` calls before the last one; at most kKept - 1.
   const Call& Before(size_t calls) const { return last_[(taken_ - 1 - calls) % kKept]; }
-  // Compares the last call with the one a period before.
+  // Compares the last call with the call one period before it.
   void Follow(const Call& call);
   // Looks for a period in windows of several widths, the widest first.
   void Search();
-  // Calls in a row, up to the last one, that equal the call a period before.
+  // Returns how many calls in a row, up to the last one, equal the call `period` calls before them.
   size_t MatchedBefore(size_t period) const;
   // The least period of the last `window` calls; `window` itself if they have none.
   size_t PeriodOf(size_t window) const;
 
-  // Number of calls before the first search, and before a search after a call that does not fit.
+  // Number of calls from a call that does not fit, or from the start, to the first search.
   static constexpr size_t kFirstSearch = 24;
   // Number of calls from the first search without a result to the next one.
   static constexpr size_t kFirstPause = 8;
@@ -66,8 +66,9 @@ class StepPeriod {
   size_t matched_ = 0;    // calls in a row that equal the call a period before
   size_t unmatched_ = 0;  // calls since the period was last steady
   bool fits_ = false;     // every call since the last search fitted the period
-  // Value of taken_ at the next search, and the number of calls from that one to the next. Each search
-  // without a result makes that number larger by a quarter.
+  // The next search takes place when taken_ has this value, and the one after it search_again_ calls later.
+  // Each search without a result doubles search_again_, or makes it larger by a quarter while no period is
+  // known.
   size_t search_at_ = kFirstSearch;
   size_t search_again_ = kFirstPause;
   double step_ns_ = 0;

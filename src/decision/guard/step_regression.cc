@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fit solves weighted least squares kRounds times, each time with weights that follow from the previous
-// solution, by Cholesky's method. All inner loops run along rows, so that compilers vectorise them.
+// Fit solves weighted least squares kRounds times by Cholesky's method. The weights of each solution follow
+// from the previous solution. All inner loops run along rows, so that compilers vectorise them.
 #include "src/decision/guard/step_regression.h"
 
 #include <algorithm>
@@ -12,25 +12,28 @@
 namespace dynamiccl {
 namespace {
 
-// The prior for each effect: mean 0 with this standard deviation. It limits the effect that a single stalled
-// step can give to a config that was used once.
+// The prior for each effect is a normal distribution with mean 0 and this standard deviation, in logs. It
+// limits the effect that a config used once gets from a single stalled step.
 constexpr double kPriorDeviation = 0.2;
 // The least noise of a step, in logs: clocks and schedulers alone cause as much.
 constexpr double kLeastNoise = 0.002;
-// A step that is off by more than this many deviations counts less, the further off the less.
+// A step that lies further off the model than this many standard deviations counts less: the further off, the
+// less.
 constexpr double kStallDeviations = 2;
 // A config that was used in fewer steps than this is not well known (IsWellKnown): its estimate mostly shows
 // the noise of these steps.
 constexpr uint32_t kKnownSteps = 3;
-// The noise is estimated from at least this many steps in all, the noise of a block from at least this many
-// of its steps, and at least this share of the degrees of freedom must be left.
+// The noise is estimated from at least kLeastOfNoise steps, and the noise of a block from at least
+// kLeastOfBlock of its steps. At least kLeastShare of the degrees of freedom must be left after fitting the
+// effects and levels.
 constexpr size_t kLeastOfNoise = 12;
 constexpr double kLeastOfBlock = 4;
 constexpr double kLeastShare = 0.3;
-// A first use whose step took this much longer than the median step, in logs, is taken to have set up
-// connections.
+// If the first step that uses a config took this much longer than the median step, in logs, the cause is
+// taken to be setting up connections, and the step is left out.
 constexpr double kMaxOfFirstUse = 0.1;
-// Number of solutions for each block. The weights of configs that were used three times settle within these.
+// Number of solutions for each block. After this many, the weights of steps whose configs were used three
+// times no longer change.
 constexpr int kRounds = 4;
 
 bool Uses(const StepRow& row, int config) {
@@ -51,7 +54,8 @@ void Subtract(double* __restrict row, double factor, const double* __restrict fr
   for (size_t i = 0; i < count; ++i) row[i] -= factor * from[i];
 }
 
-// Replaces the upper half of the products P by that of U, where U^T U is P and the prior.
+// Cholesky factorisation. `upper` holds the upper half of the products P; it is replaced by U, where U^T U is
+// P plus the prior.
 void Factor(std::vector<std::vector<double>>& upper) {
   const size_t n = upper.size();
   for (size_t i = 0; i < n; ++i) upper[i][i] += 1 / (kPriorDeviation * kPriorDeviation);
@@ -118,15 +122,15 @@ void StepRegression::Fit() {
     for (const Block& block : blocks_) AddTo(products, with_time, block);
     Factor(products);
     Solve(products, std::move(with_time));
-    // Only the last solution's errors are asked for.
+    // Only the last solution needs the standard errors.
     if (round == kRounds - 1) Invert(products);
     for (Block& block : blocks_) Compare(block);
     Weigh();
   }
 }
 
-// Rows are sparse, so the block's level is subtracted from the sums and not from the rows:
-// sum of w x x' - (sum of w x)(sum of w x)' / sum of w.
+// Rows are sparse. So the block's level is subtracted from the sums of products and not from each row:
+//   sum of w x x' - (sum of w x)(sum of w x)' / sum of w.
 void StepRegression::AddTo(Matrix& products, std::vector<double>& with_time, const Block& block) const {
   const double scale = 1 / (block.noise * block.noise);
   std::vector<double> uses(counts_.size(), 0.0);
@@ -213,7 +217,8 @@ void StepRegression::Weigh() {
   }
   noise_ = usual_noise_;
   double share = distances.empty() ? 0 : 1 - taken / static_cast<double>(distances.size());
-  // With hardly more steps than configs, the fit follows the noise itself.
+  // With hardly more steps than configs, the fit follows the noise itself, and the distances say nothing
+  // about it.
   const bool says_noise = distances.size() >= kLeastOfNoise && share >= kLeastShare;
   share = std::max(share, kLeastShare);
   if (says_noise)
@@ -222,7 +227,8 @@ void StepRegression::Weigh() {
   for (Block& block : blocks_) WeighBlock(block, share);
 }
 
-// A block whose steps lie further off the model than usual, all in all, gets a noise of its own.
+// If the steps of a block lie further off the model than usual on the whole, the block gets its own, larger
+// noise.
 void StepRegression::WeighBlock(Block& block, double share) const {
   const double most = kStallDeviations * std::max(noise_, block.noise);
   double squares = 0, count = 0;

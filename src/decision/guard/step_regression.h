@@ -3,12 +3,12 @@
 // other configs at the same time.
 //
 // The model of a step is
-//     log(time) = level of its block + sum over keys of effect(key, config that the key used) + noise
+//   log(time) = level of its block + sum over keys of effect(key, config that the key used) + noise
 // The effect of a key's reference config is 0. Steps come in blocks, each with its own level, so slow drift
-// of the machine is not taken for an effect of a config. A block counts less the noisier it was, and a step
-// counts less the further it lies off the model (Huber, "Robust estimation of a location parameter", Ann.
-// Math. Statist. 35 (1964)), so bursts and stalls cannot pass for effects. A hash draws which step uses which
-// config (table_plan.h). Because of this random choice the error of an estimate is known whatever the noise
+// of the machine is not taken for an effect of a config. A noisier block counts less. A step that lies
+// further off the model counts less too (Huber, "Robust estimation of a location parameter", Ann. Math.
+// Statist. 35 (1964)), so bursts and stalls do not look like effects. A hash draws which step uses which
+// config (table_plan.h). Because this choice is random, the error of an estimate is known whatever the noise
 // is (Fisher, "The Design of Experiments", 1935).
 #pragma once
 
@@ -33,8 +33,8 @@ struct StepEffect {
 struct StepRow {
   std::vector<int> configs;
   double log_time = 0;
-  // The step used a config for the first time, which also sets up connections. If such a step is much slower,
-  // it is left out.
+  // True if the step used a config for the first time, which also sets up connections. Such a step is left
+  // out if it is much slower than the others.
   bool first_use = false;
 };
 
@@ -45,7 +45,8 @@ class StepRegression {
   static constexpr int kMaxConfigs = 128;
   // The least steps of a block: with fewer, estimating the block's level uses up most of their information.
   static constexpr size_t kLeastBlock = 6;
-  // The most blocks that are remembered, so effects follow a fabric that changes slowly.
+  // The most blocks that are remembered. Older blocks are dropped, so effects follow a fabric that changes
+  // slowly.
   static constexpr size_t kMaxBlocks = 60;
 
   // Assumed noise of a step before it can be estimated; standard deviation in logs, as noise() returns it.
@@ -82,11 +83,12 @@ class StepRegression {
 
   void Count(const Block& block, uint32_t sign);
   void Fit();
-  // Adds a block to the normal equations.
+  // Adds a block to the normal equations, which are `products` x effects = `with_time`.
   void AddTo(Matrix& products, std::vector<double>& with_time, const Block& block) const;
-  // Solves them for effects_. `upper` is their Cholesky factor U, of which only the upper half counts.
+  // Solves the normal equations for effects_. `upper` is the Cholesky factor U of the products; only its
+  // upper half counts.
   void Solve(const Matrix& upper, std::vector<double> with_time);
-  // Sets covariance_ to the inverse of U^T U.
+  // Sets covariance_ to the inverse of U^T U, where U is `upper`.
   void Invert(const Matrix& upper);
   // Computes how far the block's steps lie off the model, after subtracting the block's level.
   void Compare(Block& block) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices a lasting change in the time of whole training steps. Only few calls of a job are timed, and some
-// releases of NCCL time none, but steps always have a time. The program itself can change that time too, so a
-// change of steps is no proof that the fabric changed.
+// Notices a lasting change in the time of whole training steps. Every step has a time, while only few calls
+// of a job are timed and some releases of NCCL time none. The program itself can change its step time too, so
+// such a change is no proof that the fabric changed.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,17 @@ namespace dynamiccl {
 // The watch of one communicator, owned by its Guard on the leader's control thread.
 class StepWatch {
  public:
-  // Adds the time of a step that ended at `at_ns`: the log of its nanoseconds, as StepExperiment::Take
-  // returns it. Returns true if this step completes the proof of a change by 10 % or more. That takes 23
-  // samples after the change; a sample is one step, or several that together last kLeastNs.
+  // Adds the time of a step that ended at `at_ns`. `log_ns` is the log of its nanoseconds, as
+  // StepExperiment::Take returns it. Returns true if this step completes the proof of a change by 10 % or
+  // more, which takes 23 samples after the change. A sample is one step, or several that together last
+  // kLeastNs.
   bool Take(double log_ns, int64_t at_ns);
   // Forgets the usual time, because steps use other configs from now on.
   void Forget();
 
  private:
-  // Shorter steps are combined up to this time, so that a burst of other traffic of 300 ms is not taken for a
-  // change.
+  // Steps that are shorter than this many nanoseconds are combined up to this time. A burst of other traffic
+  // of 300 ms is then too short for 23 samples.
   static constexpr double kLeastNs = 20e6;
 
   TimingDetector detector_;

@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// log(1.03). A change of the fabric by 10 % or more, which is what call times show, that moves steps by less
-// leaves little to gain.
+// log(1.03). If the calls' times changed by 10 % or more but steps changed by less than 3 %, there is little
+// to gain.
 constexpr double kLeastChange = 0.0296;
 constexpr double kNoiseTimes = 3;
 

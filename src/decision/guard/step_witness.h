@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says whether whole training steps feel a change that the times of calls show. A collective beside
-// computation takes longer or shorter without any effect on the step, for example because the ranks' kernels
-// meet other kernels on the device. What steps do not feel needs no answer.
+// Says whether whole training steps take another time after the times of calls changed. A collective beside
+// computation can take longer or shorter without any effect on the step, for example because the ranks'
+// kernels meet other kernels on the device. The guard ignores a change that has no effect on steps.
 #pragma once
 
 #include <array>
@@ -19,17 +19,18 @@ class StepWitness {
   // Steps after the suspicion that are compared with those before it.
   static constexpr size_t kStepsAfter = 16;
 
-  // The times of calls show a change. Returns false if too few steps were seen before it; then this object
-  // can say nothing.
+  // Call this when the times of calls show a change. Returns false if too few steps were seen before; the
+  // witness can then say nothing about this change.
   bool Suspect();
   // Adds the log of a step's nanoseconds. If this step completes a comparison, returns whether steps have
-  // changed: by 3 % or more, and by three standard deviations of how much such means vary by themselves.
+  // changed: by 3 % or more, and by more than three standard deviations of the mean of as many steps.
   std::optional<bool> Take(double log_ns);
-  // Forgets the steps and a suspicion, because steps use other configs from now on.
+  // Forgets the steps and a pending comparison, because steps use other configs from now on.
   void Forget();
 
  private:
-  // The last steps before a suspicion may have changed already, since it takes some time to arise.
+  // Steps before a suspicion with which later steps are compared. The last few of them may be slower or
+  // faster already, because a suspicion takes some time to arise.
   static constexpr size_t kStepsBefore = 32;
   static constexpr size_t kStepsBetween = 24;
   static constexpr size_t kKept = kStepsBefore + kStepsBetween;

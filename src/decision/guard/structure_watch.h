@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether a job has become another one since its last experiment: its structure LSTM said that the
-// calls changed, or recognises another ZeRO stage, and its steps have calls that no earlier experiment had.
+// Finds out whether a job has become another one since its last experiment. Two signs are needed: the
+// structure LSTM reported a change of the calls or another ZeRO stage, and the job's steps consist of calls
+// that no earlier experiment had.
 //
 // One sign alone is not enough. A rare call, such as one for a checkpoint, surprises the LSTM, but the steps
-// stay. A period that was found wrongly at first makes new steps, but surprises nobody. And a job that
-// returns to steps that were searched before, as after an evaluation, has nothing new to search.
+// stay. A period that was found wrongly at first makes new steps, but the LSTM reports nothing. And a job
+// that returns to steps that were searched before, as after an evaluation, has nothing new to search.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +18,16 @@ namespace dynamiccl {
 // The changes of one communicator's structure, owned by its Guard on the leader's control thread.
 class StructureWatch {
  public:
-  // The most changes that IsOther reports in a job: each may cost the credit of a search.
+  // The most changes that IsOther reports in a job, because the search after each may use up another credit.
   static constexpr int kMaxChanges = 8;
 
-  // Adds what was recognised before a call: the number of the LSTM's signs of change so far, and the stage.
+  // Adds the LSTM's output before a call: how many changes it has reported so far, and the ZeRO stage.
   void Take(uint32_t changes, ZeroStage stage) {
     changes_ = changes;
     if (stage != ZeroStage::kUnknown) stage_ = stage;
   }
-  // An experiment begins on steps with this digest. Returns true if another one came before it and the job's
-  // structure has changed since then.
+  // Call this when an experiment begins on steps with this digest. Returns true if no earlier experiment had
+  // these steps and the job's structure has changed since the last experiment.
   bool IsOther(uint64_t digest_of_steps);
   // Number of times that IsOther returned true.
   int others() const { return others_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of a call's step decides which arm the call uses. Keys without arms are sampled by the ordinal
-// of the call.
+// The number of a call's step decides which arm the call uses. For keys without arms, the call's ordinal
+// decides whether the call is a sample of NCCL's choice.
 #include "src/decision/guard/table_plan.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The code by which common arms are drawn. It is above every KeyCode.
+// Takes the place of a KeyCode when common arms are drawn. It is above every KeyCode.
 constexpr uint32_t kCommonCode = 1u << 19;
 
 bool DrawsCommon(const TablePlan& plan, const KeyPlan& key) {
@@ -34,9 +34,9 @@ struct Draw {
   uint32_t code = 0;
 };
 
-// Returns the index of the arm that is used in this step, or -1. In each cycle of spacing x arms steps every
-// arm is used once. The first cycle begins with the first arm, later cycles with any, so two keys do not
-// change arms at the same steps.
+// Returns the index of the arm that is used in this step; -1: none. In each cycle of spacing x arms steps,
+// every arm is used once. The first cycle uses the arms in their order. A later cycle begins with an arm
+// drawn at random, so two keys do not always change arms at the same steps.
 int ArmAt(const TablePlan& plan, const Draw& draw, int64_t step) {
   if (step < 0) return -1;
   const uint32_t length = draw.spacing * draw.arms;
@@ -60,7 +60,8 @@ PlannedUse UseOfArms(const TablePlan& plan, const KeyPlan& key, uint64_t call) {
   return {CallUse::kTrial, arm, config};
 }
 
-// Returns the index of the common arm that is used in this step, or -1. With a pause, any arm may come next.
+// Returns the index of the common arm that is used in this step; -1: none. If the plan has a common_pause,
+// the arm of a step is drawn at random.
 int CommonArmAt(const TablePlan& plan, int64_t step) {
   const auto arms = static_cast<uint32_t>(plan.common.size());
   if (plan.common_pause == 0) return ArmAt(plan, {arms, plan.common_spacing, kCommonCode}, step);
@@ -81,7 +82,8 @@ PlannedUse UseOfCommon(const TablePlan& plan, const KeyPlan& key, uint64_t call)
   return {CallUse::kTrial, -1, config};
 }
 
-// True if the call is left to NCCL as a sample. Samples are denser while little is known.
+// True if the call is left to NCCL as a sample. The first calls of a version are sampled more often, because
+// little is known then.
 bool IsDefaultSample(const KeyPlan& key, bool steady, uint32_t ordinal) {
   const uint32_t period = steady || ordinal >= kMiddleCalls ? kSparsePeriod
                           : ordinal < kDenseCalls           ? kDensePeriod
@@ -134,7 +136,8 @@ bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, co
   if (default_samples && !key.steady && ordinal < kDenseCalls) return true;
   if (!default_samples && !key.steady && ordinal < kCalmCalls)
     return ordinal % kCalmPeriod == PlaceIn(kCalmPeriod, KeyCode(key.key), ordinal / kCalmPeriod);
-  // A key at NCCL's choice has no samples beside it, but is timed as often as one with sparse samples.
+  // A key whose choice is NCCL's takes no samples of NCCL's choice, but its calls are timed as often as those
+  // of a key with sparse samples.
   const bool steady = key.steady || !default_samples;
   return IsDefaultSample(key, steady, ordinal) || IsDefaultSample(key, steady, ordinal + 1);
 }

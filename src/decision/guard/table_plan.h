@@ -23,26 +23,28 @@
 
 namespace dynamiccl {
 
-// The first calls of a key under a choice other than NCCL's: all of them are timed, and one in kDensePeriod
-// is left to NCCL. So half of the calls use the unproven choice, and one that is several times slower shows
-// within a dozen calls.
+// Up to this ordinal, all calls of a key with a choice other than NCCL's are timed, and one in kDensePeriod
+// is left to NCCL. So half of the calls use the unproven choice, and a choice that is several times slower
+// shows within a dozen calls.
 inline constexpr uint32_t kDenseCalls = 48;
 inline constexpr uint32_t kDensePeriod = 2;
-// The first calls of a key at NCCL's choice and without arms: one in kCalmPeriod is timed, because no choice
-// is at risk. These are the 24 times from which the timing detector learns (TimeReference::kLearnt).
+// Among the first kCalmCalls calls of a key whose choice is NCCL's and that has no arms, one in kCalmPeriod
+// is timed. These are the 24 times from which the timing detector learns (TimeReference::kLearnt). No choice
+// is at risk, so more times are not needed.
 inline constexpr uint32_t kCalmCalls = 96;
 inline constexpr uint32_t kCalmPeriod = 4;
 // After the dense calls, up to this ordinal, one call in kMiddlePeriod is left to NCCL and is timed together
 // with a neighbouring call. The test can then see a choice that is 1.2x slower.
 inline constexpr uint32_t kMiddleCalls = 192;
 inline constexpr uint32_t kMiddlePeriod = 12;
-// After that, one call in 200 is a sample of NCCL's choice and is timed together with a neighbouring call, so
-// 1 % of the calls are timed.
+// After kMiddleCalls, one call in 200 is a sample of NCCL's choice and is timed together with a neighbouring
+// call, so 1 % of the calls are timed.
 inline constexpr uint32_t kSparsePeriod = 200;
-// Keys with arms time all calls of one step in 12, whatever config they use, so the cost of timing cannot
-// pass for an effect of a config.
+// For keys with arms, all calls of one step in 12 are timed, whatever config they use. So a step in which
+// calls are timed is not one in which a certain arm is used, and the cost of timing is not taken for an
+// effect of a config.
 inline constexpr uint32_t kTimedStepPeriod = 12;
-// The most arms of a key: eight that are tried, and NCCL's own choice beside a choice that is not NCCL's.
+// The most arms of a key: eight that a search tries, and NCCL's own choice if the key has another choice.
 inline constexpr size_t kMaxArmsOfPlan = 9;
 
 // The purpose of a call.
@@ -60,7 +62,8 @@ struct KeyPlan {
   std::vector<CollectiveConfig> arms;
   // Number of steps from one use of an arm by the key to the next; not 0.
   uint16_t spacing = 1;
-  // Earlier versions have judged the choice, so one call in kSparsePeriod is a sample from the first call on.
+  // True if earlier versions have judged the choice. Then one call in kSparsePeriod is a sample from the
+  // first call on.
   bool steady = false;
   bool joins = false;  // the key uses the plan's common arms
 };
@@ -68,27 +71,28 @@ struct KeyPlan {
 // The plan of one version. A plain value; docs/formats/table_plan.md has its bytes.
 struct TablePlan {
   bool others_use_policy = true;  // keys that are not listed: true the policy's choice, false NCCL's
-  // Number of the communicator's calls in one step, and the number of the call that begins a step; arms are
-  // drawn and steps are stamped from that step on. 0 calls: neither is done.
+  // Number of the communicator's calls in one step, and the number of a call that begins a step. From that
+  // call on, steps use arms, and the leader's rank stamps them. 0 calls: no arms and no stamps.
   uint32_t step_calls = 0;
   uint64_t step_origin = 0;
   std::vector<KeyPlan> keys;  // each key once
-  // Configs that all joining keys use in the same steps, if their collective has the config. At most
-  // kMaxArmsOfPlan, and never NCCL's own choice.
+  // Configs that all keys with `joins` use in the same steps, if NCCL has the config for their collective. At
+  // most kMaxArmsOfPlan; never NCCL's own choice.
   std::vector<CollectiveConfig> common;
   uint16_t common_spacing = 1;  // number of steps from one use of a common arm to the next; not 0
-  // Above 0: common arms look so good that all steps use one but one of so many, whatever common_spacing
-  // says.
+  // Above 0: of this many steps, all but one use a common arm, because these arms look good. common_spacing
+  // is then ignored.
   uint16_t common_pause = 0;
 };
 
-// True if a version with `in_use` arms, of which only `still` are worth using, should make room for others. A
-// new version costs messages, so at least a quarter of the arms must have become useless.
+// True if a new version should replace arms. `in_use` is the number of arms of the present version, and
+// `still` is how many of them are worth using. A new version costs messages, so at least a quarter of the
+// arms must have become useless.
 constexpr bool NeedsOtherArms(size_t in_use, size_t still) {
   return still < in_use && 4 * (in_use - still) >= in_use;
 }
 
-// The place of a call in the sequence of calls.
+// The place of a call among the calls of its communicator and of its key.
 struct PlaceInVersion {
   uint32_t ordinal = 0;  // number of calls of its key before it under its version
   uint64_t call = 0;     // its number on the communicator, whatever the version
@@ -110,15 +114,15 @@ struct PlannedUse {
 // arms takes samples of NCCL's choice.
 PlannedUse UseOf(const TablePlan& plan, const KeyPlan& key, bool default_samples,
                  const PlaceInVersion& place);
-// Returns a pseudo-random place below `period` in block number `block` of the key with this code. Blocks have
-// `period` calls or steps each. A fixed place would always meet the same calls of a training step, because
-// programs repeat their calls.
+// Returns a pseudo-random place below `period` in block number `block`, for the key with this code. Blocks
+// have `period` calls or steps each. A fixed place would always meet the same calls of a training step,
+// because programs repeat their calls.
 uint32_t PlaceIn(uint32_t period, uint32_t code, uint32_t block);
 // True if any call may use an arm.
 bool HasArms(const TablePlan& plan);
-// True if the call is the first of a step in which arms may be used. The leader's rank stamps it: a host that
-// runs ahead of its device issues calls long before they run, and then only the device says when a step
-// began.
+// True if the call is the first of a step in which arms may be used. The leader's rank stamps such calls with
+// its device's clock. A host that runs ahead of its device issues calls long before they run, so its clock
+// does not tell when a step began.
 bool BeginsStep(const TablePlan& plan, uint64_t call);
 // True if the ranks time the key's call at `place`.
 bool IsTimed(const TablePlan& plan, const KeyPlan& key, bool default_samples, const PlaceInVersion& place);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference begins as the median and the scaled median absolute deviation of the first kLearnt values.
-// Each later value moves both by 1/256 of its distance, limited so that stalls move them little.
+// Each later value moves both by 1/256 of its distance. The distance is limited so that stalls move the
+// reference little.
 #include "src/decision/guard/time_reference.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Weight of a new value: the reference follows drift over about 256 calls of a stream.
+// Weight of a new value. The reference so follows a drift over about 256 calls of a stream.
 constexpr double kFollowRate = 1.0 / 256;
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual value of one quantity of one stream of alike calls: the median of its logs and their spread. Both
-// are learnt from the first calls and follow slow drift afterwards.
+// The usual value of one quantity in a stream of alike calls (one key and one config): the median of the
+// value's logs and their spread. Both are learnt from the first calls and follow slow drift afterwards.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace dynamiccl {
 // kLearnt values, and stays known afterwards.
 class TimeReference {
  public:
-  // Number of values from which a stream learns its reference. The plan times this many calls first
+  // A stream learns its reference from this many values. A table plan has this many of the first calls timed
   // (kCalmCalls / kCalmPeriod in table_plan.h).
   static constexpr size_t kLearnt = 24;
   // A residual counts as at most this many spreads, so one stall alone cannot raise an alarm.
@@ -28,7 +28,7 @@ class TimeReference {
   std::optional<double> Residual(double value, double least_spread, bool learns);
   // Lets the reference drift towards a residual that Residual returned.
   void Follow(double residual, double least_spread);
-  // Moves the reference by `by`, because the level changed for good.
+  // Moves the reference by `by`, in logs, because the usual value changed for good.
   void Shift(double by) { middle_ += by; }
 
  private:

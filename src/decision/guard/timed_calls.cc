@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue of decided calls and a map of reported times. The oldest call leaves the queue when every reporting
-// rank ("teller") has reported all of its events or a call that is kOutOfOrder later, or when kPatienceNs has
-// passed.
+// Decided calls wait in a queue; reported times wait in a map. Ranks that report times are "tellers". The
+// oldest call leaves the queue when every teller has reported all events of this call or a call kOutOfOrder
+// later. It also leaves when kPatienceNs has passed.
 #include "src/decision/guard/timed_calls.h"
 
 #include <algorithm>
@@ -12,20 +12,20 @@
 namespace dynamiccl {
 namespace {
 
-// The reports of one rank may be out of order by this many calls. Kernels of a communicator run in their
-// order, but several threads report their ends. If a rank reports a call this much later, its missing times
-// are lost.
+// A teller may report this many later calls before the times of a call. Kernels of a communicator run in
+// their order, but several threads report their ends. If a teller has reported a call this much later,
+// missing times are lost.
 constexpr uint64_t kOutOfOrder = 8;
 // Nanoseconds after which missing times count as lost: a host may run ahead of its device by seconds.
 constexpr int64_t kPatienceNs = 5'000'000'000;
 // Nanoseconds after which missing stamps count as lost. The leader's rank reports a stamp when it issues a
 // later call, which may be a step later.
 constexpr int64_t kPatienceForStampsNs = 60'000'000'000;
-// The most reports that are kept. They wait for calls that the leader's own rank has not issued yet, or whose
-// decision on that rank was lost.
+// The most reports that are kept for calls that the leader's own rank has not added. It may not have issued
+// the call yet, or its decision was lost.
 constexpr size_t kMaxTold = 4096;
 
-// Every Stride-th rank reports times, from rank 0 on.
+// Tellers are rank 0 and every Stride-th rank after it.
 int Stride(int n_ranks) {
   return (n_ranks + kMaxTellers - 1) / kMaxTellers;
 }
@@ -43,8 +43,8 @@ int TellerOf(int rank, int n_ranks) {
 }
 
 void TimedCalls::Add(const DecidedCall& call) {
-  // Questions about one call follow each other directly. The times do not show which of two keys with the
-  // same collective they belong to.
+  // If two keys of one call have the same collective, the reported times do not show to which key they
+  // belong. Questions about one call follow each other directly, so only the last calls are compared.
   for (auto before = calls_.rbegin(); before != calls_.rend() && before->number == call.number; ++before) {
     if (before->key.collective != call.key.collective) continue;
     if (KeyCode(before->key) == KeyCode(call.key)) return;
@@ -83,7 +83,7 @@ bool TimedCalls::HasTold(const DecidedCall& call, size_t teller) const {
   return told != told_.end() && told->second.events[teller] >= call.events;
 }
 
-// Stamps are reported in the order of calls, so one that is missing when a later one is there is lost.
+// Stamps are reported in the order of calls. So a stamp is lost if a later stamp has arrived.
 bool TimedCalls::Complete(const DecidedCall& call, int64_t now_ns) const {
   const bool may_wait = now_ns - call.issued_ns <= kPatienceForStampsNs && calls_.size() <= kMaxTold;
   if (call.stamped && newest_stamp_ < call.number && may_wait) return false;

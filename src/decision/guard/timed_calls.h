@@ -61,8 +61,8 @@ class TimedCalls {
   using CallKey = std::pair<uint64_t, Collective>;
   // The reports about one collective of a call, by the rank's number among the tellers.
   struct Told {
-    // Nanoseconds of the longest event, because the collectives of a batch share a kernel; 0: not reported
-    // yet.
+    // Nanoseconds of the longest of the collective's events; 0: not reported yet. The collectives of a batch
+    // share a kernel, so their times are not added.
     std::array<int64_t, kMaxTellers> ns{};
     // Number of events reported.
     std::array<uint16_t, kMaxTellers> events{};
@@ -79,11 +79,11 @@ class TimedCalls {
   int tellers_;
   std::deque<DecidedCall> calls_;
   std::map<CallKey, Told> told_;
-  // Number of the newest call that each teller reported.
+  // Number of the newest call about which each teller has reported.
   std::array<uint64_t, kMaxTellers> newest_{};
   std::map<uint64_t, int64_t> stamps_;  // CallTime::begun_ns by call number
   uint64_t newest_stamp_ = 0;           // number of the newest call with a stamp
-  // Calls below this number are finished; late reports about them are ignored.
+  // Calls with a smaller number have left the queue; reports about them are ignored.
   uint64_t taken_ = 0;
 };
 

@@ -19,45 +19,48 @@ namespace {
 constexpr double kLeastSpread = 0.02;
 constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
-// Spreads per call that count as no change: the usual CUSUM allowance, half of a shift by one spread.
+// What a CUSUM subtracts for each call, in spreads: the usual allowance, half of the shift to be found, which
+// is one spread.
 constexpr double kDrift = 0.5;
-// An alarm is raised when a CUSUM is above this many spreads: after seven calls in a row at the limit of 3,
-// less the drift. Alarms are frequent in noise with memory, and cost only a verification
+// An alarm is raised when a CUSUM is above this many spreads. That takes at least seven calls in a row, since
+// a call adds at most 3 - kDrift. Alarms are frequent in noise with memory, and cost only a verification
 // (docs/results/guard.md).
 constexpr double kThreshold = 16;
 // The least number of calls in a verification: the smallest block whose noise is measured.
 constexpr size_t kVerified = BlockNoise::kLeastCalls;
-// If a job has one key only, this many calls are enough, however short their time is.
+// If nearly all calls of a job have one key, this many of them complete a verification, however short its
+// time is.
 constexpr size_t kVerifiedOfStream = 16;
 // log(1.1): a change of less than 10 % is not taken for a change of the fabric (docs/guard.md).
 constexpr double kLeastEffect = 0.0953;
 // log(1.2): skew varies more than transfers, and no choice is revoked for it.
 constexpr double kLeastSkewEffect = 0.182;
-// An effect must exceed this many standard deviations of the mean of a block as long as the verification.
+// An effect must exceed the standard deviation of the mean of as many calls by this factor.
 constexpr double kNoiseTimes = 5;
-// When an effect proves to be noise, the noise is raised to the effect divided by this.
+// If an effect proves to be noise, the assumed deviation is raised to the effect divided by this.
 constexpr double kAdmittedTimes = 3;
-// A verification ends without a result after this many samples in a row without the time that it needs: ranks
-// have then stopped reporting.
+// A verification ends without a result after this many samples in a row that lack the time it needs, transfer
+// or skew. The ranks have then stopped reporting.
 constexpr size_t kSamplesInVain = 128;
-// A stream with fewer verified calls has no useful median of its own, so the median of all calls is used.
+// If a stream has fewer calls in a verification, its own median is useless, and the median of all calls is
+// used.
 constexpr size_t kAlikeVerified = 3;
 // For normal noise, the standard deviation is 1.25 times the mean absolute deviation. The mean shows bursts
 // in half of the calls, which the median of the deviations may miss.
 constexpr double kDeviationsOfMeanOff = 1.25;
-// A residual counts as at most 6 spreads, or as a factor of 2 in time if that is more, so one stall does not
+// A residual counts as at most 6 spreads, or as a factor of 2 in time if that is more. So one stall does not
 // look like a burst.
 constexpr double kMaxOff = 6;
 constexpr double kMaxOfMean = 0.693;  // log(2)
-// The mean of a quarter is used only if the quarter has this many calls: with fewer, single bursts dominate
-// it.
+// The calls of a verification are split into four quarters. The mean of a quarter is used only if the quarter
+// has this many calls: with fewer, single bursts dominate it.
 constexpr size_t kQuarterWithMean = 16;
-// A verification may be extended to this many spans while an effect lasts but may still be noise
+// A verification whose effect lasts but may still be noise is extended to at most this many times its length
 // (docs/guard.md).
 constexpr int kMaxSpans = 8;
 
-// Returns the value nearest to 0, or 0 if the signs differ. A burst that is over or has just begun shows only
-// in some quarters, and is no change of the fabric.
+// Returns the quarter's value that is nearest to 0, or 0 if the signs differ. A burst that is over or has
+// just begun shows only in some quarters, and is no change of the fabric.
 double LeastOf(const std::array<double, 4>& quarters) {
   double least = quarters[0];
   for (const double off : quarters) {
@@ -133,13 +136,14 @@ bool TimingDetector::VerifiedEnough() const {
   const auto spans = static_cast<size_t>(spans_);
   if (verified_.size() < spans * kVerified) return false;
   if (last_verified_ns_ - first_verified_ns_ >= spans_ * least_span_ns_) return true;
-  // If nearly all calls are of one key, that key's calls are counted and the span does not matter.
+  // If at least three quarters of the calls are of one stream, that stream's calls are counted and their
+  // duration does not matter.
   return most_of_stream_ >= spans * kVerifiedOfStream && 4 * most_of_stream_ >= 3 * verified_.size();
 }
 
-// The effect of a quarter is its median. For transfers it is the mean if that is larger, because bursts in
-// less than half of the calls do not move the median. Skews are not symmetric, so their mean is not
-// comparable with their median.
+// Returns the effect that all quarters show. The effect of a quarter is its median. For transfers it is the
+// mean if that is larger, because bursts in less than half of the calls do not move the median. Skews are not
+// symmetric, so their mean is not comparable with their median.
 double TimingDetector::LastingEffect() {
   std::array<double, 4> off{};
   for (size_t quarter = 0; quarter < 4; ++quarter) {
@@ -155,7 +159,8 @@ double TimingDetector::LastingEffect() {
   return LeastOf(off);
 }
 
-// Can only confirm an effect: one that is not clear is watched for the whole span.
+// Ends a verification early if the effect is clear. An effect that is not clear is watched for the whole
+// length.
 std::optional<RegimeChange> TimingDetector::VerifyEarly() {
   if (studied_.early_noise_times == 0 || verified_.size() < kVerified) return std::nullopt;
   if (4 * (last_verified_ns_ - first_verified_ns_) < least_span_ns_) return std::nullopt;
@@ -210,7 +215,8 @@ RegimeChange TimingDetector::Decide(double effect, double spreads_apart) {
   if (change.of_fabric) {
     last_change_ = {effect, verified_.size(), fabric_};
     level_ += effect;
-    // Calls that vary by more than twice their usual spread mean congestion.
+    // The fabric is congested if calls vary by more than twice their usual spread. Otherwise a link is
+    // degraded.
     fabric_ = spreads_apart > 2 ? Regime::kCongested : Regime::kDegradedLink;
     if (level_ < kLeastEffect) fabric_ = Regime::kNormal;
     streams_.clear();
@@ -235,8 +241,8 @@ void TimingDetector::Refute() {
 
 void TimingDetector::Dismiss(double effect) {
   ++dismissed_;
-  // An effect that lasted for the whole verification but was no change is noise; a burst that has ended is
-  // not.
+  // An effect that lasted for the whole verification but was too small is noise, and raises the assumed
+  // deviation. A burst that has ended has an effect of 0 here and raises nothing.
   noise().Admit(std::abs(effect) / kAdmittedTimes, verified_.size());
   for (size_t i = 0; i < verified_.size(); ++i) noise().Take(Limited(verified_[i], verified_of_[i].spread));
   // A small effect becomes the usual level; otherwise the same alarm would come again and again.

@@ -47,14 +47,14 @@ struct RegimeChange {
   int64_t since_ns = 0;             // when the first call of the verification was issued
 };
 
-// The detector of one communicator, owned by its Guard; one thread. PaceWatch and StepWatch own further ones,
-// for gaps between calls and for times of steps. Times are arguments, so equal samples give equal changes.
-// Each change is reported once. An alarm from noise costs only a verification.
+// The detector of one communicator, owned by its Guard; one thread. PaceWatch and StepWatch own further
+// detectors, for gaps between calls and for times of steps. Times are arguments, so equal samples give equal
+// changes. Each change is reported once. An alarm that noise raised costs only a verification.
 class TimingDetector {
  public:
   // Settings that studies vary to compare detectors at equal rates of false alarms. Jobs use the defaults.
   struct Studied {
-    // Multiplies the evidence that an alarm and a verification need.
+    // Factor of the evidence that an alarm and a verification need.
     double strictness = 1;
     // A verification may end after a quarter of its span if the effect is at least this many standard
     // deviations of a block's mean; 0: never early.
@@ -63,14 +63,14 @@ class TimingDetector {
   TimingDetector() = default;
   // For studies.
   explicit TimingDetector(const Studied& studied) : studied_(studied) {}
-  // A verification spans at least this many nanoseconds: some training steps, if their time is known.
+  // A verification takes at least this many nanoseconds: some training steps, if their time is known.
   void SetLeastSpan(int64_t ns) { least_span_ns_ = ns; }
   // Forgets the usual times, because other configs are in use from now on. Ends an alarm.
   void Forget();
   // Adds a timed call, in order. Returns the change if this call completes the verification of one.
   std::optional<RegimeChange> Take(const TimedSample& sample);
-  // Takes the last change of the fabric back, because something else shows that it was noise. Such an effect
-  // alone does not pass a verification again.
+  // Takes the last change of the fabric back, because the times of steps show that it was noise. The same
+  // effect alone will not pass a verification again.
   void Refute();
   // True while an alarm is being verified: more calls should be timed.
   bool verifying() const { return alarm_ != Alarm::kNone; }
@@ -88,7 +88,7 @@ class TimingDetector {
     TimeReference skew;
     size_t verified = 0;  // calls since the alarm
   };
-  // The origin of a residual that is being verified.
+  // The stream of a residual that is being verified, and the stream's spread.
   struct Source {
     uint64_t stream = 0;
     double spread = 0;  // spread of that stream
@@ -102,16 +102,17 @@ class TimingDetector {
   };
   // Adds a sample while there is no alarm.
   void Watch(const TimedSample& sample, Stream& stream);
-  // True when the verification has the calls and the span that it needs.
+  // True when the verification has enough calls over a long enough time.
   bool VerifiedEnough() const;
   std::optional<RegimeChange> VerifyEarly();
-  // The effect, in logs, that every quarter of the verified calls shows; 0 if they disagree on its sign.
+  // Returns the effect, in logs, that every quarter of the verified calls shows; 0 if the quarters disagree
+  // on its sign.
   double LastingEffect();
   std::optional<RegimeChange> Verify();
   // Returns how much the verified calls vary, in units of their streams' spread.
   double SpreadOfVerified() const;
   BlockNoise& noise() { return alarm_ == Alarm::kTransfer ? transfer_noise_ : skew_noise_; }
-  // These end a verification: with a change, without one, and in either case.
+  // Decide ends a verification with a change and Dismiss ends it without one. Both call EndVerification.
   RegimeChange Decide(double effect, double spreads_apart);
   void Dismiss(double effect);
   void EndVerification();
@@ -123,19 +124,20 @@ class TimingDetector {
   BlockNoise transfer_noise_;
   BlockNoise skew_noise_;
   Alarm alarm_ = Alarm::kNone;
-  // Residuals in logs since the alarm, and where each comes from.
+  // The residuals since the alarm, in logs, and the stream of each.
   std::vector<double> verified_;
   std::vector<Source> verified_of_;
-  // Number of verified calls of the stream that has most of them.
+  // Calls in the verification under way that belong to its most frequent stream.
   size_t most_of_stream_ = 0;
-  // Length of the verification in spans. It grows while an effect lasts that may be noise.
+  // Length of the verification as a multiple of its usual length. It grows while an effect lasts that may be
+  // noise.
   int spans_ = 1;
   // Number of samples in a row without the time that the verification needs.
   size_t since_alarm_ = 0;
   int64_t first_verified_ns_ = 0;
   int64_t last_verified_ns_ = 0;
   int64_t least_span_ns_ = 0;
-  // Log of the transfer time over that of the normal regime, summed over the changes.
+  // Log of the present transfer time over that of the normal regime: the sum of all changes.
   double level_ = 0;
   Regime fabric_ = Regime::kNormal;
   // The last change of the fabric: its effect in logs, how many calls showed it, and the state before it.

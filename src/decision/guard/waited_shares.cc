@@ -13,25 +13,26 @@
 namespace dynamiccl {
 namespace {
 
-// A sum keeps this share at each step, so it forgets over 16384 steps. Most of the information comes from
-// searches, and those are rare.
+// Factor of every sum at each step, so a sum follows about the last 16384 steps. Most of the information
+// comes from searches, which are rare.
 constexpr double kFade = 1 - 1.0 / 16384;
 // The equations are solved once in this many steps, because solving is the costly part.
 constexpr uint64_t kSolveEvery = 8;
 // The equations are first solved after this many steps, plus one for each key.
 constexpr double kFirstSteps = 24;
-// Usual values forget over 32 steps.
+// Usual values are averages over about the last 32 steps.
 constexpr double kLevelRate = 1.0 / 32;
 // The time of a step is limited to this many deviations from the model: a stalled step says nothing about
 // shares.
 constexpr double kOutlier = 3;
 
-// Borders of the levels, as shares. The order in which threads are scheduled can vary a quarter of a key's
-// time, and a key whose time is exposed by three quarters is not hidden.
+// Borders of the levels, as the share of a key's time for which the program waits. How the host schedules
+// threads can move a quarter of a key's time, so less counts as hidden. A key with a share above three
+// quarters counts as exposed.
 constexpr double kHiddenBelow = 0.25;
 constexpr double kExposedAbove = 0.75;
-// A share is known when its standard error is at most kKnownError. A level changes when the share is kMargin
-// beyond its border.
+// A share is known when its standard error is at most kKnownError. A level changes when the share is beyond
+// its border by kMargin.
 constexpr double kKnownError = 0.12;
 constexpr double kMargin = 0.05;
 
@@ -100,8 +101,8 @@ void WaitedShares::Solve() {
   const size_t n = columns_.size();
   if (n == 0 || steps_ < kFirstSteps + static_cast<double>(n)) return;
   auto inverse = products_;
-  // A key without any recent excess would make the matrix singular. With 1 on the diagonal its share is 0,
-  // and the other shares are not affected.
+  // A key without any recent excess would make the matrix singular. With 1 on the diagonal the key's share is
+  // 0, and the other shares are not affected.
   for (size_t c = 0; c < n; ++c) inverse[c][c] = std::max(inverse[c][c], 1.0);
   if (!Invert(inverse, n)) return;
   double explained = 0;
@@ -111,7 +112,7 @@ void WaitedShares::Solve() {
   }
   const double variance = std::max(0.0, squares_ - explained) / (steps_ - static_cast<double>(n));
   deviation_ = std::sqrt(variance);
-  // Each step is counted twice, so its evidence counts half.
+  // Each step was counted in two pairs, so the evidence is half as strong as the sums say.
   for (size_t c = 0; c < n; ++c) errors_[c] = std::sqrt(2 * variance * inverse[c][c]);
   Rate();
 }
@@ -122,7 +123,8 @@ void WaitedShares::Rate() {
     const Criticality low = CriticalityOf(slopes_[column] - kMargin);
     const Criticality high = CriticalityOf(slopes_[column] + kMargin);
     Criticality& level = levels_[column];
-    // Sets a new level if both sides of the margin agree, or if the present level is neither of the two.
+    // Sets the level if the share minus and plus the margin gives the same one, or if the present level is
+    // neither of the two.
     if (low == high || (level != low && level != high)) level = CriticalityOf(slopes_[column]);
   }
 }

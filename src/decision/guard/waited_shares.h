@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates for how much of each key's transfers the program waits, from the effect of trials and samples on
-// the time of its training steps.
+// Estimates for how much of each key's transfer time the program waits, from the effect of trials and samples
+// on the time of its training steps.
 //
-// A call with a slower config than the key's choice makes a step longer by that part of the excess time for
-// which the program waits. A hash draws the calls that use another config (table_plan.h), so trials and
-// samples are a random experiment, independent of everything else in the program. The model is linear,
-//     time of a step - its usual time = sum over keys of share(key) x (excess(key) - its usual excess) +
-//     noise
+// If a call uses a slower config than its key's choice, the call takes longer by an excess time. The step
+// takes longer by the part of the excess for which the program waits. A hash draws the calls that use another
+// config (table_plan.h), so trials and samples are a random experiment, independent of everything else in the
+// program. The model is linear,
+//   time of a step - its usual time = sum over keys of share(key) x (excess(key) - its usual excess) + noise
 // The shares are found by least squares with forgetting. Usual values are averages over the steps just
 // before, so slow changes, or those of another table version, are not taken for effects of single calls.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace dynamiccl {
 
-// The share of one key.
+// The share of one key's transfer time for which the program waits.
 struct WaitedShare {
   double share = 0;  // 0: hidden behind computation, 1: the program waits for all of it
   double error = 0;  // standard error
@@ -29,8 +29,8 @@ struct WaitedShare {
 // Returns the level of a share: hidden below a quarter, exposed above three quarters.
 Criticality CriticalityOf(double share);
 
-// The shares of one communicator's keys, owned by StepEffects on the leader's control thread. The size is
-// constant, and a step costs work in the square of the number of keys. Keys whose shares cannot be
+// The shares of one communicator's keys, owned by StepEffects on the leader's control thread. Memory is
+// constant, and a step costs time in the square of the number of keys. Keys whose shares cannot be
 // distinguished stay unknown.
 class WaitedShares {
  public:
@@ -41,8 +41,8 @@ class WaitedShares {
   // choices; `two_steps_ns` is how long both steps took. The program may wait for a call at the end of one
   // step only in the next step, so steps are added in overlapping pairs and each one is counted twice.
   void TakeSteps(const std::map<uint32_t, double>& excess_ns, double two_steps_ns);
-  // Begins new usual values, because the coming steps differ: another table version, or other work in
-  // between.
+  // Begins new usual values, because the coming steps differ from the ones before: they use another table
+  // version, or the program did other work in between.
   void ForgetLevel() { since_ = 0; }
   // Returns the share of a key (by KeyCode); nothing before it was estimated.
   std::optional<WaitedShare> Of(uint32_t key) const;
@@ -53,9 +53,9 @@ class WaitedShares {
  private:
   using Row = std::array<double, kMaxKeys>;
 
-  // Returns the excess by column; gives a new key the next free column.
+  // Returns the excess times by column of the equations; gives a new key the next free column.
   Row RowOf(const std::map<uint32_t, double>& excess_ns);
-  // Replaces the values by their differences from the usual values.
+  // Subtracts the usual values from `x` and `time`.
   void TakeLevelAway(Row& x, double& time);
   // Estimates all shares, and turns them into levels.
   void Solve();
@@ -77,7 +77,7 @@ class WaitedShares {
   // Shares and their standard errors.
   Row slopes_{};
   Row errors_{};
-  // Standard deviation of a step's time from the model, in nanoseconds; 0: not known.
+  // Standard deviation of step times from the model, in nanoseconds; 0: not known.
   double deviation_ = 0;
   std::array<Criticality, kMaxKeys> levels_{};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging and ageing of entries. Counters saturate and ages are checked for overflow, because a file may hold
-// any number.
+// Merges entries of a site store and drops old ones. Counters saturate and ages are checked for overflow,
+// because a file may hold any number.
 #include "src/decision/site_store/site_store.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// An entry may be this many seconds in the future; more means that a clock was set back.
+// An entry may lie this many seconds in the future. If it lies further ahead, a clock was set back.
 constexpr int64_t kDay = 24 * 3600;
 
 uint32_t SaturatingSum(uint32_t a, uint32_t b) {
@@ -31,15 +31,15 @@ int64_t LearntAt(const StepFinding& finding) {
   return finding.found_s;
 }
 
-// Returns the seconds since something was learnt; below 0 if the clock was ahead then.
+// Returns the seconds since an entry was learnt; below 0 if the clock was ahead then.
 int64_t AgeAt(int64_t now_s, int64_t learnt_s) {
   int64_t age_s = 0;
   if (!__builtin_sub_overflow(now_s, learnt_s, &age_s)) return age_s;
   return learnt_s > now_s ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
 }
 
-// Drops what is too old, then the oldest above `most`. Entries from the future are dropped too: they would
-// never be trusted and never be forgotten.
+// Drops entries that are too old, and then the oldest ones until `most` remain. Entries from the future are
+// dropped too: they would never be trusted and never be forgotten.
 template <class Entries>
 void DropOld(Entries& entries, int64_t now_s, size_t most) {
   std::erase_if(entries, [=](const auto& entry) {
@@ -56,7 +56,7 @@ void DropOld(Entries& entries, int64_t now_s, size_t most) {
   const size_t too_many = entries.size() - most;
   std::erase_if(entries,
                 [&](const auto& entry) { return LearntAt(entry.second) < border && ++left_out > 0; });
-  // If too many remain, drops any of those of the same second as the oldest kept one.
+  // If still too many remain, drops some of those that were learnt in the same second as the oldest kept one.
   std::erase_if(entries, [&](const auto& entry) {
     return left_out < too_many && LearntAt(entry.second) == border && ++left_out > 0;
   });

@@ -42,9 +42,9 @@ struct SiteKey {
   friend bool operator==(const SiteKey& a, const SiteKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
-// The result of runs for a SiteKey.
+// What runs have confirmed for a SiteKey.
 struct Confirmed {
-  // kLeaveNcclAlone: no tried config was better than NCCL's choice.
+  // The best config. kLeaveNcclAlone: no tried config was better than NCCL's choice.
   CollectiveConfig config;
   // log2 of the config's time over the time of NCCL's choice, in units of 1/65536 (16 fraction bits).
   int32_t log2_ratio = 0;
@@ -60,7 +60,7 @@ struct Confirmed {
 struct Circumstances {
   // log2 of the measured time of calls over the time that NCCL's cost model predicts, averaged by bytes.
   double slowness = 0;
-  // Time of a step's calls over the time of the step. Calls that overlap may make it larger than 1.
+  // Time of a step's calls over the time of the step. Overlapping calls may make this larger than 1.
   double share = 0;
 
   friend bool operator==(const Circumstances&, const Circumstances&) = default;
@@ -69,25 +69,26 @@ struct Circumstances {
 // The number of channels that a config used, compared with what the communicator may use.
 enum class ChannelCount : uint8_t { kOne = 0, kFew = 1, kMany = 2 };
 inline constexpr int kChannelCounts = 3;
-// Returns kFew up to half of `most`.
+// Returns kOne for one channel, kFew for up to half of `most`, and else kMany.
 ChannelCount ChannelCountOf(int channels, int most);
 
 // The subject of a finding: a kind of job at a place, and a config that all its large calls used in the same
-// steps. The finding of NCCL's own choice (kUndefined twice) has no effect and keeps its circumstances alone.
+// steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding has no effect and only
+// keeps the circumstances.
 struct FindingKey {
   SitePlace place;
   uint8_t collectives = 0;  // bit c is set: the job calls the collective with NCCL's number c
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
   ChannelCount channels = ChannelCount::kOne;
-  // Slowness in whole octaves, so that a place keeps what it found while a link was slow. SiteStore::Learn
-  // sets it.
+  // The job's slowness in whole octaves. It is part of the key, so a place keeps what it found while a link
+  // was slow. SiteStore::Learn sets it.
   int8_t octave = 0;
 
   auto operator<=>(const FindingKey&) const = default;
 };
 
-// By how much the config changed the time of a step, against NCCL's choice.
+// By how much a config changed the time of a step, compared with NCCL's choice.
 struct StepFinding {
   Circumstances circumstances;
   double effect = 0;    // log of the ratio of the times: -0.05 means that a step takes 5 % less time
@@ -98,8 +99,8 @@ struct StepFinding {
   friend bool operator==(const StepFinding&, const StepFinding&) = default;
 };
 
-// An entry is used for 30 days (in seconds); then the key is searched again, because drivers, firmware and
-// neighbouring jobs change. After 180 days it is dropped.
+// An entry is used for 30 days, here in seconds. Then its key is searched again, because drivers, firmware
+// and neighbouring jobs change. After 180 days the entry is dropped.
 inline constexpr int64_t kTrustedSeconds = 30LL * 24 * 3600;
 inline constexpr int64_t kForgottenSeconds = 180LL * 24 * 3600;
 // The most entries: far more than the keys of a site's jobs. A file of this many entries has 1 MiB.
@@ -111,8 +112,8 @@ inline constexpr size_t kMaxFindings = 2048;
 // end at the same time may add their results in any order.
 class SiteStore {
  public:
-  // Adds what a run confirmed. If the config is the known one, its pairs and runs are added; another config
-  // replaces the entry, unless the entry is newer.
+  // Adds what a run confirmed. If the config is the stored one, its pairs and runs are added up. Another
+  // config replaces the entry, unless the entry is newer.
   void Learn(const SiteKey& key, const Confirmed& confirmed);
   // Returns what a run at time `now_s` (seconds since 1970) may begin with. Nothing if the entry is too old,
   // or from more than a day in the future, which means that a clock was set back.

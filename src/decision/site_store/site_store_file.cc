@@ -24,7 +24,7 @@
 namespace dynamiccl {
 namespace {
 
-// Version 1 had no findings.
+// Format version of the file. Version 1 had no findings.
 constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHeaderBytes = 64;
 constexpr uint32_t kEntryBytes = 64;
@@ -147,7 +147,8 @@ const char* FaultOf(const SiteKey& key, const Confirmed& confirmed) {
   return IsKnownConfig(key.key.collective, confirmed.config) ? "" : "a config that NCCL does not have";
 }
 
-// Does the same for a finding. Numbers that are not finite would spoil every average.
+// Returns what is wrong with a finding; an empty text if it may be used. Numbers that are not finite would
+// spoil every average.
 const char* FaultOf(const FindingKey& key, const StepFinding& finding) {
   if (!IsPossible(key.place)) return "a communicator of a shape that does not exist";
   if (key.collectives == 0 || (key.collectives & ~kCollectiveBits) != 0)
@@ -226,8 +227,8 @@ Result<SiteStore> Parse(std::span<const std::byte> bytes) {
   return store;
 }
 
-// Takes the lock file. Waits at most `patience_ns` and then fails, because no part of a job depends on the
-// store.
+// Takes the lock file. Fails if that takes longer than `patience_ns`, because no part of a job may depend on
+// the store.
 Result<UniqueFd> Lock(const std::string& path, int64_t patience_ns) {
   UniqueFd fd(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) {

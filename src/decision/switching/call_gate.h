@@ -54,22 +54,22 @@ class CallGate {
     return true;
   }
 
-  // Issuing thread: the version of the last call that passed.
+  // Issuing thread: returns the table version of the last call that passed.
   uint32_t version() const { return active_; }
 
-  // Control thread, like all functions down to idle(). Calls from `boundary` on wait for Commit or Disarm.
-  // The gate must be idle when this is called.
+  // Control thread, like all functions down to idle(): calls from `boundary` on wait for Commit or Disarm.
+  // The gate must be idle when Arm is called.
   void Arm(uint64_t boundary, uint32_t next) {
     next_ = next;
     armed_.store(boundary << 1, std::memory_order_seq_cst);
   }
   // True if call `boundary` has begun.
   bool Reached(uint64_t boundary) const { return calls() > boundary; }
-  // The calls from the boundary on use the next version.
+  // Lets the calls from the boundary on use the next version.
   void Commit() { armed_.fetch_or(kCommitted, std::memory_order_acq_rel); }
-  // The calls from the boundary on keep the version that they have.
+  // Lets the calls from the boundary on keep the version that is in use.
   void Disarm() { armed_.store(kNever, std::memory_order_release); }
-  // The version of the last Arm.
+  // Returns the table version that the last Arm named.
   uint32_t next_version() const { return next_; }
   // False while a switch is under way: from Arm until Disarm or, after Commit, until the issuing thread has
   // taken the new version.
@@ -77,12 +77,12 @@ class CallGate {
   // Number of calls that have begun.
   uint64_t calls() const { return calls_.load(std::memory_order_seq_cst); }
 
-  // Any thread: the communicator is aborted. Calls no longer wait here; those that would have waited are left
-  // to NCCL.
+  // Any thread: call this when the communicator is aborted. Calls no longer wait at the gate. NCCL chooses
+  // for those that would have waited.
   void Release() { released_.store(true, std::memory_order_release); }
   bool released() const { return released_.load(std::memory_order_acquire); }
 
-  // Visits every word of the state, for exploring states.
+  // Visits every word of the state, for tests that explore states.
   template <class Visit>
   void VisitState(Visit visit) const {
     visit(calls_.load());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that make it safe:
+// Rules that make a switch safe:
 //  1. The leader commits only when every rank has pledged this very attempt.
-//  2. A verdict never changes, and a pledge of a decided attempt is answered with its verdict.
+//  2. A verdict never changes. A pledge of an attempt that is already decided is answered with the verdict.
 //  3. There is one attempt at a time, with rising numbers. A rank that pledges a later attempt knows how the
 //     earlier one ended.
 #include "src/decision/switching/switch_leader.h"
@@ -13,9 +13,11 @@
 namespace dynamiccl {
 namespace {
 
-// The boundary lies this many round trips ahead: one to prepare, one to spare, and one lost message of each.
+// The boundary lies as many calls ahead as are issued in this many round trips: one to prepare, one to spare,
+// and one lost message of each.
 constexpr uint64_t kRoundTripsAhead = 4;
-// The attempt is called off when 1/kReservedPart of the distance is left, so that the abort arrives in time.
+// The leader calls an attempt off when 1/kReservedPart of the calls up to the boundary is left, so that the
+// abort arrives before the boundary.
 constexpr uint64_t kReservedPart = 4;
 
 }  // namespace
@@ -30,7 +32,7 @@ bool SwitchLeader::Request(const SwitchRequest& request) {
 bool SwitchLeader::MayBegin(int64_t now_ns, uint64_t own_calls) const {
   if (!wanted_ || preparing_ || lost_) return false;
   if (wanted_->reason == SwitchReason::kAdoption && now_ns < adopt_from_ns_) return false;
-  // Ranks join no attempt before they have reached the boundary of the last commit.
+  // Ranks join no new attempt before they have reached the boundary of the last committed one.
   return last_commit_ == 0 || own_calls > committed_from_;
 }
 
@@ -120,7 +122,8 @@ SwitchSends SwitchLeader::TakeAnswer(int rank, const SwitchMessage& answer, uint
 SwitchSends SwitchLeader::AnswerPeer(int rank, uint64_t attempt) const {
   SwitchSends sends;
   const bool open = attempt == attempt_ && preparing_;
-  // No rank waits for an attempt before the last commit, because that commit needed the pledges of all ranks.
+  // No rank waits for the verdict of an attempt before the last commit, because that commit needed the
+  // pledges of all ranks.
   if (!open && attempt <= attempt_ && attempt >= last_commit_) {
     sends.Add(rank, Verdict(attempt, attempt == last_commit_));
   }

@@ -11,17 +11,18 @@
 
 namespace dynamiccl {
 
-// The boundary lies at least this many calls ahead: a leader without measurements must leave the ranks some
-// room (docs/switching.md).
+// The boundary lies at least this many calls ahead. A leader that has measured nothing yet must leave the
+// ranks some time to answer (docs/switching.md).
 inline constexpr uint64_t kLeastSwitchDistance = 8;
-// The boundary lies at most this many calls ahead: what a job issues in seconds. More would only delay the
+// The boundary lies at most this many calls ahead, which a job issues in seconds. More would only delay the
 // switch.
 inline constexpr uint64_t kMaxSwitchDistance = 16384;
 // An attempt is called off after this many nanoseconds without an answer from all ranks.
 inline constexpr int64_t kSwitchAttemptNs = 1'000'000'000;
 // Nanoseconds between two adoptions (docs/switching.md).
 inline constexpr int64_t kAdoptionSpacingNs = 250'000'000;
-// An adoption is given up after this many failures. Operators' requests and revocations are never given up.
+// A request to adopt is dropped after this many failed attempts. Requests of operators and revocations are
+// never dropped.
 inline constexpr int kMaxAdoptionAttempts = 8;
 
 // The reason for which tables are switched, in rising urgency. A request replaces a waiting one that is not
@@ -51,7 +52,7 @@ struct SwitchOutcome {
 // are repeated. A verdict never changes, and an attempt commits only if every rank has pledged it.
 class SwitchLeader {
  public:
-  // The leader is rank 0 of `n_ranks`.
+  // Makes the state of the leader, which is rank 0 of `n_ranks`.
   explicit SwitchLeader(int n_ranks) : answered_(static_cast<size_t>(n_ranks)) {}
 
   // Accepts a request, which the next Tick begins. Returns false and changes nothing if a rank is lost or a
@@ -61,8 +62,8 @@ class SwitchLeader {
   SwitchSends TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
   // Answers a kAsk of `rank`.
   SwitchSends AnswerPeer(int rank, uint64_t attempt) const;
-  // The rank's process or connection is gone for good. The attempt under way ends, and no further switch is
-  // possible.
+  // Call this when the rank's process or connection is gone for good. The attempt under way ends, and no
+  // further switch is possible.
   SwitchSends LoseRank(int rank);
   // Begins, repeats or calls off an attempt. Call it every few milliseconds.
   SwitchSends Tick(int64_t now_ns, uint64_t own_calls);
@@ -88,7 +89,8 @@ class SwitchLeader {
  private:
   // True if the waiting request may begin an attempt now.
   bool MayBegin(int64_t now_ns, uint64_t own_calls) const;
-  // Returns the calls from now to the boundary of the next attempt, by what the last attempt measured.
+  // Returns the number of calls from now to the boundary of the next attempt, computed from what the last
+  // attempt measured.
   uint64_t Distance() const;
   SwitchMessage Begin(int64_t now_ns, uint64_t own_calls);
   SwitchMessage Prepare() const;
@@ -113,8 +115,8 @@ class SwitchLeader {
   int failures_ = 0;   // failed attempts of wanted_
   int too_near_ = 0;   // those that failed because the boundary was too near
   bool lost_ = false;  // a rank is gone
-  // The distance is computed from these, in calls of the leader's rank: the call at which the ranks were
-  // asked, the longest round trip, and how far a rank was ahead.
+  // Distance computes the boundary from these three, in calls of the leader's rank: the call at which the
+  // ranks were asked, the longest round trip, and how far a rank was ahead.
   uint64_t asked_at_ = 0;
   uint64_t round_trip_ = 0;
   uint64_t run_ahead_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that make it safe:
-//  1. The gate is armed before its calls are read, and they are read before a pledge is sent.
+// Rules that make a switch safe:
+//  1. The gate is armed before the rank's number of calls is read, and this is read before a pledge is sent.
 //  2. A rank that has pledged drops its boundary only on a verdict, never on a time-out of its own.
-//  3. A rank never pledges an attempt that it has refused or has told a peer will not commit.
+//  3. A rank never pledges an attempt that it has refused, or about which it has told a peer that it will not
+//     commit.
 #include "src/decision/switching/switch_member.h"
 
 namespace dynamiccl {
@@ -40,7 +41,8 @@ void SwitchMember::Prepare(const SwitchMessage& prepare, bool usable) {
   asked_ = pending() ? pending_ : prepare.attempt;
   if (pending() || prepare.attempt <= heard_) return;
   if (!gate_->idle()) {
-    // The last switch is committed, but its boundary is still ahead. The leader will ask again.
+    // The last switch is committed, but its boundary is still ahead, so this rank does not answer. The leader
+    // will ask again.
     asked_ = 0;
     return;
   }
@@ -92,8 +94,8 @@ SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {
   }
   SwitchMessage verdict = Say(SwitchKind::kVerdict, attempt);
   verdict.commit = attempt == committed_;
-  // No rank waits for an attempt before this rank's last commit, because that commit needed the pledges of
-  // all ranks.
+  // No rank waits for the verdict of an attempt before this rank's last commit, because that commit needed
+  // the pledges of all ranks.
   if (attempt >= committed_) sends.Add(from, verdict);
   return sends;
 }

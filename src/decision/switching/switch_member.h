@@ -8,10 +8,10 @@
 
 namespace dynamiccl {
 
-// A pledge or a question without an answer is sent again after this many nanoseconds: some round trips of a
-// slow network.
+// If a pledge or a question has no answer after this many nanoseconds, it is sent again. This is some round
+// trips of a slow network.
 inline constexpr int64_t kSwitchRepeatNs = 50'000'000;
-// A rank that waits at the boundary asks its peers after this many nanoseconds. That is far above a round
+// A rank that has waited at the boundary for this many nanoseconds asks its peers. This is far above a round
 // trip, so the leader's verdict is then late or lost.
 inline constexpr int64_t kSwitchAskNs = 10'000'000;
 

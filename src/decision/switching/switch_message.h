@@ -35,11 +35,11 @@ struct SwitchMessage {
   SwitchKind kind = SwitchKind::kPrepare;
   bool commit = false;                 // kVerdict
   Refusal refusal = Refusal::kPassed;  // kRefuse
-  // kPrepare: the version of a table, whose bytes travel with the message.
+  // In kPrepare: the version of a table, whose bytes travel with the message.
   uint32_t version = 0;
   uint64_t attempt = 0;   // rises from attempt to attempt of a leader
   uint64_t boundary = 0;  // kPrepare: the first call of the new version
-  // kPledge and kRefuse: number of calls that the sender has begun.
+  // In kPledge and kRefuse: number of calls that the sender has begun.
   uint64_t calls = 0;
 
   friend bool operator==(const SwitchMessage&, const SwitchMessage&) = default;

@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Index of the generated step that is used. Frameworks adapt to their first steps; from the third on all
-// steps are alike.
+// Index of the generated step that is used, counted from 0. Frameworks adapt to their first two steps; from
+// the third step on all steps are alike.
 constexpr int kSteadyStep = 2;
 
 const FrameworkGenerator* Find(std::string_view name) {

@@ -9,11 +9,12 @@
 
 namespace dynamiccl {
 
-// The project's own trainer. Its schedule is known beyond its calls (trainer_program.h), so its prediction is
-// better than that of other frameworks.
+// Name of the project's own ZeRO trainer. trainer_program.h knows when the trainer computes and waits, so a
+// prediction for the trainer is better than one for another framework.
 inline constexpr std::string_view kTrainer = "dynamiccl-zero";
 
-// A job as the generators of traces/generators describe it.
+// A training job in the form that the generators in traces/generators take. A generator lists the collectives
+// that a framework would issue.
 struct AdvisedJob {
   // Name of a generator in traces/generators.
   std::string framework;
@@ -30,11 +31,11 @@ Result<SettingValues> SettingsOf(const AdvisedJob& job);
 // The text of a setting, or the framework's default. Empty when the framework has no such setting.
 std::string SettingOf(const AdvisedJob& job, std::string_view name);
 
-// The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
-// known.
+// The ZeRO stage, 0 to 3, that the framework runs with these settings. 0 also when the framework refuses the
+// settings or is unknown.
 int StageOf(const AdvisedJob& job);
-// Micro-steps (forward and backward passes) in one step, from whichever setting the framework has for them; 1
-// where it has none.
+// Number of micro-steps (forward and backward passes) in one step, as the framework's own setting gives it. 1
+// for a framework without such a setting.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
 // The operations of one step in the steady state.

@@ -48,8 +48,8 @@ class KeyChoice {
     }
   }
 
-  // Expected gain of measuring the cell: another cell may turn out faster than the best one, or the best one
-  // slower than the second.
+  // Expected gain of measuring the cell. The best cell may turn out slower than the second; any other cell
+  // may turn out faster than the best.
   double Gain(size_t cell) const {
     const size_t rival = cell == best_ ? second_ : best_;
     if (rival == kNone) return 0;

@@ -88,8 +88,8 @@ Status StartStages(DemoSession& session, const std::string& policy, const Enviro
   return {};
 }
 
-// Adds the step times of the three arms in one ZeRO stage to the result. If no arm completed a turn
-// (kStepsOfArm steps), the stage is noted as missing.
+// Adds the step times of the three arms in one ZeRO stage to the result. If the recordings hold no complete
+// turns to compare, the step times of the stage are noted as missing.
 void AddStepTimes(int stage, const std::vector<SectionCalls>& starts, DemoSession& session) {
   const auto compared = CompareTurns(starts, {kDefaultArm, kOurArm, kBestArm}, kStepsOfArm);
   if (!compared) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats override rules and picks the best config of each cell.
+// Formats override rules, and picks the fastest config for each collective and size of a sweep.
 #include "tools/report/best_rules.h"
 
 #include <fmt/format.h>

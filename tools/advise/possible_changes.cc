@@ -246,7 +246,8 @@ double MemoryOf(const AdvisedJob& job) {
   const bool copies = SettingOf(job, "hybrid") == "hpz";
   const int ranks = copies ? job.world.data : job.world.ShardRanks();
   const zero::StateBytes bytes = width == 4 ? zero::kFp32Adam : zero::kMixedPrecisionAdam;
-  // FSDP2 keeps its shards even where it does not free the gathered units between forward and backward.
+  // Even if FSDP2 keeps the gathered units between the forward and the backward pass, it still holds its
+  // shards of them.
   const bool keeps_gathered = job.framework == "fsdp2" && SettingOf(job, "reshard_after_forward") == "false";
   double memory = zero::StatesOf(elements, bytes, keeps_gathered ? 3 : stage, ranks).total();
   if (copies) memory += elements * width / job.world.ShardRanks();

@@ -51,9 +51,10 @@ std::vector<Calls> ByMarks(const Calls& calls) {
   return list;
 }
 
-// The shortest period of the last calls that occurs twice in a row; 0: none. It takes linear time: counted
-// backwards, the equal[i] calls from i on are the same as those from the last one on (the Z algorithm of
-// Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997).
+// Returns the smallest number n of calls such that the last n calls equal the n calls before them; 0: there
+// is none. It takes linear time by the Z algorithm (Gusfield, "Algorithms on Strings, Trees, and Sequences",
+// 1997). equal[i] is how many calls agree when the trace, read backwards, is compared with itself shifted by
+// i.
 size_t PeriodOf(const Calls& calls) {
   const size_t n = calls.size();
   const auto same = [&](size_t i, size_t j) { return KeyOf(*calls[n - 1 - i]) == KeyOf(*calls[n - 1 - j]); };

@@ -22,8 +22,8 @@ namespace {
 // Bytes of a cache line, and the alignment that 64-byte vector stores need.
 constexpr size_t kUnit = 64;
 constexpr size_t kPage = 4096;
-// Nanoseconds from the announcement of the common start to the start, longer than it takes all ranks to
-// receive it.
+// Nanoseconds from the time at which the common start is announced to the start itself. All ranks receive the
+// announcement in less time.
 constexpr int64_t kStartDelayNs = 100'000;
 // Fewest copies that an interval must have room for, at an assumed 10 GB/s for a core.
 constexpr double kFewCopies = 4;

@@ -19,10 +19,9 @@ namespace dynamiccl {
 //
 //   all-gather      C/n
 //   reduce-scatter  C/n * 2/(1+1/n), since it reads n times what it writes
-//   all-reduce      2C/(3n-1), the two in series: its gather half leaves a rank's own part where the sum was
-//   written
+//   all-reduce      2C/(3n-1): a reduce-scatter and then an all-gather that need not copy a rank's own part
 //
-// Infinite where nothing need be copied (one rank, in place).
+// The limit is infinite if nothing need be copied (one rank, in place).
 double CopyLimit(TestedCollective collective, int n_ranks, bool in_place, double copy_gbps);
 
 // Bytes of the buffers of all ranks together for one call.

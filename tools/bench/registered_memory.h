@@ -30,8 +30,8 @@ class RegisteredMemory {
     void* memory = nullptr;
     void* handle = nullptr;
   };
-  // NCCL's functions for the chosen registration. `enlist_window` is set if buffers become symmetric windows,
-  // else `enlist`.
+  // NCCL's functions for the chosen registration. If buffers become symmetric windows, `enlist_window` is
+  // set, else `enlist`.
   struct Functions {
     ncclResult_t (*alloc)(void**, size_t) = nullptr;
     ncclResult_t (*free)(void*) = nullptr;

@@ -14,7 +14,8 @@ namespace dynamiccl {
 // the thread that made the object.
 class RowDeadline {
  public:
-  // Starts to watch. A limit of zero means no limit, and no thread is started.
+  // Starts a thread that ends the process once a row takes longer than `limit`. Zero means no limit and no
+  // thread.
   explicit RowDeadline(std::chrono::seconds limit);
   ~RowDeadline();
   // Starts the time limit anew. Call it when a row is done.

@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// The user is warned if the sweep will take more than this factor times its budget.
+// The user is told if the sweep will take more than this factor times its budget.
 constexpr double kMuchLonger = 1.1;
 
 std::string PartName(const SweepPart& part) {

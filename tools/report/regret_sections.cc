@@ -147,7 +147,7 @@ std::string ChartsOf(const Regret& regret) {
   return charts.empty() ? "" : "<div class=\"charts\">\n" + charts + "</div>\n";
 }
 
-// ---- choices over sizes and ranks ----
+// ---- Maps: the config that is chosen for each size and number of ranks ----
 
 // Sizes of the columns in a map of choices, as powers of two from the smallest to the largest.
 struct Octaves {

@@ -23,7 +23,7 @@ constexpr double kRight = 12;
 constexpr double kTop = 26;
 constexpr double kBottom = 28;
 
-// The ranges of both axes. Its functions return where a value lies in the drawing.
+// The ranges of both axes of a chart. Member functions return where a value lies in the drawing.
 struct Frame {
   double x_low = std::numeric_limits<double>::max();
   double x_high = 0;

@@ -22,7 +22,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Timing, median, low, high, repea
 // Computes median and quartiles. The order of the samples does not matter.
 Timing Summarize(std::vector<double> samples);
 
-// Fewer samples than this have no meaningful quartiles.
+// Least number of samples for meaningful quartiles.
 inline constexpr int kFewestRepeats = 3;
 // Whether the ranges between the quartiles do not touch. False if one side has fewer than kFewestRepeats
 // samples. If the result is false, reports call the difference noise.

@@ -21,7 +21,7 @@ struct CallCount {
 };
 
 // Numbers of the trace's first section, the recording of one process (rank 0 of a merged trace), since all
-// ranks issue the same collectives. Only `lost`, `closed` and `mirrored` cover all sections.
+// ranks issue the same collectives. `lost`, `closed`, `mirrored` and `order_only` are about all sections.
 struct TraceSummary {
   size_t sections = 0;
   std::string library;

@@ -36,11 +36,11 @@ double Heads(const BlockWork& work) {
   return work.heads > 0 ? static_cast<double>(work.heads) : std::ceil(static_cast<double>(work.hidden) / 128);
 }
 
-// Bytes read and written outside the inner loops of the products, layer by layer of an unfused block as
-// Megatron-LM ran it. For each token: 15 times `hidden` on every rank (two norms 4, two dropouts with
-// residual 7, inputs and outputs of the split products 4), 32 times `hidden` divided by the tensor-parallel
-// ranks (queries, keys, values and their transposes 16, the inside of the feed-forward 16), and the
-// attention's scores.
+// Bytes that a block reads and writes outside the inner loops of its matrix products, if nothing is fused, as
+// Megatron-LM ran it. For each token these are three groups of 16-bit numbers. Every rank moves 15 times
+// `hidden` (two norms 4, two dropouts with residual 7, inputs and outputs of the split products 4). The
+// tensor-parallel ranks share 32 times `hidden` (queries, keys, values and their transposes 16, the inside of
+// the feed-forward 16). They also share the attention's scores.
 double MovedBytes(const Accelerator& accelerator, const BlockWork& work) {
   const auto t = static_cast<double>(work.tensor_parallel), h = static_cast<double>(work.hidden);
   const auto s = static_cast<double>(work.sequence);

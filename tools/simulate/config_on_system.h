@@ -27,8 +27,8 @@ struct CallOnSystem {
   friend auto operator<=>(const CallOnSystem&, const CallOnSystem&) = default;
 };
 
-// Returns the config for a call. kLeaveNcclAlone stands for the config with the shortest time on the system.
-// An open part of a config stands for the fastest value.
+// Returns the config for a call. kLeaveNcclAlone means that the simulator uses the fastest config of the
+// system. If only a part of the config is left open, the simulator uses the fastest value for that part.
 using ConfigOnSystem = std::function<CollectiveConfig(const CallOnSystem&)>;
 
 // The rules and the policy that may choose configs. Each may be null.

@@ -24,7 +24,8 @@ struct Advice {
   int ranks_per_node = 1;
   // The share of the recorded calls that the recognised job issues too, from 0 to 1 (see ShareOfCalls).
   double share_of_calls = 0;
-  // Recorded step time, to which the computing time was fitted.
+  // Recorded step time in nanoseconds. The simulated computing time is fitted so that the simulated step
+  // takes as long.
   int64_t step_ns = 0;
   TrainerCompute compute;
   // The simulated step of the unchanged job, with which the changes are compared.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a job's settings and generates its step.
+// Reads a job's settings and generates the calls of its training step.
 #include "tools/advise/advised_job.h"
 
 #include <algorithm>

@@ -20,13 +20,13 @@ struct AdvisedJob {
   std::string framework;
   ModelShape model;
   WorldShape world;
-  // Settings of the generator by name; a setting that is absent has the framework's default.
+  // Settings of the generator by name. A setting that is not listed has the framework's default.
   SettingTexts settings;
 
   bool IsTrainer() const { return framework == kTrainer; }
 };
 
-// The settings with defaults filled in. An error for an unknown framework or setting.
+// Returns all settings, with the defaults filled in. It is an error if the framework or a setting is unknown.
 Result<SettingValues> SettingsOf(const AdvisedJob& job);
 // The text of a setting, or the framework's default. Empty when the framework has no such setting.
 std::string SettingOf(const AdvisedJob& job, std::string_view name);
@@ -38,7 +38,7 @@ int StageOf(const AdvisedJob& job);
 // for a framework without such a setting.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
-// The operations of one step in the steady state.
+// Returns the collectives of one training step, after the first steps, to which frameworks adapt.
 Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job);
 
 }  // namespace dynamiccl

@@ -83,7 +83,7 @@ bool IsType(std::string_view setting) {
          setting == "gradient_dtype";
 }
 
-// The job's value of a setting. Where a type is not set, it is the model's type.
+// The value that the setting has in the job. A number type that is not set is the model's type.
 std::string Current(const AdvisedJob& job, std::string_view setting) {
   const std::string text = SettingOf(job, setting);
   return text.empty() ? SettingOf(job, "dtype") : text;
@@ -106,7 +106,7 @@ std::string HowValue(const SettingToTry& row, const std::string& value) {
   return value;
 }
 
-// Whether the value differs from the job's present one and would change the job.
+// Whether the job would change if the setting `row` got this value.
 bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;

@@ -54,7 +54,7 @@ std::vector<int64_t> Sizes(const Operations& operations) {
   return sizes;
 }
 
-// The type as settings spell it, so that advice can compare it with their defaults.
+// The number type as settings spell it, so that it can be compared with their values.
 std::string TypeText(DataType type) {
   if (type == DataType::kFloat32) return "float32";
   return type == DataType::kFloat16 ? "float16" : std::string(Name(type));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule of a job whose tensors are in host memory, taken from its recorded step. In such a job the
-// program itself computes and waits, so the times of issue show its schedule.
+// Reads from the recorded step of a job when the job computes and waits, if its tensors are in host memory.
+// In such a job the program itself computes and waits, so the times of issue show when.
 #pragma once
 
 #include <vector>

@@ -52,7 +52,7 @@ void Append(const RankProgram& step, RankProgram& program) {
   }
 }
 
-// Returns how many units the job gathers ahead in its forward pass.
+// Returns how many units (parameters that ZeRO gathers together) the job gathers ahead in its forward pass.
 int GathersAhead(const AdvisedJob& job) {
   const std::string depth = SettingOf(job, "forward_prefetch");
   return depth.empty() ? 1 : std::stoi(depth);

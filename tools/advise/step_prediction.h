@@ -21,7 +21,7 @@ struct PredictedStep {
   int64_t exposed_ns = 0;
 };
 
-// Simulates jobs on one system. Apart from its constructor's arguments it holds no state.
+// Simulates jobs on one system. It holds no state except its constructor's arguments.
 class StepPrediction {
  public:
   StepPrediction(const System& system, int ranks_per_node, SeenSchedule seen = {})

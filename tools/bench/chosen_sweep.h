@@ -14,7 +14,7 @@ namespace dynamiccl {
 struct CellVisit {
   // The measured times of one call, kVisitRepeats of them. All ranks have the same values.
   std::vector<float> microseconds;
-  // Duration of the visit, equal on all ranks.
+  // Seconds that measuring the cell took, equal on all ranks.
   double seconds = 0;
 };
 

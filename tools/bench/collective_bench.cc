@@ -128,7 +128,8 @@ Result<double> Bench::CheckOnce(const Half& half) {
   const std::vector<std::byte> stale(ReceiveCount(half.checked) * ElementBytes(half.call.type), kStale);
   DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, stale.data(), stale.size()));
   DYNAMICCL_CHECK_OK(device.FillInput(half.checked, rank, const_cast<std::byte*>(half.call.send)));
-  // No rank may read a neighbour's buffer before that rank has filled it.
+  // The barrier lets the call begin only when all ranks have filled their buffers: a rank must not read a
+  // neighbour's buffer earlier.
   DYNAMICCL_CHECK_OK(session_.Barrier());
   DYNAMICCL_CHECK_OK(session_.Issue(half.call));
   DYNAMICCL_CHECK_OK(device.Synchronize());

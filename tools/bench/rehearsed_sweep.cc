@@ -48,7 +48,7 @@ class RecordedTopology : public CellTimer {
       visit.microseconds.push_back(all[(samples[cell].size() + static_cast<size_t>(i)) % all.size()]);
     return visit;
   }
-  // A rehearsal has only one rank.
+  // A rehearsal has only one rank, so there is nothing to replace.
   Status TakeFirstRanks(std::vector<double>&) override { return {}; }
 
   // Seconds that the visits of all cells take if each recorded repeat is used once.

@@ -47,7 +47,7 @@ struct SweepOptions {
   std::function<void(const SweepPosition&)> observer = {};
 };
 
-// Times of all cells, equal on all ranks.
+// The times that a sweep measured, equal on all ranks.
 struct SweepResult {
   MeasurementContext context;
   // Rows of the measurement file, equal on all ranks.

@@ -14,7 +14,8 @@ struct SweepPart {
   std::string label;
   int number = 1;
   int count = 1;
-  // Seconds that this part may take, and seconds that all later parts are expected to take.
+  // Seconds that the sweep of this topology may take, and seconds that the sweeps of all later topologies are
+  // expected to take.
   double budget_s = 0;
   double later_s = 0;
 };

@@ -37,7 +37,7 @@ struct DemoBudget {
 struct DemoPlan {
   bool quick = false;
   int n_ranks = 4;
-  // Seed of the agents' training.
+  // Seed for the training of the agents.
   int seed = 1;
   // Topology on which the models are trained. The agents learn from its sweep.
   std::string topology;

@@ -18,7 +18,7 @@ namespace dynamiccl {
 // The options of `dynamiccl demo`.
 struct DemoOptions {
   bool quick = false;
-  // File or folder to train on; empty: the cached Shakespeare.
+  // File or folder with the text to train on; empty: the cached text of Shakespeare.
   std::string text;
   // Folder for all files; created if needed.
   std::string output_dir;

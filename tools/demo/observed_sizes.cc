@@ -60,7 +60,8 @@ std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& si
   for (const auto& [collective, classes] : sizes) {
     size_t position = 0;
     for (const auto& [size_class, bytes] : classes) {
-      // A third of the classes is held out: those at positions 1, 4, 7 and so on.
+      // A third of the size classes is held out, which means that the agents do not see their measurements:
+      // those at positions 1, 4, 7 and so on.
       if (position % 3 == 1 && position + 1 < classes.size()) held_out[collective].insert(size_class);
       ++position;
     }

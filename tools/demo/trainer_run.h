@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// A model to train and the runtime under which to train it.
+// What one run of the trainer needs: the model and batch, the ZeRO stage, and how DynamICCL is loaded.
 struct TrainerRun {
   int stage = 0;
   TrainingShape shape;
@@ -25,7 +25,7 @@ struct TrainerRun {
   EnvironmentChanges environment{};
 };
 
-// The trainer's report, one entry for each step.
+// What the trainer reported. Vectors have one entry for each training step.
 struct TrainedSteps {
   std::vector<double> loss;
   // The exact loss of each step as hexadecimal text.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kStage = 3;
-// Number of steps that one point of a curve summarises.
+// Number of training steps that one point of a step-time curve summarises.
 constexpr size_t kStepsOfPoint = 10;
 // Number of first steps of a run that are left out, because processes start and touch memory for the first
 // time.
@@ -47,7 +47,7 @@ std::string FailingRail() {
          "[[event]]\nat_s = 2.5\nrail = 1\ndegrade = 0.25\n";
 }
 
-// The config that is best for all large calls where one of two rails is slow.
+// Rules that force one channel, the best config for all large calls if one of two rails is slow.
 std::string OneChannel() {
   std::string rules = "version = 1\n";
   for (const char* collective : {"allgather", "reducescatter", "allreduce"})

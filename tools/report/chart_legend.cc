@@ -18,9 +18,9 @@ struct Color {
   const char* code;
   bool dark;
 };
-// Blue, vermilion, green, purple, orange, sky blue, yellow and violet: see svg_chart.h for the source. The
-// first four have a contrast of at least 3 : 1 to a white page. The others have it only to a dark page, so
-// they come last.
+// Blue, vermilion, green, purple, orange, sky blue, yellow and violet (svg_chart.h names the source). The
+// first four have a contrast of at least 3 : 1 to a white page. The others have this contrast only to a dark
+// page, so they come last.
 constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#d55e00", true},
                                         {"#009e73", true},

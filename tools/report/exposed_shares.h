@@ -20,7 +20,8 @@ class ExposedShares {
   std::optional<double> Of(const TraceCall& call) const;
 
  private:
-  // The key under which the guard recorded the exposed share of calls.
+  // The key by which the guard records the exposed share of calls: for what part of their time the program
+  // waits.
   struct Key {
     uint32_t communicator = 0;
     Collective collective = Collective::kAllReduce;

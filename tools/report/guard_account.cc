@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// Sum of the metric over all processes and labels.
+// Sum of the metric called `name` over all processes and labels.
 double SumOf(const std::vector<MetricLine>& metrics, std::string_view name) {
   double sum = 0;
   for (const MetricLine& line : metrics) sum += line.name == name ? line.value : 0;

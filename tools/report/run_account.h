@@ -50,8 +50,8 @@ struct RunKeyAccount {
   bool decided_any() const { return !decided.empty(); }
 };
 
-// Accounts of all keys, sorted by key. Point-to-point calls are left out, since NCCL asks no tuner about
-// them.
+// Returns the accounts of all keys in a section (the recording of one process), sorted by key. Point-to-point
+// calls are left out, since NCCL asks no tuner about them.
 std::vector<RunKeyAccount> KeysOf(const SectionCalls& section);
 
 // The calls of one collective with the same labels: role, phase and ZeRO stage.
@@ -74,7 +74,7 @@ struct StageAccount {
   std::map<ZeroStage, int64_t> steps;
 };
 
-// Counts the calls by the labels that the program gave.
+// Counts the calls of a section (the recording of one process) by the labels that the program gave them.
 StageAccount StagesOf(const SectionCalls& section);
 
 // A change of decision table: from `call_number` on, another version decided the calls of a communicator.

@@ -26,7 +26,8 @@ struct RegretRow {
   TimedConfig best;
 };
 
-// The regret of a run on one topology of a sweep. Seconds are sums over the counted calls of one rank.
+// How much longer a run's collectives took than with the best configs of a sweep, on one topology. Seconds
+// are sums over the counted calls of one rank.
 struct Regret {
   std::string topology;
   std::vector<RegretRow> rows;
@@ -34,11 +35,11 @@ struct Regret {
   int64_t calls = 0;
   // Number of calls that count in the rows.
   int64_t counted_calls = 0;
-  // Time with the library's own choices.
+  // Seconds that the counted calls take with the library's own choices.
   double default_s = 0;
-  // Time with the choices of the run.
+  // Seconds that the counted calls take with the choices of the run.
   double chosen_s = 0;
-  // Time with the best of the sweep.
+  // Seconds that the counted calls take with the best configs of the sweep.
   double best_s = 0;
 
   // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.

@@ -18,7 +18,7 @@
 
 namespace dynamiccl {
 
-// All numbers of one trace. ReportOfRun fills it; the functions below only read it.
+// All numbers of one recorded run. ReportOfRun fills it; the functions below only read it.
 struct RunReport {
   // File name of the trace.
   std::string name;

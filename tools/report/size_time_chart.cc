@@ -123,7 +123,8 @@ std::string Legend(const std::vector<ChartSeries>& series) {
     svg += fmt::format(
         "<polyline class=\"{}\" points=\"{:.0f},10 {:.0f},10\"/><text x=\"{:.0f}\" y=\"14\">{}</text>",
         EscapeHtml(line.style), x, x + 18, x + 22, EscapeHtml(line.name));
-    // 36 units for the sample line and the gaps, and 6.5 units for each letter, which is 11 units high.
+    // A name in the legend takes 36 units of the viewBox for its piece of line and the gaps, and 6.5 units
+    // for each letter.
     x += 36 + 6.5 * static_cast<double>(line.name.size());
   }
   return svg;

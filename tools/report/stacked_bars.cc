@@ -50,7 +50,7 @@ double LeftOf(const std::vector<Bar>& bars) {
   return left;
 }
 
-// Position of a bar, and the scale of its values.
+// Where a bar is drawn, and how many units of the viewBox a value of 1 is wide.
 struct BarPlace {
   double left = 0;
   double y = 0;

@@ -102,7 +102,7 @@ std::string DrawMarks(const TimeColumns& columns, double top, double bottom) {
         "<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" "
         "y2=\"{2:.1f}\"><title>{3}</title></line>",
         x, top, bottom, EscapeHtml(word));
-    // Half of the word's width in units. A letter is 7.2 units wide.
+    // Half of the word's width in units of the viewBox. A letter is 7.2 units wide.
     const double half = 3.6 * static_cast<double>(word.size());
     if (x - half < free_from || x + half > kWidth) continue;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x, top - 3,

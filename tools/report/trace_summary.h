@@ -49,7 +49,7 @@ struct TraceSummary {
   std::map<std::pair<std::string, std::string>, int64_t> decisions;
 };
 
-// Summarises a trace in one pass over the first section's calls.
+// Summarises a trace in one pass over the calls of its first section, the recording of one process.
 TraceSummary SummarizeTrace(const Trace& trace);
 // Summarises a trace whose first section's calls the caller has already (`first`, empty for a trace without
 // sections).

@@ -27,7 +27,7 @@ struct FrameworkStep {
   double network_gbps = 0;
 };
 
-// A job in which all ranks run one program.
+// A job for the simulator in which all ranks run one program.
 struct FrameworkJob {
   SimulatedJob job;
   // Role and size of each collective of the program.

@@ -14,7 +14,7 @@ namespace dynamiccl {
 // Number of elements of gradients that exist at one time of the backward pass.
 struct GradientArrival {
   double elements = 0;
-  // Nanoseconds of computing since the backward pass began.
+  // Nanoseconds that the rank has computed since the backward pass began.
   double ns = 0;
 };
 

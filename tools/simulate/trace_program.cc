@@ -26,7 +26,7 @@ int64_t EndOf(const TraceCall& call) {
 // Writes one rank's program in the order of issue. JobOfTrace owns it on its stack.
 class RankWriter {
  public:
-  // `order_only`: the times of issue were not measured.
+  // `order_only`: the trace has only the order of the calls, since their times of issue were not measured.
   RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
              const TraceJobOptions& options, bool order_only)
       : plan_(plan), nodes_(nodes), demands_(demands), options_(options), order_only_(order_only) {}
@@ -114,8 +114,8 @@ Status RankWriter::Write() {
   return {};
 }
 
-// One layout for each communicator of the plans, and one more in which every rank is alone, for sends and
-// receives.
+// Returns one layout (which ranks belong together) for each communicator of the plans, and one more in which
+// every rank is alone, for sends and receives.
 std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans, int32_t ranks) {
   std::vector<CommunicatorLayout> layouts(plans[0].communicators.size() + 1);
   for (int32_t rank = 0; rank < ranks; ++rank) {

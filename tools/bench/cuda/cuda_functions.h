@@ -18,7 +18,7 @@ using Event = struct CUevent_st*;
 using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 
-// Values of CUDA's enums and flags: cudaMemcpyKind, cudaHostAlloc flags, stream flags and cudaDeviceAttr.
+// Values of CUDA's enums cudaMemcpyKind and cudaDeviceAttr, and of its flags for cudaHostAlloc and streams.
 inline constexpr int kHostToDevice = 1;
 inline constexpr int kDeviceToHost = 2;
 inline constexpr unsigned kHostAllocMapped = 2;

@@ -78,7 +78,7 @@ struct LoadTally {
   unsigned long long started = 0;
   // Rounds of work over all blocks. A round is the work between two reads of the clock.
   unsigned long long rounds = 0;
-  // Bytes read and written.
+  // Bytes that the load has read and written.
   unsigned long long bytes = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts of advice together: the job's computing time is fitted first, so that the simulated step
-// takes as long as the recorded one; then each change is simulated with the same computing time.
+// Fits the job's computing time so that the simulated step takes as long as the recorded one. Then simulates
+// each change of the job's settings with the same computing time.
 #include "tools/advise/advice.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// A change and the step time that is predicted with it.
+// One change of the job's settings, and the step time that is predicted with it.
 struct AdvisedChange {
   PossibleChange change;
   PredictedStep predicted;
@@ -22,24 +22,26 @@ struct AdvisedChange {
 struct Advice {
   RecognisedJob recognised;
   int ranks_per_node = 1;
-  // The share of the recorded calls that the recognised job issues too (ShareOfCalls); 1: all of them.
+  // The share of the recorded calls that the recognised job issues too, from 0 to 1 (see ShareOfCalls).
   double share_of_calls = 0;
-  // Recorded step time, to which the computing time was fitted.
+  // Recorded step time in nanoseconds. The simulated computing time is fitted so that the simulated step
+  // takes as long.
   int64_t step_ns = 0;
   TrainerCompute compute;
   // The simulated step of the unchanged job, with which the changes are compared.
   PredictedStep simulated;
-  // Sorted by predicted step time, shortest first.
+  // The changes, sorted by predicted step time, shortest first.
   std::vector<AdvisedChange> changes;
 };
 
-// Fits a system to the recorded times of collectives. It is an error (kInvalidArgument) when the trace has
-// none.
+// Returns a system (the links of a machine as the simulator needs them) fitted to the recorded times of
+// collectives. It is an error (kInvalidArgument) when the trace has no such times.
 Result<System> SystemOfTimes(const RecordedStep& step);
 
-// Predicts every possible change. `step_ns` overrides the recorded step time; 0 takes it from the trace. It
-// is an error when neither tells the step time, or when the prediction fails.
-// `on_host`: the job's tensors are in host memory, so that HostSchedule holds.
+// Predicts the step time of every possible change. `step_ns` overrides the recorded step time; 0 takes the
+// time from the trace. It is an error when neither gives a step time, or when the prediction fails.
+// `on_host`: the job's tensors are in host memory, so the program itself waits for each call (see
+// HostSchedule).
 Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns,
                       bool on_host = false);
 

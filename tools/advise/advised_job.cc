@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a job's settings and generates its step.
+// Reads a job's settings and generates the calls of its training step.
 #include "tools/advise/advised_job.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Index of the generated step that is used. Frameworks adapt to their first steps; from the third on all
-// steps are alike.
+// Index of the generated step that is used, counted from 0. Frameworks adapt to their first two steps; from
+// the third step on all steps are alike.
 constexpr int kSteadyStep = 2;
 
 const FrameworkGenerator* Find(std::string_view name) {

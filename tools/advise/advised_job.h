@@ -9,35 +9,36 @@
 
 namespace dynamiccl {
 
-// The project's own trainer. Its schedule is known beyond its calls (trainer_program.h), so its prediction is
-// better than that of other frameworks.
+// Name of the project's own ZeRO trainer. trainer_program.h knows when the trainer computes and waits, so a
+// prediction for the trainer is better than one for another framework.
 inline constexpr std::string_view kTrainer = "dynamiccl-zero";
 
-// A job as the generators of traces/generators describe it.
+// A training job in the form that the generators in traces/generators take. A generator lists the collectives
+// that a framework would issue.
 struct AdvisedJob {
   // Name of a generator in traces/generators.
   std::string framework;
   ModelShape model;
   WorldShape world;
-  // Settings of the generator by name; a setting that is absent has the framework's default.
+  // Settings of the generator by name. A setting that is not listed has the framework's default.
   SettingTexts settings;
 
   bool IsTrainer() const { return framework == kTrainer; }
 };
 
-// The settings with defaults filled in. An error for an unknown framework or setting.
+// Returns all settings, with the defaults filled in. It is an error if the framework or a setting is unknown.
 Result<SettingValues> SettingsOf(const AdvisedJob& job);
 // The text of a setting, or the framework's default. Empty when the framework has no such setting.
 std::string SettingOf(const AdvisedJob& job, std::string_view name);
 
-// The ZeRO stage that the framework runs with these settings, from 0 to 3; 0 where it refuses them or is not
-// known.
+// The ZeRO stage, 0 to 3, that the framework runs with these settings. 0 also when the framework refuses the
+// settings or is unknown.
 int StageOf(const AdvisedJob& job);
-// Micro-steps (forward and backward passes) in one step, from whichever setting the framework has for them; 1
-// where it has none.
+// Number of micro-steps (forward and backward passes) in one step, as the framework's own setting gives it. 1
+// for a framework without such a setting.
 Result<int64_t> MicroStepsOf(const AdvisedJob& job);
 
-// The operations of one step in the steady state.
+// Returns the collectives of one training step, after the first steps, to which frameworks adapt.
 Result<std::vector<WireOperation>> OperationsOf(const AdvisedJob& job);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the trainer's arms and compares the measured ratios with the predicted ones.
+// Runs the trainer with each suggested change and compares the measured step times with the predicted ones.
 #include "tools/advise/measured_changes.h"
 
 #include <fmt/format.h>

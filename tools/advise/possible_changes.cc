@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of settings and values to try for each framework, the rules for which of them apply to a job, and
-// the memory formulas.
+// Lists the settings of each framework and the values to try. Also has the rules for which of them apply to a
+// job, and the formulas for a rank's memory.
 #include "tools/advise/possible_changes.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// Remarks for changes of the type in which gradients are summed.
+// Remarks that the advice adds to a change of the number type in which gradients are summed.
 constexpr const char* kSixteenBits = "gradients are summed in 16 bits: errors grow with the ranks";
 constexpr const char* kThirtyTwoBits = "gradients are summed in fp32: more exact";
 
@@ -27,8 +27,9 @@ struct SettingToTry {
   std::string_view remark = {};
 };
 
-// For the trainer `how` is empty: its options are derived from the changed job (OptionsFor). 17592186044416
-// bytes (2^44) stand for the trainer's "all".
+// `how` is empty for the project's own trainer: its options are derived from the changed job (OptionsFor). A
+// bucket of 17592186044416 bytes (2^44) stands for the trainer's option `--bucket-bytes all`, one bucket for
+// all gradients.
 constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
@@ -82,14 +83,14 @@ bool IsType(std::string_view setting) {
          setting == "gradient_dtype";
 }
 
-// The job's value of a setting. Where a type is not set, it is the model's type.
+// The value that the setting has in the job. A number type that is not set is the model's type.
 std::string Current(const AdvisedJob& job, std::string_view setting) {
   const std::string text = SettingOf(job, setting);
   return text.empty() ? SettingOf(job, "dtype") : text;
 }
 
-// The value as the advice shows it. For "ddp" a bucket of one byte stands for "one bucket for each recorded
-// call" (recognised_job.cc).
+// Formats the value of a setting for the advice. In a "ddp" job without labels, a bucket size of one byte
+// means that each recorded call is a bucket of its own, so the text is "as recorded".
 std::string Shown(const AdvisedJob& job, std::string_view setting, const std::string& value) {
   if (!IsBytes(setting)) return value;
   const uint64_t bytes = std::stoull(value);
@@ -97,15 +98,15 @@ std::string Shown(const AdvisedJob& job, std::string_view setting, const std::st
   return bytes >= uint64_t{1} << 40 ? "all" : FormatBytes(bytes);
 }
 
-// The value as the framework's setting takes it: DDP's bucket_cap_mb counts MiB, FSDP's flag is a Python
-// literal.
+// Converts the value into what the framework's own setting takes: MiB for DDP's bucket_cap_mb, "True" or
+// "False" for FSDP's reshard_after_forward.
 std::string HowValue(const SettingToTry& row, const std::string& value) {
   if (row.setting == "bucket_bytes") return std::to_string(std::stoull(value) >> 20);
   if (row.setting == "reshard_after_forward") return value == "true" ? "True" : "False";
   return value;
 }
 
-// Whether the value differs from the job's present one and would change the job.
+// Whether the job would change if the setting `row` got this value.
 bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
@@ -117,14 +118,14 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
     return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
   if (job.framework == "ddp" && row.setting == "bucket_bytes") return job.model.parameters.size() > 1;
-  // A reduction in more than 32 bits is not offered by any framework, and one narrower than the model's own
-  // type makes no sense.
+  // No framework offers to reduce in more than 32 bits. To reduce in a narrower type than the model's own
+  // makes no sense.
   if (IsType(row.setting)) return SettingOf(job, "dtype") != "float32" || value == "bfloat16";
   return true;
 }
 
-// Whether the job accepts the value. The trainer reduces in the model's type or in fp32. It has no stage 0
-// with hybrid sharding or with the exchange by owners.
+// Whether the job accepts the value. The trainer reduces in the model's type or in fp32. The trainer has no
+// stage 0 with hybrid sharding, and none with `--exchange owner` (a Reduce of each rank's part to that rank).
 bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
@@ -145,7 +146,7 @@ std::string HowOf(const AdvisedJob& base, const AdvisedJob& job, const SettingTo
   return fmt::format(fmt::runtime(std::string(row.how)), HowValue(row, value));
 }
 
-// Adds a change for each applicable value of the row.
+// Adds a change for each value of the setting `row` that applies to the job.
 void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<PossibleChange>& changes) {
   std::istringstream values{std::string(row.values)};
   for (std::string value; std::getline(values, value, ',');) {
@@ -164,8 +165,9 @@ void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<Possibl
   }
 }
 
-// A form of hybrid sharding. `kind` is the value of the setting "hybrid"; empty: the framework has no such
-// setting. In `what` and `how`, {} is the size of the group.
+// One form of hybrid sharding: model states are divided within groups of ranks and copied between the groups.
+// `kind` is the value of the framework's setting "hybrid"; empty: the framework has no such setting. In
+// `what` and `how`, {} stands for the number of ranks in a group.
 struct HybridWay {
   std::string_view framework, kind;  // of setting "hybrid"; empty: it has none
   std::string_view what, how;        // {} is the size of the group
@@ -181,7 +183,8 @@ constexpr HybridWay kHybridWays[] = {
      "\"zero_optimization\": {{\"zero_hpz_partition_size\": {}}}"},
 };
 
-// Adds hybrid sharding over a node's ranks, where there are several nodes with several ranks each.
+// Adds a change to hybrid sharding over the ranks of a node, if there are several nodes with several ranks
+// each.
 void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleChange>& changes) {
   const int group = ranks_per_node / std::max(1, base.world.tensor);
   if (base.world.IsHybrid() || group < 2 || group >= base.world.data || base.world.data % group != 0) return;
@@ -199,7 +202,7 @@ void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleC
   }
 }
 
-// For a job with hybrid sharding, the change back to sharding over all ranks.
+// If the job uses hybrid sharding, adds the change back to sharding over all ranks.
 void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& changes) {
   if (!base.world.IsHybrid() || !base.IsTrainer()) return;
   PossibleChange change;
@@ -211,13 +214,13 @@ void AddWholeSharding(const AdvisedJob& base, std::vector<PossibleChange>& chang
   changes.push_back(std::move(change));
 }
 
-// Bytes of one number of the type that this setting names.
+// Bytes of one number in the type that `setting` names.
 double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
-// Bytes of the parameters that stage 3 holds gathered. These are the root unit, which is gathered all the
-// time, the unit in use and, with prefetch, the next unit.
+// Bytes of the gathered parameters that a rank holds in ZeRO stage 3: the root unit, which stays gathered,
+// the unit in use and, with prefetch, the next unit.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);
@@ -243,7 +246,8 @@ double MemoryOf(const AdvisedJob& job) {
   const bool copies = SettingOf(job, "hybrid") == "hpz";
   const int ranks = copies ? job.world.data : job.world.ShardRanks();
   const zero::StateBytes bytes = width == 4 ? zero::kFp32Adam : zero::kMixedPrecisionAdam;
-  // FSDP2 keeps its shards even where it does not free the gathered units between forward and backward.
+  // Even if FSDP2 keeps the gathered units between the forward and the backward pass, it still holds its
+  // shards of them.
   const bool keeps_gathered = job.framework == "fsdp2" && SettingOf(job, "reshard_after_forward") == "false";
   double memory = zero::StatesOf(elements, bytes, keeps_gathered ? 3 : stage, ranks).total();
   if (copies) memory += elements * width / job.world.ShardRanks();

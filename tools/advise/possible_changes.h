@@ -12,23 +12,25 @@ namespace dynamiccl {
 
 // One change of one setting.
 struct PossibleChange {
-  // For example "bucket_bytes 4M -> 16M".
+  // The change as text, for example "bucket_bytes 4M -> 16M".
   std::string what;
   // The job with the change.
   AdvisedJob job;
   // How the user makes the change in the framework.
   std::string how;
-  // Effect on numbers or on the program; empty: none.
+  // What the change does to the numbers, or what it requires of the program, as text; empty: nothing.
   std::string remark;
-  // Additional memory of a rank in bytes (negative: less), by the formulas of `zero estimate`.
+  // Bytes of memory that a rank needs in addition (negative: less), by the formulas of `dynamiccl zero
+  // estimate`.
   double memory_bytes;
 };
 
-// Returns every change of one setting that the framework accepts and that makes a difference. Hybrid sharding
-// would divide over groups of `ranks_per_node` ranks.
+// Returns every change of one setting that the framework accepts and that makes a difference. A change to
+// hybrid sharding divides the model over groups of `ranks_per_node` ranks.
 std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node);
 
-// Bytes of states, two buckets and gathered units on a rank, without activations.
+// Bytes on a rank of the model's states, two gradient buckets and the gathered parameters, without
+// activations.
 double MemoryOf(const AdvisedJob& job);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a model and settings from a step's calls. Labelled steps go through TrainerReader. Unlabelled ones
-// are classified by which large collectives occur.
+// Works out the model and the settings of a job from the calls of one step. TrainerReader reads steps whose
+// calls are labelled. Other steps are classified by which large collectives occur.
 #include "tools/advise/recognised_job.h"
 
 #include <fmt/format.h>
@@ -14,17 +14,17 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of at most this many bytes are losses, norms and flags; a smaller gradient bucket would be mostly
-// latency.
+// Calls of at most this many bytes are taken for losses, norms and flags, not for gradients: a gradient
+// bucket this small would cost mostly latency.
 constexpr uint64_t kScalarBytes = 4096;
-// From this many calls of one size in a step on, they may be activations (MayBeActivations).
+// If a step has at least this many calls of one size, they may be activations (see MayBeActivations).
 constexpr size_t kManyCalls = 8;
-// Bucket size that stands for the trainer's "all": 2^44 bytes.
+// The bucket size, 2^44 bytes, that means one bucket for all gradients (the trainer's `--bucket-bytes all`).
 constexpr const char* kOneBucket = "17592186044416";
 
 using Operations = std::vector<WireOperation>;
 
-// The operations for which `wanted` holds.
+// Returns the operations for which `wanted` returns true.
 Operations Of(const Operations& operations, auto&& wanted) {
   Operations list;
   std::ranges::copy_if(operations, std::back_inserter(list), wanted);
@@ -54,7 +54,7 @@ std::vector<int64_t> Sizes(const Operations& operations) {
   return sizes;
 }
 
-// The type as settings spell it, so that advice can compare it with their defaults.
+// The number type as settings spell it, so that it can be compared with their values.
 std::string TypeText(DataType type) {
   if (type == DataType::kFloat32) return "float32";
   return type == DataType::kFloat16 ? "float16" : std::string(Name(type));
@@ -64,7 +64,8 @@ std::string Flag(bool value) {
   return value ? "true" : "false";
 }
 
-// Reads the trainer's step from its labels. RecogniseJob creates one on its stack and calls Read once.
+// Reads the settings of the project's own trainer from the labels of its calls. RecogniseJob creates a reader
+// on its stack and calls Read once.
 class TrainerReader {
  public:
   explicit TrainerReader(const RecordedStep& step)
@@ -75,19 +76,21 @@ class TrainerReader {
   Result<RecognisedJob> Read();
 
  private:
-  // Sizes of the model's units in elements, root first. Where no gathers show them, buckets are taken for
-  // units, with a note.
+  // Elements of each unit of the model, the root unit first. A unit is a group of parameters that ZeRO
+  // gathers together. If no gathers show the units, each gradient bucket is taken for a unit, and a note says
+  // so.
   std::vector<int64_t> Units();
   Operations Gathers(Role role, Phase phase) const {
     return Of(step_, [&](const WireOperation& one) { return one.role == role && one.phase == phase; });
   }
-  // Number of micro-steps: passes over all units, by gathers or by gradients.
+  // Number of micro-steps in the step: how often its gathers, or else its gradients, cover all units.
   int64_t MicroSteps(const std::vector<int64_t>& units) const;
-  // Whether the backward pass gathers twice before its first reduction.
+  // Whether the backward pass prefetches: it then gathers two units before its first reduction.
   bool Prefetches() const;
-  // Fills the settings of buckets: whether they are units, and their size.
+  // Sets "unit" and "bucket_bytes": whether each gradient bucket holds exactly one unit (parameters that ZeRO
+  // gathers together), and the size of the largest bucket.
   void Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const;
-  // The type of the parameters, from a gather if there is one.
+  // The type of the parameters: that of a gather or, without gathers, that of the gradients.
   DataType ModelType() const;
 
   const RecordedStep& step_;
@@ -102,8 +105,8 @@ std::vector<int64_t> TrainerReader::Units() {
     const Operations backward = Gathers(Role::kParameterGather, Phase::kBackward);
     const size_t blocks_of_passes = backward.size(), all = gathers.size();
     if (all > blocks_of_passes && all % (all - blocks_of_passes) == 0)
-      // Each forward pass gathers the root and the blocks; the backward pass gathers the blocks again, but
-      // not the root. So the difference between the two numbers of gathers is the number of passes.
+      // Each forward pass gathers the root unit and the blocks. The backward pass gathers only the blocks
+      // again. So forward gathers minus backward gathers is the number of passes.
       gathers.resize(all / (all - blocks_of_passes));
   } else {
     gathers = Gathers(Role::kPostStepGather, Phase::kOptimizer);
@@ -127,7 +130,7 @@ int64_t TrainerReader::MicroSteps(const std::vector<int64_t>& units) const {
   return std::max<int64_t>(1, (ElementsOf(gradients_) + elements / 2) / elements);
 }
 
-// Two gathers before the first reduction of the backward pass.
+// Prefetching shows as two gathers before the first reduction of the backward pass.
 bool TrainerReader::Prefetches() const {
   const auto backward = std::ranges::find(step_.operations, Phase::kBackward,
                                           [](const WireOperation& one) { return one.phase; });
@@ -181,8 +184,9 @@ Operations LargeOnes(const RecordedStep& step, Collective collective) {
   return Of(step, [&](const WireOperation& one) { return one.collective == collective && Large(one); });
 }
 
-// Divides the gradients of a job with one recorded AllReduce into equal parameters that share one bucket, so
-// that smaller buckets can be predicted. A call that is not larger than the smallest bucket stays whole.
+// For a job with one recorded AllReduce: divides the gradients into equal parameters that share one bucket,
+// so that the effect of smaller buckets can be predicted. A call of at most kSmallestBucket bytes is not
+// divided.
 void DivideOneBucket(const WireOperation& reduce, RecognisedJob& result) {
   constexpr int64_t kParts = 64;
   constexpr uint64_t kSmallestBucket = 1 << 20;
@@ -202,7 +206,7 @@ void DivideOneBucket(const WireOperation& reduce, RecognisedJob& result) {
                   FormatBytes(reduce.Bytes())));
 }
 
-// A "ddp" job in which each call is a parameter with a bucket of its own.
+// Describes the step as a "ddp" job. Each AllReduce is taken for one parameter that has a bucket of its own.
 RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) {
   RecognisedJob result;
   std::vector<int64_t> sizes = Sizes(reduces);
@@ -232,12 +236,12 @@ RecognisedJob AllReducesOf(const RecordedStep& step, const Operations& reduces) 
   return result;
 }
 
-// An "fsdp2" job whose units are the first gathers. Gathering clearly more than once per reduction means that
-// parameters are resharded after the forward pass.
+// Describes the step as an "fsdp2" job. The first gathers show its units. If the step gathers clearly more
+// often than it reduces, parameters are resharded after the forward pass.
 RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters, Operations gathers) {
   RecognisedJob result;
-  // FSDP2 counts as gathering its units twice from 1.5 gathers for each reduction on. There may be fewer than
-  // two, because the unit with which the backward pass begins may stay gathered.
+  // From 1.5 gathers for each reduction on, the job is taken to gather its units twice. There may be fewer
+  // than two, because the unit with which the backward pass begins may stay gathered.
   const bool twice = gathers.size() * 2 >= scatters.size() * 3;
   const size_t again = gathers.size() - scatters.size();
   gathers.resize(std::min(gathers.size(), scatters.size()));
@@ -256,29 +260,29 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   return result;
 }
 
-// Whether all calls in the list use one communicator. With tensor parallelism beside data parallelism they
-// use two.
+// Whether all calls in the list use one communicator. A job with tensor parallelism and data parallelism uses
+// two.
 bool OnOneAxis(const Operations& list) {
   return std::ranges::all_of(list, [&](const WireOperation& one) { return one.axis == list.front().axis; });
 }
 
-// Whether the calls may be activations of tensor parallelism, which have one size throughout the model. A
-// model with as many units or buckets has different sizes, because its first and last layers differ from the
-// others.
+// Whether the calls may be activations of tensor parallelism, which have the same size in every layer. Many
+// parameter units or gradient buckets would not all have one size, because a model's first and last layers
+// differ from the others.
 bool MayBeActivations(const Operations& list) {
   return list.size() >= kManyCalls && std::ranges::all_of(list, [&](const WireOperation& one) {
            return one.elements == list.front().elements;
          });
 }
 
-// The large calls of a collective with this recognised role.
+// The calls of this collective and recognised role that are larger than kScalarBytes.
 Operations LargeOnes(const RecordedStep& step, Collective collective, Role role) {
   return Of(LargeOnes(step, collective), [&](const WireOperation& one) { return one.role == role; });
 }
 
-// Recognises a job by recognised roles, where the calls alone do not tell gradients from activations.
-// Activations are left out. Returns nothing unless every other large call is a gradient or a parameter
-// gather.
+// Recognises a job from the roles that the LSTM found, where the calls alone do not tell gradients from
+// activations. Leaves activations out. Returns nothing if some other large call is neither a gradient nor a
+// parameter gather.
 std::optional<RecognisedJob> JobByRoles(const RecordedStep& step) {
   if (step.recognised_by.empty()) return std::nullopt;
   const Operations reduces = LargeOnes(step, Collective::kAllReduce, Role::kGradientReduce);
@@ -305,7 +309,7 @@ bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }
 
-// Says why the calls name no job, and what to do about it.
+// Returns an error that says why no job was recognised from the calls, and what the user can do.
 Error NotRecognised(const RecordedStep& step) {
   const WireOperation& first = step.operations.front();
   const bool equal =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises which job a recorded step belongs to, as far as its calls tell.
+// Recognises from the calls of one recorded step which framework, model and settings a job has.
 #pragma once
 
 #include <string>
@@ -19,18 +19,19 @@ struct RecognisedJob {
   std::vector<std::string> notes;
 };
 
-// Recognises the job of a step. With labels it is the project's own trainer, whose units and buckets follow
-// from the calls. Without labels it is data parallelism with AllReduces ("ddp"), whose calls can be merged
-// but not divided, or gathers and ReduceScatters of units ("fsdp2"). The model gets one parameter for each
-// unit or gradient call.
+// Recognises the job to which a step belongs. A step with labels belongs to the project's own trainer; its
+// units and buckets follow from the calls. A step without labels is one of two kinds of data parallelism.
+// With AllReduces it is "ddp", whose calls can be merged but not divided. With gathers and ReduceScatters it
+// is "fsdp2". The model gets one parameter for each unit or gradient call.
 //
-// Where the calls alone may be gradients or activations, recognised roles decide if the step has some. The
-// error kUnsupported means that the step fits none of these jobs, or may be tensor parallelism: calls of one
-// kind on two communicators, or eight and more of one size.
+// If the calls alone could be gradients or activations, the recognised roles decide, provided that the step
+// has some. The error kUnsupported means that the step fits none of these jobs, or may be tensor parallelism:
+// calls of one kind on two communicators, or eight or more of one size.
 Result<RecognisedJob> RecogniseJob(const RecordedStep& step);
 
-// Compares the job's calls in order with the recorded ones and returns the share that agrees, for the best
-// starting point within the job's step; 1: all. Operators, roots and phases are not compared.
+// Compares the calls that the job would issue with the recorded calls, in order. Returns the share of
+// recorded calls that agree, from 0 to 1, for the best starting point within the job's step. Operators, roots
+// and phases are not compared.
 Result<double> ShareOfCalls(const AdvisedJob& job, const RecordedStep& step);
 
 }  // namespace dynamiccl

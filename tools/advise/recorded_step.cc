@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a trace into steps, picks the commonest one, and times its collectives.
+// Divides a trace into training steps, picks the most frequent kind of step, and times its collectives.
 #include "tools/advise/recorded_step.h"
 
 #include <algorithm>
@@ -15,15 +15,16 @@
 namespace dynamiccl {
 namespace {
 
-// The first steps of a run touch memory for the first time, so their times do not count.
+// Number of steps at the start of a run whose times do not count, because they touch memory for the first
+// time.
 constexpr size_t kWarmUpSteps = 2;
-// Shortest sequence whose repetition is taken for a step.
+// Fewest calls in a sequence whose repetition is taken for a training step.
 constexpr size_t kLeastPeriod = 2;
 constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
-// Whether the call is point-to-point. Such calls are not counted as part of a step here.
+// Whether the call is point-to-point. A RecordedStep leaves such calls out of its operations.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
@@ -40,7 +41,7 @@ bool SameOperations(const Calls& a, const Calls& b) {
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
 }
 
-// The steps between the marks that the program set.
+// The steps of a trace in which the program marked where each step begins.
 std::vector<Calls> ByMarks(const Calls& calls) {
   std::map<int64_t, Calls> steps;
   for (const TraceCall* const call : calls)
@@ -50,9 +51,10 @@ std::vector<Calls> ByMarks(const Calls& calls) {
   return list;
 }
 
-// The shortest period of the last calls that occurs twice in a row; 0: none. It takes linear time: counted
-// backwards, the equal[i] calls from i on are the same as those from the last one on (the Z algorithm of
-// Gusfield, "Algorithms on Strings, Trees, and Sequences", 1997).
+// Returns the smallest number n of calls such that the last n calls equal the n calls before them; 0: there
+// is none. It takes linear time by the Z algorithm (Gusfield, "Algorithms on Strings, Trees, and Sequences",
+// 1997). equal[i] is how many calls agree when the trace, read backwards, is compared with itself shifted by
+// i.
 size_t PeriodOf(const Calls& calls) {
   const size_t n = calls.size();
   const auto same = [&](size_t i, size_t j) { return KeyOf(*calls[n - 1 - i]) == KeyOf(*calls[n - 1 - j]); };
@@ -66,7 +68,7 @@ size_t PeriodOf(const Calls& calls) {
   return 0;
 }
 
-// Whether a period consists of equal calls, which tells nothing about where a step ends.
+// Whether all calls of one period are equal. Such a period does not tell where a step ends.
 bool AllEqual(const Calls& calls, size_t period) {
   return std::all_of(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end(),
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
@@ -85,9 +87,10 @@ std::vector<Calls> ByPeriod(const Calls& calls) {
   return steps;
 }
 
-// Returns the last calls of the trace as steps of one call each. This needs at least kLeastPaced equal calls,
-// and pauses of nearly equal length that take nearly all the time between them. In contrast, equal buckets of
-// one step come close together, with a long pause after them. Returns nothing if the calls do not fit.
+// Takes each of the last calls of the trace for a step of one call. This needs at least kLeastPaced equal
+// calls with nearly equal pauses between them, which fill nearly all of the time. Equal buckets of one step
+// look different: they come close together, with a long pause after them. Returns nothing if the calls look
+// different.
 std::vector<Calls> ByPace(const Calls& calls) {
   constexpr size_t kLeastPaced = 8;
   constexpr double kMostlyEven = 0.8;
@@ -113,7 +116,7 @@ std::vector<Calls> ByPace(const Calls& calls) {
   return paced ? steps : std::vector<Calls>();
 }
 
-// The step whose operations occur in the most steps; the first of several.
+// Returns the step whose sequence of operations is the most frequent; among equally frequent ones the first.
 const Calls& Commonest(const std::vector<Calls>& steps) {
   const auto key_of = [](const TraceCall* call) { return KeyOf(*call); };
   const auto less = [&](const Calls* a, const Calls* b) {
@@ -127,7 +130,8 @@ const Calls& Commonest(const std::vector<Calls>& steps) {
   return *std::ranges::max_element(counts, fewer)->first;
 }
 
-// Fills a RecordedStep from the steps of the first section. StepOf owns it on its stack.
+// Fills a RecordedStep from the steps of the trace's first section, the recording of one rank. StepOf owns
+// the writer on its stack.
 class Writer {
  public:
   Writer(const Trace& trace, const SectionCalls& section)
@@ -139,13 +143,14 @@ class Writer {
   RecordedStep Write(const std::vector<Calls>& steps, const std::string& recognised_by);
 
  private:
-  // Replaces the labels of each operation by the most frequent ones among all equal steps. The labels come
-  // from the recogniser `by`, which may be wrong about single calls.
+  // Gives each operation of the step the labels that are most frequent for it among all equal steps. The
+  // recogniser named `by` set the labels; it may be wrong about single calls.
   void Recognise(const std::vector<Calls>& steps, const std::string& by);
   void Operations(const Calls& step);
   void Times(const std::vector<Calls>& steps, const Calls& like);
   int RanksOf(uint32_t communicator) const { return section_.communicators.at(communicator).n_ranks; }
-  // The axis of a call's communicator. Call it after shards_ has been filled.
+  // The axis of a call's communicator: data for all ranks, shard or replicate for fewer. Call this after
+  // shards_ has been filled.
   Axis AxisOf(const TraceCall& call) const {
     const int ranks = RanksOf(call.communicator);
     if (ranks >= ranks_) return Axis::kData;
@@ -155,7 +160,7 @@ class Writer {
   const SectionCalls& section_;
   const bool timed_;  // whether the trace has times of issue, and not only an order
   int ranks_ = 0;
-  // Communicators that gather or scatter among fewer than all ranks.
+  // Communicators of fewer than all ranks that issue gathers or scatters.
   std::set<uint32_t> shards_;
   RecordedStep result_;
 };

@@ -20,58 +20,59 @@ struct RecordedStep {
   // Number of ranks of the smaller communicators that gather or scatter; 0: all gathers and scatters run on
   // all ranks.
   int shard_ranks = 0;
-  // Operations of the first section's rank. A communicator of all ranks is Axis::kData; a smaller one that
-  // gathers or scatters is kShard, any other kReplicate.
+  // Operations of the rank that the trace's first section records. A communicator of all ranks is
+  // Axis::kData. A smaller one is Axis::kShard if it gathers or scatters, else Axis::kReplicate.
   std::vector<WireOperation> operations;
-  // Number of calls between two ranks in all steps, including those of an all-to-all (SendRecv). Such calls
-  // are not counted as part of a step.
+  // Number of point-to-point calls in all steps, including those of an all-to-all (SendRecv). These calls are
+  // not among `operations`.
   size_t between_two = 0;
-  // For each operation the time of issue since the step's first one, as the median over the steps.
+  // Time of issue of each operation in nanoseconds after the step's first operation, as the median over the
+  // steps.
   std::vector<int64_t> issued_ns;
-  // Median time from one step's first call to the next step's; 0: not known.
+  // Median time from the first call of one step to the first call of the next, in nanoseconds; 0: not known.
   int64_t step_ns = 0;
-  // Number of step times of which step_ns is the median. The first steps of a long trace and the last step
-  // have no time.
+  // Number of step times of which step_ns is the median. The first two steps of a long trace are not timed,
+  // and the last step has no end.
   size_t timed_steps = 0;
-  // (90th - 10th percentile) / median of the step times.
+  // Spread of the step times: (90th percentile - 10th percentile) / median.
   double spread = 0;
-  // Number of steps with exactly these operations.
+  // Number of steps in the trace that have exactly these operations.
   size_t steps = 0;
-  // True: the program marked where steps begin. False: a repeated sequence was found.
+  // True: the program marked where steps begin. False: steps were found as a sequence of calls that repeats.
   bool marked = false;
-  // True: a step is assumed to be one call, because the last calls are all equal and come at one pace. Equal
-  // layers that communicate in turn look the same.
+  // True: each call is taken for a step, because the last calls are all equal and the pauses between them are
+  // nearly equal. Equal layers of one step that communicate one after the other look the same.
   bool paced = false;
-  // The program labelled the purpose of its calls.
+  // True: the program labelled the role and phase of its calls.
   bool labelled = false;
-  // The ZeRO stage that the program labelled, or that was recognised.
+  // The ZeRO stage of the step, labelled by the program or recognised by a policy's LSTM.
   ZeroStage stage = ZeroStage::kUnknown;
-  // Who recognised roles, phases and stage of a program that did not label its calls; empty: nobody.
+  // Name of the policy whose LSTM recognised roles, phases and stage; empty: nothing was recognised.
   std::string recognised_by;
-  // Median times of the collectives. A time runs from the last rank's start to the last rank's end.
+  // Median times of the collectives. The time of a collective runs from the last rank's start to the last
+  // rank's end.
   std::vector<TimedCell> times;
 };
 
-// Finds the sequence of operations that most steps have. In a trace without marked steps it searches for the
-// shortest sequence that the end of the trace repeats. If only equal calls repeat, each call is a step,
-// provided that the calls come at one pace. Otherwise the whole trace is one step of unknown length. It is an
-// error (kInvalidArgument) when the trace has no collectives.
+// Finds the sequence of operations that most steps have. In a trace without marked steps, StepOf searches for
+// the shortest sequence that the end of the trace repeats. If all calls at the end are equal and come at
+// nearly equal intervals, each call is a step. Otherwise the whole trace is one step of unknown length. It is
+// an error (kInvalidArgument) when the trace has no collectives.
 //
-// `recognised_by` is the recogniser from which the labels of the trace come (RecogniseSections); empty: the
-// program labelled its calls. Recognised roles and phases are, for each operation, those that most steps
-// have.
+// `recognised_by` names the recogniser that set the labels of the trace (RecogniseSections); empty: the
+// program labelled its calls. Each operation gets the recognised role and phase that most steps have for it.
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by = "");
 // Like the StepOf above, for a caller that has the calls of the trace already (`sections`, from CallsOf).
 Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>& sections,
                             const std::string& recognised_by = "");
 
-// Median time of each (collective, ranks, nodes, bytes) over all calls of these ranks.
+// Median time for each combination of collective, ranks, nodes and bytes, over all calls in these sections.
 std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections);
 
-// Places the ranks on nodes, `ranks_per_node` neighbouring ranks on each. This is needed because a recorder
-// does not know the nodes if NCCL asks no tuner; its communicators then claim to have one node. A
-// communicator that shards states is assumed to connect neighbouring ranks. Any other communicator of fewer
-// than all ranks is assumed to have one rank on each node.
+// Assigns the ranks to nodes, `ranks_per_node` neighbouring ranks to each. A recorder learns the nodes only
+// when NCCL asks a tuner; otherwise its communicators claim to have one node. A communicator that shards
+// model states is assumed to connect neighbouring ranks. Any other communicator of fewer than all ranks is
+// assumed to have one rank on each node.
 void SpreadOver(int ranks_per_node, RecordedStep& step);
 
 }  // namespace dynamiccl

@@ -8,8 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// Returns when the job issued the AllReduces of its gradients, in nanoseconds, by the number of elements so
-// far. Empty unless the step issues each gradient bucket of the job exactly once.
+// Returns how many elements of its gradients the recorded job had computed at the issue of each AllReduce,
+// with the time in nanoseconds. Empty unless the step issues each gradient bucket of the job exactly once.
 std::vector<GradientArrival> IssuedGradients(const AdvisedJob& job, const RecordedStep& step) {
   const auto operations = OperationsOf(job);
   if (!operations) return {};
@@ -36,8 +36,8 @@ double TimeNs(const RecordedStep& step, const WireOperation& call) {
   return 0;
 }
 
-// Returns how long the host unpacks each gathered number, in nanoseconds. The host unpacks between the end of
-// a ReduceScatter and the next AllGather.
+// Returns the nanoseconds that the host takes to unpack one gathered number. The host unpacks between the end
+// of a ReduceScatter and the next AllGather.
 double UnpackNs(const RecordedStep& step) {
   std::vector<double> each;
   for (size_t i = 0; i + 1 < step.operations.size() && i + 1 < step.issued_ns.size(); ++i) {
@@ -64,7 +64,8 @@ SeenSchedule HostSchedule(const AdvisedJob& job, const RecordedStep& step) {
       (issued.back().ns - issued.front().ns) / (issued.back().elements - issued.front().elements);
   const double begin = issued.front().ns - pace * issued.front().elements;
   for (GradientArrival& arrival : issued) arrival.ns -= begin;
-  // The recorded times of issue already contain the time that hostccl's threads took from the computation.
+  // Add no share for hostccl's threads: the recorded times of issue already contain what they took from the
+  // computation.
   seen.host_share = 0;
   seen.arrivals = std::move(issued);
   return seen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prediction simulates two and four steps and takes the difference, which removes the start of the
-// pipeline.
+// Predicts a step time by simulating two steps and four steps and taking the difference. The difference
+// leaves out the time in which the first steps fill the pipeline.
 #include "tools/advise/step_prediction.h"
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 namespace dynamiccl {
 namespace {
 
-// Numbers of simulated steps. The difference of the two times is the time of steps in the steady state.
+// Numbers of simulated steps. The difference of the two simulated times is the time of the later steps, which
+// are in the steady state.
 constexpr int kFirstSteps = 2, kAllSteps = 4;
-// Nanoseconds that AdamW takes for one number on one core, used where the trace does not show the time. From
-// docs/results/zero-trainer.md: a step takes 1332 ms in stage 0 and 1281 ms in stage 1, where each rank
-// updates 30 million numbers fewer.
+// Nanoseconds that AdamW takes to update one number on one core, used if the trace does not show the time. It
+// follows from docs/results/zero-trainer.md: a step takes 1332 ms in stage 0 and 1281 ms in stage 1, where
+// each rank updates 30 million numbers fewer.
 constexpr double kUpdateNsPerElement = 1.7;
-// Steps of the bisection: they determine the pass to a millionth of the step's time.
+// Halvings of the bisection that finds the time of a pass. 20 determine it to a millionth of the step's time.
 constexpr int kHalvings = 20;
 
-// Number of runs of consecutive calls in the phase.
+// Number of passes of this phase in a step. Consecutive calls of the phase belong to one pass.
 int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   int64_t passes = 0;
   for (size_t i = 0; i < operations.size(); ++i)
@@ -29,7 +30,8 @@ int64_t PassesOf(const std::vector<WireOperation>& operations, Phase phase) {
   return passes;
 }
 
-// Nanoseconds of the passes that issue no call. The simulated rank computes them before its first call.
+// Computing time in nanoseconds of the passes that issue no call. The simulated rank spends this time before
+// its first call.
 double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operations,
                 const StepCompute& compute) {
   const int64_t forwards = PassesOf(operations, Phase::kForward);
@@ -39,7 +41,8 @@ double SilentNs(int64_t micro_steps, const std::vector<WireOperation>& operation
          static_cast<double>(all - backwards) * compute.backward_ns;
 }
 
-// Appends a step to a program. The indices of the step's collectives are shifted accordingly.
+// Appends one step to a program of several steps. The indices of the step's collectives are shifted
+// accordingly.
 void Append(const RankProgram& step, RankProgram& program) {
   const auto offset = static_cast<int64_t>(program.collectives.size());
   program.collectives.insert(program.collectives.end(), step.collectives.begin(), step.collectives.end());
@@ -49,7 +52,7 @@ void Append(const RankProgram& step, RankProgram& program) {
   }
 }
 
-// Returns how many units the job gathers ahead in its forward pass.
+// Returns how many units (parameters that ZeRO gathers together) the job gathers ahead in its forward pass.
 int GathersAhead(const AdvisedJob& job) {
   const std::string depth = SettingOf(job, "forward_prefetch");
   return depth.empty() ? 1 : std::stoi(depth);
@@ -61,7 +64,7 @@ double ElementsOf(const ModelShape& model) {
 
 }  // namespace
 
-// `pass_ns` includes the time of the optimizer.
+// `pass_ns` includes the computing time of the optimizer.
 Result<RankProgram> StepPrediction::ProgramOfFramework(const AdvisedJob& job, double pass_ns, int steps,
                                                        SystemDemands& demands) const {
   DYNAMICCL_TRY(const std::vector<WireOperation> operations, OperationsOf(job));

@@ -12,11 +12,11 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes that stand for the trainer's `--bucket-bytes all` in advice: larger than any model, and the largest
-// value of the generator's setting.
+// Bytes that stand for the trainer's option `--bucket-bytes all`. They are more than any model has, and the
+// largest value that the generator of traces accepts for a bucket.
 constexpr int64_t kLargestBucket = int64_t{1} << 44;
 
-// Options that matter for collectives, with the trainer's defaults.
+// The trainer's options that have an effect on collectives, with the trainer's defaults.
 struct Options {
   int64_t layers = 4, hidden = 128, sequence = 128;
   std::string dtype = "fp32", reduce_type = "model", bucket_bytes = "4M", batch = "8";
@@ -49,7 +49,7 @@ void Register(CLI::App& app, Options& options) {
   app.add_option("--config,--deepspeed-config,--deepspeed_config,--preset", options.config);
 }
 
-// Refuses options whose effect on collectives is not modelled.
+// Returns an error if an option has an effect on collectives that the simulator does not model.
 Status CheckAdvisable(const Options& options) {
   const auto refuse = [](const char* what) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "no advice is given for {}", what),
@@ -61,20 +61,20 @@ Status CheckAdvisable(const Options& options) {
   return {};
 }
 
-// Translates the trainer's name of a type into the generator's.
+// Translates the trainer's name of a number type into the name that the generator of traces uses.
 std::string TypeName(const std::string& name) {
   if (name == "fp32") return "float32";
   if (name == "bf16") return "bfloat16";
   return name == "fp16" ? "float16" : name;
 }
 
-// The value of --reduce-type: "model" where the reduction's type is the model's.
+// The value of the trainer's option --reduce-type: "model" if gradients are reduced in the model's type.
 std::string ReduceTypeOption(const AdvisedJob& job) {
   const std::string type = SettingOf(job, "reduce_type");
   return type.empty() || type == SettingOf(job, "dtype") ? "model" : "fp32";
 }
 
-// One name for an option in all of its spellings, its negation included.
+// Returns the same name for all spellings of an option, including its negation ("--no-prefetch").
 std::string NameOf(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   if (name.starts_with("--no-")) name.erase(2, 3);
@@ -82,14 +82,14 @@ std::string NameOf(const std::string& word) {
   return name == "--overlap-comm" ? "--overlap" : name;
 }
 
-// Bytes of a bucket; 0 for a text that is no size.
+// Bytes of a bucket as the option gives them; 0 if the option's text is not a size.
 int64_t BucketBytes(const Options& options) {
   if (options.bucket_bytes == "all") return kLargestBucket;
   const auto bytes = ParseBytes(options.bucket_bytes);
   return bytes ? static_cast<int64_t>(*bytes) : 0;
 }
 
-// The shortest text that the trainer reads back as the same number of bytes.
+// The bucket size as the shortest text that the trainer reads back as the same number of bytes.
 std::string BucketOption(const AdvisedJob& job) {
   const std::string bytes = SettingOf(job, "bucket_bytes");
   if (std::stoll(bytes) >= kLargestBucket) return "all";

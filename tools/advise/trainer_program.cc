@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writer emits the actions of one rank (compute, issue, wait) in the order of the trainer's loop. The header
-// has the rules.
+// Writer emits what one rank does (compute, issue a call, wait for a call) in the order of the trainer's
+// loop. trainer_program.h describes the rules.
 #include "tools/advise/trainer_program.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Rounds computing times to whole nanoseconds and carries the remainder over to the next one.
+// Rounds computing times to whole nanoseconds and adds each remainder to the next time.
 class ComputeTimes {
  public:
   explicit ComputeTimes(const TrainerCompute& compute, double elements)
@@ -57,7 +57,7 @@ std::vector<Action> ActionsOf(const TrainerSchedule& schedule, const TrainerComp
   return actions;
 }
 
-// Number of nodes that rank 0's group on the axis spans.
+// Number of nodes over which the communicator of rank 0 on this axis (data, shard or replicate) extends.
 int NodesOn(const WorldShape& world, Axis axis, int ranks_per_node) {
   std::set<int> nodes;
   for (int rank = 0; rank < world.Ranks(); ++rank)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of the project's own trainer (traces/generators/trainer_schedule.h) as a program of the simulator.
+// Converts steps of the project's own trainer (traces/generators/trainer_schedule.h) into a program that the
+// simulator runs.
 #pragma once
 
 #include <vector>
@@ -10,27 +11,28 @@
 
 namespace dynamiccl {
 
-// The part of a pass's computing that is its forward pass: a backward pass computes twice as much.
+// The share of a forward and backward pass's computing time that the forward pass takes: a backward pass
+// computes twice as much.
 inline constexpr double kForwardShare = 1.0 / 3;
 
 // Computing time of a rank, in nanoseconds.
 struct TrainerCompute {
-  // Forward and backward pass of one micro-step.
+  // Time of the forward and backward pass of one micro-step.
   double pass_ns = 0;
-  // The optimizer, for each number that the rank updates.
+  // Time of the optimizer for each number that the rank updates.
   double update_ns_per_element = 0;
 };
 
-// The program and, for tests, the operations that it issues.
+// A program for the simulator and, for tests, the operations that the program issues.
 struct TrainerProgram {
-  // The ranks' program. Its collectives run on the communicator layouts of kAllAxes.
+  // The program that every rank runs. Its collectives run on one communicator for each axis in kAllAxes.
   RankProgram program;
   // The operations of all steps, in the order of issue.
   std::vector<WireOperation> operations;
 };
 
-// The steps of TrainerSchedule with `compute` as the computing time. Returns errors of the settings and of
-// SystemDemands::Of.
+// Converts the steps that TrainerSchedule lists into a program, with `compute` as the computing time. Returns
+// the errors of the job's settings and those of SystemDemands::Of.
 Result<TrainerProgram> ProgramOfTrainer(const AdvisedJob& job, const TrainerCompute& compute, int steps,
                                         int ranks_per_node, SystemDemands& demands);
 

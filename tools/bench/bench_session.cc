@@ -10,10 +10,11 @@
 namespace dynamiccl {
 namespace {
 
-// Values exchanged at once: 32 KiB, small compared with any benchmark's own buffers.
+// Most numbers (8 bytes each) that one exchange between ranks carries: 32 KiB, small compared with any
+// benchmark's own buffers.
 constexpr size_t kExchangeValues = 4096;
-// Time limit until all ranks have met. Ranks start within a second of each other; the rest is for machines
-// under load.
+// Time limit until all ranks have connected to rank 0. Ranks start within a second of each other; the rest is
+// for machines under load.
 constexpr std::chrono::seconds kMeetTimeout{30};
 
 }  // namespace
@@ -79,7 +80,7 @@ Result<ncclRedOp_t> BenchSession::OperatorOf(const BenchCall& call) {
   if (create == nullptr)
     return MakeError(ErrorKind::kUnsupported, "-o mulsum: {} has no ncclRedOpCreatePreMulSum",
                      library_.Description());
-  // ncclScalarHostImmediate: the library reads the factor during the call.
+  // The value of ncclScalarHostImmediate: the library reads the factor during the call.
   constexpr int kHostImmediate = 1;
   std::byte two[sizeof(double)] = {};
   StoreElement(call.type, two, 2);

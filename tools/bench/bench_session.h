@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a benchmark: its communicator, its stream, and the few exchanges between ranks that measuring
-// needs.
+// One rank of a benchmark: its communicator, its stream, and the exchanges of numbers between ranks that
+// measuring needs.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct BenchCall {
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  // nccl-tests' mulsum: every rank's part times 2, by an operator of ncclRedOpCreatePreMulSum.
+  // True: the operator is nccl-tests' mulsum, a sum of every rank's data times 2 (ncclRedOpCreatePreMulSum).
   bool doubled = false;
   int root = 0;
   const std::byte* send = nullptr;
@@ -32,7 +32,7 @@ struct BenchCall {
 
 // Options with which a session is opened.
 struct SessionOptions {
-  // This rank's place in the job.
+  // The rank's number in the job and the address of rank 0.
   RankPlace place;
   // Selects how AllocateBuffer registers memory.
   Registration registration = Registration::kNone;
@@ -47,9 +47,9 @@ struct SessionOptions {
 // to the library.
 class BenchSession {
  public:
-  // Meets the other ranks and creates the communicator. An error when not all ranks come within 30 s.
+  // Connects all ranks and creates the communicator. It is an error when not all ranks connect within 30 s.
   static Result<std::unique_ptr<BenchSession>> Open(const SessionOptions& options);
-  // Opens a session at the place that the launcher's variables state.
+  // Opens a session for the rank that the launcher's environment variables describe.
   static Result<std::unique_ptr<BenchSession>> Open();
   ~BenchSession();
   BenchSession(const BenchSession&) = delete;
@@ -59,16 +59,18 @@ class BenchSession {
   const NcclLibrary& library() const { return library_; }
   Device& device() { return *device_; }
 
-  // A buffer for collectives, registered as the options say. It lives as long as the session.
+  // Returns a buffer for collectives, registered with NCCL as the session's options say. It lives as long as
+  // the session.
   Result<std::byte*> AllocateBuffer(size_t bytes);
 
   // Issues the call on the session's stream and returns without waiting.
   Status Issue(const BenchCall& call);
   Status GroupStart();
   Status GroupEnd();
-  // Whether the library reduces this type. Asks by an AllReduce of one element, so all ranks must call it.
+  // Whether the library reduces this type. Issues an AllReduce of one element to find out, so all ranks must
+  // call it.
   bool Supports(DataType type);
-  // Returns when all ranks have called it and nothing is left in the stream.
+  // Returns when all ranks have called Barrier and the stream is empty.
   Status Barrier();
   // Replace each value by its maximum, minimum or sum over ranks. All ranks must pass equally many values.
   Status MaxOverRanks(std::vector<double>& values) { return Reduce(values, ReduceOp::kMax); }
@@ -79,12 +81,12 @@ class BenchSession {
  private:
   BenchSession(NcclLibrary library, const SessionOptions& options)
       : library_(std::move(library)), options_(options) {}
-  // Second half of Open: everything that can fail.
+  // The part of Open that can fail, after the object exists.
   Status Start();
   Status CreateCommunicator(const ncclUniqueId& id);
-  // The operator of the call; creates the doubling operator of its type at first use.
+  // Returns the operator of the call. The first call with `doubled` creates the operator for its type.
   Result<ncclRedOp_t> OperatorOf(const BenchCall& call);
-  // The operations that consist of sends and receives (transfer_calls.cc).
+  // Issues an operation that consists of sends and receives (transfer_calls.cc).
   Status IssueTransfers(const BenchCall& call);
   Status IssueHypercube(const BenchCall& call);
   Status Send(const std::byte* from, uint64_t count, const BenchCall& call, int peer);
@@ -98,7 +100,7 @@ class BenchSession {
   std::optional<RegisteredMemory> registered_;
   // kExchangeValues doubles on the device, through which Reduce exchanges values.
   std::byte* exchange_ = nullptr;
-  // The operator of `doubled` calls, created once for each type.
+  // The operators of calls with `doubled`, created once for each type.
   struct Doubler {
     DataType type;
     ncclRedOp_t op;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kActive fits a surrogate (cell_surrogate.h) to the measurements and ranks cells by expected gain for each
-// second. The other orders visit cells with the fewest repeats first.
+// Chooses which cells (a config for one collective and size) a sweep measures next. kActive predicts the
+// times of all cells from the measurements (cell_surrogate.h) and ranks cells by expected gain for each
+// second of measuring. The other orders visit cells with the fewest repeats first.
 #include "tools/bench/cell_choice.h"
 
 #include <algorithm>
@@ -11,19 +12,20 @@
 namespace dynamiccl {
 namespace {
 
-// Least number of cells of one choice.
+// Fewest cells that one choice selects, if so many are left.
 constexpr size_t kLeastBatch = 4;
 
 using Samples = std::vector<std::vector<float>>;
 
-// A cell and its expected gain in octaves for each second.
+// A cell that may be measured next, and its expected gain for each second of measuring. The gain is the
+// expected fall of the regret in octaves of time.
 struct Candidate {
   size_t cell = 0;
   double promise = 0;
 };
 
-// Expected gain of choosing after an observation that moves the difference of two means, now `gap`, by a
-// normal deviate of standard deviation `moved`: E[max(0, moved * Z - gap)] in closed form.
+// Returns E[max(0, moved * Z - gap)] for a standard normal Z, in closed form. `gap` is the difference of the
+// expected times of two cells. A measurement moves it by a normal deviate of standard deviation `moved`.
 double ExpectedGain(double gap, double moved) {
   if (!(moved > 0)) return 0;
   const double z = gap / moved;
@@ -31,8 +33,8 @@ double ExpectedGain(double gap, double moved) {
   return moved * (density - z * 0.5 * std::erfc(z / std::sqrt(2.0)));
 }
 
-// The two cells of one key with the smallest expected times. `begin` and `end` delimit the key's cells in the
-// plan.
+// The two cells of one key (collective and size) with the smallest expected times. `begin` and `end` delimit
+// the key's cells in the list of all cells.
 class KeyChoice {
  public:
   KeyChoice(const CellSurrogate& surrogate, size_t begin, size_t end) : surrogate_(surrogate) {
@@ -46,7 +48,8 @@ class KeyChoice {
     }
   }
 
-  // Expected gain of visiting the cell: it may overtake the best, or the best may fall behind the second.
+  // Expected gain of measuring the cell. The best cell may turn out slower than the second; any other cell
+  // may turn out faster than the best.
   double Gain(size_t cell) const {
     const size_t rival = cell == best_ ? second_ : best_;
     if (rival == kNone) return 0;
@@ -68,7 +71,8 @@ std::vector<PlannedCell> PlanOf(const std::vector<PricedCell>& cells) {
   return plan;
 }
 
-// Adds `cell` to the order. If the key's default was never measured, adds the default before it.
+// Adds `cell` to the cells to measure. If the default of the same collective and size was never measured,
+// adds that default first.
 void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t cell, size_t begin,
             std::vector<size_t>& order) {
   const bool untouched = plan[begin].is_default() && begin != cell && samples[begin].empty();
@@ -76,11 +80,12 @@ void Append(const std::vector<PlannedCell>& plan, const Samples& samples, size_t
   order.push_back(cell);
 }
 
-// Picks the best cell of every key, then the keys of greatest promise.
+// Finds the most promising cell for each key (collective and size), then takes the keys with the greatest
+// promise.
 NextCells ChooseActive(const std::vector<PricedCell>& cells, const Samples& samples, int repeats) {
   const CellSurrogate surrogate(cells, samples);
   const std::vector<PlannedCell> plan = PlanOf(cells);
-  // The best candidate of each key, and the key's first cell.
+  // For each key the most promising cell, and the index of the key's first cell.
   std::vector<std::pair<Candidate, size_t>> best_of_keys;
   size_t measured = 0;
   for (size_t begin = 0, end = 0; begin < cells.size(); begin = end) {
@@ -105,7 +110,8 @@ NextCells ChooseActive(const std::vector<PricedCell>& cells, const Samples& samp
   return next;
 }
 
-// Measures all cells once, then again: always the cells with the fewest repeats, in plan or random order.
+// Chooses without a prediction: always the cells with the fewest repeats, in the order of the list or at
+// random.
 NextCells ChooseBlindly(const std::vector<PricedCell>& cells, const Samples& samples,
                         const ChoiceOptions& options) {
   std::vector<size_t> order(cells.size());

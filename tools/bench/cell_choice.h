@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which cells a sweep measures next: pure functions of what was measured so far.
+// Decides which cells (a config for one collective and size) a sweep measures next. The functions are pure:
+// the answer depends only on what was measured so far.
 #pragma once
 
 #include <cstdint>
@@ -11,49 +12,54 @@
 
 namespace dynamiccl {
 
-// kRounds measures everything in rounds. The other orders visit one cell after the other until the budget is
-// spent: by expected gain, at random, or in the order of the plan.
+// kRounds times every cell (a config for one collective and size) once per round. The other orders measure
+// one cell after the other until the time is spent: the cell with the greatest expected gain, a random one,
+// or the next in the list.
 enum class SweepOrder { kRounds, kActive, kRandom, kGrid };
 // "rounds", "active", "random" or "grid"; nothing for any other name.
 std::optional<SweepOrder> ParseSweepOrder(std::string_view name);
 
-// Repeats taken in one visit of a cell: readers split repeats into halves, which needs two.
+// Number of times that one visit times a cell. Two, because readers of the file split the repeats into
+// halves.
 inline constexpr int kVisitRepeats = 2;
 
-// Inputs of a choice, in addition to the measurements.
+// Options for the choice of the next cells.
 struct ChoiceOptions {
   SweepOrder order = SweepOrder::kActive;
-  // Seed of kRandom, and of the draws of a rehearsal.
+  // Seed of the order kRandom, and of the random draws of a rehearsal (rehearsed_sweep.h).
   uint64_t seed = 1;
-  // A cell with this many repeats is done.
+  // A cell that was timed this often is done.
   int repeats = 12;
 };
 
-// The visits to make before the next choice.
+// The cells (a config for one collective and size) to measure before the next choice.
 struct NextCells {
-  // Indices in order; empty: every cell is done.
+  // Indices of the cells in the order of measuring; empty: every cell is done.
   std::vector<size_t> cells;
-  // For the first cell: by how many octaves of time a second of measuring is expected to lower the regret of
-  // its key. 0 for orders without an expectation.
+  // How much a second spent on the first of `cells` is expected to lower the regret of its collective and
+  // size, in octaves of time. 0 for orders that expect nothing.
   double promise = 0;
 };
 
-// `samples[i]` are the times of cell i in microseconds.
+// Returns the cells (a config for one collective and size) to measure next. `samples[i]` are the times of
+// cell i in microseconds, so far.
 //
-// kActive takes the visit with the greatest expected fall of its key's regret for each second. The fall is
-// the knowledge gradient (Frazier, Powell and Dayanik 2009) for two alternatives with correlated beliefs: the
-// cell and the best of the others. At most one cell of each key is chosen, and no more than an eighth of the
-// measured cells, since each choice costs a fit. The key's default comes before the first other cell, because
-// readers compare with it.
+// kActive prefers the cell whose measurement is expected to lower the regret of its key (collective and size)
+// the most for each second. The expected fall is the knowledge gradient (Frazier, Powell and Dayanik 2009)
+// for two alternatives with correlated beliefs: the cell and the best of the other cells. At most one cell of
+// each key is chosen, and no more than an eighth of the measured cells, since each choice costs a fit of the
+// model. The default of a key is measured before its first other cell, because readers compare with the
+// default.
 NextCells ChooseNext(const std::vector<PricedCell>& cells, const std::vector<std::vector<float>>& samples,
                      const ChoiceOptions& options);
 
-// Expected seconds of a visit of a cell whose call takes `call_us`. A first visit also makes connections.
+// Expected seconds of one visit (kVisitRepeats samples) to a cell whose call takes `call_us` microseconds.
+// The first visit also makes the connections.
 double VisitSeconds(double call_us, bool first);
 
-// Length of one sample in a sweep in microseconds, and of the probe of the machine around it in milliseconds.
-// A sample is long compared with a clock read and a wake-up, and short enough that no other process takes the
-// core in most samples. Many short samples and a median stand noise better than a few long ones.
+// Microseconds of one sample in a sweep, and milliseconds of the copy-rate probe before and after it. A
+// sample is long compared with a clock read and a wake-up, and short enough that no other process takes the
+// core in most samples. The median of many short samples withstands noise better than a few long ones.
 inline constexpr double kSampleUs = 600;
 inline constexpr double kProbeMilliseconds = 1;
 

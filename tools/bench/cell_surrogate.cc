@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gaussian process regression (Rasmussen and Williams 2006, algorithm 2.1).
+// Predicts times by Gaussian process regression (Rasmussen and Williams 2006, algorithm 2.1).
 //
-// Let L be the Cholesky factor of the measured cells' covariance, noise included, y their residuals, and k(x)
-// the covariances of a cell x with them. Then explained(x) = L^-1 k(x), mean(x) = explained(x) . L^-1 y, and
-// covariance(x, x') = k(x, x') - explained(x) . explained(x').
+// A cell is a config for one collective and size. Its residual is log2 of its time over the cost model's
+// estimate. Let L be the Cholesky factor of the covariance matrix of the measured cells, noise included. Let
+// y be their residuals, and k(x) the vector of covariances between a cell x and each of them. Then
+// explained(x) = L^-1 k(x), mean(x) = explained(x) . L^-1 y, and covariance(x, x') = k(x, x') - explained(x)
+// . explained(x').
 #include "tools/bench/cell_surrogate.h"
 
 #include <algorithm>
@@ -14,27 +16,30 @@
 namespace dynamiccl {
 namespace {
 
-// Standard deviations of the parts of a residual, in octaves. The cost model is wrong by a factor of 2.8 on
-// emulated links, mostly by the same factor for a whole algorithm and protocol; channels matter less.
+// Standard deviations, in octaves, of the parts of a residual (log2 of measured time over the cost model's
+// estimate). The cost model is wrong by a factor of 2.8 on emulated links, mostly by the same factor for all
+// sizes of an algorithm and protocol; the number of channels matters less.
 constexpr double kCommon = 2.0;
 constexpr double kOfSize = 0.3;
 constexpr double kOfAlgorithm = 0.7;
 constexpr double kOfPair = 0.7;
 constexpr double kOfChannels = 0.4;
-// Deviation of one repeat on a busy machine, octaves.
+// Standard deviation of a single timed repeat on a busy machine, in octaves.
 constexpr double kNoise = 0.2;
-// Lengths over which residuals stay similar: octaves of bytes, and octaves of channels.
+// Distances over which residuals stay similar: in octaves of bytes, and in octaves of the number of channels.
 constexpr double kSizeLength = 3.0;
 constexpr double kChannelLength = 1.5;
 
-// Correlation of two positions: a squared exponential of their distance in units of `length`.
+// Correlation of two cells at the positions `a` and `b`: a squared exponential of their distance divided by
+// `length`.
 double Alike(double a, double b, double length) {
   const double distance = (a - b) / length;
   return std::exp(-0.5 * distance * distance);
 }
 
-// Prior covariance of two cells of one collective: a part common to all, a part by size, and parts shared
-// only by cells of the same algorithm, the same protocol and similar channels.
+// Covariance of two cells of one collective before any measurement. It is a sum of parts: one common to all
+// cells, one by size, and parts shared only by cells of the same algorithm, the same protocol and similar
+// channels.
 double Kernel(const PricedCell& a, const PricedCell& b) {
   const double size = Alike(std::log2(static_cast<double>(a.cell.bytes) + 1),
                             std::log2(static_cast<double>(b.cell.bytes) + 1), kSizeLength);
@@ -66,8 +71,8 @@ std::vector<double> SolveLower(const Rows& lower, std::vector<double> right) {
   return right;
 }
 
-// The lower factor of the measured cells' covariance with noise. The floor of 1e-9 keeps rounding errors from
-// making the diagonal negative.
+// Returns the lower Cholesky factor of the covariance of the measured cells, noise included. The floor of
+// 1e-9 keeps rounding errors from making the diagonal negative.
 Rows Cholesky(const std::vector<PricedCell>& cells, const std::vector<size_t>& measured,
               const std::vector<std::vector<float>>& samples) {
   Rows lower(measured.size());
@@ -120,7 +125,7 @@ CellSurrogate::CellSurrogate(const std::vector<PricedCell>& cells,
   }
 }
 
-// Fits one collective: `members` are its cells, `measured` those with samples.
+// Fits the model of one collective. `members` are the indices of its cells, `measured` of those with samples.
 void CellSurrogate::Fit(const std::vector<size_t>& measured, const std::vector<size_t>& members,
                         const std::vector<std::vector<float>>& samples) {
   const Rows lower = Cholesky(cells_, measured, samples);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of a benchmark's test data: what a rank sends at an index, what it must receive, and whether
-// the received element is correct. The same functions run on the host (data_check.cc) and on a GPU
-// (device_kernels.cu), so a test of one is a test of both. All values are small whole numbers, which are
-// exact in every type.
+// Computes one element of a benchmark's test data: what a rank sends at an index, what a rank must receive
+// there, and whether the received element is correct. The same functions run on the host (data_check.cc) and
+// on a GPU (device_kernels.cu), so tests on the host cover both. All values are small whole numbers, which
+// are exact in every type.
 #pragma once
 
 #include <cmath>
@@ -22,18 +22,18 @@
 
 namespace dynamiccl {
 
-// The parameters that determine the data of a call. Kernels receive it by value.
+// The parameters of a call that determine its test data. GPU kernels receive the struct by value.
 struct CheckedCall {
   TestedCollective collective = TestedCollective::kAllReduce;
-  // The count that the collective's API function takes.
+  // The count that NCCL's function for the collective takes.
   uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   int n_ranks = 1;
-  // Every rank's part counts twice (nccl-tests' mulsum).
+  // True: every rank's data counts twice, as with nccl-tests' operator mulsum.
   bool doubled = false;
-  // Shifts the data, so that each check has other values.
+  // Number of the check. It shifts the test data, so that each check has other values.
   uint64_t repetition = 0;
 };
 
@@ -114,8 +114,8 @@ DYNAMICCL_HOST_DEVICE inline bool IsNarrow(const CheckedCall& call) {
   return call.type >= DataType::kFloat8e4m3 || (byte_wide && call.n_ranks > 15);
 }
 
-// The value that `rank` contributes at index `i`: 1 to 4; for sums of narrow types 0 or 1; for products 2 on
-// one rank and 1 elsewhere, so that nothing overflows.
+// The value that `rank` sends at index `i`: 1 to 4. For sums of narrow types it is 0 or 1. For products it is
+// 2 on one rank and 1 elsewhere, so that nothing overflows.
 DYNAMICCL_HOST_DEVICE inline double InputValue(const CheckedCall& call, int rank, uint64_t i) {
   const uint64_t at = i + call.repetition;
   const auto r = static_cast<uint64_t>(rank);
@@ -125,7 +125,7 @@ DYNAMICCL_HOST_DEVICE inline double InputValue(const CheckedCall& call, int rank
   return static_cast<double>((at + r) % 4 + 1);
 }
 
-// The operator's result for two values. kAvg sums; Reduced divides.
+// The operator's result for two values. For kAvg it is the sum, which Reduced divides by the number of ranks.
 DYNAMICCL_HOST_DEVICE inline double Combined(ReduceOp op, double a, double b) {
   switch (op) {
     case ReduceOp::kProd:
@@ -171,7 +171,7 @@ DYNAMICCL_HOST_DEVICE inline double Expected(const CheckedCall& call, int rank, 
   }
 }
 
-// Relative error allowed in an average, which need not be a whole number; everything else must be exact.
+// Relative error allowed in an average, which need not be a whole number. All other results must be exact.
 DYNAMICCL_HOST_DEVICE inline double Tolerance(const CheckedCall& call) {
   if (call.op != ReduceOp::kAvg || !Reduces(call.collective)) return 0;
   switch (call.type) {
@@ -236,7 +236,8 @@ DYNAMICCL_HOST_DEVICE inline void StoreTyped(DataType type, std::byte* to, doubl
   }
 }
 
-// Whether the element received at index `i` is wrong. The negated comparison makes NaN wrong.
+// Whether the element received at index `i` is wrong. The comparison is written with a negation so that NaN
+// counts as wrong.
 DYNAMICCL_HOST_DEVICE inline bool IsWrong(const CheckedCall& call, int rank, uint64_t i,
                                           const std::byte* received) {
   double expected = Expected(call, rank, i);

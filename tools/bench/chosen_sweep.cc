@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of choosing, agreeing and visiting.
+// Repeats three steps: choose the next cells, agree on them among the ranks, and measure them.
 #include "tools/bench/chosen_sweep.h"
 
 namespace dynamiccl {
 namespace {
 
-// Replaces this rank's choice by rank 0's: first the number of cells, then the cells.
+// Replaces this rank's choice of cells by rank 0's choice: first the number of cells, then the cells.
 Status Agree(CellTimer& timer, NextCells& next) {
   std::vector<double> count{static_cast<double>(next.cells.size()), next.promise};
   DYNAMICCL_CHECK_OK(timer.TakeFirstRanks(count));

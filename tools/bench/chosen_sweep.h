@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep that visits one cell after the other until the budget is spent, in the order that ChooseNext gives.
-// It continues from what was measured before.
+// A sweep that measures one cell (a config for one collective and size) after the other until its time is
+// spent, in the order that ChooseNext gives. It continues from what earlier runs measured.
 #pragma once
 
 #include <functional>
@@ -10,37 +10,39 @@
 
 namespace dynamiccl {
 
-// Result of one visit.
+// Result of one visit, in which a cell is timed kVisitRepeats times.
 struct CellVisit {
-  // The kVisitRepeats times that were measured for one call. All ranks have the same values.
+  // The measured times of one call, kVisitRepeats of them. All ranks have the same values.
   std::vector<float> microseconds;
-  // Duration of the visit, equal on all ranks.
+  // Seconds that measuring the cell took, equal on all ranks.
   double seconds = 0;
 };
 
-// The source of times: the ranks of a library (sweep.cc) or a record of them (rehearsed_sweep.cc).
+// Gives the times of cells: measured by the ranks of a library (sweep.cc) or read from a recorded sweep
+// (rehearsed_sweep.cc).
 class CellTimer {
  public:
   virtual ~CellTimer() = default;
-  // Visits the cell with this index.
+  // Times the cell with this index.
   virtual Result<CellVisit> Take(size_t cell) = 0;
-  // Replaces `values`, which must not be negative, by those of rank 0. All ranks must visit the same cells,
-  // but machines may compute expected gains that differ in the last bit.
+  // Replaces `values` by those of rank 0. They must not be negative. This is needed because all ranks must
+  // measure the same cells, but machines may compute expected gains that differ in the last bit.
   virtual Status TakeFirstRanks(std::vector<double>& values) = 0;
 };
 
-// Result of a sweep.
+// How a sweep ended.
 struct ChosenSweepResult {
-  // Seconds spent in visits.
+  // Seconds spent on measuring cells.
   double seconds = 0;
-  // NextCells::promise at the end.
+  // Value of NextCells::promise at the end: the gain that another second of measuring would promise.
   double promise = 0;
-  // Every cell has all repeats.
+  // True: every cell was timed as often as the options ask.
   bool complete = false;
 };
 
-// Runs until `budget_s` seconds are spent or every cell is done. `samples` holds the known times and receives
-// the new ones. `visited` is called after each visit, before the next begins; its error ends the sweep.
+// Measures cells until `budget_s` seconds are spent or every cell is done. `samples` holds the known times
+// and receives the new ones. `visited` is called after each measured cell, before the next one; its error
+// ends the sweep.
 Result<ChosenSweepResult> MeasureChosen(const std::vector<PricedCell>& cells, const ChoiceOptions& options,
                                         double budget_s, CellTimer& timer,
                                         std::vector<std::vector<float>>& samples,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of nccl-tests: type, operator, root, cycle, size. Each row is checked first and then timed in
-// rounds, out of place and in place within each round.
+// The loops of nccl-tests: type, operator, root, cycle, size. Each row of the table is first checked for
+// correct data and then timed in rounds. A round times the call out of place and in place.
 #include "tools/bench/collective_bench.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace dynamiccl {
 namespace {
 
-// Milliseconds for which each kind of copy is timed in a round: hundreds of copies that fit the caches, one
-// or two that do not.
+// Milliseconds for which each kind of memory copy is timed in a round. They suffice for hundreds of copies
+// that fit the caches, or for one or two that do not.
 constexpr double kProbeMilliseconds = 2;
 // Fills a receive buffer before a checked call, so that an element that was not written is noticed.
 constexpr std::byte kStale{0x35};
@@ -25,7 +25,7 @@ struct Buffers {
   std::byte* receive = nullptr;
 };
 
-// One half of a row: the call, its check, and the times of each round.
+// One half of a table row, out of place or in place: the call, its check, and the times of each round.
 struct Half {
   BenchCall call;
   CheckedCall checked;
@@ -36,7 +36,7 @@ struct Half {
   std::vector<double> iterations;
 };
 
-// The call that one row measures.
+// Describes the call that one row of the table measures.
 struct RowPlan {
   uint64_t size = 0;
   DataType type = DataType::kFloat32;
@@ -53,28 +53,30 @@ class Bench {
   Status Run(const BenchObserver& observer);
 
  private:
-  // Allocates buffers for the largest size, and the copy probe and background load if wanted.
+  // Allocates buffers for the largest size. Creates the copy probe and the background load if the options ask
+  // for them.
   Status Prepare();
   Status RunType(DataType type, const BenchObserver& observer);
   Result<BenchRow> MeasureRow(const RowPlan& plan);
   Status StartLoad(const Half& outside, const Half& inside);
-  // Times both halves in every round, so that a change of the machine hits both.
+  // Times the call out of place and in place in every round, so that a change of the machine affects both.
   Status TimeRounds(double footprint, Half& outside, Half& inside, std::vector<double>& copy);
-  // The call with its buffers. In place, send and receive overlap where nccl-tests lets them.
+  // Returns the call with its buffers. If it is in place, the send and receive buffers overlap as in
+  // nccl-tests.
   Half MakeHalf(const RowPlan& plan, bool in_place) const;
   Status Check(Half& half, BenchTimes& times);
   Result<double> CheckOnce(const Half& half);
   Status Round(Half& half);
   Result<double> TimeIterations(Half& half);
   Status IssueIteration(const BenchCall& call);
-  // Combines the ranks' values into one as option -a says.
+  // Combines the values of all ranks into one, as nccl-tests' option -a says.
   Result<double> OverRanks(double value);
   void Finish(const Half& half, BenchTimes& times) const;
 
   BenchSession& session_;
   const BenchOptions& options_;
   Buffers buffers_;
-  // Created only over hostccl: on GPUs the cores' copy rate is no limit.
+  // Measures the cores' copy rate. Created only for hostccl: on GPUs that rate limits nothing.
   std::optional<CopyProbe> probe_;
   std::unique_ptr<cuda::BackgroundLoad> load_;
 };
@@ -126,7 +128,8 @@ Result<double> Bench::CheckOnce(const Half& half) {
   const std::vector<std::byte> stale(ReceiveCount(half.checked) * ElementBytes(half.call.type), kStale);
   DYNAMICCL_CHECK_OK(device.CopyIn(half.call.receive, stale.data(), stale.size()));
   DYNAMICCL_CHECK_OK(device.FillInput(half.checked, rank, const_cast<std::byte*>(half.call.send)));
-  // No rank may read a neighbour's buffer before that rank has filled it.
+  // The barrier lets the call begin only when all ranks have filled their buffers: a rank must not read a
+  // neighbour's buffer earlier.
   DYNAMICCL_CHECK_OK(session_.Barrier());
   DYNAMICCL_CHECK_OK(session_.Issue(half.call));
   DYNAMICCL_CHECK_OK(device.Synchronize());
@@ -134,8 +137,8 @@ Result<double> Bench::CheckOnce(const Half& half) {
   return session_.SumOverRanks(static_cast<double>(wrong));
 }
 
-// Checks the data as often as the options say. The send buffer is filled even if nothing is checked, because
-// calls on zeros or denormals may be faster or slower.
+// Checks the received data as often as the options say. The send buffer is filled even if nothing is checked,
+// because calls on zeros or denormals may be faster or slower.
 Status Bench::Check(Half& half, BenchTimes& times) {
   DYNAMICCL_CHECK_OK(session_.device().FillInput(half.checked, session_.place().rank,
                                                  const_cast<std::byte*>(half.call.send)));
@@ -148,7 +151,8 @@ Status Bench::Check(Half& half, BenchTimes& times) {
   return {};
 }
 
-// Issues one iteration: a group of calls, followed by the wait or barrier that -z asks for.
+// Issues one iteration: a group of calls, followed by the wait or barrier that nccl-tests' option -z asks
+// for.
 Status Bench::IssueIteration(const BenchCall& call) {
   const bool waits = options_.blocking == Blocking::kWait || options_.blocking == Blocking::kWaitAndBarrier;
   if (options_.aggregate > 1) DYNAMICCL_CHECK_OK(session_.GroupStart());
@@ -159,7 +163,7 @@ Status Bench::IssueIteration(const BenchCall& call) {
   return {};
 }
 
-// This rank's microseconds a call, measured as nccl-tests does.
+// Returns this rank's microseconds for one call, measured as nccl-tests does.
 Result<double> Bench::TimeIterations(Half& half) {
   Device& device = session_.device();
   for (int i = 0; i < options_.warmups; ++i) DYNAMICCL_CHECK_OK(session_.Issue(half.call));
@@ -200,7 +204,7 @@ Result<double> Bench::OverRanks(double value) {
   }
 }
 
-// One round of one half: calls back to back, then single calls.
+// Times a call in one round: first calls back to back, then single calls.
 Status Bench::Round(Half& half) {
   DYNAMICCL_TRY(const double own, TimeIterations(half));
   if (options_.per_iteration) {
@@ -254,9 +258,9 @@ Status Bench::TimeRounds(double footprint, Half& outside, Half& inside, std::vec
   return {};
 }
 
-// Starts the background load. Loading a kernel or connecting ranks for the first time may wait for the whole
-// GPU, and so for the load's end. Therefore an untimed round of each half comes first, on all ranks,
-// including those without a load.
+// Starts the background load on the GPU. To load a kernel or to connect ranks for the first time may take
+// until all work on the GPU has ended, which here means until the load ends. Therefore all ranks first run an
+// untimed round of each call, even those without a load.
 Status Bench::StartLoad(const Half& outside, const Half& inside) {
   if (!options_.background) return {};
   for (Half untimed : {outside, inside}) DYNAMICCL_CHECK_OK(Round(untimed));
@@ -294,8 +298,8 @@ Result<BenchRow> Bench::MeasureRow(const RowPlan& plan) {
   return row;
 }
 
-// Measures all rows of one type. Operations without an operator have one row instead of one for each
-// operator; likewise for the root.
+// Measures all rows of one type. An operation that has no operator gets one row instead of one for each
+// operator. The same holds for the root.
 Status Bench::RunType(DataType type, const BenchObserver& observer) {
   const std::vector<BenchOp> no_op{{}};
   const std::vector<int> no_root{0};

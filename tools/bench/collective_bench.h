@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' measurement over any NCCL: one operation over sizes, types, operators and roots, out of place
-// and in place. In addition it times single calls and the copy limit. Everything is measured in rounds, of
-// which the medians count.
+// Measures as nccl-tests does, with any NCCL library: one operation over sizes, types, operators and roots,
+// out of place and in place. In addition, it times single calls and measures the copy limit. Everything is
+// measured in several rounds, and the median of the rounds is reported.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// An operator of nccl-tests' -o: one of NCCL's, or mulsum.
+// An operator of nccl-tests' option -o: one of NCCL's operators, or mulsum.
 struct BenchOp {
   ReduceOp op = ReduceOp::kSum;
   bool doubled = false;
@@ -22,17 +22,17 @@ struct BenchOp {
   std::string_view name() const { return doubled ? "mulsum" : Name(op); }
 };
 
-// nccl-tests' -a: how the ranks' times become one.
+// nccl-tests' option -a: how the times of the ranks are combined into one.
 enum class RankAverage { kRank0 = 0, kMean = 1, kMin = 2, kMax = 3 };
 
-// nccl-tests' -z: what follows each iteration.
+// nccl-tests' option -z: what the benchmark does after each iteration.
 enum class Blocking { kNone = 0, kWaitAndBarrier = 1, kWait = 2, kWaitAndBarrierUntimed = 3 };
 
-// nccl-tests' options, followed by the ones added here. docs/benchmarking.md lists the letters. The struct
-// has one member for each option, so that a call of the benchmark reads like its command line.
+// nccl-tests' options, followed by those that `dynamiccl bench` adds. There is one member for each option.
+// docs/benchmarking.md lists the options' letters.
 struct BenchOptions {
   TestedCollective collective = TestedCollective::kAllReduce;
-  // Bytes of the larger buffer, as nccl-tests takes them.
+  // Bytes of the larger of send and receive buffer, for each row, as in nccl-tests.
   std::vector<uint64_t> sizes;
   std::vector<DataType> types{DataType::kFloat32};
   std::vector<BenchOp> ops{{}};
@@ -45,12 +45,12 @@ struct BenchOptions {
   int checks = 1;
   // Number of times that all sizes are repeated; 0: endlessly.
   int cycles = 1;
-  // Elements by which buffers are shifted from their alignment.
+  // Number of elements by which buffers are shifted from their alignment.
   int unalign = 0;
   int rounds = 5;
-  // Single calls in a round; -1: as many as take 50 ms, 10 to 1000.
+  // Number of single calls in a round; -1: as many as take 50 ms, but 10 to 1000.
   int singles = -1;
-  // First iterations that the per-iteration columns leave out.
+  // Number of first iterations that the per-iteration columns leave out.
   int skip = 0;
   RankAverage average = RankAverage::kMean;
   Blocking blocking = Blocking::kNone;
@@ -61,7 +61,8 @@ struct BenchOptions {
   std::optional<cuda::LoadRequest> background;
 };
 
-// Microseconds between events around each iteration, the maximum over ranks.
+// Times of single iterations in microseconds, measured by events. The time of an iteration is its maximum
+// over the ranks.
 struct IterationStatistics {
   double min = 0;
   double max = 0;
@@ -70,21 +71,22 @@ struct IterationStatistics {
   double deviation_percent = 0;
 };
 
-// One half of a row: out of place or in place. Values are medians over the rounds.
+// One half of a table row, out of place or in place. Values are medians over the rounds.
 struct BenchTimes {
   // Time of one call among calls back to back, averaged over iterations and ranks.
   double microseconds = 0;
   double spread_percent = 0;  // (largest - smallest) / median of the rounds' microseconds
   double algorithm_gbps = 0;
   double bus_gbps = 0;
-  // Median of single calls, each followed by a synchronise, maximum over ranks.
+  // Median of single calls, each followed by a synchronise. The time of a call is its maximum over the ranks.
   double p50_us = 0;
   double p99_us = 0;
-  // Upper limit of algbw (copy_limit.h); not set where it is not probed.
+  // The highest algbw that the cores' copy rate allows (copy_limit.h); not set if the copy rate was not
+  // measured.
   std::optional<double> copy_limit_gbps;
-  // Wrong elements over all ranks; not set where nothing was checked.
+  // Number of wrong elements over all ranks; not set if nothing was checked.
   std::optional<uint64_t> wrong;
-  // Filled only with option per_iteration.
+  // Set only with the option per_iteration.
   IterationStatistics iterations;
 
   // algbw as a percentage of the copy limit.
@@ -100,11 +102,11 @@ struct BenchRow {
   int root = 0;
   BenchTimes out_of_place;
   BenchTimes in_place;
-  // Report of the load on rank 0's GPU.
+  // What the background load on rank 0's GPU did.
   std::optional<cuda::LoadReport> background;
 };
 
-// Receives results, on every rank, in the order of measuring.
+// Functions that receive the results, on every rank, in the order of measuring.
 struct BenchObserver {
   std::function<void(const BenchRow&)> row;
   // Called for a requested type that the library cannot reduce.
@@ -114,15 +116,16 @@ struct BenchObserver {
 // Runs the whole benchmark. Every rank calls it with the same options.
 Status RunCollectiveBench(BenchSession& session, const BenchOptions& options, const BenchObserver& observer);
 
-// Issues `warmups` calls, then times `iterations` calls back to back. Returns this rank's microseconds a
-// call.
+// Issues `warmups` untimed calls, then times `iterations` calls back to back. Returns this rank's
+// microseconds for one call.
 Result<double> TimeBackToBack(BenchSession& session, const BenchCall& call, int iterations, int warmups);
-// Microseconds of `count` single calls, each followed by a synchronise; each value is the maximum over ranks.
+// Returns the microseconds of `count` single calls, each followed by a synchronise. Each value is the maximum
+// over the ranks.
 Result<std::vector<double>> TimeSingles(BenchSession& session, const BenchCall& call, int count);
 // Returns the number of single calls that take about 50 ms in total: 10 to 1000.
 int SinglesFor(double call_us);
 
-// (largest - smallest) / median in percent; 0 for fewer than two.
+// Returns (largest - smallest) / median of the values in percent; 0 for fewer than two values.
 double SpreadPercent(const std::vector<double>& values);
 
 }  // namespace dynamiccl

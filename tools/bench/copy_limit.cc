@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks start copying at a common time and add up their rates over the same interval.
+// Measures the copy rate: all ranks start copying at a common time, and their rates over the same interval
+// are added up.
 #include "tools/bench/copy_limit.h"
 
 #if defined(__SSE2__)
@@ -18,12 +19,13 @@
 namespace dynamiccl {
 namespace {
 
-// A cache line, and the alignment of 64-byte vector stores.
+// Bytes of a cache line, and the alignment that 64-byte vector stores need.
 constexpr size_t kUnit = 64;
 constexpr size_t kPage = 4096;
-// Nanoseconds until the common start, longer than it takes all ranks to receive the start time.
+// Nanoseconds from the time at which the common start is announced to the start itself. All ranks receive the
+// announcement in less time.
 constexpr int64_t kStartDelayNs = 100'000;
-// Least number of copies in an interval, at an assumed 10 GB/s for a core.
+// Fewest copies that an interval must have room for, at an assumed 10 GB/s for a core.
 constexpr double kFewCopies = 4;
 
 #if defined(__SSE2__)
@@ -43,8 +45,8 @@ void Stream(std::byte* to, const std::byte* from, size_t bytes) {
 }
 #endif
 
-// Number of copied bytes that all ranks together make for one byte of algbw. A copied byte is read once and
-// written once. A reduction reads n parts for each part it writes, which counts as (n + 1) / 2 copies.
+// Bytes that all ranks together must copy for one byte of algbw. A copied byte is read once and written once.
+// A reduction reads n parts for each part that it writes, which counts as (n + 1) / 2 copies.
 double CopiesPerByte(TestedCollective collective, double n, bool in_place) {
   switch (collective) {
     case TestedCollective::kReduce:
@@ -71,7 +73,8 @@ size_t ShareOf(double footprint, int n_ranks) {
   return std::max(bytes / kUnit * kUnit, kUnit);
 }
 
-// Page-aligned memory whose pages are touched, so that no probe pays for page faults. Null without memory.
+// Allocates page-aligned memory and touches its pages, so that no measurement includes page faults. Returns
+// null if there is no memory.
 std::byte* Pages(size_t bytes) {
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage));
   if (memory != nullptr) std::memset(memory, 1, bytes);
@@ -119,18 +122,18 @@ Result<double> CopyProbe::Rate(CopyKind kind, size_t bytes, double milliseconds)
   if (from_ == nullptr || to_ == nullptr)
     return MakeError(ErrorKind::kUnavailable, "no memory for the copy probe of {} bytes", capacity_);
   CopyOnce(kind, to_.get(), from_.get(), bytes);
-  // All ranks share one interval on the host's common clock: a rank that waits for a core then counts as slow
-  // and not as late.
+  // All ranks copy during one interval on the host's common clock. A rank that waits for a core then counts
+  // as slow and not as late.
   std::vector<double> begin{static_cast<double>(MonotonicNanoseconds())};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(begin));
   const int64_t start = static_cast<int64_t>(begin[0]) + kStartDelayNs;
-  // Nanoseconds for a few copies at 10 GB/s.
+  // Nanoseconds that kFewCopies copies take at 10 GB/s.
   const double least = kFewCopies * static_cast<double>(bytes) / 10;
   const int64_t end = start + static_cast<int64_t>(std::max(milliseconds * 1e6, least));
   int64_t now = MonotonicNanoseconds();
   while (now < start) now = MonotonicNanoseconds();
   double copied = 0;
-  // At least one copy: a rank that got no core in time is slow, but has a rate.
+  // Make at least one copy, so that a rank that got no core in time has a rate too.
   do {
     CopyOnce(kind, to_.get(), from_.get(), bytes);
     copied += static_cast<double>(bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over elements with the functions of checked_element.h.
+// Applies the functions of checked_element.h to every element of a buffer.
 #include "tools/bench/data_check.h"
 
 namespace dynamiccl {

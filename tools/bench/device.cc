@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's way of filling and checking data, and the choice of a device.
+// Fills and checks data on the host, for devices without a way of their own, and selects the kind of device.
 #include "tools/bench/device.h"
 
 namespace dynamiccl {

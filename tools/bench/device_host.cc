@@ -9,7 +9,7 @@
 namespace dynamiccl {
 namespace {
 
-// X(name) for each function of host_stream.h, without the prefix "hostccl".
+// Expands X(name) for each function of host_stream.h, without the prefix "hostccl".
 #define DYNAMICCL_HOST_STREAM_FUNCTIONS(X) \
   X(StreamCreate)                          \
   X(StreamDestroy) X(StreamSynchronize) X(EventCreate) X(EventDestroy) X(EventRecord) X(EventTime)
@@ -21,8 +21,8 @@ struct HostStreamFunctions {
 #undef DYNAMICCL_MEMBER
 };
 
-// The size of a page. It is enough for every vector instruction, and is the alignment that a registered
-// buffer would have.
+// Alignment of buffers in bytes: a page. It suffices for every vector instruction, and a registered buffer
+// would have the same alignment.
 constexpr size_t kAlignment = 4096;
 
 // A Device in host memory. It owns the stream, the events and all buffers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks up the plugin's functions and calls them.
+// Looks up the functions of the sweep's tuner plugin and calls them.
 #include "tools/bench/forced_config.h"
 
 #include <dlfcn.h>

@@ -10,19 +10,20 @@
 
 namespace dynamiccl {
 
-// A handle on the plugin's two functions. The forced config is state of the plugin, so two handles of one
-// process force the same calls.
+// Calls the two functions of the sweep's tuner plugin. The plugin itself holds the forced config, so two
+// objects of this class in one process force the same config.
 class ForcedConfig {
  public:
-  // `path` is the plugin that NCCL_TUNER_PLUGIN names. NCCL has loaded it already, and the loader returns the
-  // same object.
+  // Opens the plugin at `path`, the one that NCCL_TUNER_PLUGIN names. NCCL has loaded it already, so the
+  // loader returns the same object.
   static Result<ForcedConfig> Open(const std::string& path);
 
-  // Forces `config` for all later calls of this process; kLeaveNcclAlone forces nothing. Call it while no
-  // call is being issued.
+  // Forces `config` for all later calls of this process. kLeaveNcclAlone leaves the choice to NCCL. Do not
+  // call Force while another thread issues a collective.
   void Force(const CollectiveConfig& config) const;
   void ForceNothing() const { force_(-1, -1, 0); }
-  // The plugin's latest view: constants, cost table and number of questions.
+  // What NCCL passed to the plugin most recently (constants, cost table), and how often NCCL asked the
+  // plugin.
   dynamicclSweepView_t View() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// nccl-tests' getMemString: "1.25 MB", "12.5 MB", "125 MB".
+// Formats bytes like nccl-tests' getMemString: "1.25 MB", "12.5 MB", "125 MB".
 std::string Amount(double bytes) {
   const char* unit = " B";
   for (const char* larger : {" KB", " MB", " GB"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' -M on a machine without a GPU: resident memory instead of device memory.
+// nccl-tests' option -M (report memory) on a machine without a GPU: resident memory instead of device memory.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace dynamiccl {
 
-// Resident memory of this process in bytes, shared mappings included; 0 where /proc does not tell.
+// Resident memory of this process in bytes, shared mappings included; 0 if /proc does not give it.
 int64_t ResidentBytes();
 
-// nccl-tests' line with the maximum over ranks: what the communicator took, the user's buffers, and what
-// collectives added. All amounts are bytes. All ranks must call it.
+// Returns nccl-tests' line about memory: bytes that the communicator took (`initialisation`), bytes of the
+// user's buffers (`user`), and bytes that collectives added. Each is the maximum over the ranks. All ranks
+// must call it.
 Result<std::string> MemoryReport(BenchSession& session, int64_t initialisation, uint64_t user, int64_t after);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolves NCCL's functions by name.
+// Looks up NCCL's functions by name.
 #include "tools/bench/nccl_library.h"
 
 #include <dlfcn.h>
@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// Invalid arguments and usage are errors of the user, ncclRemoteError comes from another rank, and every
-// other result points to the machine.
+// Sorts NCCL's results by who can correct them. Invalid arguments and usage are errors of the user,
+// ncclRemoteError comes from another rank, and every other result points to the machine.
 ErrorKind KindOf(ncclResult_t result) {
   switch (result) {
     case ncclInvalidArgument:
@@ -31,7 +31,7 @@ Result<NcclLibrary> NcclLibrary::Open() {
                     "put NCCL's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
   }
   nccl.library_ = std::move(*library);
-  // Search the global scope, in which an interposer precedes the library.
+  // Search the global scope, in which a preloaded interposer comes before the library.
   DYNAMICCL_TRY(const DynamicLibrary global, DynamicLibrary::Global());
 #define DYNAMICCL_RESOLVE(since, door, result, name, parameters, arguments)                             \
   nccl.functions_.name = reinterpret_cast<decltype(nccl.functions_.name)>(global.Symbol("nccl" #name)); \

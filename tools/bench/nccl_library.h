@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL library of this process, NVIDIA's or hostccl, through a table of its functions.
+// The NCCL library of this process, NVIDIA's or hostccl, as a table of its functions.
 #pragma once
 
 #include <string>
@@ -10,22 +10,24 @@
 
 namespace dynamiccl {
 
-// Owns the handle of the library. Movable; functions stay valid as long as the object lives.
+// Owns the handle of the library. Movable. Its functions stay valid as long as the object lives.
 class NcclLibrary {
  public:
-  // Loads libnccl.so.2 by the loader's rules (LD_LIBRARY_PATH). An object preloaded into the process that
-  // defines NCCL's functions is called instead, as in a program that links NCCL. kUnsupported for a library
-  // older than 2.19.
+  // Loads libnccl.so.2 by the loader's rules (LD_LIBRARY_PATH). If an object that is preloaded into the
+  // process defines NCCL's functions, these are called instead, as in a program that links NCCL. The error is
+  // kUnsupported for a library older than 2.19.
   static Result<NcclLibrary> Open();
 
   const NcclFunctionTable& functions() const { return functions_; }
-  // A function that not every release has; null when this one lacks it.
+  // Returns a function that only some releases of NCCL have; null when this one lacks it.
   void* Symbol(const char* name) const { return library_.Symbol(name); }
   bool is_hostccl() const { return Symbol("hostcclStreamCreate") != nullptr; }
-  // "hostccl 2.28.9" or "NCCL 2.28.9", with the number that ncclGetVersion returns.
+  // Name and version of the library, "hostccl 2.28.9" or "NCCL 2.28.9", with the number that ncclGetVersion
+  // returns.
   std::string Description() const;
 
-  // An error that names the call, NCCL's text for the result and NCCL's last message.
+  // Converts a result of NCCL into an error that has the call's name, NCCL's text for the result and NCCL's
+  // last message.
   Status Check(ncclResult_t result, const char* call, ncclComm_t communicator = nullptr) const;
 
  private:

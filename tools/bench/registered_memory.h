@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers as nccl-tests' -R registers them: memory of ncclMemAlloc, registered with a communicator.
+// Allocates buffers with ncclMemAlloc and registers them with a communicator, like nccl-tests' option -R.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,16 @@
 
 namespace dynamiccl {
 
-// nccl-tests' numbers: not at all, ncclCommRegister, or a symmetric window.
+// How buffers are registered, with the numbers of nccl-tests' option -R: not at all, by ncclCommRegister, or
+// as a symmetric window.
 enum class Registration { kNone = 0, kLocal = 1, kWindow = 2 };
 
 // Owns buffers registered with one communicator, which must outlive this object. All ranks must allocate in
 // the same order, because registering a window is collective.
 class RegisteredMemory {
  public:
-  // kUnsupported when the library lacks a function that the registration needs.
+  // Looks up the functions that the kind of registration needs. The error is kUnsupported when the library
+  // lacks one.
   static Result<RegisteredMemory> Open(const NcclLibrary& library, ncclComm_t communicator, Registration how);
   RegisteredMemory(RegisteredMemory&& other) noexcept;
   ~RegisteredMemory();
@@ -28,7 +30,8 @@ class RegisteredMemory {
     void* memory = nullptr;
     void* handle = nullptr;
   };
-  // NCCL's functions for the chosen registration; `enlist_window` is set for windows, `enlist` otherwise.
+  // NCCL's functions for the chosen registration. If buffers become symmetric windows, `enlist_window` is
+  // set, else `enlist`.
   struct Functions {
     ncclResult_t (*alloc)(void**, size_t) = nullptr;
     ncclResult_t (*free)(void*) = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays the repeats of a recorded sweep through the same loop as a real one.
+// Runs the loop of a real sweep, but with the times of a recorded sweep.
 #include "tools/bench/rehearsed_sweep.h"
 
 #include <algorithm>
@@ -12,10 +12,12 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds of the shortest slice of the budget. A rehearsal launches no ranks, so slices can be short.
+// Seconds that one topology gets at least before another has its turn. A rehearsal starts no ranks, so they
+// can be few.
 constexpr double kShortestSlice = 0.02;
 
-// Returns the repeats of even index. The last ones are dropped if they do not fill a visit.
+// Returns the repeats of even index. A visit uses kVisitRepeats of them; the last ones are dropped if they
+// are fewer.
 std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   std::vector<float> even;
   for (size_t i = 0; i < repeats.size(); i += 2) even.push_back(repeats[i]);
@@ -23,8 +25,8 @@ std::vector<float> EvenRepeats(const std::vector<float>& repeats) {
   return even;
 }
 
-// Gives the recorded times of one topology instead of measuring. RehearseSweep owns one for each topology.
-// Rows with too few repeats to split into halves are left out.
+// Returns the recorded times of one topology's cells instead of measuring. RehearseSweep owns one object for
+// each topology. Cells with too few repeats to split into halves are left out.
 class RecordedTopology : public CellTimer {
  public:
   RecordedTopology(const MeasurementFile& recorded, const MeasurementContext& context, uint64_t seed)
@@ -38,7 +40,7 @@ class RecordedTopology : public CellTimer {
     samples.resize(cells.size());
   }
 
-  // Returns the next repeats of the cell. After the last repeat it starts again with the first.
+  // Returns the next recorded repeats of the cell. After the last repeat it starts again with the first.
   Result<CellVisit> Take(size_t cell) override {
     const std::vector<float>& all = entries_[cell].repeats;
     CellVisit visit{{}, VisitSeconds(all.front(), samples[cell].empty())};
@@ -46,10 +48,10 @@ class RecordedTopology : public CellTimer {
       visit.microseconds.push_back(all[(samples[cell].size() + static_cast<size_t>(i)) % all.size()]);
     return visit;
   }
-  // A rehearsal has only one rank.
+  // A rehearsal has only one rank, so there is nothing to replace.
   Status TakeFirstRanks(std::vector<double>&) override { return {}; }
 
-  // Seconds that visits of all cells take when each repeat is used once.
+  // Seconds that the visits of all cells take if each recorded repeat is used once.
   double SecondsOfAll() const {
     double seconds = 0;
     for (const Entry& entry : entries_) {
@@ -74,7 +76,7 @@ class RecordedTopology : public CellTimer {
     std::vector<float> repeats;
   };
 
-  // Orders cells by key, with the default first.
+  // Sort key that orders cells by collective and size, with the default first.
   static std::tuple<Collective, uint64_t, bool> OrderOf(const PricedCell& cell) {
     return {cell.cell.collective, cell.cell.bytes, !cell.cell.is_default()};
   }

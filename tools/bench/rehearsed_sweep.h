@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a sweep over recorded times instead of a library. It shows what an order of visits would have measured
-// within a budget.
+// Rehearses a sweep: takes recorded times instead of calling a library. This shows what an order of measuring
+// would have measured within a budget.
 #pragma once
 
 #include "src/base/status.h"
@@ -9,14 +9,14 @@
 
 namespace dynamiccl {
 
-// Rehearses a sweep over the file `recorded`. Visits return the recorded repeats of even index, in an order
-// that the seed decides, and begin again after the last. The repeats of odd index are not used, so they can
-// judge the result. A visit costs VisitSeconds. The result holds the visited cells, with the library, machine
-// and contexts of `recorded`.
+// Rehearses a sweep with the times in the file `recorded`. Each visit to a cell returns recorded repeats of
+// even index, in an order that the seed decides, and begins again after the last one. The repeats of odd
+// index are not used, so that they can judge the result. A visit is assumed to take VisitSeconds. The result
+// holds the visited cells, with the library, machine and contexts of `recorded`.
 Result<MeasurementFile> RehearseSweep(const MeasurementFile& recorded, const ChoiceOptions& options,
                                       double budget_s);
 
-// Seconds that visits of all repeats of even index would take.
+// Seconds that a rehearsal would take if it used every repeat of even index once.
 double RehearsalSeconds(const MeasurementFile& recorded);
 
 }  // namespace dynamiccl

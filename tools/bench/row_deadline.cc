@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// At the deadline the process ends by _exit, because other threads hang in NCCL and destructors could hang as
-// well.
+// When a row of the benchmark takes too long, the process ends by _exit, because other threads hang in NCCL
+// and destructors could hang as well.
 #include "tools/bench/row_deadline.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' -T: ends the process when a row takes too long, since a collective that hangs never returns.
+// nccl-tests' option -T: ends the process when a row takes too long, since a collective that hangs never
+// returns.
 #pragma once
 
 #include <chrono>
@@ -13,10 +14,11 @@ namespace dynamiccl {
 // the thread that made the object.
 class RowDeadline {
  public:
-  // A limit of zero: no limit and no thread.
+  // Starts a thread that ends the process once a row takes longer than `limit`. Zero means no limit and no
+  // thread.
   explicit RowDeadline(std::chrono::seconds limit);
   ~RowDeadline();
-  // Call it when a row is done: the limit starts again.
+  // Starts the time limit anew. Call it when a row is done.
   void Restart();
 
  private:

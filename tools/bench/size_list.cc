@@ -5,7 +5,7 @@
 namespace dynamiccl {
 namespace {
 
-// A longer list is a mistyped step and not a benchmark.
+// Most sizes of one list. A longer list means that the user mistyped the step.
 constexpr size_t kMaxSizes = 10000;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message sizes as nccl-tests spells them ("64M", "8", "1.5K"), as lists and ranges.
+// Parses message sizes as nccl-tests spells them ("64M", "8", "1.5K"), in lists and ranges.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ Result<std::vector<uint64_t>> ParseBytesList(const std::string& text);
 struct SizeRange {
   uint64_t begin = 32 << 20;
   uint64_t end = 32 << 20;
-  // Distance between sizes in bytes; used when factor is 0.
+  // Distance between sizes in bytes; used when `factor` is 0.
   uint64_t step = 1 << 20;
   double factor = 0;
 };
 
-// The sizes in increasing order: `begin` first, never above `end`. A range that is empty, that does not grow
-// or that has more than 10000 sizes is an error.
+// Returns the sizes in increasing order: `begin` first, none above `end`. It is an error if the range is
+// empty, does not grow, or has more than 10000 sizes.
 Result<std::vector<uint64_t>> SizesOf(const SizeRange& range);
 
 }  // namespace dynamiccl

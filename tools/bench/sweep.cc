@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures cells by forcing each config through the sweep's tuner.
+// Times cells (a config for one collective and size) by forcing each config through the sweep's tuner plugin.
 //
 // A sweep in rounds first takes one untimed sample of every cell, which makes the connections and determines
 // how many calls a timed sample has. Then each round times every cell, group by group. A group is one
-// collective and size. The machine's copy rate is probed between groups, and a group during which it changed
-// is measured again if the budget allows. After each group the sweep computes anew how many rounds fit, from
-// the time that the groups took so far. The samples alone do not show this time: on a busy machine barriers
-// and probes take longer than the calls.
+// collective and size. The machine's copy rate is measured between groups. A group is measured again if the
+// copy rate changed during it, provided that the budget allows. After each group the sweep computes anew how
+// many rounds fit, from the time that the groups took so far. The samples alone do not show this time: on a
+// busy machine barriers and the measuring of the copy rate take longer than the calls.
 //
-// A chosen sweep visits single cells in the order of cell_choice.h, with the same probe around each visit.
+// A chosen sweep instead measures one cell at a time, in the order of cell_choice.h. It measures the copy
+// rate before and after each cell.
 #include "tools/bench/sweep.h"
 
 #include <algorithm>
@@ -25,17 +26,17 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of all ranks together for the probe: beyond a core's own cache, so that another program on the
-// machine is noticed.
+// Bytes, over all ranks together, with which the copy rate is measured. They exceed a core's own cache, so
+// that another program on the machine is noticed.
 constexpr double kProbeBytes = 16 << 20;
-// Copy rates that differ by a larger factor mean that the machine changed in between.
+// The machine counts as changed if two copy rates differ by more than this factor.
 constexpr double kSteadyRatio = 1.3;
-// A group that is disturbed in each of this many attempts keeps its last measurement, and the sweep counts
-// the disturbed attempts in its result. A machine that is never quiet would hold the sweep up for ever
-// otherwise.
+// Most attempts at a group (one collective and size) during which the machine's copy rate changes. The group
+// then keeps its last measurement, so that a machine that is never quiet cannot hold up the sweep for ever.
+// The result counts the disturbed attempts.
 constexpr int kMaxAttempts = 3;
 
-// The (algorithm, protocol) pairs that the table offers: NCCL marks impossible ones with a negative time.
+// The (algorithm, protocol) pairs that NCCL's cost table offers: NCCL gives impossible ones a negative time.
 ConfigMask MaskOf(const CostTable& table) {
   ConfigMask mask;
   for (int a = 0; a < kAlgorithms; ++a) {
@@ -99,22 +100,22 @@ class Sweep : private CellTimer {
   std::byte* receive_ = nullptr;
   std::vector<PlannedCell> cells_;
   std::vector<bool> connected_;
-  // Microseconds of a call, by round and cell.
+  // Microseconds of one call: samples_[round][cell].
   std::vector<std::vector<double>> samples_;
   SweepPace pace_;
   // The time at which Run() began, in nanoseconds of CLOCK_MONOTONIC. spent_us_ has the microseconds from
   // then until the last LookAtClock(), equal on all ranks.
   int64_t begun_ns_ = 0;
   double spent_us_ = 0;
-  // The copy rate that the last probe measured.
+  // The copy rate that was measured last, in GB/s.
   double copy_gbps_ = 0;
-  // Rounds that have begun.
+  // Number of rounds that have begun.
   int begun_ = 0;
   int disturbed_ = 0;
   CopyProbe probe_;
 };
 
-// A call of NCCL's total `bytes` in float32.
+// Returns a call in float32 whose size, as NCCL counts it over all ranks, is `bytes`.
 BenchCall Sweep::CallOf(Collective collective, uint64_t bytes) const {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   const uint64_t parts = per_rank ? static_cast<uint64_t>(session_.place().n_ranks) : 1;
@@ -137,7 +138,7 @@ Result<CostTable> Sweep::TableFor(Collective collective, uint64_t bytes) {
       "start it with `dynamiccl sweep`, which sets NCCL_TUNER_PLUGIN; NCCL 2.28 or later is needed");
 }
 
-// Allocates buffers, learns what the library offers, and plans the cells.
+// Allocates buffers, finds out which configs the library offers, and lists the cells to measure.
 Status Sweep::Prepare() {
   const uint64_t largest = *std::max_element(options_.sizes.begin(), options_.sizes.end());
   send_ = options_.send;
@@ -164,7 +165,8 @@ Status Sweep::Prepare() {
   return {};
 }
 
-// Takes one sample and returns microseconds of a call on this rank. Nothing is forced during the barrier.
+// Takes one sample of a cell and returns the microseconds of one call on this rank. No config is forced
+// during the barrier before it.
 Result<double> Sweep::Time(const PlannedCell& cell) {
   tuner_.ForceNothing();
   DYNAMICCL_CHECK_OK(session_.Barrier());
@@ -177,9 +179,9 @@ Result<double> Sweep::Time(const PlannedCell& cell) {
   return static_cast<double>(end - begin) * 1e-3 / cell.iterations;
 }
 
-// Takes an untimed first sample of every cell, which makes the cell's connections. Its time determines how
-// many calls a timed sample has. The time beside the calls, for example for barriers, is expected again in
-// each later sample.
+// Takes an untimed first sample of every cell, which makes the cell's connections. The time of this sample
+// determines how many calls a timed sample has. The time that was not spent in calls, for example in
+// barriers, is expected again in each later sample.
 Status Sweep::Calibrate() {
   DYNAMICCL_CHECK_OK(LookAtClock());
   const double before_us = spent_us_;
@@ -205,7 +207,7 @@ Status Sweep::Calibrate() {
   return {};
 }
 
-// Updates spent_us_. All ranks use the time of the slowest rank, so that all plan the same rounds.
+// Sets spent_us_ to the time of the slowest rank, so that all ranks plan the same number of rounds.
 Status Sweep::LookAtClock() {
   std::vector<double> spent{static_cast<double>(MonotonicNanoseconds() - begun_ns_) * 1e-3};
   DYNAMICCL_CHECK_OK(session_.MaxOverRanks(spent));
@@ -245,12 +247,12 @@ void Sweep::TellMeasured(size_t done) const {
 }
 
 // Whether the machine copied memory equally fast before and after a measurement. The answer is equal on all
-// ranks, because the rates are.
+// ranks, because the copy rates are.
 bool Steady(double before_gbps, double after_gbps) {
   return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
 }
 
-// Times the cells of one group, each round starting at another cell.
+// Times the cells of one group (one collective and size). Each round starts with another cell.
 Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& times) {
   for (size_t position = begin; position < end; ++position) {
     const size_t index = RotatedIndex(cells_, position, round);
@@ -260,7 +262,7 @@ Status Sweep::Group(size_t begin, size_t end, int round, std::vector<double>& ti
   return {};
 }
 
-// Times a group, and tells whether the machine's copy rate stayed the same meanwhile.
+// Times a group of cells. Returns whether the machine's copy rate stayed the same meanwhile.
 Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times) {
   const double before_us = spent_us_;
   DYNAMICCL_CHECK_OK(Group(begin, end, begun_ - 1, times));
@@ -273,16 +275,15 @@ Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times
   return steady;
 }
 
-// Whether the budget has room to measure the group again, in addition to everything that must still be
-// measured.
+// Whether the budget has room to measure the group again and everything that still has to be measured.
 bool Sweep::MayMeasureAgain(size_t begin, size_t end) const {
   const double again_us = pace_.RestOfRound(begin) - pace_.RestOfRound(end);
   const int due_rounds = std::max(0, std::min(2, options_.repeats) - begun_);
   return BudgetLeft() >= again_us + pace_.RestOfRound(end) + due_rounds * pace_.Round();
 }
 
-// Times every cell once. A group during which the machine's copy rate changed is measured again, at most
-// kMaxAttempts times.
+// Times every cell once. If the machine's copy rate changed during a group of cells, the group is measured
+// again, up to kMaxAttempts times in total.
 Status Sweep::Round(int round) {
   begun_ = round + 1;
   std::vector<double> times(cells_.size());
@@ -300,8 +301,8 @@ Status Sweep::Round(int round) {
   return {};
 }
 
-// Returns the library's own choice: the cheapest entry of its table, with the number of channels that the
-// cost model gives.
+// Returns the config that the library itself would choose for a cell: the cheapest entry of its cost table,
+// with the number of channels that the cost model gives.
 Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
   DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
   CollectiveConfig config = CheapestConfig(table);
@@ -341,7 +342,8 @@ Result<SweepResult> Sweep::Run() {
   return result;
 }
 
-// Takes the first sample of a cell in this process, which makes the cell's connections, and discards it.
+// Takes a cell's first sample in this process, which makes the connections of its config, and discards the
+// time.
 Status Sweep::Connect(PlannedCell& cell) {
   DYNAMICCL_TRY(const double time, Time(cell));
   tuner_.ForceNothing();
@@ -351,7 +353,8 @@ Status Sweep::Connect(PlannedCell& cell) {
   return {};
 }
 
-// Visits a cell. The duration is appended to the times, so that one exchange makes both equal on all ranks.
+// Times a cell a few times. The duration of the visit is appended to the times, so that one exchange makes
+// both equal on all ranks.
 Result<CellVisit> Sweep::Take(size_t index) {
   const int64_t begin = MonotonicNanoseconds();
   PlannedCell& cell = cells_[index];
@@ -373,7 +376,7 @@ Result<CellVisit> Sweep::Take(size_t index) {
   return CellVisit{{times.begin(), times.end() - 1}, times.back()};
 }
 
-// The other ranks contribute zeros to a maximum, so rank 0's values win.
+// All ranks take the maximum. Ranks other than 0 contribute zeros, so rank 0's values win.
 Status Sweep::TakeFirstRanks(std::vector<double>& values) {
   if (values.empty()) return {};
   if (session_.place().rank != 0) std::fill(values.begin(), values.end(), 0.0);
@@ -392,7 +395,7 @@ Result<std::vector<PricedCell>> Sweep::PricedCells() {
   return priced;
 }
 
-// Returns the earlier samples of each cell. All ranks get those that rank 0 knows.
+// Returns the samples of each cell from earlier runs. All ranks get those that rank 0 has.
 Result<std::vector<std::vector<float>>> Sweep::KnownSamples(const std::vector<PricedCell>& cells,
                                                             const std::vector<Measurement>& known) {
   std::vector<std::vector<float>> samples(cells.size());

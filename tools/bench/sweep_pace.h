@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts how long the rest of a sweep in rounds takes, from what its first cells took.
+// Predicts how long the rest of a sweep takes, from the time that its first cells took.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,21 @@
 
 namespace dynamiccl {
 
-// Each rank has its own SweepPace. All ranks pass it the same times, so all predict the same. Times are
-// microseconds.
+// Predicts the remaining time of a sweep in rounds. Each rank has its own SweepPace. All ranks pass it the
+// same times, so all predict the same. Times are microseconds.
 class SweepPace {
  public:
   SweepPace() = default;
-  // `expected_us[i]` is the time that a timed sample of cell i is expected to take. The untimed samples give
-  // it. They are the first calls of each config, so the expectation is often too long, and on a busy machine
-  // too short.
+  // `expected_us[i]` is the time that a timed sample of cell i is expected to take, as its untimed sample
+  // suggests. Untimed samples are the first calls of each config, so the expectation is often too long, and
+  // on a busy machine too short.
   explicit SweepPace(const std::vector<double>& expected_us);
 
-  // Reports that the cells from `begin` up to, but without, `end` were timed once, which took `us` including
-  // the probe of the copy rate. Later predictions are scaled by the ratio of all such times to the expected
-  // times.
+  // Reports that the cells from `begin` up to, but without, `end` were timed once. This took `us`, including
+  // the measuring of the copy rate. Later predictions are scaled by the ratio of all reported times to the
+  // expected times.
   void Observe(size_t begin, size_t end, double us);
-  // Predicts the time from cell `begin` to the end of its round.
+  // Predicts the time from the start of cell `begin` to the end of its round.
   double RestOfRound(size_t begin) const;
   double Round() const { return RestOfRound(0); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerates cells and computes the lengths of samples and sweeps.
+// Lists the cells that a sweep measures, and computes the lengths of samples and sweeps.
 #include "tools/bench/sweep_plan.h"
 
 #include <algorithm>
@@ -8,17 +8,17 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of a float32, in which sweeps measure.
+// Bytes of one element. Sweeps measure in float32.
 constexpr uint64_t kElementBytes = 4;
 
-// Rounds down to whole elements on every rank.
+// Rounds `bytes` down so that every rank has a whole number of elements.
 uint64_t WholeElements(Collective collective, uint64_t bytes, int n_ranks) {
   const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
   const uint64_t unit = kElementBytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
   return bytes / unit * unit;
 }
 
-// The sizes of the scope for one collective, without duplicates.
+// The sizes that the scope asks for, rounded for one collective, without duplicates.
 std::vector<uint64_t> SizesFor(const SweepScope& scope, Collective collective) {
   std::vector<uint64_t> sizes;
   for (const uint64_t bytes : scope.sizes) {

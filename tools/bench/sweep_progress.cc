@@ -9,15 +9,15 @@
 namespace dynamiccl {
 namespace {
 
-// The user is told if the sweep will take more than this factor of its budget.
+// The user is told if the sweep will take more than this factor times its budget.
 constexpr double kMuchLonger = 1.1;
 
 std::string PartName(const SweepPart& part) {
   return part.count > 1 ? fmt::format("{} of {}: {}", part.number, part.count, part.label) : part.label;
 }
 
-// Seconds that the parts after this one will take. During the first part they are expected to take as long as
-// the first.
+// Seconds that the later parts of the sweep will take. During the first part they are expected to take as
+// long as the first part does.
 double LaterSeconds(const SweepPart& part, const SweepPosition& position) {
   if (part.number > 1) return part.later_s;
   return (position.spent_s + position.left_s) * (part.count - 1);

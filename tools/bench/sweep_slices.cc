@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes each slice from the state alone, so that an interrupted sweep continues with the same rule.
+// Computes each slice from the progress of the topologies alone, so that an interrupted sweep continues with
+// the same rule.
 #include "tools/bench/sweep_slices.h"
 
 #include <algorithm>
@@ -21,8 +22,9 @@ std::optional<Slice> NextSlice(const std::vector<SweptTopology>& topologies, Swe
     if (better) next = i;
   }
   if (!next) return std::nullopt;
-  // Of n open topologies, m have not begun. Then m / 2n of the budget is still reserved for the equal shares
-  // of the first half. One topology's share of the remaining budget is therefore remaining / (n + m).
+  // Say n topologies are not finished and m of these have not begun. Then m / 2n of the budget is still
+  // reserved for the equal shares of the first half. One topology's share of the remaining budget is
+  // therefore remaining / (n + m).
   const double share =
       order == SweepOrder::kActive ? remaining_s / (open + fresh) : remaining_s / (fresh > 0 ? fresh : open);
   return Slice{*next, std::min(remaining_s, std::max(share, shortest_s))};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin has global state, since NCCL creates no object that the sweep could reach.
+// The state of the plugin is global, since the sweep has no access to an object that NCCL creates.
 #include "tools/bench/sweep_tuner.h"
 
 #include <cstring>
@@ -8,7 +8,8 @@
 
 namespace {
 
-// The config to force. Only the thread that issues calls writes it, and NCCL asks on the same thread.
+// The config to force. Only the thread that issues calls writes it, and NCCL asks the plugin on the same
+// thread.
 struct Forced {
   int algorithm = -1;
   int protocol = -1;
@@ -28,7 +29,7 @@ ncclResult_t Init(void** ctx, uint64_t, size_t n_ranks, size_t n_nodes, ncclDebu
 
 ncclResult_t GetCollInfo(void*, ncclFunc_t, size_t, int, float** cost_table, int n_algorithms,
                          int n_protocols, int, int* channels) {
-  // The interface declares float** but passes float[n_algorithms][n_protocols].
+  // NCCL's interface declares float** but passes float[n_algorithms][n_protocols].
   auto* table = reinterpret_cast<float*>(cost_table);
   if (n_algorithms == NCCL_NUM_ALGORITHMS && n_protocols == NCCL_NUM_PROTOCOLS) {
     std::memcpy(g_view.table, table, sizeof(g_view.table));

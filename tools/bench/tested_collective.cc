@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-tests' rules for each operation.
+// The rules of nccl-tests for each operation.
 #include "tools/bench/tested_collective.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string Folded(std::string_view name) {
   return folded;
 }
 
-// Whether a buffer has one part for every rank.
+// Whether the send or the receive buffer has one part for every rank.
 bool InParts(TestedCollective collective) {
   switch (collective) {
     case kAllGather:

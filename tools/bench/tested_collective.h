@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// The first five have the numbers of Collective.
+// The first five values equal those of the enum Collective.
 enum class TestedCollective : uint8_t {
   kBroadcast = 0,
   kReduce = 1,
@@ -24,19 +24,19 @@ enum class TestedCollective : uint8_t {
   kAlltoAll = 6,
   kGather = 7,
   kScatter = 8,
-  // An all-gather of sends and receives in log2(n) steps.
+  // An all-gather that is made of sends and receives, in log2(n) steps.
   kHypercube = 9,
 };
 inline constexpr int kTestedCollectives = 10;
 
 // nccl-tests' name of the program without "_perf", for example "all_reduce".
 std::string_view ProgramName(TestedCollective collective);
-// Accepts nccl-tests' spelling with or without "_perf", or NCCL's ("AllReduce"), in any case.
+// Parses an operation's name in any case: nccl-tests' name with or without "_perf", or NCCL's ("AllReduce").
 std::optional<TestedCollective> ParseTestedCollective(std::string_view name);
-// "broadcast, reduce, ...", for messages.
+// The names of all operations, "broadcast, reduce, ...", for messages.
 std::string TestedCollectiveNames();
 
-// Whether NCCL asks a tuner about the operation.
+// Whether NCCL asks a tuner plugin about the operation.
 constexpr bool IsTunable(TestedCollective collective) {
   return static_cast<int>(collective) < kTunableCollectives;
 }
@@ -51,8 +51,8 @@ bool HasInPlaceResult(TestedCollective collective);
 // Whether the operation can run on `n_ranks` ranks: a hypercube needs a power of two.
 bool RunsOn(TestedCollective collective, int n_ranks);
 
-// Sizes of a call in elements. `argument` is the count that the API takes. The in-place offsets are to be
-// multiplied by the rank.
+// Sizes of a call in elements. `argument` is the count that NCCL's function takes. Multiply the in-place
+// offsets by the rank.
 struct CallLayout {
   uint64_t send = 0;
   uint64_t receive = 0;
@@ -61,14 +61,15 @@ struct CallLayout {
   uint64_t receive_in_place = 0;
 };
 
-// The layout for a buffer of `elements`. Parts of a rank begin at multiples of 16 bytes, as in nccl-tests.
+// Returns the sizes of a call whose larger buffer has `elements`. The part of each rank begins at a multiple
+// of 16 bytes, as in nccl-tests.
 CallLayout LayoutOf(TestedCollective collective, uint64_t elements, size_t element_bytes, int n_ranks);
-// The layout of a call whose API count is `argument`.
+// Returns the sizes of a call for which NCCL's function gets the count `argument`.
 CallLayout LayoutOfArgument(TestedCollective collective, uint64_t argument, int n_ranks);
 
-// Bytes that algbw counts for one call with this argument.
+// Bytes that nccl-tests' algbw counts for one call whose count is `argument`.
 double AlgorithmBytes(TestedCollective collective, uint64_t argument, size_t element_bytes, int n_ranks);
-// busbw = algbw * factor (nccl-tests, doc/PERFORMANCE.md).
+// The factor in busbw = algbw * factor (nccl-tests, doc/PERFORMANCE.md).
 double BusFactor(TestedCollective collective, int n_ranks);
 
 }  // namespace dynamiccl

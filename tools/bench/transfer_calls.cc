@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that nccl-tests builds from sends and receives: sendrecv and hypercube. alltoall, gather and
-// scatter are built in the same way where the library has no function for them (before 2.28).
+// Issues the operations that nccl-tests builds from sends and receives: sendrecv and hypercube. alltoall,
+// gather and scatter are built in the same way if the library has no function for them (before NCCL 2.28).
 #include "tools/bench/bench_session.h"
 
 namespace dynamiccl {
@@ -52,7 +52,8 @@ Status BenchSession::Receive(std::byte* to, uint64_t count, const BenchCall& cal
                         "ncclRecv", communicator_);
 }
 
-// Calls the library's own function if it has one, else a group of sends and receives.
+// Calls the library's own function for the operation if it has one, else issues a group of sends and
+// receives.
 Status BenchSession::IssueTransfers(const BenchCall& call) {
   const int n = options_.place.n_ranks;
   const int rank = options_.place.rank;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0 listens and sends the id to every rank that connects; the others connect until it answers.
+// Rank 0 listens and sends the id to every rank that connects. The other ranks try to connect until rank 0
+// answers.
 #include "tools/bench/unique_id_exchange.h"
 
 #include <netdb.h>
@@ -21,8 +22,8 @@ namespace dynamiccl {
 namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
-// Pause between attempts to reach a rank 0 that does not listen yet: short compared with the start of a
-// process.
+// Pause before a rank tries again to connect to rank 0, which may not listen yet. It is short compared with
+// the start of a process.
 constexpr std::chrono::milliseconds kRetryPause{20};
 
 int RemainingMs(SteadyTime deadline) {
@@ -30,7 +31,7 @@ int RemainingMs(SteadyTime deadline) {
   return std::max(0, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(left).count()));
 }
 
-// Integer value of an environment variable, or the fallback where it is not set. It is an error when the
+// Integer value of an environment variable, or `fallback` if the variable is not set. It is an error when the
 // variable is no number, or when it is not set and there is no fallback.
 Result<int> IntegerVariable(const char* name, std::optional<int> fallback) {
   const char* text = std::getenv(name);
@@ -62,7 +63,7 @@ Status SendId(int fd, const ncclUniqueId& id) {
   return MakeError(ErrorKind::kPeerFailed, "sending the unique id: {}", ErrnoText(errno));
 }
 
-// Sends the id to `n_peers` ranks.
+// Runs on rank 0: sends the id to `n_peers` ranks.
 Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, SteadyTime deadline) {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -85,7 +86,7 @@ Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, St
   return {};
 }
 
-// Connects and reads the id; tries again until the deadline.
+// Connects to rank 0 and reads the id; tries again until the deadline.
 Result<ncclUniqueId> Fetch(const sockaddr_in& address, SteadyTime deadline) {
   while (RemainingMs(deadline) > 0) {
     const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends rank 0's unique id to the other ranks of a benchmark, over TCP at MASTER_ADDR:MASTER_PORT, the
-// launcher's variables.
+// Sends NCCL's unique id from rank 0 to the other ranks of a benchmark. The ranks connect over TCP to
+// MASTER_ADDR:MASTER_PORT, environment variables that the launcher sets.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@
 
 namespace dynamiccl {
 
-// A rank's place in the job and how to reach rank 0.
+// The number of a rank in the job and on its host, and how to reach rank 0.
 struct RankPlace {
   int rank = 0;
   int n_ranks = 1;
   int local_rank = 0;
-  // Number of ranks on this host; 1 also where the launcher does not state it.
+  // Number of ranks on this host; 1 if the launcher does not state it.
   int n_local_ranks = 1;
   // Number of ranks that run as threads of this process; their local_rank values are consecutive.
   int ranks_in_process = 1;
@@ -25,10 +25,11 @@ struct RankPlace {
 };
 
 // Reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. An error names the
-// variable.
+// variable that is missing or wrong.
 Result<RankPlace> RankPlaceFromEnvironment();
 
-// Returns rank 0's id on every rank. `id` is used on rank 0 only. kTimeout when not all ranks come in time.
+// Returns rank 0's id on every rank. Only rank 0's `id` is used. The error is kTimeout when not all ranks
+// connect in time.
 Result<ncclUniqueId> ExchangeUniqueId(const RankPlace& place, const ncclUniqueId& id,
                                       std::chrono::milliseconds timeout);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo's rules for the arm "best of sweep".
+// Writes the rules file that forces, for each call of the demo, the fastest config that the sweep measured.
 #include "tools/report/best_rules.h"
 
 #include "tools/demo/demo_steps.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares three arms in each stage: NCCL's default, the policy's choice, and the best of the sweep. Losses
-// come from separate runs. Step times are compared within one start, in which the arms take turns of a few
-// steps (`dynamiccl ab`), because a step changes more from one start to the next than from one arm to
-// another.
+// Compares three settings, called arms, in each ZeRO stage: NCCL's default, the policy's choice, and the best
+// configs of the sweep. Losses come from separate runs. Step times come from jobs in which the arms alternate
+// every few steps (`dynamiccl ab`), because step times differ more from one start of a job to the next than
+// between arms.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 // this.
 constexpr double kLossTolerance = 1e-4;
 
-// Compares a run's losses with the default's, step by step.
+// Compares a run's losses with those of the default run, step by step.
 LossRow LossesOf(int stage, const TrainedSteps& reference, const TrainedSteps& run) {
   LossRow row{.stage = stage, .arm = kOurArm, .tolerance = kLossTolerance};
   row.steps = static_cast<int>(reference.loss.size());
@@ -36,7 +36,7 @@ LossRow LossesOf(int stage, const TrainedSteps& reference, const TrainedSteps& r
   return row;
 }
 
-// Trains the stage by default and under the policy, and compares the losses.
+// Trains the model in this ZeRO stage by default and under the policy, and compares the losses.
 Status CompareLosses(DemoSession& session, int stage, const std::string& policy) {
   TrainerRun run{.stage = stage,
                  .shape = session.plan().held_out_shape,
@@ -64,11 +64,11 @@ StepTimeRow RowOf(int stage, const SettingTimes& setting, bool is_default) {
   return row;
 }
 
-// The starts of each stage in which the arms took turns, as the calls of rank 0.
+// For each ZeRO stage the calls of rank 0 in each start of the job, in which the three arms alternated.
 using StartsOfStages = std::map<int, std::vector<SectionCalls>>;
 
-// Starts every stage once with the three arms in turn. The policy is loaded in all turns. In the turns of the
-// other two arms, rules leave the choice to NCCL or force the best of the sweep.
+// Starts one job for each ZeRO stage, in which the three arms alternate. The policy is loaded all the time.
+// In the steps of the other two arms, rules leave the choice to NCCL or force the best config of the sweep.
 Status StartStages(DemoSession& session, const std::string& policy, const EnvironmentChanges& in_turn,
                    int number, StartsOfStages& starts) {
   for (int stage = 0; stage < kZeroStageCount; ++stage) {
@@ -88,7 +88,8 @@ Status StartStages(DemoSession& session, const std::string& policy, const Enviro
   return {};
 }
 
-// Compares the arms of a stage. Without a whole turn the stage has no rows.
+// Adds the step times of the three arms in one ZeRO stage to the result. If the recordings hold no complete
+// turns to compare, the step times of the stage are noted as missing.
 void AddStepTimes(int stage, const std::vector<SectionCalls>& starts, DemoSession& session) {
   const auto compared = CompareTurns(starts, {kDefaultArm, kOurArm, kBestArm}, kStepsOfArm);
   if (!compared) {
@@ -116,8 +117,9 @@ Status CompareArms(DemoSession& session, const std::string& policy, const std::s
   DYNAMICCL_TRY(const EnvironmentChanges in_turn,
                 TurnsEnvironment({"nccl", "default", rules}, kStepsOfArm, session.output_dir()));
   StartsOfStages starts;
-  // Seconds of the longest round of starts in this process. Those that an earlier process finished take no
-  // time, so they do not predict the duration of the next ones.
+  // Seconds of the longest round in this process. A round starts one job for each ZeRO stage. Jobs that an
+  // earlier process finished are skipped and take no time, so they do not predict how long the next round
+  // takes.
   double longest = 0;
   for (int number = 0; number < session.plan().largest_starts; ++number) {
     const double began = session.Elapsed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the demo's steps and the provenance of its result.
+// Runs the demo's steps in their order and records how the result came about.
 #include "tools/demo/demo.h"
 
 #include <sys/utsname.h>
@@ -30,7 +30,7 @@ std::string ShapeText(const TrainingShape& shape) {
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
 }
 
-// The size classes that the agents did not see.
+// The size classes whose measurements the agents did not see, as text.
 std::string HeldOutText(const SweptConfigs& swept) {
   std::string text;
   for (const auto& [collective, classes] : swept.held_out_classes) {
@@ -41,7 +41,8 @@ std::string HeldOutText(const SweptConfigs& swept) {
   return text;
 }
 
-// Records machine, versions, shapes and duration, so that a reader can repeat the demo.
+// Records the machine, the versions, the models' shapes and the duration, so that a reader can repeat the
+// demo.
 void AddProvenance(DemoSession& session, const SweptConfigs& swept) {
   const DemoPlan& plan = session.plan();
   DemoResult& result = session.result();

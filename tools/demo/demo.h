@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole loop on one machine: train and record, sweep, train the agents, train again under the policy,
-// report.
+// The demo, from recording to report, on one machine: train a model and record its collectives, sweep, train
+// the agents, train the model again under the policy, and report.
 #pragma once
 
 #include "tools/demo/demo_session.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the journal once, and writes it from the first run on that is not skipped.
+// Reads the demo's journal of finished runs at the start. Writes it anew from the first run on that is not
+// skipped.
 #include "tools/demo/demo_journal.h"
 
 #include <algorithm>
@@ -11,19 +12,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// First word of the header line, which tells a journal from other files of hashed lines.
+// First word of the journal's header line. It distinguishes a journal from other files of hashed lines.
 constexpr const char* kJournalMagic = "dynamiccl-demo-journal";
-// Version of the grammar. A file with another version is not read as a journal, so the demo begins anew.
+// Version of the journal's grammar. If a file has another version, the demo ignores it and begins anew.
 constexpr int kJournalVersion = 1;
 
-// The plan is part of the header: the journal of a quick demo says nothing about a whole one.
+// The header names the demo's plan, so that the journal of a quick demo is not used for a whole one.
 std::string HeaderLine(const std::string& plan) {
   return nlohmann::ordered_json{{"magic", kJournalMagic}, {"version", kJournalVersion}, {"plan", plan}}
       .dump();
 }
 
-// Returns the keys of the finished runs. There are none when the file belongs to another plan or version, or
-// is damaged: a demo that begins anew loses minutes, one that trusts a damaged file shows wrong results.
+// Returns the keys of the finished runs. There are none if the file belongs to another plan or version, or is
+// damaged. A demo that begins anew loses minutes; a demo that trusted a damaged file would show wrong
+// results.
 std::vector<std::string> KeysIn(const std::string& path, const std::string& plan) {
   const auto lines = ReadHashedLines(path);
   if (!lines || lines->texts.front() != HeaderLine(plan)) return {};

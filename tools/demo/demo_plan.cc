@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the whole demo and of the shorter one (--quick).
+// Numbers of the whole demo and of the shorter demo (--quick).
 #include "tools/demo/demo_plan.h"
 
 namespace dynamiccl {
 namespace {
 
-// The widths and bucket sizes enclose those of the held-out shape, so that its sizes lie within the range
-// that was trained on.
+// Shapes (model and batch) that are recorded to train the agents. Their widths and bucket sizes enclose those
+// of the held-out shape, so that the agents are evaluated within the range on which they were trained.
 std::vector<TrainingShape> TrainingShapes(bool quick) {
   std::vector<TrainingShape> shapes{
       {.layers = 2, .hidden = 96, .heads = 4, .bucket_bytes = 256 << 10, .seed = 11},
@@ -23,7 +23,8 @@ std::vector<TrainingShape> TrainingShapes(bool quick) {
 DemoPlan MakeDemoPlan(bool quick) {
   DemoPlan plan;
   plan.quick = quick;
-  // The held-out fabric lies between the two that the agents see, so the agents interpolate.
+  // The held-out fabric lies between the two fabrics whose measurements the agents see, so the agents
+  // interpolate.
   plan.topology = "two-nodes-slow";
   plan.other_topologies = {"two-nodes-infiniband"};
   plan.held_out_topology = "two-nodes-ethernet";

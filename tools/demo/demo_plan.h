@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All numbers of a demo in one place: what it does and how long each part may take.
+// All numbers of a demo in one place: what is trained and swept, and how long each part may take.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ struct TrainingShape {
   int heads = 4;
   int sequence = 64;
   int batch = 8;
-  // Gradients accumulate over two micro-steps: with one, stages 1 and 2 would issue the same calls.
+  // Gradients accumulate over two micro-steps. With one micro-step, ZeRO stages 1 and 2 would issue the same
+  // calls.
   int micro_steps = 2;
   int64_t bucket_bytes = 1 << 20;
   int seed = 1;
 };
 
-// Seconds of each part. Together they stay below the command's promise (10 minutes, or 2 with --quick) with a
-// margin for start-up.
+// Seconds of each part of the demo. Their sum leaves time for start-up within what the command promises: 10
+// minutes, or 2 with --quick.
 struct DemoBudget {
   double record_s = 0;
   double sweep_s = 0;
@@ -36,42 +37,45 @@ struct DemoBudget {
 struct DemoPlan {
   bool quick = false;
   int n_ranks = 4;
-  // Seed of the agents' training.
+  // Seed for the training of the agents.
   int seed = 1;
-  // Topology of the training runs; the agents see its sweep.
+  // Topology on which the models are trained. The agents learn from its sweep.
   std::string topology;
-  // Further topologies whose sweeps the agents see.
+  // Further topologies from whose sweeps the agents learn.
   std::vector<std::string> other_topologies;
-  // Topology that the agents never see.
+  // Topology whose sweep the agents never see. It shows how they choose on an unknown fabric.
   std::string held_out_topology;
-  // Shapes that are recorded for the structure agent.
+  // Shapes (model and batch) that are recorded to train the structure agent.
   std::vector<TrainingShape> training_shapes;
-  // Shape that is evaluated; its width, bucket size and seed do not occur in training.
+  // Shape (model and batch) with which the agents are evaluated. No training shape has its width, bucket size
+  // or seed.
   TrainingShape held_out_shape;
   int recorded_steps = 0;
-  // Steps of the runs whose losses and choices are compared.
+  // Number of training steps of the runs whose losses and choices are compared.
   int compared_steps = 0;
-  // Three settings take turns within one start of the job: NCCL's default, the policy's choice, and the best
-  // of the sweep. These are the number of steps of such a start, and the most starts for each stage.
+  // For comparing step times, three settings alternate within one start of a job: NCCL's default, the
+  // policy's choice, and the best of the sweep. These are the number of steps of such a start, and the most
+  // starts for each ZeRO stage.
   int steps_in_turns = 0;
   int largest_starts = 0;
   int sweep_repeats = 0;
-  // Number of steps of a whole run in mode adaptive, and number of fabrics with such runs.
+  // Number of steps of a run that is in mode adaptive from beginning to end, and number of fabrics with such
+  // runs.
   int whole_steps = 0;
   int whole_fabrics = 0;
   // Largest number of size classes that are swept for a collective.
   size_t sizes_a_collective = 0;
-  // Training steps of the two agents.
+  // Iterations with which the structure agent and the config agent are trained.
   int structure_iterations = 0;
   int config_iterations = 0;
   DemoBudget budget;
 };
 
 inline constexpr int kZeroStageCount = 4;
-// Steps of a turn: the first does not count.
+// Steps that a setting gets before the next one has its turn. The first step of a turn is not timed.
 inline constexpr uint32_t kStepsOfArm = 2;
 
-// The plan of the whole demo, or of the shorter one.
+// Returns the plan of the whole demo or, with `quick`, of the shorter one.
 DemoPlan MakeDemoPlan(bool quick);
 
 }  // namespace dynamiccl

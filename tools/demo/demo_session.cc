@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the demo's programs with a common log and time limit, skips those that an earlier process finished,
-// and starts a failed one once more.
+// Starts the demo's programs with a common log and time limit. Skips programs that an earlier process
+// finished, and starts a program that failed once more.
 #include "tools/demo/demo_session.h"
 
 #include <fcntl.h>
@@ -21,16 +21,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far longer than any step of a demo; only a hang reaches it.
+// Time limit of one program. It is far longer than any program of the demo takes; only a hang reaches it.
 constexpr std::chrono::milliseconds kStepLimit = std::chrono::minutes(5);
 
-// Bytes that must be free in the folder. A whole demo leaves some 150 MB, most of it traces; with less room
-// than this the disk may fill in the middle.
+// Bytes that must be free in the output folder when the demo starts. A whole demo leaves some 150 MB, most of
+// it traces; with less free space the disk may fill before the end.
 constexpr uintmax_t kNeededBytes = 500'000'000;
-// Bytes that one run may need: four ranks record into 17 MB each before their files are merged.
+// Bytes that one run may need: each of four ranks records into a file of 17 MB before the files are merged.
 constexpr uintmax_t kNeededByARun = 100'000'000;
 
-// The demo needs the whole build, including LibTorch's programs.
+// Fails if a part of the build is missing. The demo needs all parts, including the programs that use
+// LibTorch.
 Status CheckParts(const Installation& installation) {
   struct Part {
     const char* name;
@@ -110,8 +111,8 @@ double DemoSession::Elapsed() const {
   return static_cast<double>(MonotonicNanoseconds() - started_ns_) * 1e-9;
 }
 
-// Hashes the keys of the runs before it, the command that is started and its environment, and the build. A
-// file of the build is represented by its size and modification time.
+// Returns a hash of the keys of all earlier runs, the command and its environment, and the build. Each file
+// of the build is represented by its size and modification time.
 std::string DemoSession::KeyOf(const DemoRun& run) {
   std::string facts =
       fmt::format("{}\n{}\n{}\n{}\n", key_, run.label, run.plan.n_ranks, ShellQuote(run.plan.command));

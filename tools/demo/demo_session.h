@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of the demo: its folder, log files and clock, and how its programs are started.
+// The state of one demo: its output folder, log files and clock, and how its programs are started.
 #pragma once
 
 #include <optional>
@@ -18,35 +18,36 @@ namespace dynamiccl {
 // The options of `dynamiccl demo`.
 struct DemoOptions {
   bool quick = false;
-  // File or folder to train on; empty: the cached Shakespeare.
+  // File or folder with the text to train on; empty: the cached text of Shakespeare.
   std::string text;
   // Folder for all files; created if needed.
   std::string output_dir;
   std::string home;
 };
 
-// One program of the demo, or one job of several ranks. A step creates it and passes it to DemoSession::Run,
-// which fills in log file and time limit.
+// One program of the demo, or one job of several ranks. A step of the demo creates it and passes it to
+// DemoSession::Run, which adds the log file and the time limit.
 struct DemoRun {
-  // Unique in the demo, such as "compare-stage2-ours".
+  // Name of the run, unique in the demo, such as "compare-stage2-ours".
   std::string label;
   LaunchPlan plan;
-  // Path of the merged trace of the run's processes; empty: their calls are not recorded.
+  // Path of the trace that merges the recordings of all processes of the run; empty: nothing is recorded.
   std::string trace;
   // Other files that the run writes. A finished run is started again when one of its files is missing.
   std::vector<std::string> outputs;
 };
 
-// The steps share one session and run one after the other, on one thread. The folder belongs to one session
-// at a time.
+// Starts the demo's programs and collects the result. The steps of the demo share one session and run one
+// after the other, on one thread. The output folder belongs to one session at a time.
 //
 // A demo starts some 130 jobs. A job that fails is started once more. If it fails again, the demo continues
-// without it where it can, and the result names the job. Finished runs are recorded in a journal, so that a
+// without it if possible, and the result names the job. Finished runs are recorded in a journal, so that a
 // demo that was killed can continue.
 class DemoSession {
  public:
-  // Creates the folder and finds the parts and the text. An error says what is missing and how to get it: a
-  // part of the build, the text, room on the disk, or the folder itself, which another demo may hold.
+  // Creates the output folder and finds the installed programs and the training text. An error says what is
+  // missing and how to get it: a part of the build, the text, space on the disk, or the folder itself, if
+  // another demo uses it.
   static Result<DemoSession> Open(const DemoOptions& options);
 
   const DemoPlan& plan() const { return plan_; }
@@ -57,23 +58,24 @@ class DemoSession {
   std::string Output(const std::string& file) const { return options_.output_dir + "/" + file; }
   const std::string& output_dir() const { return options_.output_dir; }
 
-  // Announces the step on standard error, with an estimate of the seconds that this and all later steps take.
+  // Announces a step of the demo on standard error, with an estimate of the seconds until the end of the
+  // demo.
   void BeginStep(const std::string& name, const std::string& sentence, double remaining_s);
   // Prints a line about progress within the step.
   void Say(const std::string& line) const;
   // Seconds since Open.
   double Elapsed() const;
 
-  // Runs to the end with the output in the step's log file, a second time if the first one fails. Does
-  // nothing when an earlier process has finished the run. An error names step, log file and command; an
-  // interrupt is kept for interrupted_by().
+  // Runs a program to its end, with its output in the step's log file. If it fails, runs it once more. Does
+  // nothing when an earlier process has finished the run. An error names the step, the log file and the
+  // command. If a signal ended the program, interrupted_by() returns it.
   Status Run(DemoRun run);
-  // Continues without a run that is not essential and notes in the result that it is missing. After an
-  // interrupt, and where the disk is full, it returns `error`, which ends the demo.
+  // Notes in the result that a run is missing, so that the demo can continue without it. After an interrupt,
+  // or if the disk is full, returns `error` instead, which ends the demo.
   Status GoOnWithout(const std::string& label, const Error& error);
   // Returns whether the run has finished, in this process or an earlier one.
   bool Finished(const std::string& label) const { return finished_.contains(label); }
-  // Removes the journal because the demo is complete: the next demo in this folder begins anew.
+  // Removes the journal because the demo is complete. The next demo in this folder then begins anew.
   void Complete() { journal_->Remove(); }
 
   // The signal that ended a run; 0: none.
@@ -81,12 +83,12 @@ class DemoSession {
 
  private:
   DemoSession() = default;
-  // Claims the folder for this session, checks the room on its disk, and opens the journal in it.
+  // Locks the output folder for this session, checks the free space on its disk, and opens the journal in it.
   Status OpenFolder();
-  // Returns a hash of everything on which the run depends. The key of the run before is included, so a
-  // changed run changes all keys after it.
+  // Returns a hash of everything on which the run depends. It includes the key of the previous run, so a
+  // changed run changes the keys of all later runs.
   std::string KeyOf(const DemoRun& run);
-  // Runs once, without the journal. A recording that fails leaves no file.
+  // Starts the program once, without asking the journal. If the program fails, its trace file is removed.
   Status Start(const DemoRun& run);
   // Called after a failed run. Returns an error if the disk has no room for another run, because all later
   // runs would fail too.
@@ -101,7 +103,7 @@ class DemoSession {
   // fails.
   OwnFile lock_;
   std::optional<DemoJournal> journal_;
-  // The key of the latest run.
+  // The key (hash) of the latest run.
   std::string key_;
   // Labels of the runs that have finished.
   std::set<std::string> finished_;
@@ -112,7 +114,7 @@ class DemoSession {
   bool disk_is_full_ = false;
 };
 
-// Number of steps, for "[2/7]".
+// Number of the demo's steps, for messages such as "[2/7]".
 inline constexpr int kDemoSteps = 7;
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the findings of a demo as sentences: one for each stage, one for each group of cases, and some on
-// the questions that a reader has.
+// Writes the findings of a demo as sentences: one for each ZeRO stage, one for each group of compared
+// configs, and some that answer questions of a reader.
 #include "tools/demo/demo_steps.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// The arm's step time in the stage; null where the arm did not run.
+// Step time of one compared setting (arm) in the ZeRO stage; null if it was not measured.
 const StepTimeRow* StepTime(const DemoResult& result, int stage, const std::string& arm) {
   for (const StepTimeRow& row : result.step_times) {
     if (row.stage == stage && row.arm == arm) return &row;
@@ -19,7 +19,8 @@ const StepTimeRow* StepTime(const DemoResult& result, int stage, const std::stri
   return nullptr;
 }
 
-// "-4.2 % (-6.0 to -2.1)", with a note where the change is within the noise.
+// Change of the step time with its 95 % interval, "-4.2 % (-6.0 to -2.1)", with a note if it is within the
+// noise.
 std::string Change(const StepTimeRow& row) {
   const auto percent = [](double ratio) { return 100 * (ratio - 1); };
   if (row.high == 0) return fmt::format("{:+.1f} %, of too few rounds to be sure", percent(row.ratio));
@@ -42,7 +43,7 @@ void AddStepTimes(const DemoResult& result, std::vector<std::string>& findings) 
   }
 }
 
-// The arm's whole run on the fabric; null where it is missing.
+// The whole run of one setting (arm, such as "adaptive") on this fabric; null if it is missing.
 const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric, const std::string& arm) {
   for (const WholeRunRow& row : result.whole_runs) {
     if (row.fabric == fabric && row.arm == arm) return &row;
@@ -50,8 +51,8 @@ const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric,
   return nullptr;
 }
 
-// Adds one sentence for each fabric: how mode adaptive compares with the default over the whole run and in
-// its last fifth, and how far two default runs differ.
+// Adds one sentence for each fabric. It compares the step time of mode adaptive with the default, over the
+// whole run and over its last fifth. It also says by how much two default runs differ.
 void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) {
   for (const WholeRunRow& usual : result.whole_runs) {
     if (usual.arm != kDefaultArm) continue;
@@ -71,12 +72,12 @@ void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) 
   }
 }
 
-// Number of cases in which the policy's choice was clearly faster or slower than the default.
+// Number of compared calls for which the policy's choice was clearly faster or slower than NCCL's default.
 struct Tally {
   int rows = 0;
   int faster = 0;
   int slower = 0;
-  // Cases in which the best of the sweep is clearly faster than the default.
+  // Number of compared calls for which the best config of the sweep is clearly faster than NCCL's default.
   int could_be_faster = 0;
 };
 
@@ -144,7 +145,7 @@ void AddRecognition(const DemoResult& result, std::vector<std::string>& findings
                   percent(right), total, percent(total - right - unknown), percent(unknown)));
 }
 
-// The stage's fingerprint as text, for comparing stages.
+// The collectives, calls and bytes in one step of a ZeRO stage, as text for comparing stages.
 std::string CallsOfStage(const DemoResult& result, int stage) {
   std::string calls;
   for (const FingerprintRow& row : result.fingerprints) {
@@ -154,7 +155,8 @@ std::string CallsOfStage(const DemoResult& result, int stage) {
   return calls;
 }
 
-// Names stages with the same calls and bytes in a step, which only their order can distinguish.
+// Names pairs of ZeRO stages whose steps have the same calls and bytes, so that only the calls' order
+// differs.
 void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
   for (int a = 0; a < kZeroStageCount; ++a) {
     for (int b = a + 1; b < kZeroStageCount; ++b) {
@@ -169,8 +171,8 @@ void AddTwins(const DemoResult& result, std::vector<std::string>& findings) {
   }
 }
 
-// Names the runs that were started twice and those that are missing, so that no table looks more complete
-// than it is.
+// Names the runs that were started twice and those that are missing, so that the tables do not look more
+// complete than they are.
 void AddFailures(const DemoResult& result, std::vector<std::string>& findings) {
   if (!result.repeated.empty()) {
     findings.push_back(fmt::format("{} of the demo's runs failed and {} started once more: {}.",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports one of the Kineto samples and sums up its calls.
+// Imports one of the sample traces in PyTorch's Kineto format and sums up its calls.
 #include "tools/demo/demo_steps.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Sorted, so that every demo shows the same sample.
+// Paths of the sample traces. They are sorted, so that every demo shows the same sample.
 std::vector<std::string> SampleFiles(const DemoSession& session) {
   const std::string folder = FindDataFile(session.installation(), "traces/samples");
   std::vector<std::string> files;

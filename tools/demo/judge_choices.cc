@@ -15,16 +15,17 @@
 namespace dynamiccl {
 namespace {
 
-// Calls of one (collective, size class) of a run, and the choices made for them.
+// Number of calls of one collective and size class in a run, and the configs that were chosen for them.
 struct KeyUse {
   uint64_t bytes = 0;
   int64_t calls = 0;
-  // Config and number of calls, by the config's name.
+  // By the config's name: the config and the number of calls that got it.
   std::map<std::string, std::pair<CollectiveConfig, int64_t>> choices;
 };
 using KeyUses = std::map<std::pair<Collective, SizeClass>, KeyUse>;
 
-// Counts the calls of a run. What the policy did not decide counts as left to NCCL.
+// Counts the calls of a run by collective and size class. A call that the policy did not decide counts as
+// left to NCCL.
 KeyUses UsesOf(const SectionCalls& section) {
   KeyUses uses;
   for (const TraceCall& call : section.calls) {
@@ -52,7 +53,7 @@ bool IsHeldOut(const SweptConfigs& swept, Collective collective, SizeClass size_
   return classes != swept.held_out_classes.end() && classes->second.contains(size_class);
 }
 
-// The sweep's cell of the same size class, or null.
+// The measurements of this topology, collective and size class in the sweep, or null.
 const SweepCell* FindCell(const std::vector<SweepCell>& cells, const std::string& topology,
                           Collective collective, SizeClass size_class) {
   const auto same = [&](const SweepCell& cell) {
@@ -78,13 +79,13 @@ ChoiceRow Compare(const SweepCell& cell, const CollectiveConfig& choice) {
           .best_us = best.microseconds};
 }
 
-// State that the functions below share.
+// State that the functions of this file share.
 struct Judgement {
   DemoSession& session;
   const SweptConfigs& swept;
   const Policy& policy;
   std::vector<SweepCell> cells;
-  // Keys that already have a row of a stage.
+  // Collectives and size classes for which a ZeRO stage already has a row in the result.
   std::set<std::pair<Collective, SizeClass>> used;
 };
 
@@ -103,8 +104,8 @@ void AddStageRows(int stage, const KeyUses& uses, int64_t steps, Judgement& judg
   }
 }
 
-// Adds rows for held-out cells that no stage issued. Their choice is the policy's answer for a call of
-// unknown role.
+// Adds rows for measurements that the agents did not see and that no ZeRO stage called. The choice in such a
+// row is the policy's answer for a call of unknown role.
 void AddHeldOutRows(Judgement& judgement) {
   const DemoPlan& plan = judgement.session.plan();
   for (const SweepCell& cell : judgement.cells) {
@@ -150,7 +151,8 @@ void AddFingerprint(int stage, const KeyUses& uses, int64_t steps, DemoResult& r
   for (auto& [collective, row] : rows) result.fingerprints.push_back(std::move(row));
 }
 
-// Reads the trace of the stage's run under the policy, if it finished.
+// Reads the trace of the run that trained in this ZeRO stage under the policy. Does nothing if the run
+// failed.
 Status JudgeStage(int stage, Judgement& judgement) {
   DemoSession& session = judgement.session;
   const std::string label = CompareLabel(stage, kOurArm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the traffic of each size class.
+// Adds up the bytes of each size class.
 #include "tools/demo/demo_steps.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes of the first call of a class, and of all its calls.
+// Bytes of the first call in a size class, and of all calls in it.
 struct ClassTraffic {
   uint64_t bytes_of_call = 0;
   uint64_t total = 0;
@@ -31,7 +31,7 @@ void AddTraffic(const Trace& trace, Traffic& traffic) {
 std::map<SizeClass, uint64_t> MostTraffic(const std::map<SizeClass, ClassTraffic>& classes, size_t limit) {
   std::vector<std::pair<SizeClass, ClassTraffic>> ranked(classes.begin(), classes.end());
   const auto heavier = [](const auto& a, const auto& b) { return a.second.total > b.second.total; };
-  // The smallest and the largest class come first: between them the agents interpolate.
+  // Keep the smallest and the largest class in any case: the agents interpolate between them.
   if (ranked.size() > 2) {
     std::swap(ranked[1], ranked.back());
     std::stable_sort(ranked.begin() + 2, ranked.end(), heavier);
@@ -60,7 +60,8 @@ std::map<Collective, std::set<SizeClass>> HeldOutClasses(const ObservedSizes& si
   for (const auto& [collective, classes] : sizes) {
     size_t position = 0;
     for (const auto& [size_class, bytes] : classes) {
-      // A third of the classes is held out: those at positions 1, 4, 7 and so on.
+      // A third of the size classes is held out, which means that the agents do not see their measurements:
+      // those at positions 1, 4, 7 and so on.
       if (position % 3 == 1 && position + 1 < classes.size()) held_out[collective].insert(size_class);
       ++position;
     }

@@ -12,7 +12,7 @@ std::string Microseconds(const Timing& timing) {
   return timing.repeats == 0 ? "-" : fmt::format("{:.0f}", timing.median);
 }
 
-// "-12 %", or "noise" where the quartile ranges touch.
+// Change of a time in percent, "-12 %", or "noise" if the quartile ranges of the two times touch.
 std::string Verdict(const Timing& reference, const Timing& timing) {
   if (reference.repeats == 0 || timing.repeats == 0) return "";
   if (!ClearlyDiffer(reference, timing)) return "noise";

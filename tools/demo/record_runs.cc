@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the trainer with every training shape and the held-out shape, in stages 0 to 3, with NCCL's own
-// choices.
+// Trains every training shape (model and batch) and the held-out shape in ZeRO stages 0 to 3 with NCCL's own
+// choices, and records the calls.
 #include "tools/demo/demo_steps.h"
 #include "tools/demo/trainer_run.h"
 
 namespace dynamiccl {
 namespace {
 
-// Steps that show every size of a stage.
+// Number of training steps in which every size that the ZeRO stage calls occurs.
 constexpr int kStepsForSizes = 2;
 
 std::string ShapeText(const TrainingShape& shape) {
@@ -15,7 +15,8 @@ std::string ShapeText(const TrainingShape& shape) {
                      FormatBytes(static_cast<uint64_t>(shape.bucket_bytes)), shape.seed);
 }
 
-// Runs the trainer and adds its trace to `traces`. A run that fails is noted as missing and is no error.
+// Runs the trainer and adds the path of its trace to `traces`. A run that fails is noted as missing and is no
+// error.
 Status RecordOne(DemoSession& session, const TrainerRun& run, std::vector<std::string>& traces) {
   const auto steps = RunTrainer(session, run);
   if (!steps) return session.GoOnWithout(run.label, steps.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives each communicator a structure agent of its own, as a job does.
+// Recognises ZeRO stages with one structure agent for each communicator, as a job does.
 #include "tools/demo/demo_steps.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs `dynamiccl sweep` for each collective and joins the files; then trains the agents on the part that
-// they may see.
+// Runs `dynamiccl sweep` for each collective and joins the measurement files. Then trains the agents on the
+// part that they may see.
 #include <algorithm>
 
 #include "tools/demo/demo_steps.h"
@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// One collective with its own sizes, on all topologies.
+// A part of the sweep: one collective with its own sizes, on all topologies.
 struct SweepPart {
   Collective collective;
   const std::map<SizeClass, uint64_t>& sizes;
@@ -33,7 +33,7 @@ std::vector<std::string> SweepCommand(const DemoSession& session, const SweepPar
   return command;
 }
 
-// Adds a file of the same topologies; each context is kept once.
+// Adds the measurements of one collective to those of all. Each context (fabric and machine) is kept once.
 void Append(MeasurementFile part, MeasurementFile& all) {
   all.library = part.library;
   all.machine = part.machine;
@@ -45,7 +45,7 @@ void Append(MeasurementFile part, MeasurementFile& all) {
   std::move(part.rows.begin(), part.rows.end(), std::back_inserter(all.rows));
 }
 
-// The measurements from which the agents may learn.
+// The measurements from which the agents may learn: those without the held-out size classes and topology.
 MeasurementFile SeenPart(const DemoPlan& plan, const SweptConfigs& swept) {
   MeasurementFile seen = swept.all;
   const auto unseen = [&](const Measurement& row) {
@@ -60,13 +60,13 @@ MeasurementFile SeenPart(const DemoPlan& plan, const SweptConfigs& swept) {
   return seen;
 }
 
-// Relative time that one size of a collective takes in a sweep. AllReduce has twice the configs of AllGather
-// and ReduceScatter (Tree beside Ring), and each takes twice the steps.
+// Relative time that a sweep needs for one size of the collective. AllReduce has twice the configs of
+// AllGather and ReduceScatter (Tree beside Ring), and each of its configs takes twice the steps.
 double TimePerSize(Collective collective) {
   return collective == Collective::kAllReduce ? 4 : 1;
 }
 
-// Divides the budget so that all collectives get about as many repeats.
+// Seconds of the budget for one collective, such that all collectives get about as many repeats.
 double ShareOf(const ObservedSizes& sizes, Collective collective, double budget_s) {
   double total = 0;
   for (const auto& [name, classes] : sizes) total += TimePerSize(name) * static_cast<double>(classes.size());

@@ -43,7 +43,7 @@ std::vector<std::string> TrainerCommand(const DemoSession& session, const Traine
           json};
 }
 
-// Reads one JSON line: a step, or the digest at the end.
+// Reads one JSON line of the trainer's report: a training step, or the hash of the parameters at the end.
 void AddLine(const Json& line, TrainedSteps& steps) {
   if (line.contains("step") && line.contains("loss")) {
     steps.loss.push_back(line.at("loss"));

@@ -9,36 +9,36 @@
 
 namespace dynamiccl {
 
-// A model to train and the runtime under which to train it.
+// What one run of the trainer needs: the model and batch, the ZeRO stage, and how DynamICCL is loaded.
 struct TrainerRun {
   int stage = 0;
   TrainingShape shape;
   int steps = 0;
-  // Names the files of the run: LABEL.ctrace and logs/LABEL.jsonl.
+  // Label of the run. Its trace is LABEL.ctrace, its log logs/LABEL.jsonl.
   std::string label;
-  // Mode, policy and rules. RunTrainer fills in topology, trace and hostccl.
+  // Mode, policy and rules of DynamICCL. RunTrainer adds topology, trace and hostccl.
   RuntimeOptions runtime{};
-  // Topology and number of ranks, where they are not the plan's.
+  // Topology and number of ranks, if they differ from those of the demo's plan.
   std::string topology{};
   int n_ranks = 0;
-  // Further variables of the ranks.
+  // Further environment variables of the ranks.
   EnvironmentChanges environment{};
 };
 
-// The trainer's report, one entry for each step.
+// What the trainer reported. Vectors have one entry for each training step.
 struct TrainedSteps {
   std::vector<double> loss;
-  // The exact loss as hexadecimal text.
+  // The exact loss of each step as hexadecimal text.
   std::vector<std::string> loss_bits;
   std::vector<double> step_ms;
-  // Digest of the parameters after the last step.
+  // SHA-256 of the model's parameters after the last step.
   std::string parameters_sha256;
 };
 
 // Path of the trace of the run with this label.
 std::string TracePath(const DemoSession& session, const std::string& label);
 
-// Trains and records. An error when the job fails or reports no step.
+// Trains a model and records the calls. It is an error when the job fails or reports no step.
 Result<TrainedSteps> RunTrainer(DemoSession& session, const TrainerRun& run);
 
 // Reads the JSON lines that dynamiccl-zero writes with --json.

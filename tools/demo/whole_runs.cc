@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of the trainer in mode adaptive, compared with NCCL's own choice. They run on three kinds of
-// fabric: one that NCCL's cost model describes correctly, one that it does not, and one that changes from the
-// first kind to the second while the job runs.
+// Runs the trainer in mode adaptive from beginning to end and compares it with NCCL's own choice, on three
+// kinds of fabric. NCCL's cost model describes the first correctly and the second wrongly. The third changes
+// from the first kind to the second while the job runs.
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr int kStage = 3;
-// Number of steps that one point of a curve summarises.
+// Number of training steps that one point of a step-time curve summarises.
 constexpr size_t kStepsOfPoint = 10;
-// Steps at the beginning of a run that are left out, because processes start and touch memory for the first
+// Number of first steps of a run that are left out, because processes start and touch memory for the first
 // time.
 constexpr size_t kStart = 5;
-// A small model, so that a run has hundreds of steps in seconds, of which communication is the larger part.
+// A small model: a run has hundreds of steps in seconds, and a step consists mostly of communication.
 constexpr TrainingShape kShape{.layers = 4,
                                .hidden = 128,
                                .heads = 4,
@@ -41,13 +41,13 @@ struct WholeArm {
   RuntimeOptions runtime;
 };
 
-// Two rails, of which one loses three quarters of its speed 2.5 s after the job began.
+// A topology with two rails. One rail loses three quarters of its speed 2.5 s after the job began.
 std::string FailingRail() {
   return "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 30\nbandwidth_gbps = 0.75\nrails = 2\n"
          "[[event]]\nat_s = 2.5\nrail = 1\ndegrade = 0.25\n";
 }
 
-// The config that is best for all large calls where one of two rails is slow.
+// Rules that force one channel, the best config for all large calls if one of two rails is slow.
 std::string OneChannel() {
   std::string rules = "version = 1\n";
   for (const char* collective : {"allgather", "reducescatter", "allreduce"})
@@ -96,8 +96,9 @@ Status RunFabric(DemoSession& session, const NamedFabric& fabric, const std::str
                                    {"adaptive again", adaptive},
                                    {"one channel", {.mode = "frozen", .rules = rules}},
                                    {"default again", {.mode = "observe"}}};
-  // A site store that an earlier demo left in this folder would give the first run the result that it is to
-  // find itself. A run whose store was removed is repeated, so a demo that was killed loses one run.
+  // Remove the site store that an earlier demo may have left in this folder. It would tell the first run what
+  // that run is to find out itself. A run whose store was removed is repeated, so a demo that was killed
+  // loses one run.
   std::error_code ignored;
   std::filesystem::remove(store, ignored);
   for (size_t i = 0; i < arms.size(); ++i)

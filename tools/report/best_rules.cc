@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats override rules and picks the best config of each cell.
+// Formats override rules, and picks the fastest config for each collective and size of a sweep.
 #include "tools/report/best_rules.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ const char* const kRuleColumns =
     "# collective,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
 
 std::string RuleLine(Collective collective, uint64_t from, uint64_t to, const CollectiveConfig& config) {
-  // The last two fields, number of pipelined operations and registered buffers, match any call.
+  // The last two fields of a rule, number of pipelined operations and registered buffers, match any call.
   return fmt::format("{},{},{},{},{},{},-1,-1,-1,-1\n", LowerCase(Name(collective)), from, to,
                      LowerCase(Name(config.algorithm)), LowerCase(Name(config.protocol)),
                      config.channels == 0 ? -1 : int{config.channels});

@@ -14,13 +14,14 @@ namespace dynamiccl {
 // The first line of a rules file: a comment with the columns' names.
 extern const char* const kRuleColumns;
 
-// One rule: `config` for every call of the collective with `from` to `to` bytes, both inclusive.
+// Returns one rule: `config` for every call of the collective with `from` to `to` bytes, both inclusive.
 std::string RuleLine(Collective collective, uint64_t from, uint64_t to, const CollectiveConfig& config);
-// One rule for all sizes of one size class.
+// Returns one rule for all sizes in a size class.
 std::string RuleLine(Collective collective, SizeClass size_class, const CollectiveConfig& config);
 
-// A rules file with one line for each cell of `topology`. The line forces the config of the cell's fastest
-// row (BestOf), also where that row is the library's default. A cell without a known config gets no line.
+// Returns a rules file with one line for each collective and size that the sweep measured on `topology`. The
+// line forces the config of the fastest measurement (BestOf), even if that is the library's default. A
+// collective and size whose fastest config is not known gets no line.
 std::string BestRulesOf(std::span<const SweepCell> cells, const std::string& topology);
 
 }  // namespace dynamiccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that charts have in common: the frame, the colours of names, and a legend in rows that fit the
-// chart's width.
+// What all charts have in common: the frame, the colours of names, and a legend in rows that fit the chart's
+// width.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,9 +18,9 @@ struct Color {
   const char* code;
   bool dark;
 };
-// Blue, vermilion, green, purple, orange, sky blue, yellow and violet: see svg_chart.h for the source. The
-// first four have a contrast of at least 3 : 1 to a white page. The others have it only to a dark page, so
-// they come last.
+// Blue, vermilion, green, purple, orange, sky blue, yellow and violet (svg_chart.h names the source). The
+// first four have a contrast of at least 3 : 1 to a white page. The others have this contrast only to a dark
+// page, so they come last.
 constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#d55e00", true},
                                         {"#009e73", true},
@@ -30,21 +30,22 @@ constexpr std::array<Color, 8> kColors{{{"#0072b2", true},
                                         {"#f0e442", false},
                                         {"#8c6bb1", true}}};
 
-// Distances in the units of the chart's viewBox, in which text is 11 units high.
+// Height of a row of the legend, in the units of the chart's viewBox. Text is 11 units high.
 constexpr double kRowHeight = 18;
-// Width of a letter, on the wide side: names must not overlap in any system font.
+// Width of a letter in units of the viewBox. It is wide enough that names do not overlap in any system font.
 constexpr double kLetter = 6.8;
-// Width of the coloured square and the space behind it.
+// Width of the coloured square and the space after it, in units of the viewBox.
 constexpr double kBox = 15;
-// Distance between two names.
+// Distance between two names, in units of the viewBox.
 constexpr double kGap = 12;
 
-// A collective takes the palette's colour at its place here, so that it looks the same in every chart.
+// The order in which collectives take the colours of the palette, so that a collective has one colour in all
+// charts.
 constexpr std::array<std::string_view, 8> kCollectivesInOrder{
     "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "SendRecv", "Send", "Recv"};
 
-// Returns the index into the palette for a name. A collective has the index of its place in
-// kCollectivesInOrder, any other name that of its place in the chart.
+// Returns the index of a name's colour in the palette. For a collective this is its index in
+// kCollectivesInOrder, for any other name its place in the chart.
 size_t NumberOf(const std::string& name, size_t place) {
   const auto found = std::find(kCollectivesInOrder.begin(), kCollectivesInOrder.end(), name);
   const bool collective = found != kCollectivesInOrder.end();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits the repeats of each row into a half that picks and a half that times.
+// Splits the repeats of each measured config into two halves: one picks the best config, the other gives its
+// time.
 #include "tools/report/choice_comparison.h"
 
 #include <fmt/format.h>
@@ -13,10 +14,11 @@
 namespace dynamiccl {
 namespace {
 
-// Selects the half of the repeats that is used.
+// The two halves of a config's repeats: one to pick the best config, one to time it.
 enum class Half { kPicking, kTiming };
 
-// Summary of one half: even repeats pick, odd repeats time. A single repeat serves both.
+// Summary of one half of the repeats. Repeats of even index pick, those of odd index time. A single repeat
+// serves both.
 Timing TimingOf(const Measurement& row, Half half) {
   std::vector<double> samples;
   for (size_t i = 0; i < row.microseconds.size(); ++i) {
@@ -31,7 +33,7 @@ TimedConfig Timed(const Measurement& row) {
   return {row.config, TimingOf(row, Half::kTiming)};
 }
 
-// The row with the library's own choice; null if the sweep did not measure it.
+// The measurement of the library's own choice; null if the sweep did not measure it.
 const Measurement* DefaultRow(const SweepCell& cell) {
   const auto row =
       std::find_if(cell.rows.begin(), cell.rows.end(), [](const Measurement* m) { return m->is_default; });
@@ -71,7 +73,7 @@ TimedConfig BestOf(const SweepCell& cell) {
 TimedConfig ChoiceOf(const SweepCell& cell, const CollectiveConfig& choice) {
   if (choice.leaves_nccl_alone()) return {kLeaveNcclAlone, DefaultOf(cell).microseconds};
   const Measurement* default_row = DefaultRow(cell);
-  // A choice that leaves the channels to NCCL is compared at the number that NCCL used in the default row.
+  // If a choice leaves the number of channels to NCCL, compare the number that NCCL used by default.
   const bool channels_open = choice.channels == 0 && default_row != nullptr;
   const int wanted = channels_open ? default_row->config.channels : choice.channels;
   const auto distance = [&](const Measurement* row) { return std::abs(row->config.channels - wanted); };

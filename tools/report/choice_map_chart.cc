@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws choices as a map: a row for each number of ranks, a column for each size, a colour for each choice.
+// Draws a map of the configs that were chosen: a row for each number of ranks, a column for each size, a
+// colour for each config.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +13,12 @@ namespace {
 
 // Size of the chart in units of its viewBox; the page scales it to the width of its column.
 constexpr double kWidth = 460;
-// Room for a row's name as long as "1024 x 128 n.".
+// Space left of the map, in units of the viewBox, for a row's name as long as "1024 x 128 n.".
 constexpr double kLeft = 84;
 constexpr double kRowHeight = 20;
 constexpr double kAxisHeight = 20;
 
-// All choices that need a colour, sorted, so that the same choices get the same colours in every map.
+// All choices that get a colour, sorted, so that the same choices get the same colours in every map.
 std::vector<std::string> ChoicesOf(const std::vector<ChartMapRow>& rows, const std::string& plain) {
   std::vector<std::string> choices;
   for (const ChartMapRow& row : rows) {
@@ -30,7 +31,7 @@ std::vector<std::string> ChoicesOf(const std::vector<ChartMapRow>& rows, const s
   return choices;
 }
 
-// One cell: a rectangle with its title and, if the cell has one, its mark.
+// Draws one cell of the map: a rectangle with its title and, if the cell has one, its mark.
 std::string DrawCell(const ChartMapCell& cell, double x, double y, double wide,
                      const std::vector<std::string>& choices) {
   if (cell.choice.empty()) return {};
@@ -51,7 +52,7 @@ std::string DrawCell(const ChartMapCell& cell, double x, double y, double wide,
                            EscapeHtml(cell.mark));
 }
 
-// Labels below the columns, at most eight, so that they do not touch on a phone.
+// Draws the labels below the columns: at most eight, so that they do not touch on a phone.
 std::string ColumnLabels(const std::vector<std::string>& columns, double y, double wide) {
   std::string svg;
   const size_t every = (columns.size() + 7) / 8;

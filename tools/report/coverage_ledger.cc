@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the ledger in one pass over the calls, after a first pass that found the mean time of each kind of
-// call.
+// Sums up a job's communication by what decides it. A first pass over the calls finds the mean time of each
+// kind of call, a second pass builds the sums.
 #include "tools/report/coverage_ledger.h"
 
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 namespace dynamiccl {
 namespace {
 
-// From this share on, a percentage without decimals would be printed as 100.
+// From this share on, a percentage that is printed without decimals would read 100 %.
 constexpr double kPrintsAsAll = 0.995;
 
-// Calls that are expected to take equally long: those of one communicator, collective and size.
+// A kind of calls that are expected to take equally long: one communicator, collective and size.
 struct CallKind {
   uint32_t communicator = 0;
   Collective collective = Collective::kAllReduce;
@@ -52,7 +52,7 @@ void Add(const IssuedCall& issued, double ns, CoveredCalls& to) {
   to.ns += ns;
 }
 
-// Share of `part` in the whole communication: by time when every call has one, else by bytes, else by calls.
+// Share of `part` in the whole communication: by time if every call has a time, else by bytes, else by calls.
 double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return part.ns / ledger.total.ns;
   if (ledger.total.bytes == 0)
@@ -60,7 +60,8 @@ double ShareOf(const CoverageLedger& ledger, const CoveredCalls& part) {
   return static_cast<double>(part.bytes) / static_cast<double>(ledger.total.bytes);
 }
 
-// Names the unit that ShareOf uses; its conditions must be the same as there.
+// The unit (time, bytes or calls) in which ShareOf computes shares. The conditions must be the same as in
+// ShareOf.
 const char* UnitOf(const CoverageLedger& ledger) {
   if (ledger.estimated_calls == ledger.total.calls && ledger.total.ns > 0) return "communication time";
   return ledger.total.bytes == 0 ? "calls" : "bytes (no times for all calls)";
@@ -79,7 +80,7 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
   const double tunable = ledger.of[static_cast<size_t>(Coverage::kTunable)].ns;
   if (ledger.exposed.known_ns <= 0) return "";
   const double known = ledger.exposed.known_ns / tunable;
-  // Rounding would print 99.6 % as 100 %, so from 99.5 % on the text says "the tunable time".
+  // From 99.5 % on, the text says "the tunable time", because rounding would print 99.6 % as 100 %.
   const std::string of =
       known > kPrintsAsAll ? "the tunable time" : fmt::format("{:.0f} % of the tunable time", 100 * known);
   std::string text = fmt::format("; the program waits for {:.0f} % of {}",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of a demo as one value, which demo.json holds and the report shows (schema 1). The macros
-// after each struct make it readable from and writable to JSON; a field that is missing in a file keeps its
-// default.
+// The result of a demo, which demo.json holds and the report shows (schema 1). The macro after each struct
+// makes the struct readable from and writable to JSON; a field that is missing in a file keeps its default.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,16 +12,17 @@
 
 namespace dynamiccl {
 
-// One (stage, collective, size) of the evaluated training, or a held-out row of a sweep (stage -1), with the
-// times of three configs: NCCL's default, the policy's choice ("ours") and the best of the sweep.
+// The times of three configs for one collective and size: NCCL's default, the policy's choice ("ours") and
+// the best of the sweep. The call is one of the evaluated training (ZeRO stage 0 to 3) or one that only the
+// sweep made (stage -1).
 struct ChoiceRow {
   int stage = -1;
   std::string collective;
   uint64_t bytes = 0;
   std::string topology;
-  // The agents saw no measurement of this size class.
+  // True: the agents saw no measurement of this size class in training.
   bool size_held_out = false;
-  // The agents saw no measurement of this fabric.
+  // True: the agents saw no measurement of this fabric in training.
   bool topology_held_out = false;
   double calls_per_step = 0;
   std::string default_config;
@@ -36,28 +36,31 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ChoiceRow, stage, collective, by
                                                 topology_held_out, calls_per_step, default_config, our_config,
                                                 best_config, default_us, our_us, best_us)
 
-// Step time of the evaluated training under one arm: "default", "ours" or "best of sweep". The arms took
-// turns of a few steps within the same starts.
+// Step time of the evaluated training with one setting, called arm: "default", "ours" or "best of sweep". In
+// each start of the job the three arms alternate every few steps.
 struct StepTimeRow {
   int stage = 0;
   std::string arm;
   Timing milliseconds;
-  // Mean step time of each turn.
+  // Mean step time in milliseconds of each turn, the few consecutive steps that an arm gets.
   std::vector<double> samples_ms;
-  // Step time divided by the default's, compared within rounds; 0: not known.
+  // Step time divided by that of the default arm; 0: not known. It is compared within rounds, in which every
+  // arm has one turn of a few steps.
   double ratio = 0;
-  // The ratio's 95 % interval; both are 0 where fewer than six rounds were compared.
+  // The ratio's 95 % interval. Both ends are 0 if fewer than six rounds (one turn of every arm) were
+  // compared.
   double low = 0;
   double high = 0;
 
-  // Whether the arm's step time clearly differs from the default's: the whole interval lies on one side of 1.
+  // Whether this arm's step time clearly differs from the default's: the whole interval lies on one side of
+  // 1.
   bool differs() const { return high > 0 && (low > 1 || high < 1); }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(StepTimeRow, stage, arm, milliseconds, samples_ms, ratio, low,
                                                 high)
 
-// Losses of an arm compared with those of the default, step by step. A collective that sums in another order
-// gives slightly other losses, hence the tolerance.
+// Losses of a training run with one setting (arm), compared with the default's losses step by step. A
+// collective that sums in another order gives slightly different losses, so a tolerance applies.
 struct LossRow {
   int stage = 0;
   std::string arm;
@@ -69,27 +72,27 @@ struct LossRow {
   double first_loss = 0;
   double last_loss = 0;
 
-  // Equal bit by bit, or within the tolerance at every step.
+  // Whether the losses equal the default's bit by bit, or within the tolerance at every step.
   bool equal() const { return bitwise_equal || largest_relative_difference <= tolerance; }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,
                                                 largest_relative_difference, tolerance, first_loss, last_loss)
 
-// A whole run of the trainer on one fabric. The arms are "default", "adaptive" without prior knowledge,
-// "adaptive again" with the site store that "adaptive" left, "one channel" for all calls, and "default
-// again".
+// A run of the trainer on one fabric with one setting (arm) from beginning to end. The arms are "default",
+// "adaptive" without prior knowledge, "adaptive again" with the site store that "adaptive" left, "one
+// channel" for all calls, and "default again".
 struct WholeRunRow {
   std::string fabric;
   std::string arm;
   int steps = 0;
   double mean_ms = 0;  // mean time of a step; the first five are left out
   double end_ms = 0;   // median of the last fifth of the steps
-  // Medians of ten steps each, from the first one on.
+  // Step times in milliseconds over the run: each value is the median of ten consecutive steps.
   std::vector<double> curve_ms;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WholeRunRow, fabric, arm, steps, mean_ms, end_ms, curve_ms)
 
-// Counts how the calls of one stage were recognised: recognised[s] calls as stage s, recognised[4] as
+// Counts how the calls of one ZeRO stage were recognised: recognised[s] calls as stage s, recognised[4] as
 // unknown.
 struct RecognitionRow {
   int true_stage = 0;
@@ -97,7 +100,7 @@ struct RecognitionRow {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RecognitionRow, true_stage, recognised)
 
-// Calls and bytes of one collective in one step of a stage.
+// Calls and bytes of one collective in one training step of a ZeRO stage.
 struct FingerprintRow {
   int stage = 0;
   std::string collective;
@@ -107,7 +110,7 @@ struct FingerprintRow {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(FingerprintRow, stage, collective, calls_per_step,
                                                 bytes_per_step)
 
-// Number of calls of the evaluated run that had this config from this decider.
+// Number of calls of the evaluated run that got this config from this decider (policy, rule, user and so on).
 struct DecisionCount {
   int stage = 0;
   std::string decided_by;
@@ -116,7 +119,7 @@ struct DecisionCount {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DecisionCount, stage, decided_by, config, calls)
 
-// One collective of an imported trace of another tool.
+// Counts of one collective in a trace that was imported from another tool.
 struct ImportedRow {
   std::string source;
   std::string collective;
@@ -126,7 +129,7 @@ struct ImportedRow {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ImportedRow, source, collective, calls, bytes, recorded_us)
 
-// A fact about the origin of the numbers, such as ("machine", "AMD EPYC 7B13, 2 cores").
+// A named fact about where the numbers come from, such as ("machine", "AMD EPYC 7B13, 2 cores").
 struct NamedText {
   std::string name;
   std::string text;
@@ -140,7 +143,7 @@ struct DemoResult {
   // Time of creation in ISO 8601, UTC.
   std::string created;
   bool quick = false;
-  // Sentences for the reader, about gains and losses alike.
+  // Sentences for the reader about what the demo found, gains and losses alike.
   std::vector<std::string> findings;
   std::vector<ChoiceRow> choices;
   std::vector<StepTimeRow> step_times;
@@ -154,7 +157,7 @@ struct DemoResult {
   std::vector<NamedText> provenance;
   // Labels of the runs that failed once and were started again.
   std::vector<std::string> repeated;
-  // Runs that failed twice, each with the error; the result is without them.
+  // Runs that failed twice, each with the error. The result lacks their numbers.
   std::vector<NamedText> missing;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DemoResult, schema, created, quick, findings, choices,

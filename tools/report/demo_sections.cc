@@ -13,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// "123 us ±4": the median and half of the distance between the quartiles, so that the table fits a screen.
-// One repeat has no spread.
+// The median and half of the distance between the quartiles, "123 us ±4", so that the table fits a screen. A
+// single repeat has no spread.
 std::string TimeText(const Timing& timing, const char* unit) {
   if (timing.repeats == 0) return "not measured";
   const double noise = (timing.high - timing.low) / 2;
@@ -23,14 +23,14 @@ std::string TimeText(const Timing& timing, const char* unit) {
   return fmt::format("{:.{}f} {} \u00b1{:.{}f}", timing.median, digits, unit, noise, digits);
 }
 
-// "-12 %", "+3 %", or "noise" where the quartile ranges touch.
+// Change of a time in percent: "-12 %", "+3 %", or "noise" if the quartile ranges of the two times touch.
 std::string Difference(const Timing& reference, const Timing& timing) {
   if (reference.repeats == 0 || timing.repeats == 0) return "";
   if (!ClearlyDiffer(reference, timing)) return "noise";
   return fmt::format("{:+.0f} %", 100 * (timing.median / reference.median - 1));
 }
 
-// CSS class of the row: "win" or "loss" where the times clearly differ, else none.
+// CSS class of a table row: "win" or "loss" if the times clearly differ, else none.
 std::string Emphasis(const Timing& reference, const Timing& timing) {
   if (!ClearlyDiffer(reference, timing)) return "";
   return timing.median < reference.median ? "win" : "loss";
@@ -47,7 +47,7 @@ void AddChoiceRow(HtmlTable& table, const ChoiceRow& row) {
 
 using RowFilter = bool (*)(const ChoiceRow&);
 
-// The rows of the demo that `filter` lets through, or "None.".
+// A table of the demo's compared choices that `filter` accepts, or "None.".
 std::string ChoiceTable(const DemoResult& demo, RowFilter filter) {
   HtmlTable table({{"stage"},
                    {"collective"},
@@ -86,7 +86,8 @@ HtmlSection Choices(const DemoResult& demo) {
               "<h3>Topology held out</h3>\n" + ChoiceTable(demo, topology_held_out)};
 }
 
-// "-4.2 % (-6.0 to -2.1)"; empty for the default, and where the ratio is not known.
+// Change of the step time against the default with its 95 % interval, "-4.2 % (-6.0 to -2.1)". Empty for the
+// default itself, and if the ratio is not known.
 std::string AgainstDefault(const StepTimeRow& row) {
   if (row.ratio == 0) return "";
   const auto percent = [](double ratio) { return 100 * (ratio - 1); };
@@ -126,7 +127,7 @@ HtmlSection Losses(const DemoResult& demo) {
   return {"", "Losses", table.Html()};
 }
 
-// Mean step of this arm's run on the fabric; 0 where it is missing.
+// Mean step time in milliseconds of the run with this setting (arm) on this fabric; 0 if the run is missing.
 double MeanOf(const DemoResult& demo, const std::string& fabric, const std::string& arm) {
   for (const WholeRunRow& row : demo.whole_runs) {
     if (row.fabric == fabric && row.arm == arm) return row.mean_ms;
@@ -185,7 +186,7 @@ HtmlSection Recognition(const DemoResult& demo) {
     for (const int64_t calls : row.recognised) total += calls;
     std::vector<std::string> cells{std::to_string(row.true_stage)};
     for (const int64_t calls : row.recognised) cells.push_back(std::to_string(calls));
-    // The true stage and the five columns of recognised stages; missing counts stay empty.
+    // The row has the true ZeRO stage and five columns of recognised stages. Missing counts stay empty.
     cells.resize(6);
     const auto stage = static_cast<size_t>(row.true_stage);
     const int64_t right = stage < row.recognised.size() ? row.recognised[stage] : 0;

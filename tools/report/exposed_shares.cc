@@ -8,7 +8,8 @@
 
 namespace dynamiccl {
 
-// A guard records a share again when it has changed, so the last value of each role counts.
+// A guard records the exposed share of a key again when it has changed, so the last value for each role
+// counts.
 ExposedShares::ExposedShares(const SectionCalls& section) {
   std::map<Key, std::map<Role, double>> by_role;
   for (const WaitedShareView& waited : section.waited_shares)
@@ -22,7 +23,8 @@ ExposedShares::ExposedShares(const SectionCalls& section) {
 
 std::optional<double> ExposedShares::Of(const TraceCall& call) const {
   const CollectiveCall& issued = call.issued.call;
-  // NCCL asks one question about several calls of a group, so the guard's keys do not match such calls.
+  // For several calls in a group NCCL asks the tuner once, so the guard's keys do not match single calls of
+  // the group.
   if (call.issued.coverage != Coverage::kTunable || issued.group_size > 1) return std::nullopt;
   const auto share =
       shares_.find({call.communicator, issued.collective, LowerBound(SizeClassOf(issued.bytes))});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out for how much of its collectives' time a recorded job waited.
+// Reads from a recorded job for what share of its collectives' time the program waited (the exposed share).
 #pragma once
 
 #include <compare>
@@ -10,17 +10,18 @@
 
 namespace dynamiccl {
 
-// The shares that the guards of a job found for their keys, averaged over the roles of a key.
+// The exposed shares that a job's guards measured for their keys. If a key has several roles, their mean
+// counts.
 class ExposedShares {
  public:
   explicit ExposedShares(const SectionCalls& section);
 
-  // The part of the call's time for which the program waited, from 0 to 1. Nothing where no guard measured
-  // it.
+  // The part of the call's time for which the program waited, from 0 to 1. Nothing if no guard measured it.
   std::optional<double> Of(const TraceCall& call) const;
 
  private:
-  // The key under which the guard recorded the exposed share of calls.
+  // The key by which the guard records the exposed share of calls: for what part of their time the program
+  // waits.
   struct Key {
     uint32_t communicator = 0;
     Collective collective = Collective::kAllReduce;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up Prometheus metrics and reads the version lines of a log.
+// Adds up the guard's Prometheus metrics, and reads from a log why table versions were made.
 #include "tools/report/guard_account.h"
 
 #include <charconv>
@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// Sum of the metric over all processes and labels.
+// Sum of the metric called `name` over all processes and labels.
 double SumOf(const std::vector<MetricLine>& metrics, std::string_view name) {
   double sum = 0;
   for (const MetricLine& line : metrics) sum += line.name == name ? line.value : 0;
@@ -19,8 +19,8 @@ std::map<std::string, double> WithoutZeros(std::map<std::string, double> values)
   return values;
 }
 
-// Reads what follows "table v" in a line, for example "5: slower than NCCL; 1 keys, 0 trials". Lines of
-// another form are ignored.
+// Reads a table version and its reason from the text after "table v" in a log line, for example "5: slower
+// than NCCL; 1 keys, 0 trials". Ignores a text of another form.
 void ReadVersionLine(std::string_view text, std::map<uint32_t, std::string>& reasons) {
   uint32_t version = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), version);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of the page about the guard: when and why it changed the table, and what its experiments cost.
+// The sections of the report about the guard: when and why it changed the table of choices, and what its
+// experiments cost.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +13,12 @@
 namespace dynamiccl {
 namespace {
 
-// Rows of the table of versions, so that the page stays readable. versions.csv has all.
+// Most rows that the page's table of versions has, so that the page stays readable. versions.csv has all
+// versions.
 constexpr size_t kShownVersions = 60;
 
 std::string ChangesText(const std::vector<std::string>& changes) {
-  // Changes named in a row; a version may change every key.
+  // Most changed keys that one row names. A version may change every key.
   constexpr size_t kShown = 3;
   std::string text;
   for (size_t i = 0; i < changes.size() && i < kShown; ++i) text += (i == 0 ? "" : "; ") + changes[i];
@@ -66,7 +68,8 @@ std::string AccountTable(const GuardAccount& account) {
   return table.Html();
 }
 
-// The last recorded share of exposed time of each key.
+// A table with the last recorded exposed share of each key: the part of its time for which the program
+// waited.
 std::string WaitedTable(const RunReport& run) {
   HtmlTable table({{"collective"}, {"bytes", true}, {"role"}, {"the program waits for", true}, {"class"}});
   std::map<std::tuple<Collective, uint64_t, Role>, double> last;

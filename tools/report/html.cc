@@ -7,8 +7,8 @@
 namespace dynamiccl {
 namespace {
 
-// The page's styles. Cells break lines between words before a table gets wider than the page. A table that is
-// still too wide, as on a phone, scrolls inside its frame. Print drops colours and frames. Dark mode follows
+// The page's styles. A table breaks lines between words before it gets wider than the page. A table that is
+// still too wide, as on a phone, scrolls inside its frame. Print has no colours and frames. Dark mode follows
 // the reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
@@ -40,10 +40,11 @@ svg polyline.default{stroke-dasharray:5 3}svg polyline.best{stroke-dasharray:2 2
 table{font-size:7.5pt}th,td{padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 )css";
 
-// Forbids everything except inlined styles, so that text which escaped its quotes still could not run.
+// The page's content security policy. It forbids everything except inlined styles, so that a script could not
+// run even if a text were not escaped.
 constexpr const char* kContentPolicy = "default-src 'none'; style-src 'unsafe-inline'";
 
-// Escapes a sentence, and shows words between two backquotes, which are commands, as code.
+// Escapes a sentence. Words between two backquotes are commands and are shown as code.
 std::string EscapedSentence(std::string_view text) {
   std::string html;
   for (size_t begin = 0; begin <= text.size();) {

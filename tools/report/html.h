@@ -18,16 +18,16 @@ struct HtmlColumn {
   bool is_number = false;
 };
 
-// A table that grows row by row. Cells are plain text, which AddRow escapes. A row with more or fewer cells
-// than there are columns is cut or filled with empty cells.
+// An HTML table that grows row by row. AddRow escapes the plain text of the cells. If a row has more cells
+// than there are columns, it is cut; if it has fewer, empty cells are added.
 class HtmlTable {
  public:
   explicit HtmlTable(std::vector<HtmlColumn> columns) : columns_(std::move(columns)) {}
-  // Adds a row. `emphasis` is its CSS class: "win", "loss", "held-out" or empty.
+  // Adds a row. `emphasis` is the row's CSS class: "win", "loss", "held-out" or empty.
   void AddRow(std::vector<std::string> cells, const std::string& emphasis = {});
-  // Whether no row was added.
+  // Whether the table has no rows.
   bool empty() const { return body_.empty(); }
-  // The finished table inside a frame that scrolls sideways on a narrow screen.
+  // Returns the table as HTML, inside a frame that scrolls sideways on a narrow screen.
   std::string Html() const;
 
  private:
@@ -35,20 +35,20 @@ class HtmlTable {
   std::string body_;
 };
 
-// `text` as a paragraph, escaped. Words between two backquotes are shown as code.
+// Returns `text` as an escaped paragraph. Words between two backquotes are shown as code.
 std::string HtmlParagraph(std::string_view text);
-// `items` as a bulleted list, escaped in the same way.
+// Returns `items` as a bulleted list. Texts are escaped, and words between two backquotes are shown as code.
 std::string HtmlList(const std::vector<std::string>& items);
 
-// One part of the page. `html` is finished HTML; `title` and `id` are plain text.
+// One section of the page. `html` is finished HTML; `title` and `id` are plain text.
 struct HtmlSection {
   std::string id;
   std::string title;
   std::string html;
 };
 
-// The whole file: links to the sections, inlined styles, and a content security policy that forbids scripts
-// and every load from outside.
+// Returns the whole page: links to the sections, inlined styles, and a content security policy that forbids
+// scripts and every load from outside.
 std::string HtmlPage(const std::string& title, const std::vector<HtmlSection>& sections);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are written under a temporary name and renamed, which is atomic within one file system.
+// Writes a file under a temporary name and renames it, which is atomic within one file system.
 #include "tools/report/json_output.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ void PrintJson(const Json& json) {
 }
 
 Status WriteJsonFile(const std::string& path, const Json& json) {
-  // Bytes that are not UTF-8 (a program's own text) are replaced; dump would throw otherwise.
+  // Replace bytes that are not UTF-8, such as those in a program's own text; dump would throw otherwise.
   return WriteTextFile(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as the commands write it: keys in the order of writing, "schema" first. Also reads and writes whole
+// Writes JSON as all commands do: keys in the order of writing, "schema" first. Also reads and writes whole
 // text files.
 #pragma once
 
@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 // Prints one document, indented, on standard output.
 void PrintJson(const Json& json);
 
-// Replaces the file in one step: a reader sees the old content or the new, never a part. Bytes that are not
-// UTF-8 become replacement characters.
+// Replaces the file in one step: a reader sees either the old content or the new. Bytes that are not UTF-8
+// become replacement characters.
 Status WriteJsonFile(const std::string& path, const Json& json);
 // Replaces the file in one step. It is an error (kInvalidArgument) when the folder cannot be written.
 Status WriteTextFile(const std::string& path, const std::string& text);

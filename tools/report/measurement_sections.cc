@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about a sweep: for each topology size-time charts and a table.
+// The sections of the report about a sweep. Each topology gets charts of time over size and a table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// The lines of one collective's chart.
+// The lines of the chart for one collective.
 struct Curves {
   ChartSeries by_default{"default", "default", {}};
   ChartSeries ours{"ours", "ours", {}};
@@ -30,8 +30,8 @@ void SortByX(ChartSeries& series) {
             [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
 }
 
-// Adds the time of the policy's choice for this cell. Only sizes that the evaluated job issued, or that were
-// held out, have one.
+// Adds a point to the line `ours`: the time of the policy's choice for one collective and size. Only sizes of
+// the evaluated job, and sizes that the agents did not see in training, have such a time.
 void AddOurs(const DemoResult* demo, const SweepCell& cell, ChartSeries& ours) {
   if (demo == nullptr) return;
   const auto same = [&](const ChoiceRow& row) {
@@ -52,7 +52,7 @@ std::string Chart(const std::string& collective, Curves& curves) {
   return SizeTimeChart(collective, series);
 }
 
-// The texts of one cell's row in the table.
+// The texts of the table row for one collective and size.
 std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_default,
                                const TimedConfig& best) {
   const double saved = by_default.microseconds.median > 0
@@ -69,7 +69,7 @@ std::vector<std::string> Cells(const SweepCell& cell, const TimedConfig& by_defa
       std::to_string(cell.rows.size())};
 }
 
-// Charts, one for each collective, and the table of all cells of one topology.
+// The section about one topology: a chart for each collective, and a table of all its collectives and sizes.
 HtmlSection TopologySection(const std::string& title, const std::vector<SweepCell>& cells,
                             const DemoResult* demo) {
   HtmlTable table({{"collective"},

@@ -9,15 +9,15 @@
 namespace dynamiccl {
 namespace {
 
-// Range of the sizes, in bytes.
+// Smallest and largest size for which the policy is asked, in bytes.
 constexpr uint64_t kSmallest = 1 << 10;
 constexpr uint64_t kLargest = 64 << 20;
-// Number of GPUs in one HGX node.
+// Number of GPUs in one HGX node, and most ranks of a modelled cluster.
 constexpr int kRanksOfNode = 8;
 constexpr int kMaxRanks = 1024;
 
-// A fabric of `n_ranks` GPUs. Links are {latency in microseconds, bandwidth in GB/s}: 1 us and 150 GB/s
-// inside a node, 4 us and 50 GB/s (one 400 Gb/s adapter a GPU) between nodes.
+// A fabric of `n_ranks` GPUs. A link is {latency in microseconds, bandwidth in GB/s}: {1, 150} inside a node,
+// {4, 50} between nodes (one adapter of 400 Gb/s for each GPU).
 MeasurementContext HopperFabric(int n_ranks, std::string name) {
   const int nodes = std::max(1, n_ranks / kRanksOfNode);
   CostModelInput model;

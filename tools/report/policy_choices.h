@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of a policy for a range of sizes, on fabrics that were measured or that model a cluster.
+// Lists which configs a policy chooses for a range of sizes, on measured fabrics and on models of clusters.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace dynamiccl {
 
-// The policy's answer for one collective and size on one fabric.
+// The config that the policy chooses for one collective and size on one fabric.
 struct PolicyChoice {
   // Name of the fabric or topology.
   std::string fabric;
@@ -22,16 +22,17 @@ struct PolicyChoice {
   ConfigChoice choice;
 };
 
-// The policy's answers on `fabric` for every tunable collective and for sizes from 1 KiB to 64 MiB in
-// octaves.
+// The policy's choices on `fabric` for every tunable collective and for sizes from 1 KiB to 64 MiB in powers
+// of two.
 std::vector<PolicyChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric);
 
-// The reason as text, for example "outside of what training saw".
+// Why the policy chose as it did, as text, for example "outside of what training saw".
 const char* ReasonText(ChoiceReason reason);
 
-// Two nodes of eight ranks with NCCL's constants for Hopper. It serves where no measured fabric is named.
+// A model of two nodes with eight ranks each, with NCCL's constants for Hopper. It is used if no measured
+// fabric is named.
 MeasurementContext HopperPair();
-// Fabrics of the same kind with 2 to 1024 ranks, eight on a node.
+// Models of Hopper clusters with 2 to 1024 ranks, eight on each node.
 std::vector<MeasurementContext> HopperClusters();
 
 }  // namespace dynamiccl

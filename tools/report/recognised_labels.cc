@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// The name of the recogniser, where the labels come from recorded decisions.
+// Named as the recogniser if a trace's labels come from the decisions that the job itself recorded.
 constexpr const char* kJobsOwnPolicy = "the job's own policy";
 
 bool IsTunableCall(const TraceRecord& record) {
@@ -108,7 +108,7 @@ Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
   }
   if (!by.policy) return {};
   for (NamedTrace& trace : inputs.traces) {
-    // The stages and roles of a report are those of the first process.
+    // Label only the first section (process), from which a report takes stages and roles.
     std::vector<TraceSection>& sections = trace.trace.sections;
     if (!sections.empty() && LabelByPolicy(*by.policy, sections.front()))
       trace.recognised_by = std::filesystem::path(by.path).filename().string();

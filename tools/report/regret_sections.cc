@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of the page about the cost of choices: regret, NCCL's default compared with DynamICCL's
+// The sections of the report about what choices cost: the regret, NCCL's default compared with DynamICCL's
 // choices, and maps of choices.
 #include <fmt/format.h>
 
@@ -83,8 +83,8 @@ std::string DifferenceText(const RunKeyAccount& account) {
   return Percent(account.ours_us.median / account.default_us.median - 1);
 }
 
-// Returns the config that most of the decided calls got, leaving out calls that were left to NCCL. The times
-// ours_us are those of this choice.
+// Returns the config that most of the key's calls got, not counting calls that were left to NCCL. The report
+// shows it beside `ours_us`, the times of all calls with a choice of DynamICCL.
 std::string OursOf(const RunKeyAccount& account) {
   CollectiveConfig ours;
   int64_t most = 0;
@@ -147,9 +147,9 @@ std::string ChartsOf(const Regret& regret) {
   return charts.empty() ? "" : "<div class=\"charts\">\n" + charts + "</div>\n";
 }
 
-// ---- choices over sizes and ranks ----
+// ---- Maps: the config that is chosen for each size and number of ranks ----
 
-// The columns of a map of choices: powers of two from the smallest to the largest size.
+// Sizes of the columns in a map of choices, as powers of two from the smallest to the largest.
 struct Octaves {
   int first = 63;
   int last = 0;
@@ -178,7 +178,7 @@ ChartMapCell CellOf(const CollectiveConfig& config, uint64_t bytes, const std::s
   return {choice, mark, fmt::format("{}: {}{}", FormatBytes(bytes), Name(config), why)};
 }
 
-// The rows of one collective's map, by (ranks, nodes).
+// The rows of the map for one collective. The key is (ranks, nodes).
 using MapRows = std::map<std::pair<int, int>, ChartMapRow>;
 
 ChartMapRow& RowOf(MapRows& rows, int n_ranks, int n_nodes, size_t columns) {

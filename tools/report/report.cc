@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the inputs by kind and assembles the page from the parts that other files of this folder write.
+// Reads the input files and assembles the page from the sections that other files of this folder write.
 #include "tools/report/report.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ Status ReadMetrics(const std::string& path, ReportInputs& inputs) {
 Status ReadLog(const std::string& path, ReportInputs& inputs) {
   DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
   for (const auto& [version, reason] : VersionReasons(text))
-    // Traces hold only the low 8 bits of a version.
+    // Traces hold only the low 8 bits of a table version.
     inputs.version_reasons.try_emplace(version & 0xff, reason);
   return {};
 }
@@ -54,7 +54,7 @@ Status ReadDemo(const std::string& path, ReportInputs& inputs) {
   return {};
 }
 
-// End of a file's name, and the function that reads such a file into the inputs.
+// For each kind of input file: how its name ends, and the function that reads it.
 constexpr struct {
   std::string_view end;
   Status (*read)(const std::string& path, ReportInputs& inputs);
@@ -80,7 +80,8 @@ std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
   return runs;
 }
 
-// Adds the sections about runs: first the answer, then two that compare all runs, then one for each run.
+// Adds the sections about recorded runs: first a short answer, then two sections that compare all runs, then
+// sections about each run.
 void AddRuns(const ReportInputs& inputs, std::vector<HtmlSection>& sections) {
   const std::vector<RunReport> runs = RunsOf(inputs);
   if (runs.empty()) return;

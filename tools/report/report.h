@@ -24,40 +24,41 @@ namespace dynamiccl {
 struct NamedTrace {
   std::string path;
   Trace trace;
-  // The policy whose LSTM recognised the calls' purposes; empty: the program labelled them
-  // (recognised_labels.h).
+  // The policy whose LSTM recognised roles, phases and stages of the calls; empty: the program labelled its
+  // calls (recognised_labels.h).
   std::string recognised_by;
 };
-// A measurement file and its path.
+// A measurement file and the path from which it was read.
 struct NamedMeasurements {
   std::string path;
   MeasurementFile file;
 };
 
-// A policy and its path.
+// A policy and the path from which it was read.
 struct NamedPolicy {
   std::string path;
   std::shared_ptr<const Policy> policy;
 };
 
-// Everything that a report is made of; every part may be absent.
+// The inputs of a report. Each may be absent.
 struct ReportInputs {
   std::optional<DemoResult> demo;
   std::vector<NamedTrace> traces;
   std::vector<NamedMeasurements> measurements;
-  // Metrics of all processes of the job.
+  // Metrics of all processes of the recorded job.
   std::vector<MetricLine> metrics;
-  // Reasons of table versions from the job's log, by the version's low 8 bits, because traces hold only
-  // these.
+  // Reasons of the table versions, from the job's log. The key is the version's low 8 bits, because traces
+  // hold only these.
   std::map<uint32_t, std::string> version_reasons;
   std::vector<NamedPolicy> policies;
-  // Name of the sweeps' topology on which the runs took place. Empty: every topology with the run's numbers
-  // of ranks and nodes.
+  // Name of the topology on which the runs took place, as the sweeps name it. Empty: the runs are compared
+  // with every topology that has their numbers of ranks and nodes.
   std::string topology;
 };
 
-// Reads all files. The kind of a file follows from the end of its name: .json (of a demo), .ctrace, .ctracez,
-// .measurements, .prom, .log or .dcpolicy. Any other name, and a file that cannot be read, is an error.
+// Reads all files. The end of a name says what the file is: .json (of a demo), .ctrace, .ctracez,
+// .measurements, .prom, .log or .dcpolicy. It is an error if a name ends differently or a file cannot be
+// read.
 Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
 
 // Renders the report as one HTML file.
@@ -67,13 +68,13 @@ Json ReportJson(const ReportInputs& inputs);
 // Returns the numbers of the report as CSV (RFC 4180), by file name.
 std::map<std::string, std::string> ReportTables(const ReportInputs& inputs);
 
-// The parts about a demo, in the order of the page.
+// The sections about a demo, in the order of the page.
 std::vector<HtmlSection> DemoSections(const DemoResult& demo);
-// The sections about a sweep: only for `topology`, or for all topologies where it is empty. `demo` adds the
-// times of the policy's choices; it may be null.
+// The sections about a sweep on `topology`, or on all topologies if that is empty. `demo` adds the times of
+// the policy's choices; it may be null.
 std::vector<HtmlSection> MeasurementSections(const NamedMeasurements& measurements, const DemoResult* demo,
                                              const std::string& topology);
-// One part with the numbers of a trace alone.
+// One section with the numbers of a trace for which there are no other inputs.
 HtmlSection TraceSectionHtml(const NamedTrace& trace);
 
 }  // namespace dynamiccl

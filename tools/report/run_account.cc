@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls of a trace section in one pass for each account.
+// Counts the calls of one process of a trace, in one pass for each kind of count.
 #include "tools/report/run_account.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 namespace dynamiccl {
 namespace {
 
-// The key of a call. A communicator without a record in the trace is assumed to span one node.
+// The key of a call. If the trace says nothing about the communicator, it is assumed to span one node.
 RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   const CollectiveCall& issued = call.issued.call;
   const auto info = section.communicators.find(call.communicator);
@@ -23,12 +23,13 @@ RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   return {issued.n_ranks, nodes, issued.collective, issued.bytes};
 }
 
-// Whether the config was used for this call alone, to learn its time.
+// Whether the call got its config only for a measurement: with a tried config, or with NCCL's choice to
+// compare.
 bool OnlyTried(DecidedBy by) {
   return by == DecidedBy::kTrial || by == DecidedBy::kSample;
 }
 
-// An account under construction, with the samples that become its timings.
+// The account of one key while it is built, with the samples of which its timings are made.
 struct KeyTimes {
   RunKeyAccount account;
   std::vector<double> default_us;
@@ -45,8 +46,9 @@ void CountDecision(const DecisionView& decision, RunKeyAccount& account) {
   if (!OnlyTried(decision.decided_by)) account.choice = decision.config;
 }
 
-// Adds the time of a call either to those of NCCL's own choice or to those of DynamICCL's choices. Without a
-// tuner every call is NCCL's own choice. The time of a trial belongs to neither.
+// Adds the time of a call to the times with NCCL's own choice or to those with DynamICCL's choices. Without a
+// tuner, every call has NCCL's own choice. The time of a trial (a call with a config that is only tried) is
+// left out.
 void CountTime(const TraceCall& call, KeyTimes& key) {
   if (call.issued.duration_ns < 0) return;
   const double microseconds = static_cast<double>(call.issued.duration_ns) * 1e-3;
@@ -56,15 +58,16 @@ void CountTime(const TraceCall& call, KeyTimes& key) {
     key.ours_us.push_back(microseconds);
 }
 
-// Finds the changes of table versions. VersionsOf creates one on its stack and passes it the calls in order.
+// Collects where a run changed from one table version to another. VersionsOf creates one on its stack and
+// passes it the calls in order.
 class VersionList {
  public:
   explicit VersionList(const SectionCalls& section) : section_(section) {
     if (!section.calls.empty()) begin_ns_ = section.calls.front().issued.issued_ns;
   }
 
-  // Records a new version when the version of the call's communicator differs from the one before. A call
-  // whose config the user pinned has no version.
+  // Records a change if the call was decided by another table version than the previous call of its
+  // communicator. A call whose config the user pinned has no version.
   void Take(const TraceCall& call) {
     if (!call.decision || call.decision->decided_by == DecidedBy::kUserPin) return;
     const uint8_t version = call.decision->table_version;
@@ -81,7 +84,7 @@ class VersionList {
   std::vector<TableVersion> versions() && { return std::move(versions_); }
 
  private:
-  // Notes that the key's choice differs from the one before, as a change of the communicator's latest
+  // If the call's config differs from the last choice for its key, adds this to the communicator's latest
   // version.
   void NoteChoice(const TraceCall& call) {
     const CollectiveConfig& config = call.decision->config;
@@ -97,11 +100,11 @@ class VersionList {
 
   const SectionCalls& section_;
   int64_t begin_ns_ = 0;
-  // Current version of each communicator.
+  // The current table version of each communicator.
   std::map<uint32_t, uint8_t> current_;
-  // Index into versions_ of the communicator's latest change.
+  // For each communicator the index in versions_ of its latest change of version.
   std::map<uint32_t, size_t> latest_;
-  // Last choice of each key of each communicator.
+  // The last choice for each communicator and key.
   std::map<std::pair<uint32_t, RunKey>, CollectiveConfig> choices_;
   std::vector<TableVersion> versions_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first section of the page. It says for each run, in one or two sentences, whose choices the run used
-// and what they gained.
+// The first section of the report. For each run, one or two sentences say whose choices the run used and what
+// the choices gained.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +10,15 @@
 namespace dynamiccl {
 namespace {
 
-// A difference between sums of medians that is not worth a change of settings: 2 %, as in `dynamiccl why`.
+// Differences of communication time below this share are not worth a change of settings: 2 %, as in
+// `dynamiccl why`.
 constexpr double kWorthIt = 0.02;
 
 std::string Percent(double share) {
   return fmt::format("{:+.0f} %", 100 * share);
 }
 
-// Returns a text that says whose choices the run used.
+// Returns a text that says for how many calls NCCL chose and for how many another choice was used.
 std::string ChoicesText(const RunReport& run) {
   int64_t answers = 0, ours = 0;
   for (const RunKeyAccount& account : run.keys) {
@@ -31,7 +32,8 @@ std::string ChoicesText(const RunReport& run) {
                      100 * static_cast<double>(ours) / static_cast<double>(answers));
 }
 
-// Compares the run's choices and the best ones with NCCL's own choices, all by the times of the sweep.
+// Compares the run's choices, and the best choices, with NCCL's own choices. All times are those of the
+// sweep.
 std::string AgainstSweep(const Regret& regret) {
   const double ours = regret.chosen_s / regret.default_s - 1;
   const double best = regret.best_s / regret.default_s - 1;
@@ -44,8 +46,8 @@ std::string AgainstSweep(const Regret& regret) {
   return text + ".";
 }
 
-// Compares the times of sizes that the run timed both with NCCL's choice and with another choice. Empty
-// without such sizes.
+// Compares times for the sizes that the run timed both with NCCL's choice and with another choice. Empty if
+// there are no such sizes.
 std::string TimedBothWays(const RunReport& run) {
   int faster = 0, slower = 0, noise = 0;
   for (const RunKeyAccount& account : run.keys) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices each key of a run with the nearest cell of a sweep.
+// Computes what the choices of a run cost, with the times of the sweep's nearest size for each key.
 #include "tools/report/run_regret.h"
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 namespace dynamiccl {
 namespace {
 
-// A cell of another size stands for a key when the sizes differ by at most half an octave
-// (docs/formats/report.md).
+// Largest distance in octaves between the size of a run's calls and a size of the sweep whose times are used
+// for them (docs/formats/report.md).
 constexpr double kNearestOctaves = 0.5;
 
-// Distance of two sizes in octaves.
+// Distance between two sizes in octaves (factors of two).
 double Octaves(uint64_t a, uint64_t b) {
   return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
 }
 
-// The cell of the nearest size, or null when none is near enough.
+// The sweep's measurements for the size nearest to the key's, or null if no size is near enough.
 const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::string& topology,
                              const RunKey& key) {
   const SweepCell* nearest = nullptr;
@@ -31,8 +31,8 @@ const SweepCell* NearestCell(const std::vector<SweepCell>& cells, const std::str
   return near ? nearest : nullptr;
 }
 
-// All answers and the number of calls that got each. Calls for which NCCL asked no tuner count as NCCL's own
-// choice.
+// All configs that the key's calls got, with the number of calls. A call about which NCCL asked no tuner
+// counts as NCCL's own choice.
 std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount& account) {
   auto configs = account.configs;
   int64_t asked = 0;
@@ -41,8 +41,8 @@ std::vector<std::pair<CollectiveConfig, int64_t>> ConfigsOf(const RunKeyAccount&
   return configs;
 }
 
-// Prices one key: each answer counts with its own time, and answers that the sweep did not measure are left
-// out.
+// Computes what the choices for one key cost. Each config counts with its own time. Calls with a config that
+// the sweep did not measure are left out.
 RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   RegretRow row{account.key, cell.bytes, 0, DefaultOf(cell), {}, BestOf(cell)};
   double sum_us = 0;
@@ -59,15 +59,15 @@ RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   return row;
 }
 
-// Whether the trace's number of nodes can be trusted. Only a tuner is told how many nodes a communicator
-// spans. Without a tuner a trace of one host says 1, although hostccl may emulate several nodes.
+// Whether the trace's number of nodes can be trusted. NCCL tells only a tuner how many nodes a communicator
+// spans. Without a tuner, a trace of one host says 1, although hostccl may emulate several nodes.
 bool NodesAreKnown(const std::vector<RunKeyAccount>& keys, const RunKey& key) {
   return key.n_nodes != 1 || std::any_of(keys.begin(), keys.end(), [&](const RunKeyAccount& account) {
            return account.key.n_ranks == key.n_ranks && account.key.n_nodes == 1 && !account.decided.empty();
          });
 }
 
-// Adds a row to the sums. Medians are microseconds of one call.
+// Adds a row to the sums over all keys. The row's medians are microseconds of one call.
 void Add(const RegretRow& row, Regret& regret) {
   const double seconds = static_cast<double>(row.calls) * 1e-6;
   regret.counted_calls += row.calls;

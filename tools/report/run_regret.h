@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of a run's choices, compared with the best that a sweep of the same fabric measured, and the cost
-// that the library's own choices would have had. All times come from the sweep: the best is picked on one
-// half of the repeats and timed on the other (choice_comparison.h).
+// Computes what a run's choices cost, compared with the best configs that a sweep of the same fabric
+// measured. Also what the library's own choices would have cost. All times come from the sweep: the best
+// config is picked on one half of the repeats and timed on the other half (choice_comparison.h).
 #pragma once
 
 #include <string>
@@ -12,32 +12,34 @@
 
 namespace dynamiccl {
 
-// One key of the run, priced with the sweep's cell for it.
+// One key of the run, with the times that the sweep measured for its size or the nearest size.
 struct RegretRow {
   RunKey key;
-  // Size of the cell, within half an octave of the key's.
+  // The size that the sweep measured, within half an octave of the key's size.
   uint64_t measured_bytes = 0;
-  // Counted calls: those at configs that the sweep measured.
+  // Number of calls that count: those with a config that the sweep measured.
   int64_t calls = 0;
   TimedConfig by_default;
-  // The config that most calls got. Its time is the mean over all counted calls, whatever config they got.
+  // The config that most calls of the key got. The time with it is the mean over all counted calls, whatever
+  // their config.
   TimedConfig chosen;
   TimedConfig best;
 };
 
-// The regret of a run on one topology of a sweep. Seconds are sums over the counted calls of one rank.
+// How much longer a run's collectives took than with the best configs of a sweep, on one topology. Seconds
+// are sums over the counted calls of one rank.
 struct Regret {
   std::string topology;
   std::vector<RegretRow> rows;
-  // Calls of the run on communicators of this shape.
+  // Number of the run's calls on communicators with the topology's ranks and nodes.
   int64_t calls = 0;
-  // Number of calls in all rows.
+  // Number of calls that count in the rows.
   int64_t counted_calls = 0;
-  // Time with the library's own choices.
+  // Seconds that the counted calls take with the library's own choices.
   double default_s = 0;
-  // Time with the choices of the run.
+  // Seconds that the counted calls take with the choices of the run.
   double chosen_s = 0;
-  // Time with the best of the sweep.
+  // Seconds that the counted calls take with the best configs of the sweep.
   double best_s = 0;
 
   // The run's regret: 0.1 means 10 % more time than the best. 0 when nothing was counted.
@@ -46,9 +48,9 @@ struct Regret {
   double DefaultRegretShare() const { return best_s > 0 ? default_s / best_s - 1 : 0; }
 };
 
-// One regret for each topology of `file` whose ranks and nodes match one of the keys. Only the ranks must
-// match where the run had no tuner, because a trace learns the nodes from the tuner. Calls for which NCCL
-// asked no tuner count as the default.
+// Returns one regret for each topology of `file` that has the ranks and nodes of one of the keys. If the run
+// had no tuner, only the ranks must match, because a trace learns the nodes from the tuner. A call about
+// which NCCL asked no tuner counts as the default.
 std::vector<Regret> RegretsOf(const std::vector<RunKeyAccount>& keys, const MeasurementFile& file);
 
 }  // namespace dynamiccl

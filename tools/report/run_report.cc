@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes a run's report and writes it as JSON.
+// Computes the numbers of the report about a run and writes them as JSON.
 #include "tools/report/run_report.h"
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// Null where nothing was timed, so that 0 always means a measured 0.
+// A timing as JSON. Null if nothing was timed, so that 0 always means a measured 0.
 Json TimingJson(const Timing& timing) {
   return timing.repeats == 0 ? Json() : Json(nlohmann::json(timing));
 }
@@ -104,7 +104,7 @@ Json SampleTimesJson(const std::optional<SampleTimes>& times) {
           {"last_samples", times->last_samples}};
 }
 
-// Fills the results that depend on when the calls were issued.
+// Fills in the numbers that depend on when calls were issued.
 void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
   run.over_time = BytesOverTimeOf(first);
   run.step = StepWindowOf(trace, first);

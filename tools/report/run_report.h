@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded run with everything that its report shows, computed once for the page, the JSON and the tables.
+// All that the report shows of a recorded run, computed once for the page, the JSON and the tables.
 #pragma once
 
 #include <map>
@@ -18,39 +18,39 @@
 
 namespace dynamiccl {
 
-// All numbers of one trace. ReportOfRun fills it; the functions below only read it.
+// All numbers of one recorded run. ReportOfRun fills it; the functions below only read it.
 struct RunReport {
   // File name of the trace.
   std::string name;
   TraceSummary summary;
   std::vector<RunKeyAccount> keys;
   StageAccount stages;
-  // The policy that recognised stages and roles; empty: the program labelled them.
+  // The policy that recognised stages and roles of the calls; empty: the program labelled them.
   std::string recognised_by;
   std::vector<TableVersion> versions;
   std::vector<WaitedShareView> waited_shares;
-  // Median of the marked steps; 0: none were marked.
+  // Median time of the training steps that the program marked; 0: none were marked.
   double step_ms = 0;
-  // Nothing if the program did not mark its samples.
+  // Time for each training sample; not set if the program did not mark how many samples a step has.
   std::optional<SampleTimes> sample_times;
-  // Time from the first call to the last.
+  // Time from the first call of the run to the last.
   double length_ms = 0;
   BytesOverTime over_time;
   StepWindow step;
-  // Empty without a sweep of the run's fabric.
+  // What the run's choices cost, by topology. Empty without a sweep of the run's fabric.
   std::vector<Regret> regrets;
 
-  // Number of calls that this decider answered.
+  // Number of calls for which `by` (policy, rule, user and so on) decided.
   int64_t CallsDecidedBy(DecidedBy by) const;
 };
 
-// Computes the report of one trace. `topology` is the only topology of the sweeps to compare with; empty:
-// every one with the run's ranks and nodes.
+// Computes the report of one trace. The run is compared only with the sweep of `topology`; if that is empty,
+// with every topology that has the run's ranks and nodes.
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
                       const std::string& topology);
 
-// The parts of the page, in the order in which a reader asks. If the inputs cannot answer a part's question,
-// the part says how to get the missing input.
+// The sections of the page, in the order in which a reader asks. If the inputs cannot answer a section's
+// question, the section says how to get the missing input.
 HtmlSection Answer(const std::vector<RunReport>& runs);
 HtmlSection RunsSideBySide(const std::vector<RunReport>& runs);
 HtmlSection StageFingerprints(const std::vector<RunReport>& runs);
@@ -64,12 +64,13 @@ HtmlSection StructureFirings(const RunReport& run, const std::map<uint32_t, std:
 HtmlSection GuardSection(const RunReport& run, const GuardAccount& account);
 HtmlSection PolicyMap(const NamedPolicy& policy, const std::vector<NamedMeasurements>& measurements);
 
-// The run as JSON (docs/formats/report.md names every field). `reasons` are those of table versions.
+// The run as JSON (docs/formats/report.md names every field). `reasons` are the reasons of table versions, by
+// the low 8 bits of the version.
 Json RunJson(const RunReport& run, const std::map<uint32_t, std::string>& reasons);
-// The guard's account as JSON; null without metrics of a guard.
+// The guard's metrics as JSON; null if the job left none.
 Json GuardJson(const GuardAccount& account);
 
-// CSV (RFC 4180) by file name: "keys.csv", "stages.csv", "regret.csv" and "versions.csv".
+// The tables as CSV (RFC 4180), by file name: "keys.csv", "stages.csv", "regret.csv" and "versions.csv".
 std::map<std::string, std::string> RunTables(const std::vector<RunReport>& runs,
                                              const std::map<uint32_t, std::string>& reasons);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page about the calls of a run: runs beside each other, stages, one run, time, and
-// deciders.
+// The sections of the report about the calls of a run: all runs side by side, ZeRO stages, one run, calls
+// over time, and who decided calls.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// Rows of the table of sizes, so that the page stays readable. keys.csv and `dynamiccl trace export` have
-// every size.
+// Most rows that the page's table of sizes has, so that the page stays readable. keys.csv and `dynamiccl
+// trace export` have every size.
 constexpr size_t kLargestTable = 40;
 
 std::string Overview(const TraceSummary& summary) {
@@ -50,14 +50,14 @@ std::string OverviewHtml(const TraceSummary& summary) {
   return HtmlParagraph(Describe(summary.coverage)) + Overview(summary) + SizeTable(summary);
 }
 
-// Calls about which NCCL asked a tuner.
+// Number of calls about which NCCL asked a tuner.
 int64_t AllDecisions(const RunReport& run) {
   int64_t calls = 0;
   for (int by = 0; by < kDeciders; ++by) calls += run.CallsDecidedBy(static_cast<DecidedBy>(by));
   return calls;
 }
 
-// Shares of the deciders, such as "policy 93.1 %, user pin 6.9 %".
+// Who decided which share of the calls, such as "policy 93.1 %, user pin 6.9 %".
 std::string DecidersText(const RunReport& run) {
   const auto all = static_cast<double>(AllDecisions(run));
   std::string text;
@@ -71,13 +71,15 @@ std::string DecidersText(const RunReport& run) {
   return text.empty() ? "nobody was asked" : text;
 }
 
-// The first two marked steps warm up and the last one has no end, so four marks give one step.
+// The median step time as text. It needs four marked steps: the first two warm up, and the end of the last is
+// unknown.
 std::string StepText(const RunReport& run) {
   if (run.step_ms > 0) return fmt::format("{:.4g} ms", run.step_ms);
   return run.summary.steps > 0 ? "fewer than 4 marked" : "not marked";
 }
 
-// "5.1 ms, at the end 4.2 ms with 16 samples a step in place of 8", or "not marked".
+// Time for one training sample, such as "5.1 ms, at the end 4.2 ms with 16 samples a step in place of 8", or
+// "not marked".
 std::string SampleText(const RunReport& run) {
   if (!run.sample_times) return "not marked";
   const SampleTimes& times = *run.sample_times;
@@ -95,8 +97,8 @@ std::string StageName(ZeroStage stage) {
 
 using NumberOfRow = double (*)(const StageRow&);
 
-// Adds one bar for each stage, one part for each collective. `run` stands before the stage's name. With
-// `a_step` the values are per marked step, else percent of the stage's total.
+// Adds one bar for each ZeRO stage, with one part for each collective. The bar's name is `run` and the stage.
+// With `a_step` the values are for one marked step, else percent of the stage's total.
 void AddBars(const StageAccount& stages, const std::string& run, bool a_step, NumberOfRow number,
              std::vector<Bar>& bars) {
   std::map<ZeroStage, std::map<Collective, double>> sums;
@@ -114,7 +116,7 @@ void AddBars(const StageAccount& stages, const std::string& run, bool a_step, Nu
   }
 }
 
-// The stages of all runs; where there are several, each bar names its run.
+// The bars for the ZeRO stages of all runs. If there are several runs, each bar names its run.
 std::vector<Bar> BarsOf(const std::vector<RunReport>& runs, bool a_step, NumberOfRow number) {
   std::vector<Bar> bars;
   for (const RunReport& run : runs)
@@ -122,13 +124,13 @@ std::vector<Bar> BarsOf(const std::vector<RunReport>& runs, bool a_step, NumberO
   return bars;
 }
 
-// Writes a number with three digits; from a hundred on, as a whole number.
+// A number of calls with three digits, or as a whole number from a hundred on.
 std::string CallsText(double calls) {
   return calls < 100 ? fmt::format("{:.3g}", calls) : fmt::format("{:.0f}", calls);
 }
 
-// Adds the rows of a run. With `a_step` the numbers are for one marked step, so every stage must have marked
-// steps.
+// Adds a run's table rows, one for each ZeRO stage, collective, role and phase. With `a_step` the numbers are
+// for one marked step, so every stage must have marked steps.
 void AddStageRows(const RunReport& run, bool a_step, HtmlTable& table) {
   const StageAccount& stages = run.stages;
   for (const StageRow& row : stages.rows) {
@@ -157,7 +159,7 @@ std::string StageTable(const std::vector<RunReport>& runs, bool a_step) {
   return table.Html();
 }
 
-// Whether the predicate holds for the rows of all runs.
+// Whether `holds` returns true for all rows of all runs.
 bool AllRows(const std::vector<RunReport>& runs, bool (*holds)(const StageRow&, const StageAccount&)) {
   return std::ranges::all_of(runs, [&](const RunReport& run) {
     return std::ranges::all_of(run.stages.rows, [&](const StageRow& row) { return holds(row, run.stages); });
@@ -166,7 +168,7 @@ bool AllRows(const std::vector<RunReport>& runs, bool (*holds)(const StageRow&, 
 
 // ---- time ----
 
-// Bytes over time as stacked columns in MiB; collectives in order of first appearance.
+// Bytes over time as stacked columns in MiB. Collectives are in order of first appearance.
 TimeColumns ColumnsOf(const BytesOverTime& over) {
   std::vector<Collective> seen;
   for (const auto& part : over.parts) {
@@ -200,7 +202,7 @@ std::string StepChart(const StepWindow& step) {
   return SlicesInLanes(step.what, step.lanes, names, slices, step.length_ms);
 }
 
-// Says what the chart of one step does not show, and how to get it.
+// Says what the chart of one step leaves out, and how the user can get it.
 std::string StepNotes(const StepWindow& step) {
   const auto timed = std::count_if(step.slices.begin(), step.slices.end(),
                                    [](const CallSlice& slice) { return slice.length_ms >= 0; });

@@ -7,7 +7,7 @@
 namespace dynamiccl {
 namespace {
 
-// A field, in quotes where it holds a comma, a quote or a line break.
+// One CSV field. It is in quotes if it contains a comma, a quote or a line break.
 std::string Field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return text;
   std::string quoted = "\"";
@@ -15,14 +15,14 @@ std::string Field(const std::string& text) {
   return quoted + "\"";
 }
 
-// One line with RFC 4180's line end.
+// One CSV line with the line end that RFC 4180 asks for.
 std::string Row(const std::vector<std::string>& fields) {
   std::string row;
   for (const std::string& field : fields) row += (row.empty() ? "" : ",") + Field(field);
   return row + "\r\n";
 }
 
-// The median; empty where nothing was timed.
+// The median in microseconds; empty if nothing was timed.
 std::string Microseconds(const Timing& timing) {
   return timing.repeats == 0 ? "" : fmt::format("{:.3f}", timing.median);
 }

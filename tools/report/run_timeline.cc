@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks a typical step and puts the calls of all ranks on its time axis.
+// Picks a typical training step and puts the calls of all ranks on its time axis.
 #include "tools/report/run_timeline.h"
 
 #include <fmt/format.h>
@@ -16,34 +16,34 @@
 namespace dynamiccl {
 namespace {
 
-// Number of marked steps left out at the start of a job. They are slower: memory is allocated and connections
-// are made.
+// Number of marked steps that are left out at the start of a job. They are slower, because memory is
+// allocated and connections are made.
 constexpr size_t kWarmUpSteps = 2;
-// Calls in the window of a run without marked steps.
+// Number of calls that are shown of a run without marked steps.
 constexpr size_t kWindowCalls = 60;
-// More slices than this in the width of a chart cannot be distinguished.
+// Most calls of one rank that are drawn. In the width of a chart, more could not be distinguished.
 constexpr size_t kMaxSlicesOfALane = 400;
 
 double Milliseconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
 }
 
-// A stretch of time.
+// The stretch of a run that is shown.
 struct Span {
   int64_t begin_ns = 0;  // on the first section's clock
   int64_t end_ns = 0;
   std::string what;
 };
 
-// A step from its first mark to the first mark of the next.
+// A training step, from the first mark of the step to the first mark of the next one.
 struct MarkedStep {
   uint64_t step = 0;
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };
 
-// The marked steps, without those that warm up. Programs mark every phase of a step, so a step begins with
-// the first of its marks.
+// The marked steps, without the first ones, which warm up. Programs mark every phase of a step, so a step
+// begins with its first mark.
 std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
   std::map<uint64_t, int64_t> first;
   for (const StepView& mark : calls.steps) first.emplace(mark.step, mark.marked_ns);
@@ -58,7 +58,7 @@ std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
   return steps;
 }
 
-// The step of median length among those after warm-up; nothing when there is none.
+// The step of median length among those after the warm-up; nothing if there is none.
 std::optional<Span> MedianStep(const SectionCalls& calls) {
   std::vector<MarkedStep> steps = StepsOf(calls);
   if (steps.empty()) return {};
@@ -70,7 +70,8 @@ std::optional<Span> MedianStep(const SectionCalls& calls) {
               fmt::format("Calls of step {}, of median length", middle->step)};
 }
 
-// A window around the middle call, where neither start nor end of the job disturb. Needs at least one call.
+// A stretch of calls in the middle of the run, which the start and the end of the job do not disturb. The run
+// must have a call.
 Span MiddleCalls(const SectionCalls& calls) {
   const size_t count = std::min(kWindowCalls, calls.calls.size());
   const size_t first = (calls.calls.size() - count) / 2;
@@ -88,7 +89,7 @@ std::string TextOf(const TraceCall& call) {
   return text;
 }
 
-// Adds a lane with the calls of one rank that were issued in [begin_ns, end_ns), in real time.
+// Adds a lane to the chart with the calls that one rank issued in [begin_ns, end_ns), in real time.
 void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t begin_ns, int64_t end_ns,
              StepWindow& window) {
   const SectionClock clock(section);
@@ -112,7 +113,7 @@ std::optional<double> MarkedStepMs(const SectionCalls& calls) {
   return Median(steps);
 }
 
-// A step reaches from its mark of samples to the next one.
+// A step lasts from the mark that says how many samples it has to the next such mark.
 std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls) {
   constexpr size_t kFewestSteps = 4, kPart = 4;
   if (calls.samples.size() < kWarmUpSteps + kFewestSteps + 1) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats the entries and findings of a site store.
+// Formats the confirmed choices and the findings of a site store.
 #include "tools/report/site_store_table.h"
 
 #include <fmt/ranges.h>
@@ -53,7 +53,8 @@ std::string ConfigName(const FindingKey& key) {
   return fmt::format("{}/{} {}", Name(key.algorithm), Name(key.protocol), ChannelsName(key.channels));
 }
 
-// Lists by how much configs changed steps, a line for each finding. Empty if the store has none.
+// Lists the findings of a site store, one line each: by how much a config changed the steps of a job. Empty
+// if the store has none.
 std::string FindingsAsText(const SiteStore& store, int64_t now_s) {
   if (store.findings().empty()) return "";
   std::string text = fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows what is in a site store (src/decision/site_store), for `dynamiccl inspect`.
+// Shows the contents of a site store (src/decision/site_store), for `dynamiccl inspect`.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// A table for people. `now_s` is in seconds since 1970; it gives the age of entries and whether a job would
-// use them now.
+// Returns the contents as a table for people. `now_s`, in seconds since 1970, serves to show the age of
+// entries and whether a job would use them now.
 std::string SiteStoreAsText(const SiteStore& store, int64_t now_s);
 // Returns the same table as JSON.
 Json SiteStoreAsJson(const SiteStore& store, int64_t now_s);

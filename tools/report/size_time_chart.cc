@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws times over sizes on logarithmic axes.
+// Draws a chart of times over sizes, with logarithmic axes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace {
 // Size of the chart in units of its viewBox; the page scales it to the width of its column.
 constexpr double kWidth = 460;
 constexpr double kHeight = 270;
-// Room for "10000 us".
+// Space left of the chart, in units of the viewBox, for a label as long as "10000 us".
 constexpr double kLeft = 62;
 constexpr double kRight = 12;
-// Room for the legend.
+// Space above the chart for the legend, in units of the viewBox.
 constexpr double kTop = 26;
 constexpr double kBottom = 28;
 
-// Ranges of both axes, and the position of values on them.
+// The ranges of both axes of a chart. Member functions return where a value lies in the drawing.
 struct Frame {
   double x_low = std::numeric_limits<double>::max();
   double x_high = 0;
@@ -41,7 +41,7 @@ struct Frame {
   }
 };
 
-// Whether the point has a place on logarithmic axes.
+// Whether both coordinates of the point are positive, so that logarithmic axes can show it.
 bool Drawable(const ChartPoint& point) {
   return point.x > 0 && point.y > 0;
 }
@@ -49,7 +49,7 @@ bool HasErrorBar(const ChartPoint& point) {
   return point.low > 0 && point.low < point.high;
 }
 
-// Axes that hold all points with their error bars.
+// Returns axes whose ranges include all points with their error bars.
 Frame FrameOf(const std::vector<ChartSeries>& series) {
   Frame frame;
   for (const ChartSeries& line : series) {
@@ -64,7 +64,7 @@ Frame FrameOf(const std::vector<ChartSeries>& series) {
   return frame;
 }
 
-// Lines and labels at powers of two. At most six labels fit the width.
+// Draws vertical lines and labels at sizes that are powers of two. At most six labels fit the width.
 std::string VerticalGrid(const Frame& frame) {
   std::string svg;
   const int first = static_cast<int>(std::ceil(std::log2(frame.x_low)));
@@ -82,7 +82,7 @@ std::string VerticalGrid(const Frame& frame) {
 
 std::string HorizontalGrid(const Frame& frame) {
   std::string svg;
-  // Lines stand at 1, 2 and 5 times powers of ten; where the range is wide, only at powers of ten.
+  // Draw horizontal lines at 1, 2 and 5 times powers of ten, or only at powers of ten if the range is wide.
   const bool wide = frame.y_high / frame.y_low > 50;
   for (double decade = std::pow(10, std::floor(std::log10(frame.y_low))); decade <= frame.y_high;
        decade *= 10) {
@@ -123,7 +123,8 @@ std::string Legend(const std::vector<ChartSeries>& series) {
     svg += fmt::format(
         "<polyline class=\"{}\" points=\"{:.0f},10 {:.0f},10\"/><text x=\"{:.0f}\" y=\"14\">{}</text>",
         EscapeHtml(line.style), x, x + 18, x + 22, EscapeHtml(line.name));
-    // 36 units for the sample line and the gaps, and 6.5 units for each letter, which is 11 units high.
+    // A name in the legend takes 36 units of the viewBox for its piece of line and the gaps, and 6.5 units
+    // for each letter.
     x += 36 + 6.5 * static_cast<double>(line.name.size());
   }
   return svg;

@@ -12,14 +12,14 @@ namespace {
 
 // Size of the chart in units of its viewBox.
 constexpr double kWidth = 460;
-// Least room left of the bars.
+// Least space left of the bars for their names, in units of the viewBox.
 constexpr double kLeast = 64;
-// Width of a letter of a name at the larger text size that phones use.
+// Width of a letter in units of the viewBox, at the larger text size that phones use.
 constexpr double kLetter = 7.2;
-// Room for the total.
+// Space right of the bars for their totals, in units of the viewBox.
 constexpr double kRight = 92;
 constexpr double kBarHeight = 20;
-// Distance from one bar to the next.
+// Distance from one bar to the next, in units of the viewBox.
 constexpr double kPitch = 28;
 
 double Total(const Bar& bar) {
@@ -28,7 +28,7 @@ double Total(const Bar& bar) {
   return total;
 }
 
-// Names of parts in the order of first appearance, so that a name keeps its colour in every bar.
+// Names of the bars' parts in the order of first appearance, so that a name has the same colour in every bar.
 std::vector<std::string> PartNames(const std::vector<Bar>& bars) {
   std::vector<std::string> names;
   for (const Bar& bar : bars) {
@@ -43,14 +43,14 @@ const char* ColorOf(const std::string& name, const std::vector<std::string>& nam
   return ChartColor(name, static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
 }
 
-// Room for the longest name of a bar.
+// Space left of the bars that the longest name of a bar needs.
 double LeftOf(const std::vector<Bar>& bars) {
   double left = kLeast;
   for (const Bar& bar : bars) left = std::max(left, kLetter * static_cast<double>(bar.name.size()) + 8);
   return left;
 }
 
-// Position of a bar, and the scale of its values.
+// Where a bar is drawn, and how many units of the viewBox a value of 1 is wide.
 struct BarPlace {
   double left = 0;
   double y = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws step times over the steps of a run, on linear axes from zero.
+// Draws a chart of step times over the steps of a run, with linear axes that start at zero.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct Axes {
   double Y(double ms) const { return kHeight - kBottom - ms / y_high * (kHeight - top - kBottom); }
 };
 
-// Returns a distance of lines, 1, 2 or 5 times a power of ten, with which about `lines` lines fit below
-// `high`.
+// Returns the distance between grid lines, such that about `lines` lines fit between zero and `high`. It is
+// 1, 2 or 5 times a power of ten.
 double RoundStep(double high, int lines) {
   const double rough = high / lines, decade = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {

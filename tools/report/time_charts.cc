@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws charts with an axis of time: stacked columns, and slices in lanes.
+// Draws the charts with a time axis: stacked columns, and slices in lanes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,10 @@
 namespace dynamiccl {
 namespace {
 
-// Sizes in units of the chart's viewBox.
+// Width of the chart in units of its viewBox.
 constexpr double kWidth = 460;
-// Room for "8.53 MiB" and "rank 12" at the larger text size that phones use.
+// Space left of the chart, in units of the viewBox, for "8.53 MiB" or "rank 12" at the larger text size of
+// phones.
 constexpr double kLeft = 72;
 constexpr double kRight = 8;
 constexpr double kPlotHeight = 130;
@@ -21,21 +22,22 @@ constexpr double kAxisHeight = 22;
 constexpr double kMarkHeight = 14;
 constexpr double kLaneHeight = 18;
 constexpr double kLanePitch = 24;
-// Least width of a slice, so that it can be seen.
+// Least width of a drawn call in units of the viewBox, so that it can be seen.
 constexpr double kLeastWidth = 1;
 
-// Position of a time on the axis; times outside the window are moved to its ends.
+// Horizontal position of a time. A time outside of the shown stretch is moved to its nearer end.
 double X(double at_ms, double length_ms) {
   return kLeft + std::clamp(at_ms / length_ms, 0.0, 1.0) * (kWidth - kLeft - kRight);
 }
 
-// The time in the unit that suits the length of the axis.
+// A time as text, in the unit that suits the length of the axis.
 std::string TimeText(double ms, double length_ms) {
   if (length_ms >= 2000) return fmt::format("{:.4g} s", ms / 1000);
   return length_ms >= 2 ? fmt::format("{:.4g} ms", ms) : fmt::format("{:.4g} us", ms * 1000);
 }
 
-// Distance of the axis labels: 1, 2 or 5 times a power of ten, so that there are at most six intervals.
+// Distance between the labels of an axis: 1, 2 or 5 times a power of ten, such that there are at most six
+// intervals.
 double TickOf(double length) {
   const double decade = std::pow(10, std::floor(std::log10(length / 5)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -46,7 +48,7 @@ double TickOf(double length) {
 
 std::string TimeAxis(double top, double bottom, double length_ms) {
   std::string svg;
-  // Without the factor, rounding errors of the sum could drop the last label.
+  // The factor makes sure that rounding errors of the sum do not drop the last label.
   for (double at = 0, tick = TickOf(length_ms); at <= length_ms * 1.0001; at += tick) {
     const double x = X(at, length_ms);
     svg += fmt::format("<line class=\"axis\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>",
@@ -89,7 +91,8 @@ std::string DrawColumns(const TimeColumns& columns, double bottom, double pixels
   return svg;
 }
 
-// Draws a line for each mark. A word that would overlap the one before is left out; its line stays.
+// Draws a vertical line for each mark. A word that would overlap the previous one is left out, but its line
+// is drawn.
 std::string DrawMarks(const TimeColumns& columns, double top, double bottom) {
   std::string svg;
   double free_from = 0;
@@ -99,7 +102,7 @@ std::string DrawMarks(const TimeColumns& columns, double top, double bottom) {
         "<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" "
         "y2=\"{2:.1f}\"><title>{3}</title></line>",
         x, top, bottom, EscapeHtml(word));
-    // Half of the word's width in units. A letter is 7.2 units wide.
+    // Half of the word's width in units of the viewBox. A letter is 7.2 units wide.
     const double half = 3.6 * static_cast<double>(word.size());
     if (x - half < free_from || x + half > kWidth) continue;
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", x, top - 3,

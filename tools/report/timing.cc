@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quartiles by linear interpolation, the default of R and NumPy (Hyndman and Fan 1996, type 7).
+// Computes quartiles by linear interpolation, the default of R and NumPy (Hyndman and Fan 1996, type 7).
 #include "tools/report/timing.h"
 
 #include "src/base/statistics.h"

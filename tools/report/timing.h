@@ -7,8 +7,8 @@
 
 namespace dynamiccl {
 
-// Median and quartiles of samples, in the samples' unit, interpolated linearly between neighbours. The
-// quartiles are the noise that every table shows. All fields are 0 without samples.
+// Median and quartiles of samples, in the samples' unit, interpolated linearly between neighbours. Every
+// table shows the distance between the quartiles as the noise. All fields are 0 without samples.
 struct Timing {
   double median = 0;
   // Lower quartile.
@@ -19,13 +19,13 @@ struct Timing {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Timing, median, low, high, repeats)
 
-// The order of the samples does not matter.
+// Computes median and quartiles. The order of the samples does not matter.
 Timing Summarize(std::vector<double> samples);
 
-// Fewer samples than this have no meaningful quartiles.
+// Least number of samples for meaningful quartiles.
 inline constexpr int kFewestRepeats = 3;
-// True when the quartile ranges do not touch. Reports call everything else noise, and also every comparison
-// in which one side has fewer than kFewestRepeats samples.
+// Whether the ranges between the quartiles do not touch. False if one side has fewer than kFewestRepeats
+// samples. If the result is false, reports call the difference noise.
 bool ClearlyDiffer(const Timing& a, const Timing& b);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls, marks and memory reports of a trace.
+// Counts the calls, step marks and memory reports of a trace.
 #include "tools/report/trace_summary.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void CountCall(const TraceCall& call, TraceSummary& summary) {
   ++summary.decisions[{std::string(Name(call.decision->decided_by)), Name(call.decision->config)}];
 }
 
-// Counts distinct steps, and takes over the stage when all marks agree on one.
+// Counts the training steps that the program marked. Sets the ZeRO stage if all marks have the same.
 void ReadMarks(const std::vector<StepView>& marks, TraceSummary& summary) {
   std::set<uint64_t> steps;
   std::set<ZeroStage> stages;

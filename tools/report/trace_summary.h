@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace in numbers: what was called how often, in which stage and step, and who decided what.
+// A trace in numbers: how often each collective was called, in which ZeRO stage, in how many steps, and who
+// decided.
 #pragma once
 
 #include <map>
@@ -13,47 +14,47 @@
 
 namespace dynamiccl {
 
-// Number of calls and NCCL's total bytes.
+// Number of calls, and the sum of their sizes as NCCL counts them over all ranks.
 struct CallCount {
   int64_t calls = 0;
   uint64_t bytes = 0;
 };
 
-// Numbers of the first section (rank 0 of a merged trace), since all ranks issue the same collectives. The
-// fields about loss and end cover all sections.
+// Numbers of the trace's first section, the recording of one process (rank 0 of a merged trace), since all
+// ranks issue the same collectives. `lost`, `closed`, `mirrored` and `order_only` are about all sections.
 struct TraceSummary {
   size_t sections = 0;
   std::string library;
   int64_t calls = 0;
   uint64_t lost = 0;
-  // Every process ended in order; false after a crash or a kill.
+  // True: every process ended properly. False after a crash or a kill.
   bool closed = true;
-  // Some section was recorded on one rank only and mirrored to the others.
+  // True: some section is the recording of one rank that stands for all ranks.
   bool mirrored = false;
-  // Times of issue were not measured and only order the calls.
+  // True: the times of issue were not measured; they only give the order of the calls.
   bool order_only = false;
-  // Steps that the program marked.
+  // Number of training steps that the program marked.
   int64_t steps = 0;
-  // Smallest amount of free memory on the device, where the program reported its memory.
+  // Smallest number of free bytes on the device that the program reported; 0: the program reported nothing.
   uint64_t least_free_bytes = 0;
-  // The device's memory; 0: the program did not report it.
+  // Bytes of memory that the device has; 0: the program did not report it.
   uint64_t memory_bytes = 0;
-  // Labelled ZeRO stage; -1 when no stage or several were labelled.
+  // ZeRO stage that the program labelled; -1 if it labelled none or several.
   int stage = -1;
   CoverageLedger coverage;
   std::map<std::string, CallCount> collectives;
-  // Calls by (collective, bytes).
+  // Number of calls of each (collective, bytes).
   std::map<std::pair<std::string, uint64_t>, int64_t> sizes;
-  // Calls by (decided by, config).
+  // Number of calls of each (decider, config).
   std::map<std::pair<std::string, std::string>, int64_t> decisions;
 };
 
-// Summarises a trace in one pass over the first section's calls.
+// Summarises a trace in one pass over the calls of its first section, the recording of one process.
 TraceSummary SummarizeTrace(const Trace& trace);
-// Does the same with the calls of the first section, for a caller that has them already. `first` is empty for
-// a trace without sections.
+// Summarises a trace whose first section's calls the caller has already (`first`, empty for a trace without
+// sections).
 TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first);
-// The summary as JSON; `path` is copied into it.
+// The summary as JSON, including `path`, the path of the trace.
 Json SummaryJson(const std::string& path, const TraceSummary& summary);
 
 }  // namespace dynamiccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of GPUs and the roofline.
+// The table of GPUs, and the roofline model of their computing time.
 #include "tools/simulate/accelerator.h"
 
 #include <array>
@@ -8,14 +8,14 @@
 namespace dynamiccl {
 namespace {
 
-// Side of a tile of a matrix product, in elements.
+// Length of a side of a matrix product's tile, in elements.
 constexpr double kTile = 128;
-// Bytes of an element: numbers have 16 bits.
+// Bytes of an element: matrices are in 16-bit numbers.
 constexpr double kElementBytes = 2;
 
-// matrix_flops is computed from one published run for each GPU, such that this file reproduces the throughput
-// of that run (tests/tools/simulate/accelerator_test.cc). The runs used one GPU, or had little communication
-// compared with computing.
+// Each GPU's matrix_flops is computed from one published training run, such that this file reproduces the
+// throughput of that run (tests/tools/simulate/accelerator_test.cc). The runs used one GPU, or had little
+// communication compared with computing.
 constexpr std::array kAccelerators = {
     Accelerator{"v100", 56.2e12, 80, 900, 34.09e9, 12, 8.5,
                 "39 TFLOP/s of a 1.2B model on one V100 (Megatron-LM, arXiv 1909.08053, section 1)"},
@@ -25,7 +25,7 @@ constexpr std::array kAccelerators = {
                 "430 TFLOP/s of Llama 3 405B on 8192 GPUs (arXiv 2407.21783, table 4)"},
 };
 
-// Nanoseconds of a product of [m x k] and [k x n].
+// Nanoseconds of the matrix product of [m x k] and [k x n].
 double ProductNs(const Accelerator& accelerator, double m, double n, double k) {
   const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile);
   const double waves = std::ceil(tiles / accelerator.multiprocessors);
@@ -36,11 +36,11 @@ double Heads(const BlockWork& work) {
   return work.heads > 0 ? static_cast<double>(work.heads) : std::ceil(static_cast<double>(work.hidden) / 128);
 }
 
-// Bytes read and written outside the inner loops of the products, layer by layer of an unfused block as
-// Megatron-LM ran it. For each token: 15 times `hidden` on every rank (two norms 4, two dropouts with
-// residual 7, inputs and outputs of the split products 4), 32 times `hidden` divided by the tensor-parallel
-// ranks (queries, keys, values and their transposes 16, the inside of the feed-forward 16), and the
-// attention's scores.
+// Bytes that a block reads and writes outside the inner loops of its matrix products, if nothing is fused, as
+// Megatron-LM ran it. For each token these are three groups of 16-bit numbers. Every rank moves 15 times
+// `hidden` (two norms 4, two dropouts with residual 7, inputs and outputs of the split products 4). The
+// tensor-parallel ranks share 32 times `hidden` (queries, keys, values and their transposes 16, the inside of
+// the feed-forward 16). They also share the attention's scores.
 double MovedBytes(const Accelerator& accelerator, const BlockWork& work) {
   const auto t = static_cast<double>(work.tensor_parallel), h = static_cast<double>(work.hidden);
   const auto s = static_cast<double>(work.sequence);

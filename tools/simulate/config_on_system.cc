@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides calls as the runtime of a job would, and remembers the answers.
+// Chooses the config of a simulated call as DynamICCL would in a job, and remembers the answers.
 #include "tools/simulate/config_on_system.h"
 
 #include <map>

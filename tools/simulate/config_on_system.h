@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides with which config a call runs on a simulated system: one forced by a rule, one chosen by a policy,
-// or the one that NCCL would pick there. The cost of the config is a separate question, which the system's
-// measured times answer.
+// Decides which config a call uses on a simulated system: one forced by a rule, one chosen by a policy, or
+// the one that NCCL would choose there. How long the call then takes follows from the system's measured
+// times.
 #pragma once
 
 #include <functional>
@@ -27,22 +27,23 @@ struct CallOnSystem {
   friend auto operator<=>(const CallOnSystem&, const CallOnSystem&) = default;
 };
 
-// Answers with a config. kLeaveNcclAlone, or an open part of a config, means the cheapest path.
+// Returns the config for a call. kLeaveNcclAlone means that the simulator uses the fastest config of the
+// system. If only a part of the config is left open, the simulator uses the fastest value for that part.
 using ConfigOnSystem = std::function<CollectiveConfig(const CallOnSystem&)>;
 
-// The rules and the policy that may decide; either may be null.
+// The rules and the policy that may choose configs. Each may be null.
 struct Choosers {
   std::shared_ptr<const OverrideRules> rules;
   std::shared_ptr<const Policy> policy;
 };
 
-// Decides in the order of a running job: by the first matching rule, else by the policy if it expects to be
-// faster, else as NCCL would (library_pick.h). A config for which the system has no path is not chosen. Each
-// call is decided as if it were alone in its group. `system` must outlive the answer.
+// Chooses in the order of a running job: the first matching rule, else the policy if it expects to be faster,
+// else what NCCL would choose (library_pick.h). A config for which the system has no times is not chosen.
+// Each call is decided as if it were alone in its group. `system` must outlive the returned function.
 ConfigOnSystem DecidedOn(const System& system, Choosers choosers);
 
-// Returns a function that chooses the cheapest path by the system's own times; no other choice is faster on
-// this system. `system` must outlive the function.
+// Returns a function that chooses the algorithm and protocol with the shortest time on this system. `system`
+// must outlive the function.
 ConfigOnSystem CheapestOn(const System& system);
 
 }  // namespace dynamiccl

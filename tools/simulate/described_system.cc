@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of systems, and NCCL's constants on their links.
+// The table of described systems, and NCCL's constants for their links.
 #include "tools/simulate/described_system.h"
 
 #include <fmt/format.h>
@@ -25,13 +25,13 @@ constexpr std::array kSystems = {
                     "NVIDIA DGX H100 data sheet: NVLink 900 GB/s both ways, 8 x 400 Gbit/s"},
 };
 
-// The number of channels that NCCL 2.28.9 gives two nodes of a DGX A100 or H100 (tests/real_nccl). Costs do
-// not depend on it, since a path's bandwidth is that of all channels. NCCL's own pick does, because its model
-// limits what a channel carries.
+// The number of channels that NCCL 2.28.9 gives two nodes of a DGX A100 or H100 (tests/real_nccl). The
+// simulated times do not depend on it, since a path's bandwidth is that of all channels. NCCL's choice does,
+// because NCCL's model limits the bandwidth of one channel.
 constexpr int kChannels = 16;
 
-// Share of the link's bandwidth that a path reaches in NCCL's model (src/graph/tuning.cc): LL sends a flag
-// with every datum, LL128 one in sixteen, and trees lose at their interior nodes.
+// Share of a link's bandwidth that an algorithm and protocol reach in NCCL's model (src/graph/tuning.cc). LL
+// sends a flag with every datum, LL128 one flag in sixteen, and trees lose bandwidth at their interior nodes.
 double ShareOf(Algorithm algorithm, Protocol protocol) {
   if (algorithm == Algorithm::kPat) return 0.75;
   if (algorithm == Algorithm::kTree) {
@@ -83,8 +83,8 @@ System SystemOf(const DescribedSystem& described) {
                                           .inter_gbps = share * described.inter_gbps};
     }
   }
-  // NCCL's table has 4 us for PAT's local work of a step. Its model then counts 2.8 us for each rank and
-  // divides the hops' latency by 3.5.
+  // PAT's latencies follow NCCL's cost model: its table has 4 us for the local work of a step, but the model
+  // counts 2.8 us for each rank and divides the latency between nodes by 3.5.
   PathCosts& pat = system.path(Algorithm::kPat, Protocol::kSimple);
   pat.intra_hop_us = 2.8;
   pat.inter_hop_us /= 3.5;

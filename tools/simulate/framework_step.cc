@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates the step and computes the time of its passes.
+// Lists the calls of a framework's step and computes how long its passes take.
 #include "tools/simulate/framework_step.h"
 
 #include "tools/simulate/step_program.h"
@@ -7,12 +7,12 @@
 namespace dynamiccl {
 namespace {
 
-// Bytes that the optimizer moves for a parameter: gradient read; fp32 weight, momentum and variance read and
-// written; the weight's 16-bit copy written.
+// Bytes that the optimizer moves for one parameter. It reads the gradient, reads and writes fp32 weight,
+// momentum and variance, and writes the weight's 16-bit copy.
 constexpr double kOptimizerBytes = 2 + 2 * 12 + 2;
 
-// Nanoseconds of a forward pass. A block of another shape than GPT-2's (12 hidden^2 parameters) computes in
-// proportion to its parameters.
+// Nanoseconds of a forward pass. A block whose shape is not GPT-2's (12 hidden^2 parameters) is assumed to
+// take time in proportion to its parameters.
 Result<double> ForwardNsOf(const FrameworkStep& step) {
   if (step.forward_ms > 0) return step.forward_ms * 1e6;
   if (!step.model.transformer) {

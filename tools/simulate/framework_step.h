@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step of a framework (traces/generators) on a system, as a job of the simulator.
+// Converts one training step of a framework (traces/generators) on a system into a job of the simulator.
 #pragma once
 
 #include "src/simulator/transfer_demand.h"
@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// A framework's step to simulate.
+// The step to simulate: framework, model, GPU and system.
 struct FrameworkStep {
   std::string framework = "fsdp2";
   ModelShape model;
@@ -17,26 +17,26 @@ struct FrameworkStep {
   SettingTexts settings;
   // Number of sequences that a rank computes in each pass.
   int64_t sequences = 1;
-  // The backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
+  // True: the backward pass runs the forward pass once more. Megatron's setting recompute=full implies it.
   bool recomputes = false;
-  // Milliseconds of one forward pass. 0: computed from the accelerator and the transformer's shape.
+  // Milliseconds of one forward pass; 0: the time is computed from the GPU and the shape of the transformer.
   double forward_ms = 0;
   Accelerator accelerator;
   CollectiveConfig config = kLeaveNcclAlone;
-  // GB/s of a node's network; 0: NetworkGbps of the system.
+  // GB/s between one node and the network; 0: the system's own value (NetworkGbps).
   double network_gbps = 0;
 };
 
-// A job in which all ranks run one program.
+// A job for the simulator in which all ranks run one program.
 struct FrameworkJob {
   SimulatedJob job;
-  // Labels of the program's collectives.
+  // Role and size of each collective of the program.
   std::vector<CollectiveLabel> labels;
 };
 
-// Returns the job of a framework's second step, because frameworks do some things only in the first step.
-// Returns errors of the generator and of the system, and an error if nothing says how long the model
-// computes.
+// Converts the framework's second step into a job, because frameworks do some things only in the first step.
+// Returns errors of the generator of calls and of the system. It is also an error if nothing says how long
+// the model computes.
 Result<FrameworkJob> JobOfFramework(const FrameworkStep& step, const System& system);
 
 }  // namespace dynamiccl

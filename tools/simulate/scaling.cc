@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulates one step for each arrangement and number of ranks.
+// Simulates one step for each algorithm, size of the groups that share a model, and number of ranks.
 #include "tools/simulate/scaling.h"
 
 #include "src/simulator/event_simulation.h"
@@ -9,10 +9,10 @@ namespace {
 
 constexpr int kFewestRanks = 8, kMaxRanks = 4096;
 
-// An algorithm and how far the model is sharded.
+// An algorithm, and over how many nodes the model is sharded.
 struct Arrangement {
   Algorithm algorithm;
-  // Nodes of a shard group; 0: all ranks.
+  // Number of nodes over which one copy of the model is sharded; 0: over all ranks.
   int shard_nodes;
 };
 constexpr Arrangement kArrangements[] = {{Algorithm::kRing, 0}, {Algorithm::kPat, 0},  {Algorithm::kRing, 1},

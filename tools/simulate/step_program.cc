@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step is divided into passes: runs of calls of one phase. In each pass some calls are drivers, to which
-// the pass's computing is tied. Before each driver the rank computes the part of the pass that corresponds to
-// the driver's share of the weights of all drivers.
+// Converts the calls of a step into a program. A step is divided into passes: consecutive calls of one phase.
+// In each pass some calls are drivers, to which the pass's computing time is tied. Before each driver the
+// rank computes for a part of the pass, in proportion to the driver's weight among all drivers.
 #include "tools/simulate/step_program.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Number of nodes that rank 0's group on the axis spans.
+// Number of nodes over which the communicator of rank 0 on this axis (data, shard, tensor ...) extends.
 int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   std::set<int> nodes;
   for (int rank = 0; rank < world.Ranks(); ++rank)
@@ -20,8 +20,8 @@ int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   return static_cast<int>(nodes.size());
 }
 
-// Whether the call reduces gradients during the backward pass. A sum between copies of a shard group does not
-// count: it follows a ReduceScatter of the same gradients.
+// Whether the call reduces gradients during the backward pass. With hybrid sharding, the sum over the copies
+// of the model does not count, because it follows a ReduceScatter of the same gradients.
 bool CarriesGradients(const WireOperation& operation) {
   return operation.role == Role::kGradientReduce && operation.axis != Axis::kReplicate;
 }
@@ -29,8 +29,9 @@ bool GathersParameters(const WireOperation& operation) {
   return operation.role == Role::kParameterGather;
 }
 
-// Emits the actions of one rank. ProgramOf creates one on its stack. It is one class because all rules share
-// the state of the current pass, which is the members after `actions_`.
+// Emits what one rank does in a step: compute, issue a call, wait for a call. ProgramOf creates one on its
+// stack. All rules share the state of the current pass, the members after `rounding_`, so they are in one
+// class.
 class Writer {
  public:
   Writer(const std::vector<WireOperation>& operations, const StepLayout& layout, const StepCompute& compute)
@@ -39,57 +40,59 @@ class Writer {
   std::vector<Action> Run();
 
  private:
-  // The calls to which the computing of a pass is tied, called drivers: activation collectives where there
-  // are any, else gradient reductions, else parameter gathers.
+  // The kind of calls, called drivers, to which the computing time of a pass is tied: activation collectives
+  // if there are any, else gradient reductions, else parameter gathers.
   enum class Driver : uint8_t { kNothing, kActivations, kGradients, kGathers };
 
   double PassNs(Phase phase) const;
   void Pass(size_t begin, size_t end);
   Driver DriverOf(size_t begin, size_t end) const;
   bool Drives(size_t i) const;
-  // The share of the pass's computing that belongs to driver `i`. It is equal for all activation collectives;
-  // for other drivers it grows with their elements.
+  // The weight of call `i` when the computing time of a pass is divided among its drivers. All activation
+  // collectives have the same weight. The weight of other drivers is their number of elements.
   double WeightOf(size_t i) const {
     return driver_ == Driver::kActivations ? 1 : static_cast<double>(operations_[i].elements);
   }
   void Operation(size_t i);
-  // Emits a driver, with its share of the computing before it.
+  // Emits the computing that belongs to driver `i` (a call to which computing is tied), and then the call.
   void Driving(size_t i);
-  // Emits a call that is no driver. Its role decides whether the program waits for it at once or later.
+  // Emits a call to which no computing is tied. Its role decides whether the program waits for it at once or
+  // later.
   void Other(size_t i);
 
-  // Adds computing time; fractions of a nanosecond carry over.
+  // Adds computing time. Fractions of a nanosecond are added to the next computing time.
   void Compute(double ns);
-  // Returns the computing time from the beginning of the pass until `elements` elements of gradients are
-  // computed.
+  // Returns the computing time in nanoseconds from the beginning of the backward pass until `elements`
+  // elements of gradients are computed.
   double ArrivalNs(double elements) const;
   void Issue(size_t i);
   void Wait(size_t i) { actions_.push_back({ActionKind::kWait, static_cast<int64_t>(i)}); }
   void WaitAll(std::deque<size_t>& open);
-  // Waits for gathers until the parameters for the next `elements` elements of gradients have arrived.
+  // Waits for parameter gathers until the parameters of the next `elements` elements of gradients have
+  // arrived.
   void AwaitGathersFor(double elements);
   void AwaitNextGather();
-  // Issues the gather at `i` and the next layout_.gathers_ahead gathers that follow it directly, except those
-  // issued before. The gathers ahead run while the rank computes the unit of gather `i`.
+  // Issues gather `i` and the next layout_.gathers_ahead gathers that follow it directly, except those
+  // already issued. The later gathers run while the rank computes with the parameters of gather `i`.
   void IssueGathersFrom(size_t i);
 
   const std::vector<WireOperation>& operations_;
   const StepLayout& layout_;
   const StepCompute& compute_;
   std::vector<Action> actions_;
-  // Computing time below a nanosecond, not yet emitted.
+  // Computing time below one nanosecond that no action contains yet.
   double rounding_ = 0;
 
   // The members from here on are the state of the current pass.
   Driver driver_ = Driver::kNothing;
   size_t end_ = 0;
   double ns_of_weight_ = 0;
-  // Elements of parameters for whose gathers the program has waited, and elements of gradients that it has
-  // computed.
+  // Elements of the parameters whose gathers the program has waited for, and elements of the gradients that
+  // it has computed.
   double gathered_ = 0, reduced_ = 0;
-  // Gathers that were issued early.
+  // Indices of the gathers that were issued ahead of their place in the step.
   std::set<size_t> issued_;
-  // Calls issued and not yet waited for, by role.
+  // Indices of the calls that were issued and not yet waited for, by role.
   std::deque<size_t> gathers_;
   std::deque<size_t> gradients_;
   std::deque<size_t> post_step_;
@@ -201,8 +204,8 @@ void Writer::Driving(size_t i) {
 
 void Writer::Other(size_t i) {
   const WireOperation& operation = operations_[i];
-  // In the forward pass the previous gather of updated parameters is waited for before the next one is
-  // issued.
+  // In the forward pass, the program waits for one gather of updated parameters before it issues the next
+  // one.
   if (operation.role == Role::kPostStepGather && operation.phase == Phase::kForward) WaitAll(post_step_);
   Issue(i);
   if (GathersParameters(operation))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the timings of a rank's collectives.
+// Adds up the times of one simulated rank's collectives by role.
 #include "tools/simulate/step_summary.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a simulated rank's time went, by the purpose of its collectives.
+// Sums up where the time of a simulated rank went, by the role of its collectives.
 #pragma once
 
 #include <string>
@@ -10,28 +10,29 @@
 
 namespace dynamiccl {
 
-// Role, kind and size of one collective of a program; labels are indexed by the collective's number.
+// Role, kind and size of one collective. A vector of labels is indexed by the collective's number in the
+// program.
 struct CollectiveLabel {
   Role role = Role::kUnknown;
   Collective collective = Collective::kAllReduce;
   uint64_t bytes = 0;
 };
 
-// Sums over the collectives of one role and kind.
+// Sums over all collectives of one role and kind.
 struct SummaryRow {
   Role role = Role::kUnknown;
   Collective collective = Collective::kAllReduce;
   uint64_t calls = 0;
   uint64_t bytes = 0;
-  // From start to end of each collective; they may overlap.
+  // Sum of the times from start to end of each collective. The collectives may overlap.
   int64_t running_ns = 0;
-  // Time in which the rank waited for them.
+  // Time in which the rank waited for these collectives.
   int64_t exposed_ns = 0;
 };
 
 // Rows sorted by role and collective.
 std::vector<SummaryRow> Summarize(const RankTiming& rank, const std::vector<CollectiveLabel>& labels);
-// A table for people, with a header line.
+// Formats the rows as a table for people, with a header line.
 std::string FormatSummary(const RankTiming& rank, const std::vector<SummaryRow>& rows);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one program for each rank of the plans, or one for all ranks of a mirrored trace.
+// Converts a trace into one program for each rank. A mirrored trace (the recording of one rank, used for all
+// ranks) becomes one program that all ranks run.
 #include "tools/simulate/trace_program.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Ranks of the largest job that is simulated.
+// Largest number of ranks of a simulated job.
 constexpr int32_t kMaxRanks = 1 << 20;
 
 // Whether the call is point-to-point.
@@ -17,7 +18,7 @@ bool BetweenTwo(Collective collective) {
   return static_cast<int>(collective) >= kTunableCollectives;
 }
 
-// Recorded end of a call. A call without a duration never ends.
+// Recorded end of a call in nanoseconds. A call without a recorded duration counts as never ending.
 int64_t EndOf(const TraceCall& call) {
   return call.issued.duration_ns < 0 ? INT64_MAX : call.issued.issued_ns + call.issued.duration_ns;
 }
@@ -25,7 +26,7 @@ int64_t EndOf(const TraceCall& call) {
 // Writes one rank's program in the order of issue. JobOfTrace owns it on its stack.
 class RankWriter {
  public:
-  // `order_only`: the times of issue were not measured.
+  // `order_only`: the trace has only the order of the calls, since their times of issue were not measured.
   RankWriter(const ReplayPlan& plan, const std::vector<int>& nodes, SystemDemands& demands,
              const TraceJobOptions& options, bool order_only)
       : plan_(plan), nodes_(nodes), demands_(demands), options_(options), order_only_(order_only) {}
@@ -39,20 +40,20 @@ class RankWriter {
 
  private:
   Status Add(size_t communicator, const TraceCall& call, bool first);
-  // Advances the recording's time to `issued`: the rank waits for the calls that had ended by then, and
-  // computes for the rest of the time.
+  // Advances the time of the recording to `issued`, in nanoseconds. The rank waits for the calls that had
+  // ended by then, and computes for the rest of the time.
   void Reach(int64_t issued);
   void Compute(int64_t ns) {
     if (ns > 0) program.actions.push_back({ActionKind::kCompute, ns});
   }
 
   const ReplayPlan& plan_;
-  // Number of nodes by communicator.
+  // Number of nodes of each communicator, indexed by the communicator.
   const std::vector<int>& nodes_;
   SystemDemands& demands_;
   const TraceJobOptions& options_;
   const bool order_only_;
-  // (recorded end, number) of the calls for which the program has not waited yet.
+  // The calls for which the program has not waited yet: (recorded end, number of the call).
   std::vector<std::pair<int64_t, int64_t>> open_;
   // Current time of the recording, in nanoseconds.
   int64_t now_ = INT64_MIN;
@@ -75,7 +76,7 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveCall& c = call.issued.call;
   const bool two = BetweenTwo(c.collective);
   const IssuedCall& issued = call.issued;
-  // Rules treat a parameter gather of the backward phase as a role of its own.
+  // Rules treat a parameter gather in the backward phase as a role of its own.
   const bool backward =
       issued.labelled_role == Role::kParameterGather && issued.labelled_phase == Phase::kBackward;
   const CallOnSystem asked{c.collective,
@@ -88,7 +89,7 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveConfig config = options_.config ? options_.config(asked) : kLeaveNcclAlone;
   DYNAMICCL_TRY(TransferDemand demand,
                 demands_.Of(c.collective, c.bytes, config, asked.n_ranks, asked.n_nodes));
-  // The calls of one group pay one latency together.
+  // The calls of one group together pay the latency of one call.
   if (!first) demand.latency_ns = 0;
   const auto number = static_cast<int64_t>(program.collectives.size());
   program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});
@@ -113,8 +114,8 @@ Status RankWriter::Write() {
   return {};
 }
 
-// One layout for each communicator of the plans, and one more in which every rank is alone, for sends and
-// receives.
+// Returns one layout (which ranks belong together) for each communicator of the plans, and one more in which
+// every rank is alone, for sends and receives.
 std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans, int32_t ranks) {
   std::vector<CommunicatorLayout> layouts(plans[0].communicators.size() + 1);
   for (int32_t rank = 0; rank < ranks; ++rank) {
@@ -129,7 +130,8 @@ std::vector<CommunicatorLayout> LayoutsOf(const std::vector<ReplayPlan>& plans, 
   return layouts;
 }
 
-// The plans of all ranks, or one for a mirrored trace.
+// Returns the calls that each rank issues, or those of one rank for a mirrored trace (the recording of one
+// rank, used for all ranks).
 Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, int32_t ranks, const TraceJobOptions& options) {
   const int32_t planned = trace.sections.size() == 1 ? 1 : ranks;
   std::vector<ReplayPlan> plans;
@@ -140,7 +142,7 @@ Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, int32_t ranks, const
   return plans;
 }
 
-// Number of nodes that the rank's communicator spans, by layout.
+// For each communicator layout, the number of nodes over which the communicator of this rank extends.
 std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t rank, int ranks_per_node) {
   std::vector<int> counts;
   for (const CommunicatorLayout& layout : layouts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands are "setup", "time", "copy" and "quit". Each answer is one line: "ok ...", "times ...",
-// "copies ..." or "error ...".
+// Executes the commands that a comparison sends to a rank: "setup", "time", "copy" and "quit". Each answer is
+// one line: "ok ...", "times ...", "copies ..." or "error ...".
 #include "tools/bench/against/compared_rank.h"
 
 #include <sched.h>
@@ -19,16 +19,17 @@
 namespace dynamiccl {
 namespace {
 
-// Limits of the sweep that picks the best config in a setup: repeats, and seconds. The picking samples are
-// never reported, since the winner of a selection looks faster than it is.
+// Limits of the sweep with which "setup" picks the fastest config: the number of times that each config is
+// timed, and seconds in total. These times are never reported, since the winner of a selection looks faster
+// than it is.
 constexpr int kPickRepeats = 5;
 constexpr double kPickSeconds = 4;
-// The copy rate of the machine is probed over this many bytes of all ranks together. The size is the same in
-// every cell, so that a change of the rate means a change of the machine.
+// Bytes, over all ranks together, with which the copy rate of the machine is probed. The size is the same for
+// every measured call, so that a changed rate means a changed machine.
 constexpr double kSteadyBytes = 16 << 20;
 
-// Executes commands, one after the other, and keeps the call and the buffers between them. ServeComparison
-// owns it on its stack.
+// Executes commands one after the other. The call and the buffers of the latest "setup" are kept for the
+// commands that follow. ServeComparison owns the server on its stack.
 class Server {
  public:
   Server(BenchSession& session, const ComparedRankOptions& options) : session_(session), options_(options) {}
@@ -44,16 +45,18 @@ class Server {
 
   BenchSession& session_;
   const ComparedRankOptions& options_;
-  // The call of the latest setup.
+  // The call that the latest "setup" prepared.
   BenchCall call_;
-  // Bytes of each buffer. Larger setups allocate new buffers; the old ones live as long as the session.
+  // Bytes of each buffer. A "setup" that needs more allocates new buffers; the old ones live as long as the
+  // session.
   size_t room_ = 0;
   std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
-  // Created by the first "copy", replaced for larger footprints.
+  // Measures the copy rate. The first "copy" command creates it; a command with a larger footprint replaces
+  // it.
   std::optional<CopyProbe> probe_;
   double probe_room_ = 0;
-  // The sweep's tuner, when the best config is picked.
+  // Forces configs through the sweep's tuner plugin. Set only if "setup" is to pick the fastest config.
   std::optional<ForcedConfig> forced_;
 };
 
@@ -76,7 +79,7 @@ Result<std::string> Server::SetUp(const std::string& line) {
            .op = *ParseReduceOp(op),
            .send = send_,
            .receive = receive_};
-  // MPI_Bcast has a single buffer, so this call uses one too.
+  // MPI_Bcast has a single buffer, so NCCL's Broadcast gets one buffer for sending and receiving too.
   if (call_.collective == TestedCollective::kBroadcast) call_.send = call_.receive;
   const CheckedCall data{call_.collective, call_.count, call_.type, call_.op, 0, session_.place().n_ranks};
   const std::vector<std::byte> input = InputOf(data, session_.place().rank);
@@ -85,7 +88,7 @@ Result<std::string> Server::SetUp(const std::string& line) {
   return options_.tuner_path.empty() || !IsTunable(call_.collective) ? std::string("ok") : PickBest();
 }
 
-// Sweeps the configs of the call and forces the fastest for the calls that follow.
+// Times every config for the call, and forces the fastest one for the "time" commands that follow.
 Result<std::string> Server::PickBest() {
   if (!forced_) {
     DYNAMICCL_TRY(ForcedConfig forced, ForcedConfig::Open(options_.tuner_path));
@@ -117,8 +120,8 @@ Result<std::string> Server::PickBest() {
                      best->is_default ? " (default)" : "");
 }
 
-// Executes "time ITERATIONS WARMUPS SINGLES". Answers microseconds back to back (the slowest rank's) and the
-// median and 99th percentile of single calls.
+// Executes "time ITERATIONS WARMUPS SINGLES". The answer has three times in microseconds: one call among
+// calls back to back on the slowest rank, and the median and 99th percentile of single calls.
 Result<std::string> Server::Time(const std::string& line) {
   int iterations = 0, warmups = 0, singles = 0;
   if (std::sscanf(line.c_str(), "time %d %d %d", &iterations, &warmups, &singles) != 3)
@@ -167,7 +170,7 @@ Status ServeComparison(BenchSession& session, const ComparedRankOptions& options
   DYNAMICCL_TRY(ControlLine control, ControlLine::Connect(options.socket));
   DYNAMICCL_CHECK_OK(control.Send(fmt::format("hello {}", session.place().rank)));
   Server server(session, options);
-  // Negative: a rank waits for its turn without a limit.
+  // A negative limit lets a rank wait for its next command without a limit.
   constexpr std::chrono::milliseconds kForEver{-1};
   while (true) {
     const auto line = control.Read(kForEver);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of hostccl in a comparison with other libraries. It executes the commands of the control line with
-// the NCCL library of this process (docs/benchmarking.md describes the lines).
+// One rank of hostccl in a comparison with other libraries. The rank reads commands from a socket, the
+// control line, and executes them with the NCCL library of this process (docs/benchmarking.md).
 #pragma once
 
 #include "tools/bench/against/control_line.h"
@@ -14,15 +14,15 @@ struct ComparedRankOptions {
   std::string socket;
   // "core": this rank's threads stay on core (rank % cores). "none": they are not bound.
   std::string binding;
-  // Path of the sweep's tuner, with which the best config is picked in each setup. Empty: the library's own
-  // choice is timed.
+  // Path of the tuner plugin with which the fastest config is picked for each call. Empty: the call is timed
+  // with the library's own choice.
   std::string tuner_path;
 };
 
-// Binds the process before any library starts a thread. Call it first.
+// Binds this process to a core as `binding` says. Call it before any library starts a thread.
 void BindRank(const std::string& binding, int rank);
 
-// Returns when the comparison sends "quit", or when it has ended.
+// Executes the commands of the comparison. Returns when the comparison sends "quit", or when it has ended.
 Status ServeComparison(BenchSession& session, const ComparedRankOptions& options);
 
 }  // namespace dynamiccl

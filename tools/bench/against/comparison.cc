@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures one cell. A first, short measurement decides how many calls a burst has; then each round times all
-// sides, in rotated order.
+// Measures one call with several libraries, called sides. A first, short measurement decides how many calls
+// each side makes in a round. Then every round times all sides, each round beginning with another side.
 #include "tools/bench/against/comparison.h"
 
 #include <algorithm>
@@ -12,26 +12,26 @@
 namespace dynamiccl {
 namespace {
 
-// Length of one probe of the copy rate.
+// Milliseconds of one probe of the machine's copy rate.
 constexpr double kProbeMilliseconds = 2;
-// Copy rates before and after a round that differ by a larger factor make the round void.
+// A round is void if the copy rates before and after it differ by more than this factor.
 constexpr double kSteadyRatio = 1.3;
 
-// Number of calls of one side in a round.
+// Numbers of calls that one side makes in a round.
 struct Burst {
   int iterations = 1;
   int singles = 1;
 };
 
-// Times of one round by side, the copy rate, and whether the machine was steady.
+// What one round measured: the times of each side, the copy rate, and whether the machine was steady.
 struct RoundResult {
   std::vector<std::optional<SideTimes>> times;
   double copy_gbps = 0;
   bool steady = true;
 };
 
-// Returns the number of calls that take `burst_ms` if one takes `call_us`: 2 to 20000 calls back to back, and
-// half as many single calls (at most 1000).
+// Returns how many calls fit in `burst_ms` milliseconds if one takes `call_us` microseconds: 2 to 20000 calls
+// back to back, and half as many single calls (at most 1000).
 Burst BurstFor(double call_us, double burst_ms) {
   constexpr double kMax = 20000;
   const double fitting = burst_ms * 1e3 / std::max(call_us, 0.1);
@@ -39,7 +39,8 @@ Burst BurstFor(double call_us, double burst_ms) {
           static_cast<int>(std::clamp(fitting / 2, 2.0, 1000.0))};
 }
 
-// One call under measurement. CompareCall owns it on its stack; `sides` and `options` must outlive it.
+// The measurement of one collective at one size. CompareCall owns it on its stack; `sides` and `options` must
+// outlive it.
 class Cell {
  public:
   Cell(std::vector<Side>& sides, const ComparedCall& call, int n_ranks, const ComparisonOptions& options)
@@ -62,8 +63,8 @@ class Cell {
   CellResult result_;
 };
 
-// Prepares the call on every side and determines the lengths of its bursts. A side whose library lacks the
-// call is left out, with the reason. The first side, hostccl's, must have the call.
+// Prepares the call on every side (library) and determines how many calls each side makes in a round. A side
+// whose library lacks the call is left out, with the reason. The first side, hostccl, must have the call.
 Status Cell::Prepare() {
   for (size_t i = 0; i < sides_.size(); ++i) {
     SideResult& side = result_.sides.emplace_back();
@@ -83,7 +84,7 @@ Status Cell::Prepare() {
   return {};
 }
 
-// Times every side once, starting with another side in each round.
+// Times every side once. Each round starts with another side.
 Result<RoundResult> Cell::Round(int number) {
   const ComparedCall& call = result_.call;
   const double footprint =
@@ -135,7 +136,7 @@ Result<CellResult> Cell::Measure() {
   return std::move(result_);
 }
 
-// Returns nothing if one of the times is missing.
+// Returns theirs / ours, or nothing if one of the two times is missing.
 std::optional<double> Ratio(double theirs, double ours) {
   if (theirs <= 0 || ours <= 0) return std::nullopt;
   return theirs / ours;

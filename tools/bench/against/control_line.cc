@@ -25,7 +25,7 @@ const sockaddr* Generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Waits until data or the end of the connection can be read; false after `limit`.
+// Waits until data or the end of the connection can be read. Returns false if neither came within `limit`.
 bool Readable(int fd, std::chrono::milliseconds limit) {
   pollfd ready{fd, POLLIN, 0};
   int got = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection between a comparison and a rank: text lines over a Unix socket (docs/benchmarking.md).
+// The connection between a comparison of libraries and one of their ranks: text lines over a Unix socket
+// (docs/benchmarking.md).
 #pragma once
 
 #include <chrono>
@@ -18,10 +19,10 @@ class ControlLine {
   // Connects to a listener. It is an error when nobody listens at `path`.
   static Result<ControlLine> Connect(const std::string& path);
 
-  // Sends the line and its end. An error (kPeerFailed) when the other side is gone.
+  // Sends the line and a line break. It is an error (kPeerFailed) when the process at the other end is gone.
   Status Send(std::string_view line);
-  // The next line without its end. kPeerFailed when the other side is gone, kTimeout after `limit`. A
-  // negative limit waits without end; the thread sleeps meanwhile.
+  // Returns the next line without its line break. The error is kPeerFailed when the process at the other end
+  // is gone, and kTimeout after `limit`. With a negative limit the thread sleeps until a line comes.
   Result<std::string> Read(std::chrono::milliseconds limit);
 
  private:
@@ -30,13 +31,13 @@ class ControlLine {
   std::string pending_;
 };
 
-// The socket to which the ranks of one side connect. It owns the descriptor; the file stays in the caller's
-// folder.
+// The socket to which the ranks of one library connect. It owns the descriptor. The socket's file stays in
+// the caller's folder.
 class ControlListener {
  public:
   // Binds and listens. The path must be shorter than 108 bytes, the limit of sockaddr_un.
   static Result<ControlListener> Open(const std::string& path);
-  // The next connection, or kTimeout after `limit`.
+  // Returns the next connection, or the error kTimeout after `limit`.
   Result<ControlLine> Accept(std::chrono::milliseconds limit);
   const std::string& path() const { return path_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the processes of a side and sends each command to all of its ranks.
+// Starts the processes of one library's ranks and sends each command to all of them.
 #include "tools/bench/against/side.h"
 
 #include <sys/wait.h>
@@ -17,9 +17,10 @@
 namespace dynamiccl {
 namespace {
 
-// Limit for the start: importing LibTorch on a busy machine takes the longest.
+// Time limit until all ranks have started. To import LibTorch on a busy machine takes the longest.
 constexpr std::chrono::milliseconds kStart{120'000};
-// Time limit for one answer. The slowest burst, single calls of 64 MiB over sockets, takes seconds.
+// Time limit for the answer to one command. The slowest command, single calls of 64 MiB over sockets, takes
+// seconds.
 constexpr std::chrono::milliseconds kAnswer{300'000};
 // Time that ranks have to end after "quit".
 constexpr std::chrono::milliseconds kEnd{3'000};
@@ -51,7 +52,7 @@ Side::~Side() {
     pid_t ended = 0;
     while ((ended = ::waitpid(pid, nullptr, WNOHANG)) == 0 && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    // A launcher that has ended may have left ranks in its group.
+    // If the process is a launcher that has ended, its ranks may still run in its process group.
     SignalChild(pid, true, SIGKILL);
     if (ended == 0) ::waitpid(pid, nullptr, 0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side of a comparison: the ranks of one library. They live for the whole run and sleep when it is not
-// their turn.
+// One side of a comparison: the ranks of one library. The ranks live for the whole comparison and sleep while
+// another side is timed.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@
 
 namespace dynamiccl {
 
-// Says how a side is started. In the command, "@socket" stands for the socket's path and "@ranks" for the
-// number of ranks.
+// Says how the ranks of one library are started. In the command, "@socket" stands for the path of the socket
+// to which they connect, and "@ranks" for the number of ranks.
 struct SideProgram {
   // Name of the library, for example "openmpi".
   std::string name;
@@ -30,7 +30,7 @@ struct SideProgram {
   EnvironmentChanges environment;
 };
 
-// One collective at one size.
+// The call that a comparison times: one collective at one size.
 struct ComparedCall {
   TestedCollective collective = TestedCollective::kAllReduce;
   DataType type = DataType::kFloat32;
@@ -38,62 +38,63 @@ struct ComparedCall {
   CallLayout layout;
 };
 
-// Microseconds of one round.
+// Times of one side (library) in one round, in microseconds.
 struct SideTimes {
-  // A call among calls back to back, on the slowest rank.
+  // Time of one call among calls back to back, on the slowest rank.
   double microseconds = 0;
-  // Median of single calls, each the maximum over ranks.
+  // Median of the single calls. The time of a single call is its maximum over the ranks.
   double p50_us = 0;
   // 99th percentile of the same single calls.
   double p99_us = 0;
 };
 
-// GB/s that all ranks together copy: at the call's footprint, for the copy limit; and at a fixed size, which
-// shows whether something else runs on the machine.
+// Rates in GB/s at which all ranks together copy memory. One is measured over as much memory as the call
+// touches, for the copy limit. The other is measured over a fixed size and shows whether something else runs
+// on the machine.
 struct CopyRates {
   double limit = 0;
   double steady = 0;
 };
 
-// Owns the ranks' processes and their control lines. One thread uses it.
+// Owns the processes of one library's ranks and the connections to them. One thread uses it.
 class Side {
  public:
-  // Starts the ranks and waits until all have connected to a socket in `folder`, at most 120 s. Their output
-  // goes to a log in the same folder, whose end becomes part of an error.
+  // Starts the ranks and waits until all have connected to a socket in `folder`, at most 120 s. The output of
+  // the ranks goes to a log in the same folder. An error includes the end of the log.
   static Result<Side> Start(const SideProgram& program, int n_ranks, const std::string& folder);
   Side(Side&& other) noexcept;
-  // Tells the ranks to quit; processes that remain after 3 s are killed. Ranks also end when this process is
-  // gone.
+  // Tells the ranks to quit. Processes that still run after 3 s are killed. Ranks also end when the
+  // comparison's own process is gone.
   ~Side();
 
   const std::string& name() const { return name_; }
-  // Prepares the call on all ranks. Returns the config that rank 0 picked, empty where it picks none.
-  // kUnsupported when the library lacks the call.
+  // Prepares the call on all ranks. Returns the config that rank 0 picked, or an empty text if this library
+  // picks none. The error is kUnsupported when the library lacks the call.
   Result<std::string> SetUp(const ComparedCall& call);
-  // Times the call of the latest SetUp.
+  // Times the call that the latest SetUp prepared.
   Result<SideTimes> Time(int iterations, int warmups, int singles);
-  // Probes the copy rate. Only hostccl's side knows this command.
+  // Measures the rates at which all ranks together copy memory. Only hostccl's ranks can do this.
   Result<CopyRates> Copy(double footprint, double milliseconds);
 
  private:
   explicit Side(std::string name) : name_(std::move(name)) {}
   // Starts the processes of the program.
   Status Launch(const SideProgram& program, int n_ranks, const std::string& socket);
-  // Accepts one connection of each rank and orders them by rank.
+  // Accepts one connection from each rank and sorts the connections by rank.
   Status Meet(ControlListener& listener, int n_ranks);
-  // `error` with the side's name and the end of its log.
+  // Returns `error` with the library's name and the end of the ranks' log added.
   tl::unexpected<Error> Failed(const Error& error) const;
-  // Sends a line to every rank and waits for all answers; returns rank 0's. An "error ..." of any rank is
-  // kUnsupported.
+  // Sends a line to every rank and waits for all answers. Returns the answer of rank 0. If any rank answers
+  // "error ...", the result is the error kUnsupported.
   Result<std::string> Ask(const std::string& line);
 
   std::string name_;
   std::string log_;
   std::vector<pid_t> processes_;
-  // The port on which rank 0 listens. It stays reserved as long as the ranks run, so that no other program
-  // gets it.
+  // The port on which rank 0 listens. It stays reserved while the ranks run, so that no other program gets
+  // it.
   std::optional<ReservedPort> port_;
-  // Control lines by rank.
+  // The connections to the ranks, indexed by rank.
   std::vector<ControlLine> ranks_;
 };
 

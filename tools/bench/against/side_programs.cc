@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the peers' launchers and libraries and compiles the common MPI program against each.
+// Finds the launchers and libraries of the libraries that hostccl is compared with. Compiles the MPI program
+// (peers/mpi_collectives.c) for each MPI.
 #include "tools/bench/against/side_programs.h"
 
 #include <sys/wait.h>
@@ -18,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the folder in which the peers' programs are built or installed; see CacheFolder.
+// Returns the folder in which the programs of other libraries are built or installed (see CacheFolder).
 fs::path PeerFolder() {
   return CacheFolder() / "peers";
 }
 
-// Whether the shell would find the program.
+// Whether a folder in PATH has the program.
 bool OnPath(const std::string& program) {
   std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -36,7 +37,7 @@ tl::unexpected<Error> Missing(const std::string& what, std::string bring) {
   return WithHint(MakeError(ErrorKind::kUnavailable, "{}", what), std::move(bring));
 }
 
-// Runs a command and waits; its output goes to `log`.
+// Runs a command and waits for its end. The output of the command goes to the file `log`.
 Status RunToEnd(const std::vector<std::string>& command, const std::string& log) {
   DYNAMICCL_TRY(const pid_t pid, StartChild(command, {}, {.output_path = log}));
   int status = 0;
@@ -46,7 +47,7 @@ Status RunToEnd(const std::vector<std::string>& command, const std::string& log)
                   "its words are in " + log);
 }
 
-// Path of a peer's source in the installation.
+// Path of the source file of a compared program in the installation.
 Result<std::string> SourceFile(const Installation& installation, const std::string& name) {
   const std::string path = FindDataFile(installation, "tools/bench/peers/" + name);
   if (!path.empty()) return path;
@@ -54,9 +55,9 @@ Result<std::string> SourceFile(const Installation& installation, const std::stri
                    name);
 }
 
-// Compiles the MPI program with `compile`, in which "{in}" and "{out}" are placeholders, unless it exists and
-// is newer than its source. The new program replaces the old one in one step, so that comparisons may run
-// side by side.
+// Compiles the MPI program with the command `compile`, in which "{in}" and "{out}" are placeholders. Does
+// nothing if the program exists and is newer than its source. The new program replaces the old one in one
+// step, so that several comparisons may run at the same time.
 Result<std::string> BuildMpiProgram(const Installation& installation, const std::string& peer,
                                     std::vector<std::string> compile) {
   DYNAMICCL_TRY(const std::string source, SourceFile(installation, "mpi_collectives.c"));
@@ -80,9 +81,9 @@ Result<std::string> BuildMpiProgram(const Installation& installation, const std:
   return program.string();
 }
 
-// Debian's Open MPI over shared memory, which copies by process_vm_readv. The options state the host's slots,
-// because mpirun otherwise refuses more ranks than cores. With more ranks than cores they also let idle ranks
-// yield, as mpirun does by itself without stated slots.
+// Starts Debian's Open MPI over shared memory, which copies by process_vm_readv. The options state how many
+// ranks the host takes (slots), because mpirun otherwise refuses more ranks than cores. If there are more
+// ranks than cores, the options also let idle ranks yield, as mpirun does by itself when no slots are stated.
 Result<SideProgram> OpenMpi(const SideSettings& settings) {
   if (!OnPath("mpicc.openmpi") || !OnPath("mpirun.openmpi"))
     return Missing("Open MPI is not on this machine", "apt-get install openmpi-bin libopenmpi-dev");
@@ -100,8 +101,8 @@ Result<SideProgram> OpenMpi(const SideSettings& settings) {
   return side;
 }
 
-// Debian's MPICH with its default settings: UCX over shared memory. A rank that waits spins, even with more
-// ranks than cores.
+// Starts Debian's MPICH with its default settings, UCX over shared memory. A waiting rank spins, even if
+// there are more ranks than cores.
 Result<SideProgram> Mpich(const SideSettings& settings) {
   if (!OnPath("mpicc.mpich") || !OnPath("mpiexec.mpich"))
     return Missing("MPICH is not on this machine", "apt-get install mpich libmpich-dev");
@@ -112,8 +113,8 @@ Result<SideProgram> Mpich(const SideSettings& settings) {
                                  BindingWord(settings)}};
 }
 
-// Intel MPI from PyPI. It has MPICH's ABI, so the program is compiled against Debian's MPICH headers and
-// linked with Intel's library.
+// Starts Intel MPI from PyPI. It has MPICH's ABI, so the program is compiled against Debian's MPICH headers
+// and linked with Intel's library.
 Result<SideProgram> IntelMpi(const SideSettings& settings) {
   const fs::path home = PeerFolder() / "impi";
   const std::string library = (home / "lib/libmpi.so.12").string();
@@ -138,7 +139,7 @@ Result<SideProgram> IntelMpi(const SideSettings& settings) {
                                      {"I_MPI_PIN", "0"}}};
 }
 
-// PyTorch's Gloo; each rank is a Python process.
+// Starts PyTorch's Gloo. Each rank is a Python process.
 Result<SideProgram> Gloo(const SideSettings& settings) {
   const std::string bring =
       "python3 -m venv torch && torch/bin/pip install torch --index-url "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that a comparison runs: hostccl's ranks, and those of Open MPI, MPICH, Intel MPI and Gloo,
-// which are built where needed.
+// Knows how to start the libraries that a comparison times: hostccl, Open MPI, MPICH, Intel MPI and Gloo.
+// Missing programs are built first.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace dynamiccl {
 
-// Settings that all sides of a comparison share.
+// Settings that are equal for all libraries of a comparison.
 struct SideSettings {
   Installation installation;
   int n_ranks = 2;
-  // Bind each rank to a core of its own, where there are as many cores as ranks.
+  // True: bind each rank to a core of its own, if there are at least as many cores as ranks.
   bool bind = true;
   // Python interpreter whose PyTorch has Gloo.
   std::string python;
@@ -24,11 +24,11 @@ struct SideSettings {
 // Whether `name` is "openmpi", "mpich", "impi" or "gloo".
 bool IsPeerName(const std::string& name);
 
-// Finds the program of another library and builds missing parts into ~/.cache/dynamiccl/peers. kUnavailable
-// when the library is not installed on this machine; the hint has the command that installs it.
+// Finds the program of another library and builds missing parts into ~/.cache/dynamiccl/peers. The error is
+// kUnavailable when the library is not installed on this machine; its hint has the command that installs it.
 Result<SideProgram> FindPeer(const std::string& name, const SideSettings& settings);
 
-// "core" where ranks are to be bound, else "none".
+// "core" if the settings ask for ranks to be bound to cores, else "none".
 std::string BindingWord(const SideSettings& settings);
 
 }  // namespace dynamiccl

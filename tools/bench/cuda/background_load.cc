@@ -12,13 +12,13 @@
 namespace dynamiccl::cuda {
 namespace {
 
-// Nanoseconds of one busy-idle period: long compared with the microseconds of a clock read, short compared
-// with a collective of a megabyte.
+// Nanoseconds of one period, in which a memory load is first busy and then idle. A period is long compared
+// with a clock read and short compared with a collective of a megabyte.
 constexpr uint64_t kPeriodNs = 50'000;
-// The load ends by itself after 120 s, so that a forgotten load does not keep the GPU. A row of a benchmark
-// ends well before.
+// Nanoseconds (120 s) after which the load ends by itself, so that a forgotten load does not keep the GPU. A
+// row of a benchmark takes much less.
 constexpr uint64_t kMaxNs = 120'000'000'000;
-// Threads of a block, the most that a block may have; one block runs on a multiprocessor.
+// Threads of a block: the most that CUDA allows. One block runs on each loaded multiprocessor.
 constexpr unsigned kThreads = 1024;
 // 1 GiB: several times the L2 cache of every GPU so far (60 MB on Hopper, 126 MB on Blackwell).
 constexpr uint64_t kBufferBytes = uint64_t{1} << 30;
@@ -52,8 +52,8 @@ LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_by
   const auto wanted = static_cast<int>(std::lround(request.share * multiprocessors));
   LoadPlan plan{.grid = {.threads = kThreads}, .duty = {kPeriodNs, kPeriodNs, kMaxNs}};
   plan.grid.blocks = static_cast<unsigned>(computes ? std::clamp(wanted, 1, most) : most);
-  // The block takes all shared memory of a multiprocessor, except the kernel's own few bytes, so that no
-  // second block fits.
+  // Bytes of shared memory that the kernel uses itself. The block takes the rest of the multiprocessor's
+  // shared memory, so that no second block fits.
   constexpr int kOwnSharedBytes = 1024;
   plan.grid.shared_bytes = static_cast<unsigned>(std::max(shared_bytes_per_block - kOwnSharedBytes, 0));
   if (computes) return plan;

@@ -21,26 +21,28 @@ enum class LoadKind {
   kMemory,
 };
 
-// A load as the user asks for it.
+// A load as the user requests it.
 struct LoadRequest {
   LoadKind kind = LoadKind::kMemory;
   double share = 0.5;
 };
-// Parses "compute:0.25" or "memory:0.5". Compute loads go up to 0.75, memory loads up to 1.
+// Parses a kind and a share, such as "compute:0.25" or "memory:0.5". The share of a compute load may be up to
+// 0.75, that of a memory load up to 1.
 Result<LoadRequest> ParseLoad(std::string_view text);
 
 // The kernel launch that produces a load.
 struct LoadPlan {
   Grid grid;
   DutyCycle duty;
-  // 16-byte words of the buffer; 0: no buffer.
+  // Size of the load's buffer in words of 16 bytes; 0: no buffer.
   uint64_t words = 0;
 };
-// A quarter of the multiprocessors always stays free, where the blocks of collectives can start: a collective
-// that waits for a multiprocessor would wait for the load's end. Pure function.
+// Computes the kernel launch for a load. A quarter of the multiprocessors always stays free, so that blocks
+// of collectives can start. Otherwise a collective that waits for a multiprocessor would wait until the load
+// ends.
 LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_bytes_per_block);
 
-// The work that a load did, to compare with the request.
+// What a load did, for comparison with what was requested.
 struct LoadReport {
   unsigned blocks = 0;
   uint64_t rounds = 0;
@@ -52,9 +54,9 @@ struct LoadReport {
 // a time; the destructor stops it.
 class BackgroundLoad {
  public:
-  // Prepares a load on the GPU of this rank, which is the calling thread's current device. Returns null if a
-  // lower rank of this host has the same GPU, because that rank makes the load. kUnsupported when this build
-  // has no kernels.
+  // Prepares a load on the calling thread's current device, the GPU of this rank. Returns null if a lower
+  // rank of this host uses the same GPU, because that rank makes the load. The error is kUnsupported when
+  // this build has no kernels.
   static Result<std::unique_ptr<BackgroundLoad>> Prepare(const LoadRequest& request, int local_rank);
   ~BackgroundLoad();
   BackgroundLoad(const BackgroundLoad&) = delete;
@@ -63,8 +65,8 @@ class BackgroundLoad {
   const LoadPlan& plan() const { return plan_; }
   // Launches the kernel, which runs until Stop.
   Status Start();
-  // Ends the load and returns when the last block has ended. It is an error when a block never ran or when
-  // the load ended by itself before.
+  // Ends the load and returns when its last block has ended. It is an error if a block never ran, or if the
+  // load ended by itself before.
   Result<LoadReport> Stop();
 
  private:

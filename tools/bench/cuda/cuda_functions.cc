@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resolves every function at once, so that a missing one is an error at the start and not in a measurement.
+// Looks up every CUDA function at once, so that a missing function is an error at the start and not during a
+// measurement.
 #include "tools/bench/cuda/cuda_functions.h"
 
 #include <dlfcn.h>
@@ -16,7 +17,8 @@ Result<DynamicLibrary> OpenRuntimeLibrary() {
                   "put the CUDA runtime's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
 }
 
-// Looks up the function `name` and stores it in `function`. Returns false if the library lacks it.
+// Looks up the CUDA function `name` and stores it in `function`. Returns false if the library lacks the
+// function.
 template <typename F>
 bool Resolve(const DynamicLibrary& library, const char* name, F& function) {
   function = reinterpret_cast<F>(library.Symbol(name));

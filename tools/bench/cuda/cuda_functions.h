@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime and driver through dlopen: the few functions that measuring needs, with CUDA's names and
-// numbers. Nothing in the project links CUDA.
+// The few functions of the CUDA runtime and driver that measuring needs, loaded with dlopen, with CUDA's
+// names and numbers. Nothing in the project links CUDA.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using Event = struct CUevent_st*;
 using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 
-// Values of CUDA's enums and flags: cudaMemcpyKind, cudaHostAlloc flags, stream flags and cudaDeviceAttr.
+// Values of CUDA's enums cudaMemcpyKind and cudaDeviceAttr, and of its flags for cudaHostAlloc and streams.
 inline constexpr int kHostToDevice = 1;
 inline constexpr int kDeviceToHost = 2;
 inline constexpr unsigned kHostAllocMapped = 2;
@@ -29,8 +29,8 @@ inline constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 inline constexpr int kMaxDynamicSharedBytes = 8;
 
-// X(name, parameters) for each function of the CUDA runtime that is used. All releases since CUDA 10 have
-// them.
+// Expands X(name, parameters) for each function of the CUDA runtime that is used. All releases since CUDA 10
+// have these functions.
 #define DYNAMICCL_CUDA_RUNTIME_FUNCTIONS(X)                \
   X(GetDeviceCount, (int*))                                \
   X(SetDevice, (int))                                      \
@@ -63,12 +63,13 @@ inline constexpr int kMaxDynamicSharedBytes = 8;
 // prefix "cuda".
 class Runtime {
  public:
-  // Loads libcudart.so, .13 or .12 by the loader's rules (LD_LIBRARY_PATH). kUnavailable when none is found.
+  // Loads libcudart.so, libcudart.so.13 or libcudart.so.12 by the loader's rules (LD_LIBRARY_PATH). The error
+  // is kUnavailable when none is found.
   static Result<std::shared_ptr<const Runtime>> Open();
 
 #define DYNAMICCL_MEMBER(name, parameters) Error(*name) parameters = nullptr;
   DYNAMICCL_CUDA_RUNTIME_FUNCTIONS(DYNAMICCL_MEMBER)
-  // An error that names the call and has CUDA's text.
+  // Converts a CUDA result into an error that has the call's name and CUDA's text.
   Status Check(Error error, const char* call) const;
 
  private:

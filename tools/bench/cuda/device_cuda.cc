@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU, used through the CUDA runtime: buffers, a stream, and times by events. Kernels make and check the
-// test data if this build has them; otherwise the host does.
+// A GPU, used through the CUDA runtime: buffers, a stream, and times measured by events. If this build has
+// kernels, they write and check the test data; otherwise the host does.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,8 @@
 namespace dynamiccl {
 namespace {
 
-// Launch shape: enough threads for every GPU so far. Each thread handles several elements of a large buffer.
+// Threads of a block and blocks of a launch: enough for every GPU so far. Each thread handles several
+// elements of a large buffer.
 constexpr unsigned kThreads = 256;
 constexpr uint64_t kMaxBlocks = 4096;
 
@@ -70,22 +71,22 @@ class CudaDevice final : public Device {
   std::shared_ptr<const cuda::Runtime> runtime_;
   std::unique_ptr<cuda::DeviceModule> module_;
   bool looked_for_kernels_ = false;
-  // Counters in device memory; allocated by the first check.
+  // Counters of checked and wrong elements in device memory. The first check allocates them.
   cuda::CheckTally* tally_ = nullptr;
   cudaStream_t stream_ = nullptr;
   std::vector<void*> buffers_;
   std::vector<cuda::Event> events_;
-  // Events used since ClearMarks; events are reused.
+  // Number of events recorded since ClearMarks. The events are used again after each ClearMarks.
   size_t marks_ = 0;
 };
 
-// Sets NCCL_HOSTID when ranks of this host share GPUs (shared_gpus.h). A user's NCCL_MULTI_RANK_GPU_ENABLE
-// wins.
+// Sets NCCL_HOSTID when ranks of this host share GPUs (shared_gpus.h). Does nothing if the user has set
+// NCCL_MULTI_RANK_GPU_ENABLE.
 Status SeparateRanksOnSharedGpus(const RankPlace& place, int devices) {
   if (std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") != nullptr) return {};
   DYNAMICCL_TRY(const std::optional<std::string> host, cuda::HostIdOnSharedGpus(place, devices));
   if (!host) return {};
-  // Ranks may be threads of one process, which has one environment.
+  // Set the variable once: ranks may be threads of one process, which has one environment.
   static std::once_flag once;
   std::call_once(once, [&] {
     ::setenv("NCCL_HOSTID", host->c_str(), 0);
@@ -128,8 +129,8 @@ Result<std::vector<double>> CudaDevice::Intervals() {
   return intervals;
 }
 
-// Loads the kernels at first use. Returns false if they were not built for this GPU. The host then checks the
-// data, as in a build without kernels.
+// Loads the kernels at first use. Returns false if this build has no kernels for this GPU. The host then
+// checks the data.
 bool CudaDevice::HasKernels() {
   if (looked_for_kernels_) return module_ != nullptr;
   looked_for_kernels_ = true;

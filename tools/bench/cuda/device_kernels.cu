@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's kernels. Compiled by nvcc to lib/dynamiccl_kernels.fatbin, which device_module.cc loads at
-// run time, so that no program of the project links CUDA. Names and parameters are those that device_module.h
-// and background_load.cc use.
+// The project's GPU kernels. nvcc compiles them to lib/dynamiccl_kernels.fatbin, which device_module.cc loads
+// at run time, so that no program of the project links CUDA. device_module.h and background_load.cc use the
+// same names and parameters.
 #include "tools/bench/cuda/kernel_bodies.h"
 
 namespace dynamiccl::cuda {
@@ -17,10 +17,10 @@ __device__ uint64_t Nanoseconds() {
   return now;
 }
 
-// Multiply-adds that a thread makes between two looks at the clock: some microseconds.
+// Multiply-adds that a thread makes between two reads of the clock; they take some microseconds.
 constexpr int kMultipliesARound = 1024;
 
-// Reads, changes and writes some words. All reads of a round are under way before the first write.
+// Reads, changes and writes some words of the buffer. All reads are under way before the first write.
 __device__ unsigned long long CopyWords(uint4* buffer, Slice slice, uint64_t* at) {
   const uint64_t length = slice.end - slice.begin;
   uint4 words[kWordsARound];
@@ -46,7 +46,8 @@ __device__ float MultiplyAdd(float value) {
   return value;
 }
 
-// Thread 0 reads the clock and the host's flag, and all threads of the block act on what it read.
+// Returns the nanoseconds since `begin`, or the load's time limit once the host has asked it to stop. Thread
+// 0 reads the clock and the host's flag, and all threads of the block get what thread 0 read.
 __device__ uint64_t ElapsedOfBlock(uint64_t begin, const DutyCycle& duty, const volatile unsigned* stop) {
   __shared__ uint64_t elapsed;
   __syncthreads();
@@ -71,7 +72,8 @@ extern "C" __global__ void dynamiccl_check_result(CheckedCall call, int rank, co
 }
 
 // The background load. If `buffer` is null, the blocks compute and occupy their multiprocessors. Otherwise
-// they read and write the buffer. Each block's slice of the buffer must have at least the words of one round.
+// the blocks read and write the buffer. Each block's slice of the buffer must have at least the words of one
+// round.
 extern "C" __global__ void __launch_bounds__(1024)
     dynamiccl_background_load(DutyCycle duty, uint4* buffer, uint64_t words, const volatile unsigned* stop,
                               LoadTally* tally) {

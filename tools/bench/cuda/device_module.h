@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's kernels on one GPU, loaded at run time from the file that nvcc made of device_kernels.cu.
+// The project's kernels on one GPU. They are loaded at run time from the file that nvcc compiled from
+// device_kernels.cu.
 #pragma once
 
 #include <memory>
@@ -11,28 +12,28 @@
 namespace dynamiccl::cuda {
 
 // Path of lib/dynamiccl_kernels.fatbin in the installation (launch/installation.h); empty when this build has
-// none.
+// no kernels.
 std::string FindKernelFile();
 
-// Shape of a launch.
+// Numbers of blocks and threads of a kernel launch.
 struct Grid {
   unsigned blocks = 1;
   unsigned threads = 1;
-  // Dynamic shared memory of a block.
+  // Bytes of dynamic shared memory of each block.
   unsigned shared_bytes = 0;
 };
 
-// Owns the loaded code. One thread uses it; the module belongs to that thread's current device.
+// Owns the loaded kernels. One thread uses it; the module belongs to that thread's current device.
 class DeviceModule {
  public:
-  // Loads the file. kUnsupported when the file has no code for this GPU's architecture.
+  // Loads the file. The error is kUnsupported when the file has no code for this GPU's architecture.
   static Result<std::unique_ptr<DeviceModule>> Load(const std::string& path);
   ~DeviceModule();
   DeviceModule(const DeviceModule&) = delete;
   DeviceModule& operator=(const DeviceModule&) = delete;
 
-  // Launches a kernel and returns without waiting. `arguments` are the kernel's parameters in order and must
-  // have exactly their types, since nothing checks them.
+  // Launches a kernel and returns without waiting for it. `arguments` are the kernel's parameters in order.
+  // Their types must be exactly those of the kernel, since nothing checks them.
   template <typename... Arguments>
   Status Launch(const char* kernel, Grid grid, cudaStream_t stream, Arguments... arguments) {
     void* addresses[] = {static_cast<void*>(&arguments)...};

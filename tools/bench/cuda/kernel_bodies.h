@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of one thread of each kernel, for any thread of any grid. Tests run these functions on the host.
-// Threads share a range of elements by striding over it.
+// The work of one thread of each GPU kernel. Tests run these functions on the host. A thread with number i of
+// n handles the elements i, i + n, i + 2n and so on.
 #pragma once
 
 #include "tools/bench/checked_element.h"
 
 namespace dynamiccl::cuda {
 
-// The share of one thread: `first` is its number among `threads`.
+// Says which elements one thread handles: `first` is the thread's number among `threads`.
 struct Share {
   uint64_t first = 0;
   uint64_t threads = 1;
 };
 
-// Sums over all threads. A kernel that did not run leaves looked_at at 0, which a caller must not take for
-// "nothing is wrong".
+// Numbers of checked and of wrong elements, summed over all threads. If the kernel did not run, looked_at is
+// 0; a caller must not take this for "nothing is wrong".
 struct CheckTally {
   unsigned long long looked_at = 0;
   unsigned long long wrong = 0;
@@ -39,11 +39,11 @@ DYNAMICCL_HOST_DEVICE inline CheckTally CheckShare(const CheckedCall& call, int 
   return tally;
 }
 
-// A background load is busy at the beginning of each period and idle for the rest.
+// The times at which a background load works: busy at the beginning of each period, idle for the rest.
 struct DutyCycle {
   uint64_t period_ns = 0;
   uint64_t busy_ns = 0;
-  // The load ends by itself after this many nanoseconds, in case it is not stopped.
+  // Nanoseconds after which the load ends by itself, in case the host does not stop it.
   uint64_t most_ns = 0;
 };
 
@@ -53,17 +53,17 @@ DYNAMICCL_HOST_DEVICE inline bool IsOver(const DutyCycle& duty, uint64_t elapsed
 DYNAMICCL_HOST_DEVICE inline bool IsBusy(const DutyCycle& duty, uint64_t elapsed_ns) {
   return elapsed_ns % duty.period_ns < duty.busy_ns;
 }
-// Nanoseconds until the next busy part; meaningful while the load is idle.
+// Returns the nanoseconds until the load's next busy part. Call it only while the load is idle.
 DYNAMICCL_HOST_DEVICE inline uint64_t IdleLeft(const DutyCycle& duty, uint64_t elapsed_ns) {
   return duty.period_ns - elapsed_ns % duty.period_ns;
 }
 
-// Number of 16-byte words that a thread of a memory load reads and writes between two reads of the clock.
-// With three quarters of the multiprocessors this keeps enough accesses in flight to saturate the memory of
+// Number of 16-byte words that a thread of a memory load reads and writes between two reads of the clock. If
+// three quarters of the multiprocessors do this, enough accesses are in flight to saturate the memory of
 // every GPU so far.
 inline constexpr unsigned kWordsARound = 8;
 
-// The words of the load's buffer that one block walks over. All blocks together cover the buffer once.
+// The words of the load's buffer that one block reads and writes. All blocks together cover the buffer once.
 struct Slice {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -76,9 +76,9 @@ DYNAMICCL_HOST_DEVICE inline Slice SliceOf(uint64_t words, uint64_t block, uint6
 struct LoadTally {
   // Number of blocks that started.
   unsigned long long started = 0;
-  // Rounds of work of busy blocks, each between two looks at the clock.
+  // Rounds of work over all blocks. A round is the work between two reads of the clock.
   unsigned long long rounds = 0;
-  // Bytes read and written.
+  // Bytes that the load has read and written.
   unsigned long long bytes = 0;
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of torch.distributed's Gloo, timed beside hostccl by `dynamiccl bench --against`: the twin of
+"""One rank of torch.distributed's Gloo, which `dynamiccl bench --against` times beside hostccl. It does the same as
 mpi_collectives.c. Usage: gloo_collectives.py SOCKET core|none, with torchrun's variables for rank and rendezvous."""
 import os
 import socket

@@ -29,7 +29,8 @@ std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   uint8_t version = 0;
   for (const TraceCall& call : calls.calls) {
     if (call.communicator != communicator || !call.decision) continue;
-    // Version 0 means a call without a table. After the first turn the low bits of version 256 are 0 as well.
+    // Version 0 means that no decision table was in use, which happens only before the first turn. After the
+    // first turn, the low bits of version 256 are 0 as well.
     if (turns.empty() && call.decision->table_version == 0) continue;
     const uint64_t number = call.issued.call.call_number;
     if (last == number) continue;
@@ -64,11 +65,12 @@ size_t UsualCalls(const std::vector<Turn>& turns) {
   return usual == counts.end() ? 0 : usual->first;
 }
 
-// Logarithm of a step's time in nanoseconds, by start and round, and by setting.
+// The logarithm of a step's time in nanoseconds. The outer key is the start of the job and the round of turns
+// in it; the inner key is the setting.
 using LogTimes = std::map<std::pair<size_t, uint32_t>, std::map<size_t, double>>;
 
-// Adds the times of a start's complete turns. A turn's first step is left out: it still shows effects of the
-// previous setting.
+// Adds the step times of all complete turns of one start of the job. A turn's first step is left out: it
+// still shows effects of the previous setting.
 void AddTimes(size_t start, const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps,
               size_t calls, LogTimes& times) {
   for (size_t i = 0; i + 1 < turns.size(); ++i) {

@@ -40,7 +40,8 @@ std::pair<std::string, std::string> SystemOf(const MeasurementFile& file, const 
   return {std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks)), path};
 }
 
-// Whether src/simulator has a formula for the cell.
+// Returns whether the simulator (src/simulator) has a formula for the time of the cell's collective and
+// config.
 bool HasFormula(const TimedCell& cell) {
   if (static_cast<int>(cell.collective) >= kTunableCollectives || cell.n_ranks < 2 || !(cell.us > 0))
     return false;

@@ -21,7 +21,7 @@ constexpr double kLimitFactor = 10;
 // job's own calls (CanaryRequest::traffic) are run with their own sizes.
 constexpr uint64_t kBytesAtInit = 1024;
 
-// The variable that makes ranks connect at the first call.
+// The variable of NCCL that decides when ranks connect. With the value 1 they connect at the first call.
 constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
 
 // A variable that switches off a part of NCCL, which may be at fault. The canary tries them one at a time,

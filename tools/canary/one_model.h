@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices the choices of every release by the cost model of one release (kModelRelease), on the graphs that
-// the other release found. Two releases can be compared only by one and the same calibration.
+// Predicts the time of each release's choices with the cost model of a single release (kModelRelease), on the
+// graphs that each release found. The times that releases predict by their own models cannot be compared,
+// because NCCL calibrates its model differently from release to release.
 #pragma once
 
 #include <cstdint>

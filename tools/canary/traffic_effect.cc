@@ -6,7 +6,8 @@
 namespace dynamiccl {
 namespace {
 
-// A smaller factor is within the error of NCCL's cost model.
+// The job's communication must take at least this many times as long before the change counts as grave. A
+// smaller factor is within the error of NCCL's cost model.
 constexpr double kGraveLoss = 1.15;
 constexpr double kNoLoss = 1.01;
 
@@ -24,7 +25,8 @@ double CostOf(const CellChoice& priced, const CollectiveConfig& config) {
   return cost == priced.costs.end() ? -1 : cost->second;
 }
 
-// The job's time that one release's cost table expects, with the choices of each release.
+// The time of the job's calls that one release's cost table predicts: once with the choices of the earlier
+// release, and once with those of the later release.
 struct Expected {
   double with_before = 0;
   double with_after = 0;

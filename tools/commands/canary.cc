@@ -53,8 +53,8 @@ Result<int> PositiveNumber(const std::string& text, const std::string& whole) {
   return static_cast<int>(number);
 }
 
-// Returns the world, for example "2x8", of the communicator in the user's trace, if each node has `gpus`
-// GPUs.
+// Returns the world of the communicator in the user's trace, if each node has `gpus` GPUs. A world is the
+// number of nodes and of ranks on each node, for example "2x8".
 Result<std::string> WorldOf(const Traffic& traffic, int gpus) {
   const int nodes = std::max(traffic.nodes, (traffic.ranks + gpus - 1) / gpus);
   if (traffic.ranks % nodes == 0) return fmt::format("{}x{}", nodes, traffic.ranks / nodes);

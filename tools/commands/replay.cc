@@ -24,12 +24,14 @@
 namespace dynamiccl {
 namespace {
 
-// One pass to warm up, and two for a median.
+// Number of times that each run of a comparison replays the trace: once to warm up, and twice for a median.
 constexpr int kComparedPasses = 3;
-// Most processes on one machine, as for the other commands that start ranks.
+// The most ranks that the command starts on this machine. Other commands that start ranks have the same
+// limit.
 constexpr int kMaxProcesses = 1024;
 
-// Microseconds of the default and of the best, from one topology of a sweep.
+// For each collective and size class in one topology of a sweep: microseconds of one call with NCCL's default
+// config, and with the best config.
 using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
 
 Result<SweptTimes> SweptTimesOf(const ReplayCommandOptions& given) {

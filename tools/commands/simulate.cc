@@ -75,7 +75,8 @@ Result<CollectiveConfig> TakeAlgorithm(const std::string& text) {
       "Ring, Tree or PAT, or a config like Ring/LL128");
 }
 
-// Parses "RANK:FACTOR" and "RANK:+MS".
+// Parses the values of --straggler. "RANK:FACTOR" multiplies the rank's computing time; with "RANK:+MS" the
+// rank begins that many milliseconds late.
 Status TakeStragglers(const SimulateOptions& given, SimulatedJob& job) {
   for (const std::string& text : given.stragglers) {
     Straggler straggler;
@@ -94,7 +95,8 @@ Status TakeStragglers(const SimulateOptions& given, SimulatedJob& job) {
   return {};
 }
 
-// Parses "SHARE" and "NODE:SHARE", each optionally with "@FROM_MS-UNTIL_MS".
+// Parses the values of --load, the share of the network that other traffic takes: "SHARE" on every node or
+// "NODE:SHARE" on one node, each optionally with "@FROM_MS-UNTIL_MS".
 Status TakeLoads(const SimulateOptions& given, SimulatedJob& job) {
   for (const std::string& text : given.loads) {
     NetworkLoad load;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl sweep`: times every legal config and the library's own choice on one or more topologies, into
-// one measurement file. The ranks are this command again; --worker tells rank 0 where to leave the rows of
-// its topology. At the end the best of each cell stands beside the library's own choice:
+// one measurement file. Each rank runs this command again; --worker tells rank 0 where to leave the rows of
+// its topology. At the end a table shows, for each collective and size, the library's own choice and the best
+// config:
 //
 //   topology            collective    bytes  default                us  noise  best                us   ratio
 //   two-nodes-ethernet  AllReduce     65536  Ring Simple x4      657.9    44%  Tree Simple x2   346.4    1.90
@@ -146,20 +147,20 @@ Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
   return kExitOk;
 }
 
-// Path of the journal of a sweep by visits.
+// Returns the path of the journal that a sweep with a time budget keeps.
 std::string JournalOf(const SweepCommandOptions& given) {
   return given.output + ".journal";
 }
 
-// One launch: a topology with a number of ranks.
+// One launch of a sweep: a topology with a number of ranks.
 struct Part {
   std::string topology;
   std::string label;
   int n_ranks = 2;
 };
 
-// Returns an error if the topology has no places for this many ranks. Without this check the error would come
-// only after minutes of measuring.
+// Returns an error if the topology's nodes have room for fewer than `n_ranks` ranks. Without this check the
+// error would come only after minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
@@ -167,8 +168,8 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// Returns all launches. Presets that have no places for the ranks are left out; for a topology that the user
-// names this is an error.
+// Returns all launches. With --all-presets, topologies that are too small for the ranks are left out. If the
+// user names a topology that is too small, returns an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   std::vector<std::string> topologies = given.topologies;
   if (given.all_presets) {
@@ -262,7 +263,8 @@ Status RequireWritable(const std::string& path) {
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-// Measures all parts and adds the results to `all`. If a part fails, `all` still holds the parts before it.
+// Measures all parts (launches) of the sweep and adds the results to `all`. If a part fails, `all` still
+// holds the results of the parts before it.
 Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
@@ -295,7 +297,8 @@ std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& 
   return text;
 }
 
-// Measures within the budget. Continues from the journal if there is one.
+// Measures until the time budget is spent. Continues from the journal of an earlier, interrupted sweep if
+// there is one.
 Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
   VisitedSweep sweep{.journal = JournalOf(given),

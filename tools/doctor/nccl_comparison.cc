@@ -117,8 +117,8 @@ void CompareWorld(const NcclWorld& world, const NcclCommunicator& before, const 
   }
 }
 
-// Lists what else can be asked: releases that are there for the machine, and machines that have both
-// releases.
+// Lists what else the user can ask for: the releases that the data has for the machine, and the machines for
+// which it has both releases.
 std::string ReleasesAndMachines(const NcclChoices& choices, const std::string& machine,
                                 const std::string& before, const std::string& after) {
   std::set<std::string> releases, machines_before, machines;

@@ -46,7 +46,8 @@ struct Explanation {
   std::vector<ExplainedConfig> configs;
 };
 
-// `rules` may be null. Without a price for the default, `configs` stays empty.
+// Explains the choice for one call. `rules` may be null. If NCCL's cost model has no price for the default,
+// `configs` stays empty.
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 

@@ -106,9 +106,9 @@ void Job::OnSignal(int signal_number) {
   EndAll(signal_number);
 }
 
-// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked. If a
-// child failed by itself, the job is ended, but only after all have been asked: a rank that had ended before
-// was not ended by the launcher.
+// Collects every child that has ended. One SIGCHLD may stand for several children, so waitpid is called for
+// each running child. If a child failed by itself, the job is ended, but only after that loop: the other
+// children that it finds had ended on their own, not because of the launcher.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;

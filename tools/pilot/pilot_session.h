@@ -43,12 +43,15 @@ class PilotSession {
 
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
-  // Whether one more start, as long as the longest so far, ends within `share` of the budget.
+  // Returns whether one more start of the job would end within `share` of the budget, if it takes as long as
+  // the longest start so far.
   bool OneMoreFits(double share) const;
   Status Observe();
-  // Returns the settings that take turns in each start of the search, the likeliest first.
+  // Returns one list for each start of the job in the search: the settings that take turns in that start. The
+  // first is NCCL's choice. The settings that are most likely to win come first.
   std::vector<std::vector<std::string>> Groups() const;
-  // Lets every config take turns and keeps, for each collective, the one with the shortest step.
+  // Lets every config take turns, and returns for each collective the config with the shortest step. Returns
+  // nothing if no config looks faster than NCCL's choice.
   Result<std::optional<Side>> FindFaster();
   // Starts the job once with these settings in turn. Returns the calls of its lowest rank, or nothing where
   // none was recorded.

@@ -11,8 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// The names of distances that NCCL accepts, in capitals only. Instead of a name NCCL also accepts a number
-// from 0 to 5, whose meaning is in kNumberedLevels.
+// The distances between GPUs that NCCL_P2P_LEVEL and similar variables accept by name, in capitals only.
+// Instead of a name NCCL also accepts a number from 0 to 5, whose meaning is in kNumberedLevels.
 constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
 constexpr std::string_view kNumberedLevels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
 

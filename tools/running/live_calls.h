@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// Calls of one collective and power of two of bytes.
+// The calls of one collective whose bytes lie between the same two powers of two.
 struct LiveKey {
   Collective collective = Collective::kAllReduce;
   // NCCL's total, rounded down to a power of two.

@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Keeps the first configs, as many as can be distinguished within `turns` turns, and notes in the list how
-// many were left out.
+// Keeps the first configs of the list: as many as can be compared within `turns` turns. Notes in the list how
+// many configs were left out.
 void CutToTurns(size_t turns, CandidateList& list);
 // Returns the names of the settings that take turns: the job as it is, then the configs.
 std::vector<std::string> SettingsInTurn(const CandidateList& list);

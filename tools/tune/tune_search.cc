@@ -10,9 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-// The best settings and the best configs, this many of each, are combined with each other.
+// Number of the best settings and of the best configs that are combined with each other.
 constexpr size_t kCombinedOfEach = 2;
-// A single candidate with a larger ratio is not combined, because no other setting makes up for such a loss.
+// A setting or config is not combined with others if its step time is more than this many times that of the
+// unchanged job. No other change makes up for such a loss.
 constexpr double kNotCombined = 1.05;
 constexpr size_t kFinalists = 2;
 // The most candidates of one turn. More take minutes, in which the machine may change, so that they could not

@@ -45,7 +45,7 @@ struct TuneResult {
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;
-  // Candidates on which no start was spent.
+  // Candidates with which the job was never started.
   std::vector<Candidate> not_tried;
   std::vector<std::string> notes;
 
@@ -87,7 +87,8 @@ class TuneSession {
   // Orders the list by the forecasts and cuts it to the budget. A continued tune uses the order and length of
   // the earlier process.
   Result<SearchShape> Shape(CandidateList& list);
-  // Returns how many candidates fit the budget if enough time is left for the final.
+  // Returns how many candidates can be tried within the budget, if the final still gets the time that it
+  // needs.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
@@ -99,9 +100,9 @@ class TuneSession {
   TuneOptions& given_;
   int interrupted_by_ = 0;
   int64_t begun_ns_ = 0;
-  // Seconds of starts that an earlier process ran.
+  // Seconds that all starts of the job took in earlier processes of this tune.
   double earlier_s_ = 0;
-  // Seconds of all starts so far. They give the expected duration of later starts.
+  // Seconds that all starts of the job took so far. They give the expected duration of later starts.
   double starts_s_ = 0;
   std::optional<TuneJournal> journal_;
   WatchedRun base_;

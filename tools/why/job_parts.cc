@@ -34,7 +34,8 @@ constexpr uint64_t kLeastBandwidthBytes = 64 << 10;
 // The bandwidth of fewer calls is not shown: a profiler that reads a kernel's events late makes a single call
 // look much shorter than it was.
 constexpr size_t kLeastBandwidthCalls = 3;
-// The longest call of a kind is shown if the mean is above this many medians.
+// The longest call of a kind is shown only if the mean time of the kind's calls is more than this many times
+// their median time.
 constexpr double kFewLongCalls = 3;
 
 std::string Count(size_t count, std::string_view what) {

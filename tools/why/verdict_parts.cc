@@ -19,10 +19,10 @@ namespace {
 constexpr size_t kMaxRows = 3;
 // A choice counts as good when its time is at most this factor above the best.
 constexpr double kNearBest = 1.02;
-// A change whose predicted gain is smaller gets no line.
+// A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
 
-// A cell in which the default was clearly slower than another config.
+// A collective and size of a sweep for which the library's default was clearly slower than another config.
 struct SlowerDefault {
   SweepCell cell;
   TimedConfig by_default, best;

@@ -100,7 +100,7 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   return result.wrong == 0 ? kExitOk : kExitResultSaysNo;
 }
 
-// Replays in virtual time; starts no process.
+// Replays the trace in the simulator, in virtual time. Starts no process.
 Result<int> RunSimulated(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
@@ -132,7 +132,6 @@ Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
         MakeError(ErrorKind::kInvalidArgument, "{} ranks are too many processes", given.launch.n_ranks),
         fmt::format("{} at most; --simulate takes more", kMaxProcesses));
   }
-  // A trace that cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, given.launch.n_ranks, given.window));
   DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "replay", given.launch));
   return AnswerOf(outcome);

@@ -138,7 +138,7 @@ Json SimulateJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
           {"rows", table}};
 }
 
-// Simulates and prints rank 0's time.
+// Simulates the job and prints how rank 0 spends its time.
 Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   DYNAMICCL_TRY(const SimulationResult result, Simulate(subject.job));
   const RankTiming& rank = result.observed[0];

@@ -152,7 +152,8 @@ std::optional<Receipt> CheckGdrLevel(const Judged& judged) {
                      "the network offers no GPUDirect RDMA, so there is no level to apply", why);
 }
 
-// With cuMem, ranks in other processes are reached by P2P/CUMEM; without it by CUDA IPC (P2P/IPC).
+// Judges NCCL_CUMEM_ENABLE. With cuMem, NCCL reaches ranks in other processes by P2P/CUMEM; without cuMem by
+// CUDA IPC (P2P/IPC).
 std::optional<Receipt> CheckCumem(const Judged& judged) {
   const Connections* const cumem = Find(judged.log(), "P2P/CUMEM");
   const Connections* const ipc = Find(judged.log(), "P2P/IPC");

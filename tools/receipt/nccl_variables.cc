@@ -34,9 +34,9 @@ constexpr std::array<const char*, 2> kReach[] = {
 #undef DYNAMICCL_NCCL_VARIABLE
 #undef DYNAMICCL_NCCL_TABLE_REACHES
 
-// A mistyped name is corrected to a known name if it differs from it in few letters: one letter if it has
-// fewer than this many letters after its prefix, otherwise at most two. If more letters could differ, names
-// of plugins such as NCCL_SHARP_DISABLE would be taken for names of NCCL.
+// A short name has fewer letters than this after its prefix. A mistyped short name is corrected if a known
+// name differs from it in one letter, a longer name if at most two letters differ. If more letters could
+// differ, names of plugins such as NCCL_SHARP_DISABLE would be taken for names of NCCL.
 constexpr size_t kShortName = 6;
 
 // A variable that every release from `since` on reads whenever it creates a communicator of several ranks.

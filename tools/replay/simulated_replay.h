@@ -25,9 +25,9 @@ Result<NamedSystem> FindSystem(const std::string& name_or_path);
 struct SimulatedReplay {
   // Rank 0's plan.
   ReplayPlan plan;
-  // Configs of its calls, in the plan's order.
+  // The config of each call of rank 0, in the order of the plan.
   std::vector<CollectiveConfig> configs;
-  // For each group of the plan its time in the stream.
+  // For each group of calls in the plan: microseconds from the group's begin to its end in the stream.
   std::vector<double> group_us;
   // OperationHash of what each rank issued.
   std::vector<uint64_t> operations;

@@ -43,7 +43,7 @@ struct LiveProcess {
   // Steps that the program marked.
   uint64_t steps = 0;
   std::map<DecidedBy, uint64_t> decisions;
-  // Labels of the last call that has any.
+  // ZeRO stage and phase of the last call that has them as labels.
   ZeroStage stage = ZeroStage::kUnknown;
   Phase phase = Phase::kUnknown;
   // Most bytes first.
@@ -52,7 +52,7 @@ struct LiveProcess {
   double idle_seconds = 0;
   // The call from which a thread has not returned: "AllReduce of 8M".
   std::string inside;
-  // Seconds since that call began.
+  // Seconds since the call named by `inside` began.
   double inside_seconds = 0;
   // Free share of the device's memory, where the program reports it.
   std::optional<double> free_memory;

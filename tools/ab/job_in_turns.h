@@ -16,7 +16,8 @@
 
 namespace dynamiccl {
 
-// The settings that take turns in one start of a job, and how they do so.
+// The settings that take turns in one start of a job, the number of steps for each, the time limit, and the
+// files for trace and output.
 struct TurnsPlan {
   // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
   std::vector<std::string> settings;

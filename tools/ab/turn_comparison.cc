@@ -123,7 +123,7 @@ double NoiseOf(const LogTimes& times, size_t settings) {
   return Median(deviations) / std::sqrt(2.0);
 }
 
-// Computes TurnComparison::steady_share of one start, which has at least two turns.
+// Computes TurnComparison::steady_share of one start of the job, which has at least two turns.
 double SteadyShareOf(const std::vector<Turn>& turns) {
   std::vector<double> lengths;
   for (size_t i = 0; i + 1 < turns.size(); ++i)

@@ -39,7 +39,8 @@ struct SettingTimes {
   ConfidenceInterval interval{1, 1};
 };
 
-// The result for all settings of a job, from the communicator with the most turns in each start.
+// The result for all settings of a job. In each start of the job, the communicator with the most turns is
+// used.
 struct TurnComparison {
   std::vector<SettingTimes> settings;
   uint32_t turn_steps = 0;  // steps in each turn

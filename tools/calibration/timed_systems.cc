@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
-// The spread of a cell's time as TimedSystems defines it; 0 for a single repeat.
+// Returns the spread of one cell's repeated times, as TimedSystems defines it; 0 if the time was measured
+// once.
 double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what two releases of NCCL do in the same cell, and says how grave each difference is.
+// Compares what two releases of NCCL do with the same communicator on the same machine, and says how grave
+// each difference is.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ void Add(const CellChoice& table, const CellChoice& before, const CellChoice& af
   sum.with_after += static_cast<double>(calls) * CostOf(table, after.config);
 }
 
-// Adds up the effect on the job, one size class after the other.
+// Adds up how much longer or shorter the job's calls take, one size class after the other.
 class EffectSum {
  public:
   EffectSum(const Traffic& traffic, const Cell& before, const Cell& after)

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// Whether the two choices are equal in all known parts. NCCL before 2.20 does not report the protocol, so an
-// unknown protocol counts as equal to any other.
+// Returns whether two choices agree in all parts that are known. NCCL before 2.20 does not report the
+// protocol, so an unknown protocol counts as equal to any other.
 bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other);
 
 // The calls of one collective and size class, with the choice of each release.

@@ -78,7 +78,6 @@ Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest)
   JobCalls job;
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
-    // A file that one rank left half-written must not hide the others.
     if (!trace) spdlog::warn("left out: {}", trace.error().message);
     if (!trace) continue;
     for (const TraceSection& section : trace->sections) job.Add(section);

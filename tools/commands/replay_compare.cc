@@ -131,7 +131,7 @@ class SearchBudget {
  public:
   SearchBudget(double seconds, size_t runs) : seconds_(seconds), runs_(runs) {}
 
-  // True while another run may start.
+  // Returns true while another run may start.
   bool operator()(size_t finished) {
     const double passed = Passed();
     finished_ = finished;

@@ -179,8 +179,8 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {
-    // A part's label is the file's name without folder and ending. With several numbers of ranks, the number
-    // is appended.
+    // The label of a part (a topology with a number of ranks) is the topology file's name without folder and
+    // ending. With several numbers of ranks, the number is appended.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : given.rank_counts) {
       const Status places = RequirePlaces(topology, n_ranks);
@@ -207,8 +207,8 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-// Returns the options with which each rank runs `dynamiccl sweep` for one part; rank 0 writes the result to
-// `path`.
+// Returns the options with which each rank runs `dynamiccl sweep` for one part (a topology with a number of
+// ranks). Rank 0 writes the result to `path`.
 std::vector<std::string> RankWords(const SweepCommandOptions& given, const SweepPart& part,
                                    const std::string& path) {
   return {"--worker",      path,
@@ -224,8 +224,8 @@ std::vector<std::string> RankWords(const SweepCommandOptions& given, const Sweep
           "--budget",      fmt::format("{:.1f}s", part.budget_s)};
 }
 
-// Starts the ranks of one part and waits for them; rank 0 writes the result to `path`. The ranks use `shown`
-// to tell the user how long this part and the later ones take.
+// Starts the ranks of one part (a topology with a number of ranks) and waits for them. Rank 0 writes the
+// result to `path`. From `shown` the ranks tell the user how long this part and the later ones take.
 Status LaunchPart(const SweepCommandOptions& given, const Part& part, const SweepPart& shown,
                   const std::string& path) {
   LaunchOptions launch = given.launch;

@@ -59,8 +59,8 @@ void Widen(const ChosenRange& one, ChosenRange* range) {
   range->microseconds.Widen(one.microseconds.least);
 }
 
-// Compares the sizes of one collective in one world and appends the changed ranges. CompareWorld owns it for
-// one call.
+// Compares the sizes of one collective on one machine, with one number of nodes and ranks, and appends the
+// ranges of sizes with changed choices. CompareWorld owns the object for one call.
 class CollectiveComparison {
  public:
   CollectiveComparison(const NcclWorld& world, Collective collective, NcclComparison* out)

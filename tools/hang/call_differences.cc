@@ -77,7 +77,7 @@ size_t RanksOf(const std::vector<Party>& parties) {
   return ranks;
 }
 
-// Returns the ranks of all groups except the largest. A group (`Party`) has issued the same call.
+// Returns the ranks of all groups except the largest. The ranks of a group (`Party`) issued the same call.
 std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
   std::vector<int32_t> odd;
   for (size_t i = 1; i < parties.size(); ++i)

@@ -107,8 +107,8 @@ void Job::OnSignal(int signal_number) {
 }
 
 // Collects every child that has ended. One SIGCHLD may stand for several children, so waitpid is called for
-// each running child. If a child failed by itself, the job is ended, but only after that loop: the other
-// children that it finds had ended on their own, not because of the launcher.
+// each running child. If a child failed by itself, the job is ended, but only after that loop. Otherwise
+// children that had already ended would be recorded as ended by the launcher.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;

@@ -40,8 +40,8 @@ constexpr std::array<const char*, 2> kReach[] = {
 constexpr size_t kShortName = 6;
 
 // A variable that every release from `since` on reads whenever it creates a communicator of several ranks.
-// The list comes from runs of 1 x 2, 2 x 1 and 2 x 2 nodes x ranks. It is short because communicators of one
-// rank and machines with one GPU read fewer variables.
+// The list comes from runs of the releases with 1 x 2, 2 x 1 and 2 x 2 nodes x ranks per node. It is short
+// because communicators of one rank and machines with one GPU read fewer variables.
 struct ReadAtInit {
   std::string_view name;
   NcclRelease since;

@@ -92,7 +92,7 @@ std::string Against(const Timing& first, const Timing& other, const Timing* agai
   return fmt::format("{:+.1f} %", 100 * (other.median / first.median - 1));
 }
 
-// Returns the index of the arm kDefaultAgain; 0 if there is none.
+// Returns the index of kDefaultAgain in the names of the arms; 0 if it is not among them.
 size_t AgainAmong(const std::vector<std::string>& arms) {
   const auto again = std::find(arms.begin(), arms.end(), kDefaultAgain);
   return again == arms.end() ? 0 : static_cast<size_t>(again - arms.begin());

@@ -14,8 +14,8 @@
 
 namespace dynamiccl {
 
-// Who chooses the configs in a replay. With all texts empty NCCL chooses by itself, and DynamICCL is not
-// loaded.
+// An arm of a comparison, that is who chooses the configs in a replay. With all texts empty NCCL chooses by
+// itself, and DynamICCL is not loaded.
 struct ReplayArm {
   std::string name;
   std::string policy;
@@ -26,8 +26,8 @@ struct ReplayArm {
   bool cheapest = false;
 };
 
-// Name of a second arm with the default settings. Its difference from the default is the noise: a difference
-// of another arm counts only if it is larger.
+// Name of a second arm that, as the first one, leaves every choice to NCCL. The difference between these two
+// is noise: the difference of another arm counts only if it is larger.
 inline constexpr const char* kDefaultAgain = "again";
 
 // The result of one replay of the whole plan with one arm.

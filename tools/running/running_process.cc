@@ -84,7 +84,8 @@ std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
   bool loaded = false;
   for (const std::string& file : MappedFiles(folder)) {
     if (fs::path(file).filename() == kObject) loaded = true;
-    // Under `dynamiccl record` each process writes a part (tools/record/recorded_launch.h).
+    // Under `dynamiccl record` each process writes a file of its own with this ending
+    // (tools/record/recorded_launch.h).
     const bool is_part = file.ends_with(".part") && file.find(".ctrace.") != std::string::npos;
     if (file.ends_with(".ctrace") || is_part) process.trace = file;
   }

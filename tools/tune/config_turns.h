@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets NCCL's configs take turns within one start of the job, as `dynamiccl ab` does. Comparing different
-// starts would not work: the machine changes more from one start to the next than most configs change a step.
-// Only configs that are faster within the start are tried further.
+// Lets NCCL's configs take turns within one run of the job, as `dynamiccl ab` does. Comparing different runs
+// would not work: the machine changes more from one run to the next than most configs change a step. Only
+// configs that are faster within the run are tried further.
 #pragma once
 
 #include <string>

@@ -18,26 +18,27 @@ struct JobStart {
   int turn = 0;
   // The candidate's name.
   std::string candidate;
-  // Median of the steps in milliseconds; 0 where the start failed.
+  // Median of the steps in milliseconds; 0 if the job failed.
   double step_ms = 0;
   // The reason why the candidate cannot be used. Empty if it can.
   std::string failure;
-  // How the calls of a step prove the candidate's settings: the reasons of all receipts. For the start in
-  // which configs take turns, it is instead the names of the faster configs.
+  // How the calls of a step prove the candidate's settings: the reasons of all receipts. If configs took
+  // turns in this start of the job, it has instead the names of the faster configs.
   std::string seen;
   // Bytes of each AllReduce of a step. Two candidates with equal lists are the same to NCCL, so only one is
   // tried.
   std::string buckets;
-  // Duration of the start in seconds.
+  // Duration of this start of the job in seconds.
   double seconds = 0;
 };
 
-// The order of a search, and how the search was cut to fit its budget. A continued tune keeps the shape with
-// which it began, because the same starts must come in the same order.
+// The order in which a tune tries candidates, and how it was cut to fit the budget. A continued tune keeps
+// the order with which it began, because the journal's results belong to that order.
 struct SearchShape {
   // The most candidates that are tried.
   size_t most = 0;
-  // Number of rounds after which the slower half of the candidates is given up.
+  // Number of rounds (one run of every candidate that is left) after which the slower half of the candidates
+  // is given up.
   int level_rounds = 1;
   std::vector<Forecast> forecasts = {};
 };

@@ -37,8 +37,8 @@ struct TunedRatio {
   size_t turns = 0;
 };
 
-// The search itself, which starts no job. NextTurn says what to run, and Record receives the times. Candidate
-// 0 is the unchanged job. The tune owns it and uses it on one thread.
+// The search for the best candidate. It starts no job: NextTurn says what to run, and Record receives the
+// times. Candidate 0 is the unchanged job. TuneSession owns the object and uses it on one thread.
 class TuneSearch {
  public:
   // `level_rounds` is the number of rounds after which the slower half is given up, 1 or 2.

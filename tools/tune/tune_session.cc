@@ -55,11 +55,11 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
-// DYNAMICCL_TIMES of the start in which the job is only watched. The starts that are compared time no calls,
-// because timing itself takes time.
+// Value of DYNAMICCL_TIMES for the first run of the job, which is only watched. The later runs, which are
+// compared, time no calls, because timing itself takes time.
 constexpr const char* kAllTimes = "all";
 
-// Name under which the journal keeps the start in which configs take turns.
+// Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
 auto Interrupted(const LaunchOutcome& outcome) {

@@ -16,9 +16,10 @@ namespace dynamiccl {
 struct TuneOptions {
   LaunchOptions launch;
   std::string folder = "tune";
-  // Seconds that the tune may take. If an interrupted tune is continued, its earlier starts count too.
+  // Seconds that the tune may take. If an interrupted tune is continued, the runs of the job before the
+  // interrupt count too.
   double budget_s = 600;
-  // Seconds after which one start of the job is ended. What the start has recorded until then counts.
+  // Seconds after which a run of the job is ended. What the run has recorded until then counts.
   double start_limit_s = 60;
   // Candidates to try instead of the automatic list: "bucket_cap_mb=100", "ring/simple/1", or both separated
   // by a comma.
@@ -30,7 +31,7 @@ struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
   int ranks = 0;
-  // Milliseconds of a step in the start in which the job was only watched.
+  // Milliseconds of a step in the first run of the job, which was only watched.
   double watched_ms = 0;
   // The calls of a step, described in words.
   std::string calls;
@@ -77,8 +78,8 @@ class TuneSession {
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
-  // Lets the configs of the list take turns within one start, and keeps the faster ones. Configs that the
-  // user named with --try are all kept.
+  // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
+  // that the user named with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
   // Predicts what the framework's candidates are worth. If this is not possible, returns nothing and adds a

@@ -111,8 +111,8 @@ SettingTimes SettingOf(const LogTimes& times, size_t setting, const std::string&
   return of;
 }
 
-// Noise of one turn, as a share: the spread of each setting's ratio to the first, divided by sqrt(2), since a
-// ratio has the noise of two turns.
+// Returns the noise of one turn, as a share of the step time. It is the spread of each setting's ratio to the
+// first setting, divided by sqrt(2), because a ratio has the noise of two turns.
 double NoiseOf(const LogTimes& times, size_t settings) {
   std::vector<double> deviations;
   for (size_t setting = 1; setting < settings; ++setting) {

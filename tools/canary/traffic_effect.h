@@ -35,8 +35,8 @@ struct ClassEffect {
 struct ModelEffect {
   double us_before = 0;
   double us_after = 0;
-  // Microseconds of the calls with the choices that the model itself finds cheapest on those graphs. They
-  // show how well each release uses the machine, independent of what it chooses.
+  // Microseconds of the calls with the configs that the model itself finds cheapest on those graphs. They
+  // show how well a release uses the machine, independent of the configs that the release chooses.
   double best_us_before = 0;
   double best_us_after = 0;
   uint64_t calls_unpriced = 0;

@@ -50,7 +50,7 @@ struct HangFinding {
   std::vector<std::string> text;
 };
 
-// All findings and how much was compared.
+// All findings about a job, and how many of its calls were compared.
 struct HangDiagnosis {
   // Likeliest cause first; empty: nothing differs.
   std::vector<HangFinding> findings;

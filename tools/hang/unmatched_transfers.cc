@@ -49,7 +49,7 @@ HangFinding Alone(uint64_t id, int32_t from, int32_t to, const Transfers& transf
   return finding;
 }
 
-// A finding about the first pair whose sizes differ.
+// Returns a finding about the first send whose receive has another size.
 std::optional<HangFinding> UnlikeSizes(uint64_t id, int32_t from, int32_t to, const Transfers& transfers) {
   const size_t matched = std::min(transfers.sends.size(), transfers.receives.size());
   for (size_t i = 0; i < matched; ++i) {

@@ -154,8 +154,8 @@ void Job::KillLeftovers() {
   }
 }
 
-// When the loop must wake without a signal, on CLOCK_MONOTONIC; 0: never. While the job is being ended, the
-// time limit counts no more.
+// Returns the time, on CLOCK_MONOTONIC, at which the loop must wake even without a signal; 0: never. Once the
+// job is being ended, only the grace period matters and no longer the time limit.
 int64_t Job::NextDeadline() const {
   const int64_t limit_ns = plan_.time_limit.count() * kNanosecondsPerMillisecond;
   if (kill_at_ns_ != 0) return kill_at_ns_;

@@ -28,7 +28,7 @@ struct ReplayReport {
   std::vector<ReplayRow> rows;
 };
 
-// The hash as sixteen hexadecimal digits.
+// Writes an OperationHash as sixteen hexadecimal digits.
 std::string OperationText(uint64_t hash);
 
 // Returns the report as JSON, schema 1. The field "operations" is that of rank 0.

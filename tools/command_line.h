@@ -75,9 +75,9 @@ class CommandLine {
   std::function<std::string()> more_options_;
 };
 
-// A hint for an error about an input file that does not exist. It is about the first of `words` that occurs
-// in `message`, has the ending of one of our kinds of file, and does not exist: it says which command creates
-// such a file. Empty when there is no such word.
+// Returns a hint for an error about a missing input file: which command creates such a file. The hint is
+// about the first of `words` that occurs in `message`, names no existing file, and ends like a file of
+// DynamICCL (for example .dcpolicy). Empty if there is no such word.
 std::string HowToMakeMissing(const std::vector<std::string>& words, const std::string& message);
 
 }  // namespace dynamiccl

@@ -15,7 +15,7 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitEnvironment = 3;
 // The job that the command started failed; the message states the job's own exit code.
 inline constexpr int kExitJobFailed = 4;
-// The signal's number is added to it when the command was interrupted, as shells do.
+// Exit code of an interrupted command: this number plus the signal's number, as for shells.
 inline constexpr int kExitSignalBase = 128;
 
 // Exit code of a command that ended with an error of this kind.

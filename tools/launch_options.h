@@ -27,10 +27,10 @@ struct LaunchOptions {
   std::string home;
 };
 
-// All options, for `run`, `record` and `zero`.
+// Registers all launch options, for `run`, `record` and `zero`.
 void RegisterLaunchOptions(CLI::App& app, LaunchOptions& options);
-// Topology, policy, rules, mode and choice of NCCL: for commands whose ranks are the same command again
-// (`bench`, `replay`).
+// Registers the options for topology, policy, rules, mode and NCCL library, for commands whose ranks run the
+// same command again (`bench`, `replay`).
 void RegisterRankOptions(CLI::App& app, LaunchOptions& options);
 // Registers only --hostccl, --no-hostccl and --home.
 void RegisterNcclOptions(CLI::App& app, LaunchOptions& options);

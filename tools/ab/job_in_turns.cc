@@ -63,8 +63,9 @@ Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::str
   return start;
 }
 
-// Turns depend only on the calls, not on the settings. So RuleTurns, which made the turns in the job, is run
-// over the recorded calls with an empty set of rules, once for each communicator.
+// RuleTurns is the class that makes the turns inside a job. Its turns depend only on the calls, not on the
+// settings. So it is run here over the recorded calls of each communicator, with an empty set of rules, to
+// count the turns.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps) {
   const auto no_rules = std::make_shared<const OverrideRules>();
   uint32_t most = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a job in which settings take turns (src/decision/rule_turns.h) and reads what one of its ranks
-// recorded. `ab`, `pilot` and `tune` compare settings this way.
+// Starts a job in which settings take turns: each setting is in effect for some steps, then the next one
+// (src/decision/rule_turns.h). Reads what one rank of the job recorded. `ab`, `pilot` and `tune` compare
+// settings this way.
 #pragma once
 
 #include <chrono>
@@ -15,22 +16,24 @@
 
 namespace dynamiccl {
 
-// The settings that take turns in one start of a job, and how they do so.
+// The settings that take turns in one start of a job, the number of steps for each, the time limit, and the
+// files for trace and output.
 struct TurnsPlan {
   // Settings as a user of `dynamiccl ab` writes them (docs/ab.md), at least two.
   std::vector<std::string> settings;
-  // Steps of a turn; the first of them does not count.
+  // Number of training steps for which a setting is in effect before the next one follows. The time of the
+  // first of these steps is not used.
   uint32_t turn_steps = 3;
-  // File for the merged trace of the start. Its folder exists.
+  // File for the trace of the whole job, merged from those of its processes. The file's folder must exist.
   std::string trace;
   // File to which the ranks append their output. Empty: they write to the output of this process.
   std::string output_path;
-  // Time limit of the start. When it passes, the start is ended, and what was recorded until then counts. 0:
+  // Time limit of the job. When it passes, the job is ended, and the calls recorded until then are used. 0:
   // no limit.
   std::chrono::milliseconds time_limit{0};
 };
 
-// The end of one start of the job, and the calls of its lowest rank.
+// How a job that was started with a TurnsPlan ended, and the recorded calls of its lowest rank.
 struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.
@@ -48,8 +51,8 @@ Result<EnvironmentChanges> TurnsEnvironment(const std::vector<std::string>& sett
 Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::string>& program,
                                 const TurnsPlan& plan);
 
-// Returns how many whole turns a start with these calls has. Turns begin when the steps have repeated, so a
-// job whose calls do not repeat has no turns.
+// Returns how many complete turns the settings would have in a job that makes these calls. Turns begin only
+// after the job has repeated its steps, so a job whose calls do not repeat has no turns.
 size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps);
 
 }  // namespace dynamiccl

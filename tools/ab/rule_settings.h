@@ -9,7 +9,7 @@
 namespace dynamiccl {
 
 // Smallest calls, in bytes, for which a setting forces a config. Smaller calls are left to NCCL: they are
-// barriers and losses, and their choice makes no difference to a step.
+// barriers and sums of losses, whose config makes no difference to the time of a step.
 inline constexpr int kLeastBytesOfSetting = 1024;
 
 // The rules in TOML (docs/formats/override_rules.md) that `setting` stands for, of these forms:

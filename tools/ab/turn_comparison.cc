@@ -29,7 +29,8 @@ std::vector<Turn> TurnsOf(const SectionCalls& calls, uint32_t communicator) {
   uint8_t version = 0;
   for (const TraceCall& call : calls.calls) {
     if (call.communicator != communicator || !call.decision) continue;
-    // Version 0 means a call without a table. After the first turn the low bits of version 256 are 0 as well.
+    // Version 0 means that no decision table was in use, which happens only before the first turn. After the
+    // first turn, the low bits of version 256 are 0 as well.
     if (turns.empty() && call.decision->table_version == 0) continue;
     const uint64_t number = call.issued.call.call_number;
     if (last == number) continue;
@@ -64,11 +65,12 @@ size_t UsualCalls(const std::vector<Turn>& turns) {
   return usual == counts.end() ? 0 : usual->first;
 }
 
-// Logarithm of a step's time in nanoseconds, by start and round, and by setting.
+// The logarithm of a step's time in nanoseconds. The outer key is the start of the job and the round of turns
+// in it; the inner key is the setting.
 using LogTimes = std::map<std::pair<size_t, uint32_t>, std::map<size_t, double>>;
 
-// Adds the times of a start's complete turns. A turn's first step is left out: it still shows effects of the
-// previous setting.
+// Adds the step times of all complete turns of one start of the job. A turn's first step is left out: it
+// still shows effects of the previous setting.
 void AddTimes(size_t start, const std::vector<Turn>& turns, size_t settings, uint32_t turn_steps,
               size_t calls, LogTimes& times) {
   for (size_t i = 0; i + 1 < turns.size(); ++i) {
@@ -109,8 +111,8 @@ SettingTimes SettingOf(const LogTimes& times, size_t setting, const std::string&
   return of;
 }
 
-// Noise of one turn, as a share: the spread of each setting's ratio to the first, divided by sqrt(2), since a
-// ratio has the noise of two turns.
+// Returns the noise of one turn, as a share of the step time. It is the spread of each setting's ratio to the
+// first setting, divided by sqrt(2), because a ratio has the noise of two turns.
 double NoiseOf(const LogTimes& times, size_t settings) {
   std::vector<double> deviations;
   for (size_t setting = 1; setting < settings; ++setting) {
@@ -121,7 +123,7 @@ double NoiseOf(const LogTimes& times, size_t settings) {
   return Median(deviations) / std::sqrt(2.0);
 }
 
-// Computes TurnComparison::steady_share of one start, which has at least two turns.
+// Computes TurnComparison::steady_share of one start of the job, which has at least two turns.
 double SteadyShareOf(const std::vector<Turn>& turns) {
   std::vector<double> lengths;
   for (size_t i = 0; i + 1 < turns.size(); ++i)

@@ -15,14 +15,16 @@
 
 namespace dynamiccl {
 
-// The smallest difference between settings that matters: 0.5 %, as a logarithm. TurnComparison::MoreSteps
-// says how many more steps are needed to detect it.
+// The smallest difference between the step times of two settings that matters: 0.005 as a natural logarithm,
+// which is 0.5 %. TurnComparison::MoreSteps says how many more steps are needed to detect it.
 inline constexpr double kToldApart = 0.005;
 
-// The signed-rank interval needs six rounds; with fewer it is unbounded.
+// The fewest rounds (one turn of each setting) for a comparison. The signed-rank interval needs six rounds;
+// with fewer it is unbounded.
 inline constexpr size_t kFewestRounds = 6;
 
-// With a smaller TurnComparison::steady_share most of the time lies outside of the steps.
+// The recorded times say something about steps only if TurnComparison::steady_share is at least this share.
+// Below it, most of the job's time is spent outside of the steps.
 inline constexpr double kLeastSteadyShare = 0.3;
 
 // The result for one setting.
@@ -37,7 +39,8 @@ struct SettingTimes {
   ConfidenceInterval interval{1, 1};
 };
 
-// The result for all settings of a job, from the communicator with the most turns in each start.
+// The result for all settings of a job. In each start of the job, the communicator with the most turns is
+// used.
 struct TurnComparison {
   std::vector<SettingTimes> settings;
   uint32_t turn_steps = 0;  // steps in each turn
@@ -45,9 +48,10 @@ struct TurnComparison {
   size_t rounds = 0;    // rounds in which every setting had a usable turn
   size_t left_out = 0;  // turns left out because their number of calls was not the usual one
   double noise = 0;     // standard deviation of one turn's time, as a share of the time
-  // Regularity of the steps. It is the time that all turns of a start would take if each were as long as the
-  // median turn, divided by the time of the start. The share is small where the program issues many steps
-  // ahead and then waits for all of them. With several starts it is the smallest share.
+  // How regular the steps are, from 0 to 1. It is the time that all turns of a start of the job would take if
+  // each were as long as the median turn, divided by the time from the first turn to the last. The share is
+  // small where the program issues many steps ahead and then waits for all of them. With several starts it is
+  // the smallest share.
   double steady_share = 1;
 
   // Returns how many more steps the job must run before a difference of kToldApart can be distinguished from

@@ -24,7 +24,7 @@ constexpr std::string_view kTimes[] = {"us", "median_us", "oop_us", "ip_us", "oo
 constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 constexpr uint64_t kMaxRanks = 1 << 20;
 
-// One table while it is read. ReadPublishedTable owns it on its stack.
+// One table of published times while it is read. ReadPublishedTable owns the object on its stack.
 class Table {
  public:
   Table(const std::string& path, std::optional<Collective> collective, TimedSystems& systems)
@@ -80,7 +80,7 @@ class Table {
     return named.empty() ? unnamed_ : TestIn(named);
   }
 
-  // The config of a row; nothing for a variant that is not NCCL's own.
+  // Returns the config of a row. Returns nothing if the row's variant is not one of NCCL's algorithms.
   Result<std::optional<CollectiveConfig>> ConfigOf(const Row& row) const {
     CollectiveConfig config = kLeaveNcclAlone;
     const std::string_view variant = Field(row, "variant");

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comma-separated tables of collective times as people publish them, plain or gzipped: columns by name, in
-// any order, others ignored.
+// Reads comma-separated tables of collective times as people publish them, plain or gzipped. The first line
+// names the columns, which may come in any order. Columns with other names than these are ignored:
 //
 //   bytes, ranks   required; `bytes` is NCCL's total
-//   time           one or more of us, median_us, oop_us, ip_us, oop_time_us, ip_time_us: repeats of the cell
-//   nodes          1 without it
-//   collective     or coll; without it the file's name must tell
-//   algorithm      or algo; empty or absent: not known. protocol or proto alike
-//   variant        PICO's: nccl_ring and nccl_tree forced that algorithm; nccl_nvls, nccl_pat and
-//                  nccl_collnet* were not available there and are NCCL's own choice; others are left out
-//   ch_lo, ch_hi   channels
-//   system, nccl, config   together the name of the system, with " / " between; without them it is the file's
+//   us, median_us, oop_us, ip_us, oop_time_us, ip_time_us
+//                  measured times in microseconds; at least one of these columns is required
+//   nodes          number of nodes; 1 if the column is missing
+//   collective     or coll; if the column is missing, the file's name must contain the collective
+//   algorithm      or algo; empty or missing: not known. The column protocol (or proto) is read alike
+//   variant        as the benchmark PICO writes it. nccl_ring and nccl_tree: this algorithm was forced.
+//                  nccl_nvls, nccl_pat and nccl_collnet*: the measured machines lacked this algorithm, so
+//                  NCCL chose another one. Rows with any other variant are skipped
+//   ch_lo, ch_hi   first and last channel
+//   system, nccl, config
+//                  joined by " / ", the name of the measured system; without them it is the file's name
 #pragma once
 
 #include <optional>
@@ -22,10 +25,11 @@
 
 namespace dynamiccl {
 
-// Collects the times (timed_systems.h).
+// Collects the times that are read (timed_systems.h).
 class TimedSystems;
 
-// Whether a file that begins with `head` is such a table. Its header line decides.
+// Returns whether a file that begins with `head` is a table of published times. The names of the columns in
+// its first line decide.
 bool LooksLikePublishedTable(std::string_view head);
 
 // Adds the table's times to `systems`. An error names file and line. Where the table names no collective,

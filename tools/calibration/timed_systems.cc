@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view kMeasurementMagic = "\"dynamiccl-measurements\"";
 
-// The spread of a cell's time as TimedSystems defines it; 0 for a single repeat.
+// Returns the spread of one cell's repeated times, as TimedSystems defines it; 0 if the time was measured
+// once.
 double Spread(const std::vector<double>& repeats) {
   if (repeats.size() < 2) return 0;
   std::vector<double> halves[2];
@@ -40,7 +41,8 @@ std::pair<std::string, std::string> SystemOf(const MeasurementFile& file, const 
   return {std::string(WithoutSuffix(WithoutSuffix(context.topology, " in-place"), ranks)), path};
 }
 
-// Whether src/simulator has a formula for the cell.
+// Returns whether the simulator (src/simulator) has a formula for the time of the cell's collective and
+// config.
 bool HasFormula(const TimedCell& cell) {
   if (static_cast<int>(cell.collective) >= kTunableCollectives || cell.n_ranks < 2 || !(cell.us > 0))
     return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times from any kind of file, sorted by the machine on which they were taken. Systems are fitted to
-// them.
+// Collects measured times of collectives from any kind of file, grouped by the machine on which they were
+// measured. `dynamiccl calibrate` fits a system to the times of one machine. A system is the simulator's
+// description of a machine.
 #pragma once
 
 #include <map>
@@ -15,20 +16,21 @@
 
 namespace dynamiccl {
 
-// The cells of one machine.
+// The measured times of one machine. A cell is one collective, config, size and number of ranks, with its
+// time.
 struct TimedSystem {
   std::string name;
   // Ordered by collective, ranks, config and size.
   std::vector<TimedCell> cells;
-  // Number of cells for which the simulator has no formula: those of other collectives, of one rank, or of
-  // CollNet.
+  // Number of cells for which the simulator has no formula: collectives without a formula, communicators of
+  // one rank, and the algorithms CollNet.
   size_t left_out = 0;
 };
 
-// All repeats of one cell.
+// All measured times of one cell, that is of one collective, config, size and number of ranks.
 struct TimedRepeats {
   std::string system;
-  // The fields `us` and spread of the cell are not filled.
+  // The cell's fields `us` and `log_spread` are not set; `us` below has the times.
   TimedCell cell;
   std::vector<double> us;
 };
@@ -41,28 +43,28 @@ struct TimedFileOptions {
   std::optional<Collective> collective;
 };
 
-// Collects repeats from any number of files. A cell's time is the lower median of all repeats (NearestRank at
-// 0.5), because noise only adds time. Its spread is the logarithm of the ratio between the lower medians of
-// the even and of the odd repeats. The origin of a system is the hosts of the run, or the file where nothing
-// else is known. Systems with one name but different origins are kept separately, and their origin is
-// appended to the name.
+// Collects repeated measurements from any number of files. A cell's time is the lower median of its repeats
+// (NearestRank at 0.5), because noise only adds time. The cell's spread is the logarithm of the ratio between
+// the lower medians of the even and of the odd repeats. The origin of a system is the hosts on which it was
+// measured, or the file if no hosts are known. Systems with one name but different origins are kept
+// separately; their origin is then appended to their name.
 class TimedSystems {
  public:
   // Reads a file by its content: a measurement file, a file for which an importer gives measurements
   // (nccl-tests, config tables), or a published table (published_table.h). A trace is an error.
   Status Read(const std::string& path, const TimedFileOptions& options = {});
 
-  // Adds all rows of a file. A topology whose links are stated is a system of its own. Any other system is
-  // named after library and machine, or after its own name without the number of ranks and nccl-tests'
-  // "in-place".
+  // Adds all rows of a file. Where the file states the speed of the links, its topology is the system. Any
+  // other system is named after library and machine, or, if the machine is unknown, after the topology's name
+  // without the number of ranks and without " in-place" of nccl-tests.
   void Add(const MeasurementFile& file, const std::string& path);
   // Adds one time in microseconds.
   void AddRepeat(const std::string& system, const std::string& origin, const TimedCell& key, double us);
   // Merges all systems into one called `name`.
   void Merge(const std::string& name);
 
-  // Returns all systems. Cells for which the simulator has no formula are only counted
-  // (TimedSystem::left_out).
+  // Returns all systems. TimedSystem::left_out counts the cells for which the simulator has no formula; these
+  // cells are not returned.
   std::vector<TimedSystem> Take() const;
   // Each note names a file and says what an importer left out of that file, and why.
   const std::vector<std::string>& notes() const { return notes_; }

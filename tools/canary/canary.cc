@@ -21,7 +21,7 @@ constexpr double kLimitFactor = 10;
 // job's own calls (CanaryRequest::traffic) are run with their own sizes.
 constexpr uint64_t kBytesAtInit = 1024;
 
-// The variable that makes ranks connect at the first call.
+// The variable of NCCL that decides when ranks connect. With the value 1 they connect at the first call.
 constexpr const char* kRuntimeConnect = "NCCL_RUNTIME_CONNECT";
 
 // A variable that switches off a part of NCCL, which may be at fault. The canary tries them one at a time,
@@ -90,8 +90,8 @@ class Canary {
     return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
-  // Returns a release's cell and how it differs from the release in use. When a difference is grave, the cell
-  // is run a second time, and the grave difference counts only if the second run has one too.
+  // Runs a release and returns the result with its differences from the release in use. When a difference is
+  // grave, the run is repeated, and the grave difference counts only if the second run has one too.
   Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use) const {
     const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
     says_(fmt::format("NCCL {}, {}", library.text(), Name(in_use.connecting)));
@@ -115,8 +115,9 @@ class Canary {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use));
       if (cell.cell.end == CellEnd::kNotRun) judged.problem = cell.cell.problem;
-      // Notices do not depend on when ranks connect, so only the first cell keeps its notices. A grave
-      // difference that several cells show is kept once.
+      // Notices (differences that are not grave) do not depend on when ranks connect, so only the first cell
+      // of a release keeps its notices. A cell is a run with one time of connecting. A grave difference that
+      // several cells show is kept once.
       std::erase_if(cell.differences, [&](const Difference& one) {
         return !judged.cells.empty() &&
                (one.gravity == Gravity::kNotice || std::ranges::find(all, one) != all.end());
@@ -146,8 +147,9 @@ class Canary {
                          [&](const JudgedCell& one) { return one.connecting == connecting; });
   }
 
-  // Tries all candidates and keeps those that help. When the fault is a hang, the search stops at the first
-  // one that helps, because each run without success takes its whole time limit.
+  // Tries all candidates (variables that switch off a part of NCCL) and keeps those that remove the grave
+  // differences. When the fault is a hang, the search stops at the first one that helps, because each run
+  // without success takes its whole time limit.
   Status SeekRemedies(JudgedRelease* judged) const {
     const bool hangs = std::ranges::any_of(
         judged->cells, [](const JudgedCell& one) { return one.cell.end == CellEnd::kHung; });
@@ -160,8 +162,9 @@ class Canary {
     return {};
   }
 
-  // Returns whether setting the variable removes the grave differences of all cells. Returns nothing for a
-  // variable that changes nothing: a cell that connects at the first call does so already.
+  // Runs the release with the variable set, and returns whether the grave differences are gone at every time
+  // of connecting. Returns nothing if the release already runs as with this variable, because its ranks
+  // already connect at the first call.
   Result<std::optional<bool>> EndsAll(const JudgedRelease& judged, const std::string& variable,
                                       const std::string& value) const {
     for (const JudgedCell& bad : judged.cells) {
@@ -183,8 +186,7 @@ class Canary {
     return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
   }
 
-  // Returns whether the release has a grave difference in at least one of its cells. The cells differ in when
-  // ranks connect.
+  // Returns whether the release has a grave difference at any of the times when ranks may connect.
   Result<bool> IsGrave(const ReleaseLibrary& library) const {
     for (const JudgedCell& in_use : answer_.in_use_cells) {
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));

@@ -70,9 +70,9 @@ struct CanaryAnswer {
   std::vector<JudgedRelease> judged;
 };
 
-// Runs all cells of the request and judges each release. A grave difference counts only when a second run
-// shows it too. `says` receives one line of progress for each run. It is an error when the release in use
-// does not run on this machine, because then nothing can be compared.
+// Runs every release of the request and judges it against the release in use. A grave difference counts only
+// when a second run shows it too. `says` receives one line of progress for each run. It is an error when the
+// release in use does not run on this machine, because then nothing can be compared.
 Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
                                const std::vector<KnownIssue>& known,
                                const std::function<void(const std::string&)>& says);

@@ -192,7 +192,8 @@ std::map<std::string, std::string> EnvironmentOf(const std::string& objects, con
       {"CUDA_STANDIN_MACHINE", folder.File("0.machine")},
       {"CUDA_STANDIN_CONNECT", "1"},
       {"NCCL_TOPO_FILE", folder.File("0.xml")},
-      // A plugin without devices makes NCCL 2.28.7 to 2.29.3 free its context twice.
+      // Without adapters no plugin is named: a plugin without devices makes NCCL 2.28.7 to 2.29.3 free its
+      // context twice.
       {"NCCL_NET_PLUGIN", HasAdapters(request) ? "described" : "none"},
       {"NCCL_SOCKET_IFNAME", "lo"},
       {"NCCL_DEBUG", "INFO"},

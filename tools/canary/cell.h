@@ -22,7 +22,7 @@ using real_nccl::NcclRelease;
 // or NCCL_CUMEM_ENABLE=0 (which vLLM sets) makes it connect all algorithms while the communicator is made.
 enum class Connecting { kAtFirstCall, kAtInit };
 
-// The collectives for which NCCL makes a choice. A cell calls all or some of them.
+// Returns the collectives for which NCCL chooses an algorithm. A run of the canary calls all or some of them.
 std::vector<Collective> AllJudged();
 
 struct CellRequest {
@@ -109,9 +109,10 @@ struct Cell {
   bool passed() const { return end == CellEnd::kPassed; }
 };
 
-// Runs a cell in a process of its own. The process inherits no variable of the caller, and has its own
-// /dev/shm where the machine allows it. An error means that this machine cannot run the cell (no CUDA
-// stand-in, no room). A fault of the release is no error: Cell::end and Cell::problem describe it.
+// Runs one release in a process of its own. The process inherits no variable of the caller, and has its own
+// /dev/shm where the machine allows it. An error means that this machine cannot run the cell: the CUDA
+// stand-in (a library that emulates GPUs) or disk space is missing. A fault of the release is no error:
+// Cell::end and Cell::problem describe it.
 Result<Cell> RunCell(const Installation& installation, const CellRequest& request);
 
 }  // namespace dynamiccl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a cell as JSON, for `canary --json` and for the cache of cells, and reads it back from the cache.
+// Writes a cell (the result of one canary run) as JSON, for `canary --json` and for the cache of results, and
+// reads it back from the cache.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ struct CellFiles {
   bool limit_passed = false;
 };
 
-// Fills all members of a cell except `seconds` and `stacks`.
+// Reads the files of one run and fills all members of the result except `seconds` and `stacks`.
 Cell ReadCell(const CellRequest& request, const CellFiles& files);
 
 // Returns (transport, adapter) of the connection that a line of NCCL's log reports. "... [send] via

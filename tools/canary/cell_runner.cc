@@ -39,7 +39,8 @@ std::string HashOfObjects(const std::string& folder) {
   return HashOf(all);
 }
 
-// Reads a cell from the cache. Returns nothing if the file is missing, damaged or of another version.
+// Reads the result of a run from the cache. Returns nothing if the file is missing, damaged or of another
+// version.
 std::optional<Cell> ReadKept(const std::string& path) {
   const auto json = ReadJsonFile(path);
   if (!json || json->value("schema", 0) != kVersion || !json->contains("cell")) return std::nullopt;
@@ -47,7 +48,7 @@ std::optional<Cell> ReadKept(const std::string& path) {
   return CellFromJson(json->at("cell"));
 }
 
-// Writes a cell into the cache. A failure is ignored: the cell is then run again next time.
+// Writes the result of a run into the cache. A failure is ignored: the release is then run again next time.
 void Keep(const std::string& path, const Cell& cell) {
   std::error_code none;
   fs::create_directories(fs::path(path).parent_path(), none);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cells of a canary and caches their results, so that the same cell is run only once.
+// Runs releases of NCCL for the canary and caches the results (cells), so that the same run is made only
+// once.
 #pragma once
 
 #include <string>
@@ -8,17 +9,18 @@
 
 namespace dynamiccl {
 
-// Caches cells under ~/.cache/dynamiccl/canary, one file for each (docs/formats/canary-cell.md). A file's
-// name is a hash of everything that decides the result: the request without its time limit, the release's
-// library, and the programs that run it. A cell is run again when its file is damaged or of another version.
-// Cells that hung or could not be run are not cached. Safe to use from several threads.
+// Caches the results of runs (cells) under ~/.cache/dynamiccl/canary, one file for each
+// (docs/formats/canary-cell.md). A file's name is a hash of everything that decides the result: the request
+// without its time limit, the release's library, and the programs that run it. A run is repeated when its
+// file is damaged or of another version. The results of runs that hung or could not be made are not cached.
+// Safe to use from several threads.
 class CellRunner {
  public:
   // With `keeps` false the cache is neither read nor written.
   CellRunner(const Installation& installation, bool keeps);
 
   Result<Cell> Run(const CellRequest& request) const;
-  // Runs the cell even if the cache has a result.
+  // Runs the release even if the cache has a result.
   Result<Cell> RunAgain(const CellRequest& request) const;
 
  private:

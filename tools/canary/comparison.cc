@@ -19,7 +19,7 @@ namespace {
 constexpr double kNoticedLoss = 1.15;
 constexpr const char* kGaveUp = "falling back to simple order";
 
-// Collects the differences between the cells of two releases.
+// Collects the differences between the runs (cells) of two releases.
 class CellComparison {
  public:
   CellComparison(const Cell& before, const Cell& after, const Traffic* traffic)

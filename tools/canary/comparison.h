@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what two releases of NCCL do in the same cell, and says how grave each difference is.
+// Compares what two releases of NCCL do with the same communicator on the same machine, and says how grave
+// each difference is.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@
 namespace dynamiccl {
 
 // kGrave: the job fails, hangs or loses adapters or transports. kNotice: NCCL decides otherwise, which may or
-// may not cost time. Of 226 upgrades from one release to the next on ordinary worlds, four raised a grave
-// difference, and two of these alarms were right (docs/results/canary.md).
+// may not cost time. The canary was run on 226 upgrades from one release to the next, with usual numbers of
+// nodes and ranks. Four of them raised a grave difference, and two of these alarms were right
+// (docs/results/canary.md).
 enum class Gravity { kNotice, kGrave };
 
 enum class DifferenceKind {

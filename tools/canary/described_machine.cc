@@ -95,7 +95,8 @@ class TopologyReader {
       gpus += element.tag == "gpu";
       const auto rules = needed.find(element.tag);
       if (rules == needed.end()) return;
-      // NCCL distinguishes only x86 processors by their model.
+      // NCCL distinguishes only x86 processors by their model, so other processors need no attributes of a
+      // model.
       const bool any_model = element.tag == "cpu" && element.Get("arch") != "x86_64";
       for (const char* attribute : rules->second) {
         const bool of_model = attribute != std::string("arch") && attribute != std::string("numaid");

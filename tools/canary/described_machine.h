@@ -37,8 +37,8 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
 // name.
 Result<DescribedMachine> DescribeTopology(const std::string& file, const std::string& text);
 
-// Puts `nodes` neighbouring nodes into one NVLink domain. It is an error if the machine states another
-// number.
+// Puts `nodes` neighbouring nodes into one NVLink domain. It is an error if the machine's description states
+// another number of nodes in a domain.
 Status ShareNvlink(int nodes, DescribedMachine* machine);
 
 }  // namespace dynamiccl

@@ -26,8 +26,8 @@ struct LoggedJob {
 // Reads the first communicator that the log reports. Needs NCCL_DEBUG_SUBSYS=INIT (the default) at least.
 LoggedJob ReadNcclLog(const std::string& text);
 
-// Returns one sentence for each difference between the canary's cell and the user's log. Empty: they agree,
-// so the machine is described well.
+// Returns one sentence for each difference between the canary's run (`cell`) and the user's log. Empty: they
+// agree, so the machine is described well.
 std::vector<std::string> Disagreements(const LoggedJob& logged, const Cell& cell);
 
 }  // namespace dynamiccl

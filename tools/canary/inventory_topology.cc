@@ -54,7 +54,7 @@ class TopologyWriter {
     for (const InventoryGpu& gpu : inventory_.gpus) AddGpu(gpu);
     for (size_t i = 0; i < inventory_.adapters.size(); ++i)
       AddAdapter(inventory_.adapters[i], static_cast<int>(i));
-    // NCCL orders the devices below one parent by their addresses.
+    // Sorts the devices below each parent by their addresses, as NCCL does.
     root_.Visit([](XmlElement& element) {
       std::ranges::stable_sort(element.children, {},
                                [](const XmlElement& child) { return child.Get("busid"); });

@@ -60,7 +60,8 @@ Result<KnownIssue> IssueOf(const Json& json) {
   return issue;
 }
 
-// Whether a notice of this kind may mean a loss. A notice of any other kind means an improvement.
+// Returns whether a notice (a difference that is not grave) of this kind may mean that the job loses speed. A
+// notice of any other kind means an improvement.
 bool IsLossAsNotice(DifferenceKind kind) {
   return kind == DifferenceKind::kBandwidth || kind == DifferenceKind::kChannels ||
          kind == DifferenceKind::kChoice;
@@ -69,8 +70,8 @@ bool IsLossAsNotice(DifferenceKind kind) {
 bool ShowsAs(const KnownIssue& issue, const Difference& one) {
   const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
   const bool is_new = issue.text.empty() || (says(one.after) && !says(one.before));
-  // A notice that does not contain the issue's own text may mean that the fault has ended, so it does not
-  // count.
+  // A notice is a difference that is not grave. If it does not contain the issue's own text, it may also mean
+  // that the fault was fixed, so it does not count.
   const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind) || !issue.text.empty();
   return is_new && counts && std::ranges::find(issue.shows_as, one.kind) != issue.shows_as.end();
 }

@@ -13,7 +13,7 @@
 
 namespace dynamiccl {
 
-// The place at which the ranks of a job wait when the fault makes it stand still.
+// The function or phase of NCCL in which the ranks of a job wait when the fault makes the job hang.
 enum class StandsIn {
   kNothing,  // the fault is no hang
   kInit,     // all ranks are making one communicator

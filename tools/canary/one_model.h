@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices the choices of every release by the cost model of one release (kModelRelease), on the graphs that
-// the other release found. Two releases can be compared only by one and the same calibration.
+// Predicts the time of each release's choices with the cost model of a single release (kModelRelease), on the
+// graphs that each release found. The times that releases predict by their own models cannot be compared,
+// because NCCL calibrates its model differently from release to release.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace dynamiccl {
 // The release whose formula and constants price all choices.
 inline constexpr const char* kModelRelease = "2.30.7";
 
-// The inputs of the cost model that are equal for all cells of a communicator. The other inputs, such as the
-// graphs, are in each cell.
+// The inputs of the cost model that are equal for all releases. The other inputs, such as the graphs, are in
+// the result of each release's run (Cell).
 struct OneModel {
   ncclTunerConstants_v5_t constants = {};
   int n_ranks = 2;
@@ -29,14 +30,14 @@ struct OneModel {
 Result<OneModel> ReadOneModel(const Installation& installation, const DescribedMachine& machine, int ranks,
                               int nodes);
 
-// Returns the microseconds that the model expects for one call on the cell's graphs. Returns nothing where
-// the model cannot price the call: without graphs, for an unknown protocol, and for CollNet. The price
-// depends on the channels of the graphs, not on the channels that `config` asks for.
+// Returns the microseconds that the model predicts for one call on the graphs of a release's run (`cell`).
+// Returns nothing where the model cannot price the call: without graphs, for an unknown protocol, and for
+// CollNet. The price depends on the channels of the graphs, not on the channels that `config` asks for.
 std::optional<double> ModelPrice(const OneModel& model, const Cell& cell, Collective collective,
                                  uint64_t bytes, const CollectiveConfig& config);
 
-// Returns the microseconds of the (algorithm, protocol) that is cheapest by the model on the cell's graphs.
-// Returns nothing where the model cannot price the call.
+// Returns the microseconds of the algorithm and protocol that the model finds cheapest, on the graphs of a
+// release's run (`cell`). Returns nothing where the model cannot price the call.
 std::optional<double> BestModelPrice(const OneModel& model, const Cell& cell, Collective collective,
                                      uint64_t bytes);
 

@@ -44,8 +44,9 @@ struct Traffic {
 };
 inline constexpr size_t kMostClasses = 12;
 
-// Counts the calls of the first rank of the trace. Only communicators of `ranks` ranks count; 0: the size
-// that carries the most bytes. It is an error when the trace has no collective on such a communicator.
+// Counts the calls of the trace's first rank on communicators of `ranks` ranks. With `ranks` 0, the
+// communicators whose number of ranks carries the most bytes count. It is an error when the trace has no
+// collective on such a communicator.
 Result<Traffic> TrafficOf(const Trace& trace, int ranks);
 // Returns the sizes of the classes, each once, ascending.
 std::vector<uint64_t> SizesOf(const Traffic& traffic);

@@ -6,7 +6,8 @@
 namespace dynamiccl {
 namespace {
 
-// A smaller factor is within the error of NCCL's cost model.
+// The job's communication must take at least this many times as long before the change counts as grave. A
+// smaller factor is within the error of NCCL's cost model.
 constexpr double kGraveLoss = 1.15;
 constexpr double kNoLoss = 1.01;
 
@@ -24,7 +25,8 @@ double CostOf(const CellChoice& priced, const CollectiveConfig& config) {
   return cost == priced.costs.end() ? -1 : cost->second;
 }
 
-// The job's time that one release's cost table expects, with the choices of each release.
+// The time of the job's calls that one release's cost table predicts: once with the choices of the earlier
+// release, and once with those of the later release.
 struct Expected {
   double with_before = 0;
   double with_after = 0;
@@ -41,7 +43,7 @@ void Add(const CellChoice& table, const CellChoice& before, const CellChoice& af
   sum.with_after += static_cast<double>(calls) * CostOf(table, after.config);
 }
 
-// Adds up the effect on the job, one size class after the other.
+// Adds up how much longer or shorter the job's calls take, one size class after the other.
 class EffectSum {
  public:
   EffectSum(const Traffic& traffic, const Cell& before, const Cell& after)

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// Whether the two choices are equal in all known parts. NCCL before 2.20 does not report the protocol, so an
-// unknown protocol counts as equal to any other.
+// Returns whether two choices agree in all parts that are known. NCCL before 2.20 does not report the
+// protocol, so an unknown protocol counts as equal to any other.
 bool SameAsFarAsKnown(const CollectiveConfig& one, const CollectiveConfig& other);
 
 // The calls of one collective and size class, with the choice of each release.
@@ -35,8 +35,8 @@ struct ClassEffect {
 struct ModelEffect {
   double us_before = 0;
   double us_after = 0;
-  // Microseconds of the calls with the choices that the model itself finds cheapest on those graphs. They
-  // show how well each release uses the machine, independent of what it chooses.
+  // Microseconds of the calls with the configs that the model itself finds cheapest on those graphs. They
+  // show how well a release uses the machine, independent of the configs that the release chooses.
   double best_us_before = 0;
   double best_us_after = 0;
   uint64_t calls_unpriced = 0;
@@ -57,20 +57,21 @@ struct TrafficEffect {
   uint64_t calls_unknown = 0;              // for which one of them told no choice
   uint64_t calls_with_other_pair = 0;      // another algorithm or protocol
   uint64_t calls_with_other_channels = 0;  // another number of channels and nothing else
-  // Shares, from 0 to 1, of the calls whose choice changes: of all bytes, and of all recorded time. The time
-  // is the time in which the job waited where the trace tells it (times_are_waits), and is missing where not
-  // all calls were timed.
+  // The calls whose choice changes, as a share of the bytes of all calls and as a share of the recorded time
+  // of all calls; both from 0 to 1. If times_are_waits is true, the time is that in which the job waited for
+  // its calls. The share of the time is missing if some calls were not timed.
   double changed_bytes = 0;
   std::optional<double> changed_time;
   bool times_are_waits = false;
   std::optional<ModelEffect> model;  // nothing without a model
-  // Time with the later release's algorithms and protocols divided by the time with the earlier release's; 1:
-  // no change. `by_before` uses the earlier release's cost table, `by_after` the later's. Only calls that
-  // both tables price count. The tables do not price channel counts.
+  // The predicted time with the later release's algorithms and protocols, divided by that with the earlier
+  // release's; 1: no change. `by_before` uses the earlier release's cost table, `by_after` the later
+  // release's. Only calls that both tables price count. The tables do not depend on the number of channels.
   double by_before = 1;
   double by_after = 1;
-  // Microseconds of the same calls, each release with its own choices and its own cost table. The difference
-  // shows the effect of fewer adapters or channels, but also that the tables are calibrated differently.
+  // Predicted microseconds of the same calls. Each release's own cost table prices that release's choices.
+  // The difference shows the effect of fewer adapters or channels, but also that the tables are calibrated
+  // differently.
   double own_us_before = 0;
   double own_us_after = 0;
   uint64_t calls_unpriced = 0;  // by one of the tables
@@ -80,8 +81,8 @@ TrafficEffect EffectOn(const Traffic& traffic, const Cell& before, const Cell& a
 // True if the release uses the machine worse: the job's communication becomes slower by more than the error
 // of the cost model, and would even with the cheapest choices.
 bool IsGraveFor(const TrafficEffect& effect);
-// True if the model can price all calls and expects none of the job's time to grow: neither with the
-// release's choices nor with the cheapest ones.
+// True if the model can price all calls and predicts that the job's calls take no longer than before, both
+// with the release's choices and with the cheapest ones.
 bool CostsNothing(const TrafficEffect& effect);
 
 }  // namespace dynamiccl

@@ -174,7 +174,7 @@ Result<MeasuredAdvice> Measure(AdviseOptions& given, CommandLine& line, const Ad
   given.launch.runtime.preload = false;
   DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));
   DYNAMICCL_TRY(std::vector<std::string> command, SiblingCommand(installation.zero, "dynamiccl-zero", line));
-  // The words after "--" are options of each run and are added there.
+  // Drops the words after "--". They are the trainer's options, and MeasureAdvice adds them to each run.
   command.resize(1);
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(given.launch, std::move(command)));
   DYNAMICCL_TRY(TrainerRuns runs, TrainerRuns::Open(std::move(plan)));

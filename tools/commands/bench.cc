@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl bench`: nccl-tests' options and columns over any NCCL. Without a launcher's variables it starts
-// the ranks itself, each running this command again.
+// `dynamiccl bench`: times collectives over any NCCL, with the options and columns of nccl-tests. If no
+// launcher has set its variables, the command starts the ranks itself; each rank runs this same command.
 #include <cstdlib>
 #include <thread>
 
@@ -95,7 +95,7 @@ Result<int> RunProcess(const BenchCommandOptions& given, const BenchOptions& opt
   return kExitOk;
 }
 
-// Several collectives or numbers of ranks make sense only with --against.
+// Returns an error if the user names several collectives or several numbers of ranks without --against.
 Status OnlyOne(const BenchCommandOptions& given) {
   if (given.collectives.size() == 1 && given.ranks.size() == 1) return {};
   return WithHint(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the comparison of tools/bench/against over all cells and prints it.
+// Runs `bench --against` for each collective, number of ranks and size (a cell), and prints the comparison.
 #include "tools/commands/bench_options.h"
 
 #include <spdlog/spdlog.h>
@@ -134,7 +134,9 @@ void PrintHead(const BenchCommandOptions& given, const BenchOptions& options,
              "", "", "(%)", "(algbw)", "", "", "", "x ours", "x ours");
 }
 
-// Ratios of one library over the sizes of one collective and number of ranks.
+// How one other library compares with hostccl, for one collective and number of ranks. Each value is the
+// other library's time divided by hostccl's at one size: of calls in bursts (`time`) and of single calls
+// (`single`).
 struct Means {
   std::vector<double> time;
   std::vector<double> single;
@@ -184,7 +186,7 @@ Json BenchAgainstJson(const CellResult& cell) {
           {"libraries", sides}};
 }
 
-// Measures all cells with one number of ranks.
+// Measures all collectives and sizes with one number of ranks.
 Status CompareWithRanks(const BenchCommandOptions& given, const BenchOptions& options, int n_ranks,
                         const std::string& folder, std::vector<CellResult>& cells) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation(given.launch.home));

@@ -12,7 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// A letter of nccl-tests that is accepted only to be refused with a reason.
+// An option of nccl-tests that this command does not support. It is parsed only so that the error can say
+// why, and what to use instead.
 struct RefusedOption {
   const char* names;
   const char* why;
@@ -137,7 +138,8 @@ void RegisterAgainst(CLI::App& app, BenchCommandOptions& given) {
   auto* against =
       app.add_option("--against", given.against,
                      "Libraries to time in turns with ours: openmpi, mpich, impi, gloo, separated by commas");
-  // A comparison makes as many calls as fill a burst, and does not check data.
+  // These options cannot be combined with --against. A comparison makes as many calls as fill a burst, and
+  // does not check data.
   for (const char* other : {"-n", "-w", "-m", "-N", "-c", "-u", "-a", "-z", "-C", "-S", "-I", "-M", "-T",
                             "-x", "-y", "--singles", "--background"})
     against->excludes(app.get_option(other));
@@ -160,7 +162,7 @@ tl::unexpected<Error> Wrong(const std::string& what, std::string hint) {
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl bench: {}", what), std::move(hint));
 }
 
-// Refuses letters and combinations without a meaning here.
+// Returns an error for options, or combinations of options, that have no meaning in this command.
 Status RefuseWhatMeansNothing(const BenchCommandOptions& given) {
   for (const RefusedOption& option : kRefused) {
     const auto refused = given.refused.find(option.names);
@@ -200,7 +202,7 @@ Result<std::vector<BenchOp>> OpsOf(const std::string& word) {
   return Wrong(fmt::format("-o: no operator '{}'", word), "sum, prod, max, min, avg, mulsum or all");
 }
 
-// The roots of -r: one, or all ranks.
+// Returns the root ranks that the value of -r names: one rank, or all ranks.
 Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
   std::vector<int> roots;
   if (word == "all" || word == "-1") {
@@ -215,7 +217,8 @@ Result<std::vector<int>> RootsOf(const std::string& word, int n_ranks) {
                fmt::format("0 to {}, or all", n_ranks - 1));
 }
 
-// Ranks of the whole job: by the launcher's variables, else those that this command will start.
+// Returns the number of ranks of the whole job. A launcher's variables state it; without a launcher it is the
+// number of ranks that this command will start.
 int RanksOfJob(const BenchCommandOptions& given) {
   const char* size = std::getenv("WORLD_SIZE");
   return size == nullptr ? given.total_ranks() : std::max(std::atoi(size), 1) * given.threads;
@@ -267,7 +270,8 @@ Result<BenchOptions> UnderstandBench(const BenchCommandOptions& given) {
   options.blocking = static_cast<Blocking>(given.blocking);
   options.cpu_time = given.cpu_time != 0;
   options.per_iteration = given.per_iteration != 0;
-  // On an emulated fabric the shaped links are the limit, not copies.
+  // The copy limit is the speed of plain memory copies. It is not measured where hostccl emulates links,
+  // because those links are then the limit.
   options.copy_limit = given.launch.runtime.topology.empty() && std::getenv("HOSTCCL_TOPOLOGY") == nullptr;
   return options;
 }

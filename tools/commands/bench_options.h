@@ -39,25 +39,25 @@ struct BenchCommandOptions {
   int cta_policy = -1;
   std::string json;
   std::string background;
-  // Letters that cannot mean anything here, with their values.
+  // Options of nccl-tests that have no meaning in this command, by name, with the values that the user gave.
   std::map<std::string, std::string> refused;
   // Options that are numbers and need no interpretation.
   BenchOptions options;
   LaunchOptions launch;
 
-  // From here on: comparison with other libraries.
+  // The members from here on are for --against, the comparison with other libraries.
   std::string against;
   std::string choice = "default";
   std::string python = "python3";
   std::string bind = "core";
   double burst_ms = 40;
-  // Set only for the ranks of a comparison.
+  // The value of --control, which the command gives only to the ranks that it starts for a comparison.
   std::string control;
 
   int total_ranks() const { return ranks.front() * threads; }
 };
 
-// Registers everything; the second argument must outlive the parsing.
+// Registers all options of the command. `given` must outlive the parsing, because CLI11 writes into it.
 void RegisterBenchOptions(CLI::App& app, BenchCommandOptions& given);
 
 // The benchmark's options for the first collective and the sizes that -b, -e, -i and -f span. An error says

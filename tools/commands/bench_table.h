@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `dynamiccl bench` prints: nccl-tests' lines and columns, followed by p50, p99, spread and percentage
-// of the copy limit.
+// Prints the output of `dynamiccl bench`: the lines and columns of nccl-tests, followed by p50, p99, spread,
+// and the bandwidth as a percentage of that of plain memory copies.
 #pragma once
 
 #include <cstdio>
@@ -18,10 +18,10 @@ struct RankIdentity {
   int pid = 0;
   std::string host;
 };
-// Identities of all ranks, by rank. All ranks must call it.
+// Returns process and host of every rank, in the order of ranks. All ranks must call this function.
 Result<std::vector<RankIdentity>> GatherIdentities(BenchSession& session);
 
-// Prints on rank 0. Both arguments of the constructor must outlive it.
+// Prints the table of a benchmark. Only rank 0 uses it. The constructor's arguments must outlive the object.
 class BenchTable {
  public:
   BenchTable(const BenchCommandOptions& given, const BenchOptions& options)
@@ -41,7 +41,7 @@ class BenchTable {
 
 // nccl-tests' getFloatStr: as many decimals as fit into `width`.
 std::string FitNumber(double value, int width);
-// Sum over all rows; 0 where nothing was checked.
+// Returns the number of wrong elements in all rows together; 0 if no data was checked.
 uint64_t WrongElements(const std::vector<BenchRow>& rows);
 // The benchmark's result as JSON, schema 2.
 Json BenchJson(const BenchSession& session, const BenchOptions& options, const std::vector<BenchRow>& rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dynamiccl calibrate`: fits a system of the simulator to measured times.
+// `dynamiccl calibrate`: fits a system (the simulator's description of a machine) to measured times.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

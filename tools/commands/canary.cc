@@ -53,8 +53,8 @@ Result<int> PositiveNumber(const std::string& text, const std::string& whole) {
   return static_cast<int>(number);
 }
 
-// Returns the world, for example "2x8", of the communicator in the user's trace, if each node has `gpus`
-// GPUs.
+// Returns the world of the communicator in the user's trace, if each node has `gpus` GPUs. A world is the
+// number of nodes and of ranks on each node, for example "2x8".
 Result<std::string> WorldOf(const Traffic& traffic, int gpus) {
   const int nodes = std::max(traffic.nodes, (traffic.ranks + gpus - 1) / gpus);
   if (traffic.ranks % nodes == 0) return fmt::format("{}x{}", nodes, traffic.ranks / nodes);
@@ -125,7 +125,7 @@ Result<std::vector<Connecting>> ConnectingOf(const std::string& word) {
   return MakeError(ErrorKind::kInvalidArgument, "--connect {}: expected both, first-call or init", word);
 }
 
-// Returns the collectives of `named` in the order in which a cell calls them.
+// Returns the collectives of `named` in the order in which a run of the canary calls them.
 std::vector<Collective> Among(const std::vector<Collective>& named) {
   std::vector<Collective> among = AllJudged();
   std::erase_if(among, [&](Collective one) { return std::ranges::count(named, one) == 0; });
@@ -189,7 +189,8 @@ Status TakeGpus(const std::vector<int>& gpus, CanaryRequest& request) {
   return {};
 }
 
-// Returns the collectives that the command line names, each once, in the order in which a cell calls them.
+// Returns the collectives that the command line names, each once, in the order in which a run of the canary
+// calls them.
 Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& words) {
   if (words.empty()) return AllJudged();
   std::vector<Collective> named;
@@ -205,7 +206,8 @@ Result<std::vector<Collective>> CollectivesOf(const std::vector<std::string>& wo
   return Among(named);
 }
 
-// Reads the job's trace and takes the sizes from it, and also the world if the command line names none.
+// Reads the job's trace and takes the calls' sizes from it. Takes the number of nodes and ranks from it too,
+// if the command line names none.
 Status TakeTraffic(const Installation& installation, CanaryOptions options, CanaryRequest& request) {
   DYNAMICCL_TRY(const WhyInput input, ReadJobFiles(options.traces));
   if (!input.trace) {

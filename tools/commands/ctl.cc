@@ -90,7 +90,8 @@ std::string WhereNothingIsCounted(const std::vector<MetricLine>& metrics, const 
                       : "not known yet: " + path + " is written every 10 s";
 }
 
-// The mode from the process's metrics, which also know a default mode, else from its setting.
+// Returns the mode of a process. Its metrics name the mode even if the user set none. Without metrics,
+// returns the mode that the process's environment sets.
 std::string ModeOf(const std::vector<MetricLine>& metrics, const RunningProcess& process) {
   for (const MetricLine& metric : metrics) {
     const auto mode = metric.labels.find("mode");
@@ -141,7 +142,7 @@ Result<int> ShowStatus(const CtlOptions& options) {
   return kExitOk;
 }
 
-// A kind of file that adaptive jobs watch.
+// A kind of file that adaptive jobs watch for changes: a policy file or a file of live values.
 struct WatchedFile {
   std::string_view name;    // for messages
   std::string_view option;  // names the file itself
@@ -178,7 +179,7 @@ std::string ValuesFileOf(const RunningProcess& process) {
   return process.PathSetting("DYNAMICCL_VALUES");
 }
 
-// Sets live values and prints all that the file says.
+// Sets live values, and prints all values that the file then holds.
 Result<int> Set(const CtlOptions& options) {
   std::string path = options.values_path;
   if (path.empty()) {
@@ -211,7 +212,8 @@ Result<PolicySwap> SwapOrRollBack(const CtlOptions& options, const std::string& 
   return SwapPolicy(path, fresh);
 }
 
-// Swaps or rolls back and prints both digests.
+// Replaces the watched policy, or restores the one before it. Prints the digests of the old and the new
+// policy.
 Result<int> Change(const CtlOptions& options) {
   DYNAMICCL_TRY(const Installation installation, FindInstallation());
   DYNAMICCL_TRY(const std::string path, WatchedPolicy(options, installation));

@@ -14,7 +14,7 @@
 namespace dynamiccl {
 namespace {
 
-// The data set of the installation: what releases choose on described machines.
+// Path of the data set that is part of the installation: what NCCL's releases choose on described machines.
 constexpr const char* kDataFile = "traces/nccl_choices/releases.nccl-choices";
 
 std::string Text(const Between<uint64_t>& bytes) {
@@ -87,7 +87,8 @@ void PrintDoctorNcclTable(const NcclComparison& comparison) {
 
 // ---- Markdown ----
 
-// One change, and all collectives of a world that have it.
+// A row of the Markdown table: one change of NCCL's choice, and all collectives that have this change in one
+// world (nodes and ranks).
 struct MarkdownRow {
   std::string world;
   std::string collectives;

@@ -78,7 +78,7 @@ std::string ReasonText(const Explanation& explanation) {
   return "";
 }
 
-// Names the decider and its config: the rule, the policy or NCCL.
+// Names who decides the call (a rule, the policy or NCCL), and the config that the call gets.
 std::string DeciderText(const Explanation& explanation) {
   if (explanation.rule) {
     return fmt::format("the rule of line {}, over the policy: {}", explanation.rule->line,

@@ -58,7 +58,8 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
-// The newest calls of a recorder's file, or all that an archive or a file of another tool holds.
+// Reads a trace. Of a file that a recorder writes, only the `newest` records of each thread are read. An
+// archive, or a file of another tool, is read completely.
 Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadOfOurs);
@@ -77,7 +78,6 @@ Result<JobCalls> ReadJob(const std::vector<std::string>& paths, uint64_t newest)
   JobCalls job;
   for (const std::string& path : paths) {
     const Result<Trace> trace = ReadTraceOrDump(path, newest);
-    // A file that one rank left half-written must not hide the others.
     if (!trace) spdlog::warn("left out: {}", trace.error().message);
     if (!trace) continue;
     for (const TraceSection& section : trace->sections) job.Add(section);

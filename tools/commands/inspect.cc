@@ -29,7 +29,7 @@ struct InspectOptions {
   ExplainCallOptions call;
 };
 
-// The fabrics of the measurement file, or an assumed one.
+// Returns the fabrics of the measurement file. If the user names no such file, returns one assumed fabric.
 Result<std::vector<MeasurementContext>> FabricsOf(const InspectOptions& options) {
   if (options.measurements.empty()) return std::vector{HopperPair()};
   DYNAMICCL_TRY(const MeasurementFile file, ReadMeasurementFile(options.measurements));
@@ -68,7 +68,7 @@ void PrintAsText(const Policy& policy, const std::vector<PolicyChoice>& choices)
   }
 }
 
-// Decides by the first bytes of the file.
+// Returns whether the file is a site store, by its first bytes.
 bool IsSiteStore(const std::string& path) {
   const auto file = ReadWholeFile(path, sizeof(kSiteStoreMagic));
   return file && file->bytes.size() >= sizeof(kSiteStoreMagic) &&

@@ -29,7 +29,8 @@ std::vector<NamedPath> PathsOf(const Installation& installation) {
   const std::filesystem::path folder = std::filesystem::path(installation.preload).parent_path();
   const auto plugin = [&](const char* name) {
     const std::string path = (folder / name).string();
-    // A wheel has no links with NCCL's plugin names, but NCCL accepts the object by its own name.
+    // A wheel has no symbolic links that are named like plugins of NCCL. NCCL also accepts the object's own
+    // name.
     return std::filesystem::exists(path) ? path : installation.preload;
   };
   return {{"folder", "Folder of the installation", installation.home},

@@ -3,9 +3,12 @@
 // is untouched; at the end standard error says how it ended and what was recorded:
 //
 //   dynamiccl: 2 ranks ended well in 3.51 s
-//   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL  (with a policy or
-//   rules) dynamiccl: tunable 100.0 % of the bytes (no times for all calls) dynamiccl: 1720 records of 2
-//   processes, 0 lost, 115.62K in run.ctrace dynamiccl: next: dynamiccl report run.ctrace -o report.html
+//   dynamiccl: rank 0: of 60 calls the policy chose for 45, and 15 were left to NCCL
+//   dynamiccl: tunable 100.0 % of the bytes (no times for all calls)
+//   dynamiccl: 1720 records of 2 processes, 0 lost, 115.62K in run.ctrace
+//   dynamiccl: next: dynamiccl report run.ctrace -o report.html
+//
+// The second line appears only with a policy or rules.
 #include <spdlog/spdlog.h>
 
 #include <filesystem>

@@ -24,12 +24,14 @@
 namespace dynamiccl {
 namespace {
 
-// One pass to warm up, and two for a median.
+// Number of times that each run of a comparison replays the trace: once to warm up, and twice for a median.
 constexpr int kComparedPasses = 3;
-// Most processes on one machine, as for the other commands that start ranks.
+// The most ranks that the command starts on this machine. Other commands that start ranks have the same
+// limit.
 constexpr int kMaxProcesses = 1024;
 
-// Microseconds of the default and of the best, from one topology of a sweep.
+// For each collective and size class in one topology of a sweep: microseconds of one call with NCCL's default
+// config, and with the best config.
 using SweptTimes = std::map<std::pair<Collective, SizeClass>, std::pair<double, double>>;
 
 Result<SweptTimes> SweptTimesOf(const ReplayCommandOptions& given) {
@@ -98,7 +100,7 @@ Result<int> RunReplayAsRank(const ReplayCommandOptions& given) {
   return result.wrong == 0 ? kExitOk : kExitResultSaysNo;
 }
 
-// Replays in virtual time; starts no process.
+// Replays the trace in the simulator, in virtual time. Starts no process.
 Result<int> RunSimulated(const ReplayCommandOptions& given) {
   DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
   DYNAMICCL_CHECK_OK(RecogniseForRules(given.launch.runtime, trace));
@@ -130,7 +132,6 @@ Result<int> LaunchRanks(CommandLine& line, ReplayCommandOptions& given) {
         MakeError(ErrorKind::kInvalidArgument, "{} ranks are too many processes", given.launch.n_ranks),
         fmt::format("{} at most; --simulate takes more", kMaxProcesses));
   }
-  // A trace that cannot be planned is an error here, before any process is started.
   DYNAMICCL_TRY(const ReplayPlan plan, PlanReplay(trace, 0, given.launch.n_ranks, given.window));
   DYNAMICCL_TRY(const LaunchOutcome outcome, LaunchSameCommand(line, "replay", given.launch));
   return AnswerOf(outcome);

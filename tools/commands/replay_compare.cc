@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the arms of a comparison, launched or simulated, and finds the best arm.
+// Runs the arms of a comparison and finds the best configs. An arm is one way to choose configs, for example
+// NCCL's default or a policy. Its runs are real launches or simulations.
 #include "tools/commands/replay_compare.h"
 
 #include <spdlog/spdlog.h>
@@ -25,7 +26,8 @@
 namespace dynamiccl {
 namespace {
 
-// Rounds of the search for the best: enough for a median. The best is timed again beside the others.
+// Rounds in which the search times each config: enough for a median. The comparison times the best configs
+// again beside the other arms.
 constexpr int kSearchRounds = 3;
 
 Result<ArmRun> ReadArmReport(const std::string& path) {
@@ -48,8 +50,8 @@ std::string TextOf(const std::string& path) {
   return text ? *text : "";
 }
 
-// Runs each arm as a launch of its own, because a process decides who chooses when it loads NCCL. The
-// constructor's arguments must outlive the object.
+// Runs each arm (one way to choose configs) as a launch of its own, because a process decides who chooses its
+// configs when it loads NCCL. The constructor's arguments must outlive the object.
 class LaunchedArms {
  public:
   LaunchedArms(const CommandLine& line, const ReplayCommandOptions& given, const TemporaryFolder& folder)
@@ -89,7 +91,8 @@ class LaunchedArms {
   const std::string log_;
 };
 
-// Runs an arm in the simulator. The arguments of the constructor must outlive it.
+// Runs an arm (one way to choose configs) in the simulator. The constructor's arguments must outlive the
+// object.
 class SimulatedArms {
  public:
   SimulatedArms(const Trace& trace, const NamedSystem& system, const ReplayCommandOptions& given)
@@ -123,12 +126,12 @@ Result<std::string> RulesOfSweep(const ReplayCommandOptions& given) {
   return BestRulesOf(cells, topology);
 }
 
-// Bounds the search for the best by time, and tells the user how far it is.
+// Ends the search for the best configs after a time limit, and tells the user how far the search is.
 class SearchBudget {
  public:
   SearchBudget(double seconds, size_t runs) : seconds_(seconds), runs_(runs) {}
 
-  // True while another run may start.
+  // Returns true while another run may start.
   bool operator()(size_t finished) {
     const double passed = Passed();
     finished_ = finished;
@@ -140,7 +143,7 @@ class SearchBudget {
     return !ended_;
   }
 
-  // Says how far a search of `configs` configs came; empty where it was finished.
+  // Says how many of `configs` configs the search timed before it was ended; empty if it timed all of them.
   std::string HowFar(size_t configs) const {
     if (!ended_) return "";
     const size_t arms = configs + 1, rounds = finished_ / arms;
@@ -188,8 +191,8 @@ Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, co
   return RulesOfFastest(search, forced);
 }
 
-// The best arm: in the simulator the cheapest path, else rules from a sweep or from forcing each config,
-// which may set `note` (RulesByForcing).
+// Returns the arm with the best configs. In the simulator, each call of this arm gets the cheapest config.
+// Otherwise its rules come from a sweep or, without a sweep, from RulesByForcing, which may set `note`.
 Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& plan, const RunArm& run,
                           const TemporaryFolder& folder, std::string& note) {
   const std::string rules_path = given.best_rules.empty() ? folder.File("best.csv") : given.best_rules;
@@ -202,7 +205,7 @@ Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& p
   return best;
 }
 
-// Fills in, for the table, what the best arm's rules say about each row.
+// Writes into each row of the table the config that the best arm's rules give to the row's calls.
 Status NameConfigs(const std::string& rules_path, ReplayComparison& comparison) {
   if (rules_path.empty()) return {};
   DYNAMICCL_TRY(const OverrideRules rules, OverrideRules::ReadFile(rules_path));

@@ -12,7 +12,8 @@ namespace dynamiccl {
 // Runs the comparison and returns the command's exit code.
 Result<int> RunComparison(const CommandLine& line, const ReplayCommandOptions& given);
 
-// Writes what one arm's rank 0 measured, for the comparison that started it.
+// Writes the times that rank 0 measured into the file `path`. The comparison that started this process reads
+// the file.
 Status WriteArmReport(const std::string& path, const std::string& library, const ReplayPlan& plan,
                       const ReplayResult& result);
 

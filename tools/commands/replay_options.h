@@ -19,18 +19,18 @@ struct ReplayCommandOptions {
   // Begin and end of the replayed part, in seconds since the first call; empty: all.
   std::vector<double> seconds;
   std::string measurements;
-  // Topology of `measurements` to compare with.
+  // Name of the topology in the file `measurements` with whose times the replayed times are compared.
   std::string topology;
-  // System to simulate; empty: over a library.
+  // System (machine of the simulator) on which the trace is replayed. Empty: it is replayed over a library.
   std::string system;
   ReplayOptions options;
   bool compare = false;
   int rounds = 5;
-  // Seconds after which the search for the best starts no further run.
+  // Seconds after which the search for the best configs starts no further run.
   double search_seconds = 120;
-  // File to which the rules of the best arm are written; empty: none.
+  // File to which the rules with the best configs are written; empty: none.
   std::string best_rules;
-  // Set for one arm of a comparison: where rank 0 writes what it measured.
+  // File to which rank 0 writes the times that it measured. Set only where a comparison starts the replay.
   std::string arm_report;
   bool json = false;
   LaunchOptions launch;

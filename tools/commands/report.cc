@@ -33,7 +33,7 @@ Status WriteTables(const std::string& folder, const ReportInputs& inputs) {
   return {};
 }
 
-// An error when --topology names none of the sweeps' topologies.
+// Returns an error if --topology names no topology of the sweeps.
 Status CheckTopology(const ReportInputs& inputs) {
   if (inputs.topology.empty()) return {};
   std::string known;

@@ -75,7 +75,8 @@ Result<CollectiveConfig> TakeAlgorithm(const std::string& text) {
       "Ring, Tree or PAT, or a config like Ring/LL128");
 }
 
-// Parses "RANK:FACTOR" and "RANK:+MS".
+// Parses the values of --straggler. "RANK:FACTOR" multiplies the rank's computing time; with "RANK:+MS" the
+// rank begins that many milliseconds late.
 Status TakeStragglers(const SimulateOptions& given, SimulatedJob& job) {
   for (const std::string& text : given.stragglers) {
     Straggler straggler;
@@ -94,7 +95,8 @@ Status TakeStragglers(const SimulateOptions& given, SimulatedJob& job) {
   return {};
 }
 
-// Parses "SHARE" and "NODE:SHARE", each optionally with "@FROM_MS-UNTIL_MS".
+// Parses the values of --load, the share of the network that other traffic takes: "SHARE" on every node or
+// "NODE:SHARE" on one node, each optionally with "@FROM_MS-UNTIL_MS".
 Status TakeLoads(const SimulateOptions& given, SimulatedJob& job) {
   for (const std::string& text : given.loads) {
     NetworkLoad load;
@@ -136,7 +138,7 @@ Json SimulateJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
           {"rows", table}};
 }
 
-// Simulates and prints rank 0's time.
+// Simulates the job and prints how rank 0 spends its time.
 Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   DYNAMICCL_TRY(const SimulationResult result, Simulate(subject.job));
   const RankTiming& rank = result.observed[0];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl sweep`: times every legal config and the library's own choice on one or more topologies, into
-// one measurement file. The ranks are this command again; --worker tells rank 0 where to leave the rows of
-// its topology. At the end the best of each cell stands beside the library's own choice:
+// one measurement file. Each rank runs this command again; --worker tells rank 0 where to leave the rows of
+// its topology. At the end a table shows, for each collective and size, the library's own choice and the best
+// config:
 //
 //   topology            collective    bytes  default                us  noise  best                us   ratio
 //   two-nodes-ethernet  AllReduce     65536  Ring Simple x4      657.9    44%  Tree Simple x2   346.4    1.90
@@ -146,20 +147,20 @@ Result<int> RunSweepAsRank(const SweepCommandOptions& given) {
   return kExitOk;
 }
 
-// Path of the journal of a sweep by visits.
+// Returns the path of the journal that a sweep with a time budget keeps.
 std::string JournalOf(const SweepCommandOptions& given) {
   return given.output + ".journal";
 }
 
-// One launch: a topology with a number of ranks.
+// One launch of a sweep: a topology with a number of ranks.
 struct Part {
   std::string topology;
   std::string label;
   int n_ranks = 2;
 };
 
-// Returns an error if the topology has no places for this many ranks. Without this check the error would come
-// only after minutes of measuring.
+// Returns an error if the topology's nodes have room for fewer than `n_ranks` ranks. Without this check the
+// error would come only after minutes of measuring.
 Status RequirePlaces(const std::string& topology, int n_ranks) {
   if (topology.empty()) return {};
   DYNAMICCL_TRY(const Topology loaded, LoadTopology(topology));
@@ -167,8 +168,8 @@ Status RequirePlaces(const std::string& topology, int n_ranks) {
   return {};
 }
 
-// Returns all launches. Presets that have no places for the ranks are left out; for a topology that the user
-// names this is an error.
+// Returns all launches. With --all-presets, topologies that are too small for the ranks are left out. If the
+// user names a topology that is too small, returns an error.
 Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   std::vector<std::string> topologies = given.topologies;
   if (given.all_presets) {
@@ -178,8 +179,8 @@ Result<std::vector<Part>> PartsOf(const SweepCommandOptions& given) {
   if (topologies.empty()) topologies.push_back(TextSetting(Setting::kHostcclTopology));
   std::vector<Part> parts;
   for (const std::string& topology : topologies) {
-    // A part's label is the file's name without folder and ending. With several numbers of ranks, the number
-    // is appended.
+    // The label of a part (a topology with a number of ranks) is the topology file's name without folder and
+    // ending. With several numbers of ranks, the number is appended.
     const std::string name = topology.empty() ? "unshaped" : fs::path(topology).stem().string();
     for (const int n_ranks : given.rank_counts) {
       const Status places = RequirePlaces(topology, n_ranks);
@@ -206,8 +207,8 @@ tl::unexpected<Error> Failure(const Part& part, const LaunchOutcome& outcome) {
   return MakeError(kind, "sweep of {}: {}", part.label, Describe(outcome));
 }
 
-// Returns the options with which each rank runs `dynamiccl sweep` for one part; rank 0 writes the result to
-// `path`.
+// Returns the options with which each rank runs `dynamiccl sweep` for one part (a topology with a number of
+// ranks). Rank 0 writes the result to `path`.
 std::vector<std::string> RankWords(const SweepCommandOptions& given, const SweepPart& part,
                                    const std::string& path) {
   return {"--worker",      path,
@@ -223,8 +224,8 @@ std::vector<std::string> RankWords(const SweepCommandOptions& given, const Sweep
           "--budget",      fmt::format("{:.1f}s", part.budget_s)};
 }
 
-// Starts the ranks of one part and waits for them; rank 0 writes the result to `path`. The ranks use `shown`
-// to tell the user how long this part and the later ones take.
+// Starts the ranks of one part (a topology with a number of ranks) and waits for them. Rank 0 writes the
+// result to `path`. From `shown` the ranks tell the user how long this part and the later ones take.
 Status LaunchPart(const SweepCommandOptions& given, const Part& part, const SweepPart& shown,
                   const std::string& path) {
   LaunchOptions launch = given.launch;
@@ -262,7 +263,8 @@ Status RequireWritable(const std::string& path) {
   return MakeError(ErrorKind::kInvalidArgument, "cannot write '{}': {}", path, ErrnoText(errno));
 }
 
-// Measures all parts and adds the results to `all`. If a part fails, `all` still holds the parts before it.
+// Measures all parts (launches) of the sweep and adds the results to `all`. If a part fails, `all` still
+// holds the results of the parts before it.
 Status SweepInRounds(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("sweep"));
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
@@ -295,7 +297,8 @@ std::string PlanText(const SweepCommandOptions& given, const std::vector<Part>& 
   return text;
 }
 
-// Measures within the budget. Continues from the journal if there is one.
+// Measures until the time budget is spent. Continues from the journal of an earlier, interrupted sweep if
+// there is one.
 Status SweepByVisits(const SweepCommandOptions& given, MeasurementFile& all) {
   DYNAMICCL_TRY(const std::vector<Part> parts, PartsOf(given));
   VisitedSweep sweep{.journal = JournalOf(given),

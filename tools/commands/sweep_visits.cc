@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spreads the budget over launches; the journal carries what each slice measured to the next.
+// Divides the time budget of a sweep into slices, each of which is one launch. The journal carries the
+// results of a slice to the next one.
 #include "tools/commands/sweep_visits.h"
 
 #include <spdlog/spdlog.h>
@@ -16,7 +17,7 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds of the shortest slice: a launch and its connections take about one.
+// Seconds of the shortest slice (one launch of the ranks). Starting and connecting the ranks takes about 1 s.
 constexpr double kShortestSlice = 5;
 
 using MonotonicClock = std::chrono::steady_clock;

@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// One sweep by visits.
+// One sweep by visits. A visit times some repeats of one config for one collective and size.
 struct VisitedSweep {
   // Path of the journal, beside the output.
   std::string journal;
@@ -25,16 +25,17 @@ struct VisitedSweep {
   ChoiceOptions choice;
   // Seconds of all launches together, including those before a restart.
   double budget_s = 60;
-  // Runs the ranks of a topology for this many seconds; they append to the journal. `later_s` seconds of the
-  // budget are left after them.
+  // Runs the ranks on a topology for this many seconds; rank 0 appends the results to the journal. After this
+  // launch, `later_s` seconds of the budget are left.
   std::function<Status(size_t topology, double seconds, double later_s)> launch;
 };
 
-// Runs slices until the budget is spent and returns what was measured. After a failure the journal stays; the
-// caller removes it once the result is written.
+// Launches the ranks again and again until the budget is spent, and returns what was measured. After a
+// failure the journal stays; the caller removes it once the result is written.
 Result<MeasurementFile> VisitTopologies(const VisitedSweep& sweep);
 
-// Runs on a rank: one slice, during which rank 0 appends to the journal and shows the progress.
+// Runs on each rank of one launch (a slice of the budget). Rank 0 appends to the journal and shows the
+// progress.
 Status VisitAsRank(BenchSession& session, const SweepOptions& options, const ChoiceOptions& choice,
                    const std::string& journal, SweepProgress& progress);
 

@@ -90,7 +90,7 @@ Result<int> Import(const TraceOptions& options) {
   return kExitOk;
 }
 
-// ---- the other actions ----
+// ---- actions except import ----
 
 // Writes an export of several files, with the folders that their names contain.
 Status WriteFolder(const std::string& folder, const std::vector<ExportedFile>& files) {

@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// The options of the action.
+// The options of `dynamiccl trace generate`.
 struct TraceGenerateOptions {
   std::string framework;
   std::string model = "gpt";
@@ -27,9 +27,9 @@ struct TraceGenerateOptions {
   bool json = false;
 };
 
-// Registers the action; `options` must outlive the parsing.
+// Registers `trace generate` with its options; `options` must outlive the parsing.
 CLI::App* AddTraceGenerate(CLI::App& app, TraceGenerateOptions& options);
-// Runs the action and returns the exit code.
+// Runs `trace generate` and returns the exit code.
 Result<int> TraceGenerate(const TraceGenerateOptions& options);
 
 }  // namespace dynamiccl

@@ -114,8 +114,8 @@ def number_of(text):
 
 
 def mark_of(cell, index=0, interval_cell=None):
-    """Returns the mark for a number of a cell, with its interval if this cell or the interval's cell states one; None
-    for an empty cell."""
+    """Returns the mark to draw for the number of a table's cell; None for an empty cell. The mark has an interval if the
+    cell states one in parentheses, or if `interval_cell`, the cell of a column of intervals, does."""
     before, bracket, behind = cell.partition("(")
     numbers = NUMBER.findall(before)
     if index >= len(numbers):

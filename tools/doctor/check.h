@@ -49,7 +49,7 @@ Finding CheckFile(const std::string& path);
 // Checks the file that a setting names; the setting tells which kind of file it must be.
 Finding CheckFileOf(Setting setting, const std::string& path);
 
-// All groups of checks, in the order above.
+// Runs all groups of checks, in the order in which this file declares them.
 std::vector<Finding> Examine(const Installation& installation);
 
 }  // namespace dynamiccl

@@ -55,7 +55,8 @@ std::vector<std::string> ConfFiles() {
   return files;
 }
 
-// Lines of NCCL's configuration files that pin what a tuner chooses, with their place.
+// Returns a warning for each line of NCCL's configuration files that pins a choice of a tuner. The warning
+// names the file and the line.
 std::vector<Finding> CheckConfFiles() {
   std::vector<Finding> findings;
   for (const std::string& file : ConfFiles()) {

@@ -100,7 +100,8 @@ constexpr std::array kKinds = {
     FileKind{".jsonl", CheckTrace},     FileKind{".measurements", CheckMeasurements},
 };
 
-// Saved decisions have any name; their first word identifies them.
+// Returns whether the file holds saved decisions. Such a file may have any name; its first word identifies
+// it.
 bool HoldsDecisions(const std::string& path) {
   if (!CheckIsFile(path)) return false;
   std::ifstream file(path);

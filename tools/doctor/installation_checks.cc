@@ -11,7 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// A part to check. `when_absent` is the verdict for a build without it, `advice` how to get it.
+// A part of the installation to check. `when_absent` is the verdict if the build lacks the part; `advice`
+// says how to get the part.
 struct Part {
   const char* subject;
   std::string path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the machine and of what a sandbox permits. Only a refused memfd_create is a failure, since
-// hostccl cannot work without it; few cores, a small /dev/shm and a closed ptrace are warnings.
+// Checks the machine and what a sandbox permits. Only a refused memfd_create is a failure, because hostccl
+// cannot work without it. Few cores, a small /dev/shm and a forbidden ptrace are warnings.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>

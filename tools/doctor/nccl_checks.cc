@@ -23,7 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// NCCL's version code of 2.21, the first release whose tuner interface the object speaks (v2).
+// NCCL's version code of release 2.21. It is the first release with a tuner interface (v2) that DynamICCL
+// supports.
 constexpr int kOldestTunable = 22100;
 
 // Folders where the loader or CUDA's packages put the library.
@@ -110,7 +111,7 @@ std::vector<Finding> CheckNccl(const Installation& installation) {
     if (ignored || !seen.insert(file).second) continue;
     int version = 0;
     findings.push_back(Inspect(file, &version));
-    // hostccl has NCCL's version, not its faults.
+    // hostccl reports the version of an NCCL release, but does not have the faults of that release.
     if (file.parent_path() == fs::weakly_canonical(installation.hostccl_dir)) continue;
     for (Finding& fault : KnownFaultsOf(installation, version)) findings.push_back(std::move(fault));
   }

@@ -59,8 +59,8 @@ void Widen(const ChosenRange& one, ChosenRange* range) {
   range->microseconds.Widen(one.microseconds.least);
 }
 
-// Compares the sizes of one collective in one world and appends the changed ranges. CompareWorld owns it for
-// one call.
+// Compares the sizes of one collective on one machine, with one number of nodes and ranks, and appends the
+// ranges of sizes with changed choices. CompareWorld owns the object for one call.
 class CollectiveComparison {
  public:
   CollectiveComparison(const NcclWorld& world, Collective collective, NcclComparison* out)
@@ -117,8 +117,8 @@ void CompareWorld(const NcclWorld& world, const NcclCommunicator& before, const 
   }
 }
 
-// Lists what else can be asked: releases that are there for the machine, and machines that have both
-// releases.
+// Lists what else the user can ask for: the releases that the data has for the machine, and the machines for
+// which it has both releases.
 std::string ReleasesAndMachines(const NcclChoices& choices, const std::string& machine,
                                 const std::string& before, const std::string& after) {
   std::set<std::string> releases, machines_before, machines;

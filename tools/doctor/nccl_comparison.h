@@ -24,25 +24,26 @@ struct Between {
   }
 };
 
-// One release's side of a range of sizes.
+// What one release chooses in a range of sizes.
 struct ChosenRange {
   NcclPair pair;
   Between<int> channels;
-  // Time that the release expects of its own choice; NaN where it gives none.
+  // Time that the release's cost model predicts for its choice; NaN if the release gives no time.
   Between<float> microseconds;
 };
 
-// Neighbouring sizes at which each release makes one choice, and the two differ in algorithm, protocol or
-// channels.
+// A range of neighbouring sizes in which each release makes a single choice. The choices of the two releases
+// differ in algorithm, protocol or channels.
 struct ChangedRange {
   NcclWorld world;
   Collective collective = Collective::kAllReduce;
-  // NCCL's total. Sizes between two neighbours of the data set are not known.
+  // Smallest and largest size of the range, in NCCL's total bytes. The data has only some sizes; what the
+  // releases choose between two of these is not known.
   Between<uint64_t> bytes;
   ChosenRange before;
   ChosenRange after;
 
-  // Whether algorithm or protocol differ, and not only the channels.
+  // Returns whether the choices differ in algorithm or protocol, and not only in the number of channels.
   bool other_pair() const { return before.pair != after.pair; }
 };
 
@@ -54,9 +55,9 @@ struct NcclComparison {
   std::vector<NcclWorld> worlds;
   // Compared calls.
   size_t calls = 0;
-  // Calls with another algorithm or protocol.
+  // Number of calls for which the releases choose different algorithms or protocols.
   size_t other_pairs = 0;
-  // Calls with another number of channels alone.
+  // Number of calls for which the choices differ only in the number of channels.
   size_t other_channels = 0;
   std::vector<ChangedRange> ranges;
 };

@@ -38,8 +38,8 @@ std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int fi
                      policy.tensors.domain_max[feature] / kFeatureOne);
 }
 
-// The predictions of the policy's parts for one config: log2 picoseconds in fixed point, residuals over the
-// prior.
+// What the parts of a policy predict for one config. `prior` is the estimate of NCCL's cost model as log2 of
+// picoseconds, in fixed point. The residuals of the networks and of the trees are added to it.
 struct Predictions {
   int32_t prior = 0;
   Residuals residuals{};

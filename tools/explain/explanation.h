@@ -26,7 +26,7 @@ struct ExplainedConfig {
   // Prediction of the trees, in a policy that has them.
   std::optional<double> trees_us;
   bool promised = false;  // every network and the trees predict at least the gate's gain
-  // The input that lies outside of what training saw; empty: none.
+  // The input about this config that lies outside of the range that the policy was trained on; empty: none.
   std::string outside;
 };
 
@@ -38,7 +38,8 @@ struct Explanation {
   ConfigChoice choice;
   // Gain in percent that must be predicted before the policy leaves the default.
   double gate_percent = 0;
-  // The input of the call or the fabric that lies outside of what training saw.
+  // The input about the call or the fabric that lies outside of the range that the policy was trained on;
+  // empty: none.
   std::string outside;
   // The rule that decides instead of the policy, if one matches.
   std::optional<OverrideRule> rule;
@@ -46,7 +47,8 @@ struct Explanation {
   std::vector<ExplainedConfig> configs;
 };
 
-// `rules` may be null. Without a price for the default, `configs` stays empty.
+// Explains the choice for one call. `rules` may be null. If NCCL's cost model has no price for the default,
+// `configs` stays empty.
 Explanation Explain(const Policy& policy, const CostModelInput& fabric, const ConfigQuestion& question,
                     const OverrideRules* rules);
 

@@ -77,7 +77,7 @@ size_t RanksOf(const std::vector<Party>& parties) {
   return ranks;
 }
 
-// The ranks of all parties but the largest.
+// Returns the ranks of all groups except the largest. The ranks of a group (`Party`) issued the same call.
 std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
   std::vector<int32_t> odd;
   for (size_t i = 1; i < parties.size(); ++i)
@@ -85,7 +85,7 @@ std::vector<int32_t> OddRanks(const std::vector<Party>& parties) {
   return odd;
 }
 
-// A member's calls from `place` on, at most kLookahead + 1.
+// Returns the calls that one rank issued from `place` on, at most kLookahead + 1 of them.
 std::span<const JobCall> From(const JobMember& member, Place place) {
   const auto begin = std::find_if(member.collectives.begin(), member.collectives.end(),
                                   [&](const JobCall& call) { return PlaceOf(call) >= place; });
@@ -104,7 +104,8 @@ bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCa
   return true;
 }
 
-// Classifies the mistake of the smaller party by the calls that follow.
+// Tells which mistake the smaller group of ranks made, by comparing the calls that both groups issued from
+// the differing call on.
 HangKind KindOf(std::span<const JobCall> usual, std::span<const JobCall> odd) {
   const bool two = usual.size() > 1 && odd.size() > 1;
   if (two && Shape(usual[0]) == Shape(odd[1]) && Shape(usual[1]) == Shape(odd[0]))
@@ -159,7 +160,8 @@ HangFinding FindingOf(uint64_t id, const JobCommunicator& communicator, Place pl
   return finding;
 }
 
-// All places at which some rank issued a call, in program order, and how many ranks did.
+// Returns each place (call number, index in the group) at which some rank issued a call, in program order,
+// and how many ranks issued a call there.
 std::map<Place, int> PlacesOf(const JobCommunicator& communicator) {
   std::map<Place, int> places;
   for (const auto& [rank, member] : communicator.members) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the examinations of this folder in turn and sorts their findings.
+// Runs the checks of this folder one after the other and sorts their findings.
 #include "tools/hang/hang_findings.h"
 
 #include <algorithm>

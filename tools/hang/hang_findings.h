@@ -50,7 +50,7 @@ struct HangFinding {
   std::vector<std::string> text;
 };
 
-// All findings and how much was compared.
+// All findings about a job, and how many of its calls were compared.
 struct HangDiagnosis {
   // Likeliest cause first; empty: nothing differs.
   std::vector<HangFinding> findings;
@@ -58,8 +58,8 @@ struct HangDiagnosis {
   uint64_t compared_calls = 0;
 };
 
-// Runs all examinations. Different order between communicators and calls inside the library are reported only
-// when nothing else was found, since both also occur in healthy jobs.
+// Runs all checks. The findings OrderDiffers and InsideLibrary are reported only when nothing else was found,
+// because both also occur in healthy jobs.
 HangDiagnosis DiagnoseHang(const JobCalls& job);
 
 }  // namespace dynamiccl

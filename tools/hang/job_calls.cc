@@ -140,7 +140,8 @@ class SectionTaker {
   SectionCalls calls_;
   JobCalls& job_;
   size_t process_ = 0;
-  // Members by the number that this section gives to the communicator.
+  // This process's entries of communicators. The key is the number by which this section of the trace names
+  // the communicator.
   std::map<uint32_t, JobMember*> members_;
 };
 

@@ -19,8 +19,8 @@ std::optional<real_nccl::NcclRelease> ReleaseOf(const JobCalls& job) {
   return real_nccl::ParseRelease(libraries.begin()->substr(kNccl.size()));
 }
 
-// Returns true if the nodes hold unlike numbers of the communicator's ranks. False where a rank is not known,
-// or the traces name no hosts.
+// Returns true if the communicator has different numbers of ranks on different nodes. Returns false if a rank
+// is unknown, or if the traces name no hosts.
 bool LiesUnlike(const JobCalls& job, const JobCommunicator& communicator) {
   std::map<int32_t, size_t> process_of_rank;
   for (const JobBirth& birth : communicator.births) process_of_rank[birth.rank] = birth.process;

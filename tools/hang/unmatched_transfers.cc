@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Calls from one rank to another, in order, as each side issued them.
+// The sends of one rank to another and the receives of the other rank from it, each in the order of issue.
 struct Transfers {
   std::vector<const JobCall*> sends;
   std::vector<const JobCall*> receives;
@@ -34,7 +34,7 @@ std::map<std::pair<int32_t, int32_t>, Transfers> TransfersOf(const JobCommunicat
   return pairs;
 }
 
-// A finding about the first transfer that has only one side.
+// Returns a finding about the first send without a receive, or the first receive without a send.
 HangFinding Alone(uint64_t id, int32_t from, int32_t to, const Transfers& transfers) {
   const bool send = transfers.sends.size() > transfers.receives.size();
   const size_t matched = std::min(transfers.sends.size(), transfers.receives.size());
@@ -49,7 +49,7 @@ HangFinding Alone(uint64_t id, int32_t from, int32_t to, const Transfers& transf
   return finding;
 }
 
-// A finding about the first pair whose sizes differ.
+// Returns a finding about the first send whose receive has another size.
 std::optional<HangFinding> UnlikeSizes(uint64_t id, int32_t from, int32_t to, const Transfers& transfers) {
   const size_t matched = std::min(transfers.sends.size(), transfers.receives.size());
   for (size_t i = 0; i < matched; ++i) {

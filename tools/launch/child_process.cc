@@ -68,7 +68,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& words) {
   RestoreDefaultSignals();
   if (own_group) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A parent that died before prctl took effect sends no signal any more.
+  // If the parent died before prctl took effect, the kernel will never send the signal. The child then ends
+  // itself.
   if (::getppid() != child.parent) ::_exit(127);
   if (child.null_input.valid()) ::dup2(child.null_input.get(), STDIN_FILENO);
   if (child.output.valid()) {

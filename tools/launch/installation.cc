@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for each part of an installation at its one or two possible places.
+// Looks for each part of an installation in the one or two folders where it may be.
 #include "tools/launch/installation.h"
 
 #include <cstdlib>

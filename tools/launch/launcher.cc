@@ -106,9 +106,9 @@ void Job::OnSignal(int signal_number) {
   EndAll(signal_number);
 }
 
-// Collects every child that has ended. One SIGCHLD may stand for several children, so all are asked. If a
-// child failed by itself, the job is ended, but only after all have been asked: a rank that had ended before
-// was not ended by the launcher.
+// Collects every child that has ended. One SIGCHLD may stand for several children, so waitpid is called for
+// each running child. If a child failed by itself, the job is ended, but only after that loop. Otherwise
+// children that had already ended would be recorded as ended by the launcher.
 void Job::Reap() {
   for (Child& child : children_) {
     int wait_status = 0;
@@ -154,8 +154,8 @@ void Job::KillLeftovers() {
   }
 }
 
-// When the loop must wake without a signal, on CLOCK_MONOTONIC; 0: never. While the job is being ended, the
-// time limit counts no more.
+// Returns the time, on CLOCK_MONOTONIC, at which the loop must wake even without a signal; 0: never. Once the
+// job is being ended, only the grace period matters and no longer the time limit.
 int64_t Job::NextDeadline() const {
   const int64_t limit_ns = plan_.time_limit.count() * kNanosecondsPerMillisecond;
   if (kill_at_ns_ != 0) return kill_at_ns_;

@@ -31,7 +31,7 @@ struct LaunchOutcome {
   int interrupted_by = 0;
   // The time limit of the plan passed.
   bool timed_out = false;
-  // Nanoseconds from the first start to the last end.
+  // Nanoseconds from the start of the first rank to the end of the last one.
   int64_t wall_ns = 0;
 
   bool ok() const { return !first_failed && interrupted_by == 0 && !timed_out; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals through sigwait and sigtimedwait, without a handler: no code runs at an arbitrary instruction.
+// Receives signals by sigwait and sigtimedwait and installs no signal handler, so that no code runs in the
+// middle of other code.
 #include "tools/launch/signal_scope.h"
 
 #include <algorithm>

@@ -160,7 +160,8 @@ void AddZshList(Text out, const char* variable, const std::vector<DescribedComma
   fmt::format_to(out, "{})\n", indent);
 }
 
-// The third word of the line is the action: it is offered there, and its own options after it.
+// Completes a command that has actions. The third word of the line is the action; the options of the action
+// come after it.
 void AddZshActions(Text out, const DescribedCommand& command) {
   AddZshList(out, "actions", command.actions, "      ");
   fmt::format_to(out,

@@ -25,7 +25,8 @@ struct PilotResult {
   std::string machine;
   RecordedLaunch observed;
   std::string trace;
-  // The configs of each start of the search, compared with NCCL's choice in the same start.
+  // One comparison for each start of the job during the search: the configs that took turns in this start,
+  // compared with NCCL's choice.
   std::vector<TurnComparison> searched;
   // Names what was compared with NCCL's choice: "policy p.dcpolicy", "rules r.toml", or settings of
   // `dynamiccl ab` that the search found. Empty if nothing was compared.

@@ -18,9 +18,11 @@
 namespace dynamiccl {
 namespace {
 
-// One round more than the interval needs, since a turn with an unusual number of calls is left out.
+// Rounds (one turn of each setting) that one start of the job should have. It is one more than an interval
+// needs, because a turn with an unusual number of calls is left out.
 constexpr size_t kRoundsWanted = kFewestRounds + 1;
-// Steps of a turn: in the search as few as possible, so that a start has room for many configs.
+// Steps for which a setting is in effect before the next one follows. The search uses as few as possible, so
+// that many configs take turns in one start of the job.
 constexpr uint32_t kSearchTurn = 2, kDecidingTurn = 3;
 // The search for faster configs takes at most this share of the budget.
 constexpr double kSearchShare = 0.6;

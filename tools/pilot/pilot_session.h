@@ -20,7 +20,7 @@ struct PilotOptions {
   std::string folder = "pilot";
   // Seconds that the whole pilot may take.
   double budget_s = 900;
-  // Number of starts of the job in which NCCL's choice and the other choice are compared at the end.
+  // Number of times that the job is started at the end, to compare NCCL's choice with the other choice.
   int starts = 3;
   bool json = false;
 };
@@ -43,24 +43,27 @@ class PilotSession {
 
   std::string File(const std::string& name) const { return given_.folder + "/" + name; }
   double Elapsed() const;
-  // Whether one more start, as long as the longest so far, ends within `share` of the budget.
+  // Returns whether one more start of the job would end within `share` of the budget, if it takes as long as
+  // the longest start so far.
   bool OneMoreFits(double share) const;
   Status Observe();
-  // Returns the settings that take turns in each start of the search, the likeliest first.
+  // Returns one list for each start of the job in the search: the settings that take turns in that start. The
+  // first is NCCL's choice. The settings that are most likely to win come first.
   std::vector<std::vector<std::string>> Groups() const;
-  // Lets every config take turns and keeps, for each collective, the one with the shortest step.
+  // Lets every config take turns, and returns for each collective the config with the shortest step. Returns
+  // nothing if no config looks faster than NCCL's choice.
   Result<std::optional<Side>> FindFaster();
   // Starts the job once with these settings in turn. Returns the calls of its lowest rank, or nothing where
   // none was recorded.
   Result<std::optional<SectionCalls>> Start(const std::vector<std::string>& settings, uint32_t turn_steps);
-  // Compares both sides over all starts that the budget allows.
+  // Compares the two sides in as many starts of the job as the budget allows.
   Status Decide(const Side& first, const Side& ours);
 
   const CommandLine& line_;
   const PilotOptions& given_;
   const int64_t begun_ns_ = MonotonicNanoseconds();
   double longest_start_s_ = 0;
-  // The calls of the observed start.
+  // The recorded calls of the first start of the job, in which it ran unchanged.
   SectionCalls observed_;
   PilotResult result_;
 };

@@ -17,11 +17,11 @@ namespace {
 
 using real_nccl::NcclRelease;
 
-// From this release on a value may name collectives, an unknown word makes init fail, and the log names the
-// collective of a choice.
+// First release in which a value of NCCL_ALGO or NCCL_PROTO may name collectives. From it on, an unknown word
+// in the value makes the initialisation fail, and the log names the collective of each choice.
 constexpr NcclRelease kNamesCollectives{2, 24, 0};
 
-// The functions by which NCCL_ALGO and NCCL_PROTO differ.
+// The functions in which the checks of NCCL_ALGO and of NCCL_PROTO differ.
 struct ChoiceVariable {
   std::optional<int> (*parse)(std::string_view word);
   int (*of)(const CollectiveConfig& config);
@@ -73,8 +73,8 @@ uint32_t ElementsOf(std::string_view list, const ChoiceVariable& variable, std::
   return inverted ? ~bits : bits;
 }
 
-// Parses a value. From NCCL 2.24 on it may have entries for single collectives, "ring;allreduce:tree";
-// before, it is one list.
+// Parses a value of NCCL_ALGO or NCCL_PROTO. From NCCL 2.24 on it may have entries for single collectives,
+// such as "ring;allreduce:tree". In earlier releases it is one list.
 Selection ParseSelection(std::string_view value, const ChoiceVariable& variable, bool names_collectives) {
   Selection selection;
   if (!names_collectives) {
@@ -128,7 +128,7 @@ std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selec
     // The text is "Error : no algorithm/protocol available" or, in newer releases, "No algorithm/protocol nor
     // symKernelId available".
     if (line.text.find("o algorithm/protocol") == std::string::npos) continue;
-    // From 2.24 on the line names the variables that caused the failure.
+    // From 2.24 on, NCCL's line about this failure names the variables that caused it.
     const bool blamed = line.text.find(judged.asked.name + " was set to") != std::string::npos;
     const bool names_none = line.text.find(" was set to") == std::string::npos;
     if (blamed || (names_none && selection.all == 0u))
@@ -294,7 +294,8 @@ std::optional<Receipt> CheckProtocol(const Judged& judged) {
   return CheckChoice(judged, kProtocol);
 }
 
-// The policy ZERO sends calls to the copy engine where the communicator and the buffers allow it.
+// Judges NCCL_CTA_POLICY. With its value ZERO, NCCL sends calls to the copy engine where the communicator and
+// the buffers allow this.
 std::optional<Receipt> CheckCtaPolicy(const Judged& judged) {
   const std::string& value = judged.asked.value;
   if (value != "2" && !EqualIgnoringCase(value, "ZERO")) return std::nullopt;

@@ -72,8 +72,8 @@ std::optional<Receipt> JudgeLimit(const Judged& judged, const ConfigRow& row) {
   return std::nullopt;
 }
 
-// Returns the communicator's number of those channels that the member bounds; nothing if the member is no
-// bound on channels.
+// Returns how many channels the communicator has of the kind that the member limits. Returns nothing if the
+// member does not limit channels.
 std::optional<int> BoundedChannels(const real_nccl::LoggedChannels& channels, std::string_view member) {
   if (member == "minCTAs" || member == "maxCTAs") return channels.collective;
   if (member == "nvlsCTAs") return channels.nvls;

@@ -11,8 +11,8 @@
 namespace dynamiccl {
 namespace {
 
-// The names of distances that NCCL accepts, in capitals only. Instead of a name NCCL also accepts a number
-// from 0 to 5, whose meaning is in kNumberedLevels.
+// The distances between GPUs that NCCL_P2P_LEVEL and similar variables accept by name, in capitals only.
+// Instead of a name NCCL also accepts a number from 0 to 5, whose meaning is in kNumberedLevels.
 constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
 constexpr std::string_view kNumberedLevels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
 
@@ -152,7 +152,8 @@ std::optional<Receipt> CheckGdrLevel(const Judged& judged) {
                      "the network offers no GPUDirect RDMA, so there is no level to apply", why);
 }
 
-// With cuMem, ranks in other processes are reached by P2P/CUMEM; without it by CUDA IPC (P2P/IPC).
+// Judges NCCL_CUMEM_ENABLE. With cuMem, NCCL reaches ranks in other processes by P2P/CUMEM; without cuMem by
+// CUDA IPC (P2P/IPC).
 std::optional<Receipt> CheckCumem(const Judged& judged) {
   const Connections* const cumem = Find(judged.log(), "P2P/CUMEM");
   const Connections* const ipc = Find(judged.log(), "P2P/IPC");

@@ -16,7 +16,7 @@ constexpr std::string_view kSubsystems[] = {
     "INIT", "COLL",      "P2P", "SHM",     "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL",    "PROXY",
     "NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS", "NVTX",  "CFT",    "GIN", "RMA",   "DESTROY", "ALL"};
 
-// Returns a line of level INFO, which proves that such lines are logged.
+// Returns a logged line of level INFO. Such a line proves that the level INFO is logged.
 const LogLine* FirstLine(const NcclLog& log) {
   if (!log.reads.empty()) return &log.reads.front().line;
   return log.notes.empty() ? nullptr : &log.notes.front();

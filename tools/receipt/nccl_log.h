@@ -54,8 +54,8 @@ struct Connections {
   LogLine line;
 };
 
-// Which parts of one process's log the files contain. The absence of a line proves something only if the part
-// in which the line would be is there.
+// Says which parts of one process's log the given files contain. If a line is missing, this proves something
+// only if the files contain the part in which NCCL would write that line.
 struct LoggedProcess {
   bool begins = false;             // its first lines are here
   bool shows_environment = false;  // lines of the subsystem ENV are here

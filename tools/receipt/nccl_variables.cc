@@ -34,14 +34,14 @@ constexpr std::array<const char*, 2> kReach[] = {
 #undef DYNAMICCL_NCCL_VARIABLE
 #undef DYNAMICCL_NCCL_TABLE_REACHES
 
-// A name that has fewer letters than this after its prefix may differ in one letter from the name that it is
-// taken for, a longer name in two. With more, names of plugins such as NCCL_SHARP_DISABLE would be taken for
-// names of NCCL.
+// A short name has fewer letters than this after its prefix. A mistyped short name is corrected if a known
+// name differs from it in one letter, a longer name if at most two letters differ. If more letters could
+// differ, names of plugins such as NCCL_SHARP_DISABLE would be taken for names of NCCL.
 constexpr size_t kShortName = 6;
 
 // A variable that every release from `since` on reads whenever it creates a communicator of several ranks.
-// The list comes from runs of 1 x 2, 2 x 1 and 2 x 2 nodes x ranks. It is short because communicators of one
-// rank and machines with one GPU read fewer variables.
+// The list comes from runs of the releases with 1 x 2, 2 x 1 and 2 x 2 nodes x ranks per node. It is short
+// because communicators of one rank and machines with one GPU read fewer variables.
 struct ReadAtInit {
   std::string_view name;
   NcclRelease since;

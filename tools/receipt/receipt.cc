@@ -52,7 +52,8 @@ constexpr CheckRow kChecks[] = {{"NCCL_ALGO", CheckAlgorithm},
                                 {"NCCL_DEBUG_SUBSYS", CheckDebugSubsystems}};
 
 SettingCheck CheckOf(std::string_view name, bool& read_as_asked) {
-  // NCCL logs the name of a level, even if the value was a number.
+  // Of a level, NCCL logs the name, even if the variable's value was a number. The log then differs from the
+  // value that the user set.
   read_as_asked = !name.ends_with("_LEVEL") && name != "NCCL_NETDEVS_POLICY";
   for (const CheckRow& row : kChecks) {
     if (row.name != name) continue;

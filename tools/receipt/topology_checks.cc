@@ -59,7 +59,7 @@ std::optional<Receipt> CheckNvls(const Judged& judged) {
   if (!judged.was_read()) return std::nullopt;
   if (asked == 0) return InEffect(judged, "no NVLS", channels.front().line);
   if (found) return InEffect(judged, fmt::format("{} NVLS channels", with->channels.nvls), with->line);
-  // The value 2 lets NCCL decide, and NCCL decided against NVLS.
+  // With NCCL_NVLS_ENABLE=2 NCCL decides whether to use NVLS, and here it decided against NVLS.
   if (asked != 1)
     return InEffect(judged, "no NVLS: NCCL decides, and found no use for it", channels.front().line);
   const LogLine* const why = judged.log().Find("NVLS multicast support is not available");

@@ -59,7 +59,8 @@ DecisionAccount AccountIn(const std::string& text) {
   return account;
 }
 
-// Deciders other than NCCL with the text for each, in the order of the line that Describe writes.
+// Everyone except NCCL who can decide calls, with the text that Describe writes for each, in the order of the
+// line.
 constexpr struct {
   DecidedBy by;
   const char* text;

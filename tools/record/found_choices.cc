@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// The most choices that the sentence names. It only counts the others.
+// The sentence names at most this many choices. It states only the number of the others.
 constexpr size_t kNamed = 4;
 
 std::string NameOf(const SiteKey& key, const Confirmed& confirmed) {

@@ -19,8 +19,8 @@ class FoundChoices {
   // removed with this object. All ranks must run on this machine.
   static Result<FoundChoices> Watch(RuntimeOptions& runtime);
 
-  // True if the user named no site store. The choices are then lost unless the user names one for the next
-  // launch.
+  // True if the user named no site store. The found choices are then lost, unless the user launches the job
+  // again with a site store.
   bool own() const { return folder_.has_value(); }
   // Returns one sentence on what the job found. Empty if the store is damaged.
   std::string Describe() const;

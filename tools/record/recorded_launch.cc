@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// End of the name of a process's file, which distinguishes parts from finished traces.
+// The files of single processes (parts) have this ending, which distinguishes them from finished traces.
 constexpr const char* kPartEnd = ".part";
 
 // Parts that belong to `output`, sorted by name, so that a merge of the same files always gives the same

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerates configs and compares their total times.
+// Finds the best config for each collective and size class, from replays of a trace in which each config is
+// forced.
 #include "tools/replay/replay_comparison.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 namespace dynamiccl {
 namespace {
 
-// Share by which a config must be faster than the default.
+// A config must be faster than the default by at least this share of the default's time, or NCCL keeps the
+// choice.
 constexpr double kLeastGain = 0.03;
 
 // CollNet algorithms need switches that reduce data.
@@ -60,7 +62,7 @@ std::string RulesThatForce(const CollectiveConfig& config) {
 }
 
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced) {
-  // NCCL is asked by collective and size, not by stage, so the times of all stages count together.
+  // Rules choose a config by collective and size, not by ZeRO stage, so the times of all stages are added up.
   std::map<std::pair<Collective, SizeClass>, std::vector<double>> totals;
   for (const ComparedRow& row : comparison.rows) {
     if (static_cast<int>(row.what.collective) >= kTunableCollectives) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the rounds with a rotating first arm and summarises each row over the rounds.
+// Replays the trace once with each arm (one way to choose configs) in every round. The first arm of a round
+// changes from round to round. The times of each row of the table are summarised over all rounds.
 #include "tools/replay/replay_comparison.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 
 using RunsOfArms = std::vector<std::vector<ArmRun>>;  // by arm, by round
 
-// All runs, by arm and round. Each run must issue the planned operations.
+// Runs all arms for all rounds and returns each run, by arm and round. It is an error if a run issues other
+// operations than the planned ones.
 Result<RunsOfArms> RunRounds(const ReplayPlan& plan, const std::vector<ReplayArm>& arms, int rounds,
                              const RunArm& run, const GoesOn& goes_on) {
   const std::string planned = OperationText(OperationHash(plan));
@@ -55,7 +57,8 @@ std::string ConfigsOf(const ReplayPlan& plan, const ArmRun& run, const ReplayRow
   return text;
 }
 
-// Time of one row under one arm. The same plan gives the same rows in the same order, whatever the times.
+// Returns the time of one row of the table under one arm, from the arm's runs. The same plan gives the same
+// rows in the same order, whatever the times.
 ComparedTime TimeOf(const ReplayPlan& plan, const std::vector<ArmRun>& runs, size_t row) {
   std::vector<double> samples;
   std::vector<ReplayRow> rows;
@@ -89,7 +92,7 @@ std::string Against(const Timing& first, const Timing& other, const Timing* agai
   return fmt::format("{:+.1f} %", 100 * (other.median / first.median - 1));
 }
 
-// Returns the index of the arm kDefaultAgain; 0 if there is none.
+// Returns the index of kDefaultAgain in the names of the arms; 0 if it is not among them.
 size_t AgainAmong(const std::vector<std::string>& arms) {
   const auto again = std::find(arms.begin(), arms.end(), kDefaultAgain);
   return again == arms.end() ? 0 : static_cast<size_t>(again - arms.begin());

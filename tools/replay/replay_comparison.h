@@ -14,84 +14,87 @@
 
 namespace dynamiccl {
 
-// Who chooses the configs in a replay. With all texts empty NCCL chooses by itself, and DynamICCL is not
-// loaded.
+// An arm of a comparison, that is who chooses the configs in a replay. With all texts empty NCCL chooses by
+// itself, and DynamICCL is not loaded.
 struct ReplayArm {
   std::string name;
   std::string policy;
   std::string rules;
   std::string mode;
-  // In the simulator: choose the cheapest path, whatever rules and policy say.
+  // True: the simulator chooses the config with the shortest simulated time for each call, and ignores rules
+  // and policy. Only for replays in the simulator.
   bool cheapest = false;
 };
 
-// Name of a second arm with the default settings. Its difference from the default is the noise: a difference
-// of another arm counts only if it is larger.
+// Name of a second arm that, as the first one, leaves every choice to NCCL. The difference between these two
+// is noise: the difference of another arm counts only if it is larger.
 inline constexpr const char* kDefaultAgain = "again";
 
-// One replay of the whole plan.
+// The result of one replay of the whole plan with one arm.
 struct ArmRun {
   std::string library;
   // OperationText of what rank 0 issued.
   std::string operations;
   double wall_us = 0;
-  // Microseconds by group of the plan.
+  // Microseconds of each group of calls, in the order of the plan.
   std::vector<double> group_us;
   // Number of elements that were checked.
   uint64_t checked = 0;
   uint64_t wrong = 0;
-  // Configs by call of the plan; only the simulator knows them.
+  // The config of each call, in the order of the plan. Only the simulator knows the configs; for a replay
+  // over a library it is empty.
   std::vector<CollectiveConfig> configs;
 };
 using RunArm = std::function<Result<ArmRun>(const ReplayArm&)>;
 
-// Asked before each run but the first, with the number of finished runs. False ends the rounds early.
+// A function that is called before each run except the first, with the number of finished runs. If it returns
+// false, the comparison ends early.
 using GoesOn = std::function<bool(size_t finished)>;
 
-// Time of one row under one arm.
+// The time of one row of the table with one arm.
 struct ComparedTime {
-  // Time of one call, over the rounds.
+  // Microseconds of one call, as a statistic over the rounds.
   Timing us_per_call;
   // Config of the row's calls, as choice_comparison.h names it; empty where it is not known.
   std::string config;
 };
 
-// One key of the trace under all arms.
+// One row of the table: the calls of one key of the trace, with their times under all arms.
 struct ComparedRow {
-  // Key, calls, bytes and recorded times of the row. Its replayed times come from one run only and are not
-  // used.
+  // Key, calls, bytes and recorded times of the row. Its replayed times are of a single run and are not used.
   ReplayRow what;
   // Times by arm.
   std::vector<ComparedTime> times;
 };
 
-// Result of all rounds.
+// The result of all rounds of a comparison.
 struct ReplayComparison {
   std::string library;
   std::string operations;
   int ranks = 0;
-  // Rounds that were asked for; each arm's Timing says how often it ran.
+  // Number of rounds that were asked for. Each arm's Timing says how often the arm really ran.
   int rounds = 0;
   uint64_t checked = 0;
   uint64_t wrong = 0;
   std::vector<std::string> notes;
   std::vector<std::string> arms;
-  // Time of the whole plan by arm.
+  // Microseconds of the whole replay, one entry for each arm.
   std::vector<Timing> wall_us;
   std::vector<ComparedRow> rows;
 };
 
-// Runs the arms in turns for `rounds` rounds. An error of `run` ends the comparison; it is kInternal when an
-// arm issued other operations than the plan's, since its times would not be comparable. Where `goes_on` ends
-// the first round early, the result has only the arms that ran, which are the first ones.
+// Replays `plan` with each arm once in each of `rounds` rounds. An error of `run` ends the comparison. An arm
+// that issues other operations than the plan's is the error kInternal, because its times could not be
+// compared. If `goes_on` ends the first round early, the result has only the arms that ran, which are the
+// first ones.
 Result<ReplayComparison> CompareReplays(const ReplayPlan& plan, const std::vector<ReplayArm>& arms,
                                         int rounds, const RunArm& run, const GoesOn& goes_on = nullptr);
 
 // Writes the comparison as JSON, schema 1 (docs/replay.md describes the fields).
 Json ToJson(const ReplayComparison& comparison);
-// A table for people: the times of all arms, and each arm's difference from the first in percent. The
-// difference is "~" where the quartiles of the rounds overlap, where the arm leaves the row to NCCL, or where
-// kDefaultAgain differs from the default by as much.
+// Returns a table for people: the times of all arms, and each arm's difference from the first arm in percent.
+// "~" stands for a difference that is noise: the quartiles over the rounds overlap, the arm leaves the row's
+// calls to NCCL, or the arm kDefaultAgain differs from the default by as much.
 std::string FormatComparison(const ReplayComparison& comparison);
 
 // Returns the configs to force one after the other. These are every (algorithm, protocol) that NCCL has for a
@@ -103,10 +106,10 @@ std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 // it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// Returns rules with the fastest config of each key. The arms of `comparison` must be the default, followed
-// by the configs of `forced` in the same order; the last ones may be missing. A config must be 3 % faster
-// than the default, else NCCL keeps the choice, because the smallest of many noisy times is always below a
-// single one.
+// Returns rules with the fastest config of each collective and size class. The first arm of `comparison` must
+// be the default; then come the configs of `forced` in the same order, of which the last may be missing. A
+// config must be 3 % faster than the default, else NCCL keeps the choice. Without this margin noise would
+// decide: the smallest of many noisy times is lower than a single one.
 std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
 
 }  // namespace dynamiccl

@@ -12,12 +12,13 @@ namespace dynamiccl {
 
 // One replay over a library or in the simulator.
 struct ReplayReport {
-  // Name of the library, or of the simulated system.
+  // Name of the NCCL library, or of the simulated system.
   std::string library;
   int ranks = 0;
   bool paced = false;
   bool check = false;
-  // OperationHash by rank, rank 0's first. Over a library only rank 0's is known.
+  // OperationHash of what each rank issued, in the order of ranks. A replay over a library has only the hash
+  // of rank 0.
   std::vector<std::string> operations;
   double wall_us = 0;
   // Number of elements that were checked.
@@ -27,7 +28,7 @@ struct ReplayReport {
   std::vector<ReplayRow> rows;
 };
 
-// The hash as sixteen hexadecimal digits.
+// Writes an OperationHash as sixteen hexadecimal digits.
 std::string OperationText(uint64_t hash);
 
 // Returns the report as JSON, schema 1. The field "operations" is that of rank 0.

@@ -13,18 +13,19 @@
 namespace dynamiccl {
 namespace {
 
-// Ranks start within a second of each other; the rest is for machines under load.
+// How long a rank waits for the others when it connects. Ranks usually start within 1 s of each other; a
+// machine under load needs longer.
 constexpr std::chrono::seconds kMeetTimeout{30};
 // Calls of one group follow one another in the buffers at multiples of this many bytes, so that no two share
 // a cache line.
 constexpr size_t kAlignment = 512;
 
-// Bytes of one call in a buffer, enough for what it sends and what it receives.
+// Returns the bytes that one call occupies in a buffer: enough for what it sends and what it receives.
 size_t RoomOf(const CollectiveCall& call) {
   return (call.bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Whether every rank can compute the result alone: collectives only.
+// Returns whether every rank can compute the right result by itself, which holds only for collectives.
 bool Checkable(const CollectiveCall& call) {
   return call.collective < Collective::kSendRecv;
 }
@@ -39,7 +40,7 @@ CheckedCall CheckOf(const TraceCall& call, int32_t n_ranks) {
           n_ranks};
 }
 
-// Whether the pass counts: all but the first of several.
+// Returns whether a pass over the plan is timed. If there are several passes, the first one is not.
 bool IsTimed(int pass, int passes) {
   return pass > 0 || passes == 1;
 }
@@ -59,7 +60,8 @@ Result<std::unique_ptr<ReplaySession>> ReplaySession::Open() {
   return session;
 }
 
-// Second half of Open: everything that can fail.
+// Does the part of Open that can fail: opens the device, exchanges the unique id and creates the
+// communicator.
 Status ReplaySession::Start() {
   const NcclFunctionTable& nccl = library_.functions();
   // The device comes before the communicator: NCCL takes the GPU that is current.
@@ -92,7 +94,7 @@ Status ReplaySession::CreateLanes(const ReplayPlan& plan) {
   return {};
 }
 
-// Allocates for each communicator the room of its largest group.
+// Allocates buffers for each communicator, large enough for its largest group of calls.
 Status ReplaySession::AllocateBuffers(const ReplayPlan& plan) {
   std::vector<size_t> room(lanes_.size(), 0);
   for (const ReplayGroup& group : plan.groups) {

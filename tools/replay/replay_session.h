@@ -24,7 +24,7 @@ struct ReplayOptions {
   bool check = false;
 };
 
-// Times of this rank, in microseconds.
+// The times that this rank measured, in microseconds.
 struct ReplayResult {
   // For each group of the plan its time in the stream, as the median of the passes.
   std::vector<double> group_us;

@@ -10,10 +10,11 @@
 
 namespace dynamiccl {
 
-// A system, and a number that only the system's description has.
+// A system (the simulator's description of a machine) with the speed of its network.
 struct NamedSystem {
   System system;
-  // GB/s of a node's network, where the description states it; 0: what the system's paths carry.
+  // Bandwidth of a node's network in GB/s. It is known only for the systems that are part of the program. 0:
+  // not known; the simulator then derives it from the times of the system's collectives.
   double network_gbps = 0;
 };
 // Returns the described system of this name or, if there is none, reads the system file at this path
@@ -24,18 +25,18 @@ Result<NamedSystem> FindSystem(const std::string& name_or_path);
 struct SimulatedReplay {
   // Rank 0's plan.
   ReplayPlan plan;
-  // Configs of its calls, in the plan's order.
+  // The config of each call of rank 0, in the order of the plan.
   std::vector<CollectiveConfig> configs;
-  // For each group of the plan its time in the stream.
+  // For each group of calls in the plan: microseconds from the group's begin to its end in the stream.
   std::vector<double> group_us;
   // OperationHash of what each rank issued.
   std::vector<uint64_t> operations;
-  // Time until the last rank is done.
+  // Microseconds of simulated time until the last rank has finished.
   double wall_us = 0;
 };
 
-// Replays the trace in the simulator. Returns errors of PlanReplay, and kUnsupported for a call for which the
-// system has no path.
+// Replays the trace in the simulator. Returns the errors of PlanReplay, and kUnsupported if the system has no
+// time for one of the calls.
 Result<SimulatedReplay> ReplayInSimulator(const Trace& trace, const NamedSystem& system,
                                           const TraceJobOptions& options);
 

@@ -80,8 +80,8 @@ LiveProcess LiveCallsOf(const TraceSection& section, int64_t now_ns, int64_t win
   const SectionCalls calls = CallsOf(section);
   LiveProcess live{.rank = section.rank, .process_id = section.process_id, .host = section.host};
   int64_t since = std::max(now_ns - window_ns, section.opened.monotonic_ns);
-  // Calls that the reader left out or the ring overwrote were issued before the first record, so the window
-  // begins there.
+  // If the reader left calls out or the recorder overwrote them, these calls were issued before the first
+  // record. The window therefore begins at the first record.
   if (section.lost > 0 && !calls.calls.empty()) since = std::max(since, calls.calls.front().issued.issued_ns);
   live.seconds = static_cast<double>(std::max<int64_t>(now_ns - since, 1)) * 1e-9;
   std::map<KeyId, KeyCalls> keys;

@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// Calls of one collective and power of two of bytes.
+// The calls of one collective whose bytes lie between the same two powers of two.
 struct LiveKey {
   Collective collective = Collective::kAllReduce;
   // NCCL's total, rounded down to a power of two.
@@ -43,7 +43,7 @@ struct LiveProcess {
   // Steps that the program marked.
   uint64_t steps = 0;
   std::map<DecidedBy, uint64_t> decisions;
-  // Labels of the last call that has any.
+  // ZeRO stage and phase of the last call that has them as labels.
   ZeroStage stage = ZeroStage::kUnknown;
   Phase phase = Phase::kUnknown;
   // Most bytes first.
@@ -52,7 +52,7 @@ struct LiveProcess {
   double idle_seconds = 0;
   // The call from which a thread has not returned: "AllReduce of 8M".
   std::string inside;
-  // Seconds since that call began.
+  // Seconds since the call named by `inside` began.
   double inside_seconds = 0;
   // Free share of the device's memory, where the program reports it.
   std::optional<double> free_memory;

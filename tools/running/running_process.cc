@@ -26,7 +26,7 @@ std::string ReadAll(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The strings of a text in which a zero byte ends each.
+// Splits a text into strings, each of which ends with a zero byte.
 std::vector<std::string> Words(const std::string& text) {
   std::vector<std::string> words;
   std::istringstream stream(text);
@@ -43,7 +43,7 @@ std::map<std::string, std::string> Environment(const fs::path& process) {
   return environment;
 }
 
-// The whole text as a number, or nothing.
+// Returns the number if the whole text is one, else nothing.
 std::optional<int> Number(const std::string& text) {
   int value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -51,7 +51,8 @@ std::optional<int> Number(const std::string& text) {
   return value;
 }
 
-// Returns the rank according to the first variable of a launcher that is set; -1 if none is.
+// Launchers state the rank in variables of different names. Returns the rank from the first of them that is
+// set; -1 if none is set.
 int RankIn(const std::map<std::string, std::string>& environment) {
   for (const char* name : kRankVariables) {
     const auto found = environment.find(name);
@@ -84,7 +85,8 @@ std::optional<RunningProcess> Look(const fs::path& folder, pid_t id) {
   bool loaded = false;
   for (const std::string& file : MappedFiles(folder)) {
     if (fs::path(file).filename() == kObject) loaded = true;
-    // Under `dynamiccl record` each process writes a part (tools/record/recorded_launch.h).
+    // Under `dynamiccl record` each process writes a file of its own with this ending
+    // (tools/record/recorded_launch.h).
     const bool is_part = file.ends_with(".part") && file.find(".ctrace.") != std::string::npos;
     if (file.ends_with(".ctrace") || is_part) process.trace = file;
   }

@@ -31,8 +31,8 @@ void AddBuckets(const DdpReport& report, CandidateList& list) {
     if (cap != report.bucket_cap_mb) list.framework.push_back({.values = {{"ddp.bucket_cap_mb", cap}}});
 }
 
-// Adds keeping the parameters gathered from the forward to the backward pass, if the memory allows it. For a
-// job that keeps them already, adds the opposite.
+// Adds a candidate that keeps FSDP2's parameters gathered from the forward to the backward pass, if the
+// memory allows it. For a job that already keeps them, adds a candidate that does not.
 void AddReshard(const Fsdp2Report& report, const RecordedStep& step, CandidateList& list) {
   const bool reshards = CountOf(step, Collective::kAllGather) > CountOf(step, Collective::kReduceScatter);
   const std::string needs = fmt::format("holds {} of parameters on each rank from forward to backward",

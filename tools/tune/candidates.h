@@ -15,7 +15,8 @@ namespace dynamiccl {
 enum class Framework { kDdp, kFsdp2, kOther };
 // "DDP", "FSDP2" or "no framework that can be set".
 const char* Name(Framework framework);
-// Returns the framework that the hook saw on the lowest rank that has one.
+// Returns the framework that the reports name. They are written by the hook, a module that Python loads at
+// its start (plugin/startup). If ranks differ, the lowest rank that uses a framework counts.
 Framework FrameworkOf(const std::vector<HookReport>& reports);
 
 // One way to run the job. A candidate without values and config is the job as it is.

@@ -20,8 +20,8 @@ std::string BytesOf(double megabytes) {
   return std::to_string(std::max<int64_t>(1, std::llround(megabytes * kBytesOfMegabyte)));
 }
 
-// Returns a DDP job with the parameters that the hook reported. If the script names bucket_cap_mb, the cap
-// holds for the first bucket too. The calls show which of the two cases it is.
+// Returns a DDP job with the parameters that the hook reported. Its first bucket may have PyTorch's default
+// cap or, if the script passes bucket_cap_mb, that cap. The recorded calls show which of the two is right.
 Result<AdvisedJob> DdpJob(const DdpReport& report, const RecordedStep& step) {
   if (report.parameters.empty() || report.constructed != 1)
     return MakeError(ErrorKind::kUnsupported, "which parameters share a bucket is not known");

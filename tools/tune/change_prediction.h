@@ -45,7 +45,7 @@ class ChangePrediction {
   int64_t step_ns_ = 0;
 };
 
-// The prediction for one candidate. The journal keeps it.
+// The predicted step time of one candidate, or the reason why it is not tried. The journal keeps it.
 struct Forecast {
   // The candidate's name.
   std::string setting;

@@ -8,7 +8,8 @@
 namespace dynamiccl {
 namespace {
 
-// One round more than the interval needs, since a turn with an unusual number of calls is left out.
+// Rounds (one turn of each setting) that are planned. It is one more than an interval needs, because a turn
+// with an unusual number of calls is left out.
 constexpr size_t kRoundsPlanned = kFewestRounds + 1;
 constexpr size_t kMostFaster = 2;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets NCCL's configs take turns within one start of the job, as `dynamiccl ab` does. Comparing different
-// starts would not work: the machine changes more from one start to the next than most configs change a step.
-// Only configs that are faster within the start are tried further.
+// Lets NCCL's configs take turns within one run of the job, as `dynamiccl ab` does. Comparing different runs
+// would not work: the machine changes more from one run to the next than most configs change a step. Only
+// configs that are faster within the run are tried further.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-// Keeps the first configs, as many as can be distinguished within `turns` turns, and notes in the list how
-// many were left out.
+// Keeps the first configs of the list: as many as can be compared within `turns` turns. Notes in the list how
+// many configs were left out.
 void CutToTurns(size_t turns, CandidateList& list);
 // Returns the names of the settings that take turns: the job as it is, then the configs.
 std::vector<std::string> SettingsInTurn(const CandidateList& list);

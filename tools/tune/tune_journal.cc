@@ -24,7 +24,8 @@ std::string HeaderLine(const std::string& plan, const SearchShape& shape) {
       .dump();
 }
 
-// The shape in a header; nothing where the header is of another plan or version.
+// Returns the shape of the search from the first line of a journal. Returns nothing if that line belongs to
+// another plan (the text that identifies a tune) or to another version of the format.
 std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& plan) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -38,8 +39,8 @@ std::optional<SearchShape> ShapeIn(const std::string& line, const std::string& p
   return shape;
 }
 
-// Returns the starts after the header, or none if one of them is damaged: running starts again costs minutes,
-// but a wrong time would mislead the search.
+// Returns the results of the job's starts, which follow the first line of the journal. Returns none if one of
+// them is damaged: to start the job again costs minutes, but a wrong time would mislead the search.
 std::vector<JobStart> StartsIn(const std::vector<std::string>& lines) {
   std::vector<JobStart> starts;
   for (size_t i = 1; i < lines.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the starts that a tune has finished, so that an interrupted tune can continue.
-// docs/formats/tune_journal.md has the grammar.
+// Keeps the results of each start of the job that a tune has finished, so that an interrupted tune can
+// continue. docs/formats/tune_journal.md has the grammar.
 #pragma once
 
 #include <optional>
@@ -13,51 +13,55 @@
 
 namespace dynamiccl {
 
-// One start of the job with one candidate.
+// The result of one start of the job with one candidate.
 struct JobStart {
   int turn = 0;
   // The candidate's name.
   std::string candidate;
-  // Median of the steps in milliseconds; 0 where the start failed.
+  // Median of the steps in milliseconds; 0 if the job failed.
   double step_ms = 0;
   // The reason why the candidate cannot be used. Empty if it can.
   std::string failure;
-  // How the calls of a step prove the candidate's settings: the reasons of all receipts. For the start in
-  // which configs take turns, it is instead the names of the faster configs.
+  // How the calls of a step prove the candidate's settings: the reasons of all receipts. If configs took
+  // turns in this start of the job, it has instead the names of the faster configs.
   std::string seen;
   // Bytes of each AllReduce of a step. Two candidates with equal lists are the same to NCCL, so only one is
   // tried.
   std::string buckets;
-  // Duration of the start in seconds.
+  // Duration of this start of the job in seconds.
   double seconds = 0;
 };
 
-// The order of a search, and how the search was cut to fit its budget. A continued tune keeps the shape with
-// which it began, because the same starts must come in the same order.
+// The order in which a tune tries candidates, and how it was cut to fit the budget. A continued tune keeps
+// the order with which it began, because the journal's results belong to that order.
 struct SearchShape {
   // The most candidates that are tried.
   size_t most = 0;
-  // Number of rounds after which the slower half of the candidates is given up.
+  // Number of rounds (one run of every candidate that is left) after which the slower half of the candidates
+  // is given up.
   int level_rounds = 1;
   std::vector<Forecast> forecasts = {};
 };
 
-// The journal of one tune. TuneSession owns it and uses it on one thread. The same search asks for the same
-// starts in the same order, so each start is compared with the next one of the journal. From the first that
-// differs on, the journal's starts are dropped and the job is started again.
+// The journal of one tune. TuneSession owns it and uses it on one thread. A continued tune needs the same
+// starts of the job in the same order. So Next compares each start with the next result in the journal and
+// returns the result if both match. From the first that does not match on, the journal's results are dropped
+// and the job is started.
 class TuneJournal {
  public:
-  // Continues the journal at `path` if it is of this plan and undamaged; otherwise begins a new one.
+  // Continues the journal at `path` if it is undamaged and was begun with the same `plan`, the text that
+  // identifies a tune. Otherwise begins a new journal.
   static Result<TuneJournal> Open(const std::string& path, const std::string& plan);
 
-  // Returns the shape of the search that an earlier process began; nothing if there was none.
+  // Returns the shape of the search that an earlier process began. Returns nothing if the journal is new.
   std::optional<SearchShape> FoundShape() const;
   // Sets the shape with which the journal begins. Call it before Add if FoundShape returned nothing.
   void SetShape(const SearchShape& shape) { shape_ = shape; }
-  // Returns what an earlier process recorded of this start; nothing if the start has to run.
+  // Returns the result that an earlier process recorded for this turn and candidate. Returns nothing if the
+  // job has to be started.
   std::optional<JobStart> Next(int turn, const std::string& candidate);
   Status Add(const JobStart& start);
-  // Number of starts that earlier processes finished.
+  // Number of starts of the job whose results earlier processes recorded.
   size_t found() const { return found_.size(); }
   // Removes the file, because the tune is complete.
   void Remove();
@@ -70,7 +74,7 @@ class TuneJournal {
   SearchShape shape_;
   std::vector<JobStart> found_;
   size_t next_ = 0;
-  // Set when the first start of this process is added.
+  // Writes the journal. Set when the first result of this process is added.
   std::optional<HashedLineWriter> lines_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search has three stages. First it tries singles: each setting and each config alone. Then it combines
-// the best of both, and gives up the slower half again and again until two candidates are left. These run
-// until their intervals decide.
+// The search has three stages. First it tries each setting and each config alone. Then it combines the best
+// settings with the best configs, and gives up the slower half of the candidates again and again until two
+// are left. These two run until their intervals decide.
 #include "tools/tune/tune_search.h"
 
 #include <algorithm>
@@ -10,16 +10,18 @@
 namespace dynamiccl {
 namespace {
 
-// The best settings and the best configs, this many of each, are combined with each other.
+// Number of the best settings and of the best configs that are combined with each other.
 constexpr size_t kCombinedOfEach = 2;
-// A single candidate with a larger ratio is not combined, because no other setting makes up for such a loss.
+// A setting or config is not combined with others if its step time is more than this many times that of the
+// unchanged job. No other change makes up for such a loss.
 constexpr double kNotCombined = 1.05;
 constexpr size_t kFinalists = 2;
-// The most candidates of one turn. More take minutes, in which the machine may change, so that they could not
-// be compared with the unchanged job's start of the same turn.
+// The most candidates of one turn, that is one run of each candidate and one of the unchanged job. A turn
+// with more takes minutes. In that time the machine may change, and the runs could not be compared with that
+// of the unchanged job.
 constexpr size_t kMostInTurn = 4;
-// Turns of a finalist. The signed-rank interval needs at least six. Twelve make it a third narrower; more
-// would take too much time.
+// Turns (one run of each finalist and one of the unchanged job) after which the final decides. The
+// signed-rank interval needs at least six. Twelve make it a third narrower; more would take too much time.
 constexpr size_t kFewestTurns = 6;
 constexpr size_t kMostTurns = 12;
 

@@ -37,8 +37,8 @@ struct TunedRatio {
   size_t turns = 0;
 };
 
-// The search itself, which starts no job. NextTurn says what to run, and Record receives the times. Candidate
-// 0 is the unchanged job. The tune owns it and uses it on one thread.
+// The search for the best candidate. It starts no job: NextTurn says what to run, and Record receives the
+// times. Candidate 0 is the unchanged job. TuneSession owns the object and uses it on one thread.
 class TuneSearch {
  public:
   // `level_rounds` is the number of rounds after which the slower half is given up, 1 or 2.
@@ -71,13 +71,13 @@ class TuneSearch {
   void BeginRound();
   void Advance();
   void CombineBest();
-  // Gives up all but the `most` fastest.
+  // Gives up all candidates except the `most` fastest.
   void KeepFastest(size_t most);
   void Judge();
 
   std::vector<TriedCandidate> tried_;
-  // tried_[1] to tried_[first_config_ - 1] set the framework. After them come the configs, then the
-  // combinations.
+  // Index of the first config. tried_[1] to tried_[first_config_ - 1] are settings of the framework. After
+  // the configs come the combinations.
   size_t first_config_ = 1;
   int level_rounds_;
   Stage stage_ = Stage::kSingles;
@@ -85,7 +85,7 @@ class TuneSearch {
   int round_ = 0;
   // Number of the last turn before the final.
   int final_after_ = std::numeric_limits<int>::max();
-  // Rounds of the current level that are done.
+  // Rounds that are complete since the slower half of the candidates was last given up.
   int in_level_ = 0;
   // Candidates that still have to run in this round.
   std::vector<size_t> pending_;

@@ -23,14 +23,14 @@ namespace dynamiccl {
 namespace {
 
 constexpr double kSecondsOfNs = 1e-9;
-// Starts of the final: the two finalists and the unchanged job, in each of the six turns that an interval
-// needs.
+// Starts of the job that the final needs: the two finalists and the unchanged job, in each of the six turns
+// that an interval needs.
 constexpr size_t kStartsOfFinal = 18;
-// Starts that the combined candidates need before the final, as an estimate.
+// Estimated number of starts of the job that combined candidates need before the final.
 constexpr size_t kStartsOfHalving = 14;
 
-// The least number of singles to try. With fewer, one of the two lists (settings and configs) would not be
-// tried.
+// The least number of candidates with a single change that are tried. With fewer, only settings or only
+// configs would be tried, and not both.
 constexpr size_t kFewestSingles = 4;
 
 // Returns a text such as "3 AllReduces of 1.1M together, 4 AllGathers of 2M together".
@@ -55,11 +55,11 @@ std::string BucketsOf(const RecordedStep& step) {
   return text;
 }
 
-// DYNAMICCL_TIMES of the start in which the job is only watched. The starts that are compared time no calls,
-// because timing itself takes time.
+// Value of DYNAMICCL_TIMES for the first run of the job, which is only watched. The later runs, which are
+// compared, time no calls, because timing itself takes time.
 constexpr const char* kAllTimes = "all";
 
-// Name under which the journal keeps the start in which configs take turns.
+// Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
 auto Interrupted(const LaunchOutcome& outcome) {
@@ -300,7 +300,8 @@ Result<SearchShape> TuneSession::Shape(CandidateList& list) {
 
 SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
   const auto affordable = static_cast<size_t>(std::max(0.0, given_.budget_s - Elapsed()) / starts_s_);
-  // Four of five starts are candidates; the fifth is the unchanged job, which runs once with every four.
+  // Of five starts of the job, four run a candidate. The fifth runs the unchanged job, once for every four
+  // candidates.
   const size_t for_singles = (affordable - std::min(affordable, kStartsOfFinal + kStartsOfHalving)) * 4 / 5;
   SearchShape shape{.most = std::max(for_singles, kFewestSingles)};
   const size_t configs = given_.only.empty() ? std::min<size_t>(list.configs.size(), 2) : list.configs.size();

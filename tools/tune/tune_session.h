@@ -16,9 +16,10 @@ namespace dynamiccl {
 struct TuneOptions {
   LaunchOptions launch;
   std::string folder = "tune";
-  // Seconds that the tune may take. If an interrupted tune is continued, its earlier starts count too.
+  // Seconds that the tune may take. If an interrupted tune is continued, the runs of the job before the
+  // interrupt count too.
   double budget_s = 600;
-  // Seconds after which one start of the job is ended. What the start has recorded until then counts.
+  // Seconds after which a run of the job is ended. What the run has recorded until then counts.
   double start_limit_s = 60;
   // Candidates to try instead of the automatic list: "bucket_cap_mb=100", "ring/simple/1", or both separated
   // by a comma.
@@ -30,7 +31,7 @@ struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
   int ranks = 0;
-  // Milliseconds of a step in the start in which the job was only watched.
+  // Milliseconds of a step in the first run of the job, which was only watched.
   double watched_ms = 0;
   // The calls of a step, described in words.
   std::string calls;
@@ -45,7 +46,7 @@ struct TuneResult {
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;
-  // Candidates on which no start was spent.
+  // Candidates with which the job was never started.
   std::vector<Candidate> not_tried;
   std::vector<std::string> notes;
 
@@ -77,8 +78,8 @@ class TuneSession {
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
   Result<CandidateList> ListOf();
-  // Lets the configs of the list take turns within one start, and keeps the faster ones. Configs that the
-  // user named with --try are all kept.
+  // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
+  // that the user named with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
   // Predicts what the framework's candidates are worth. If this is not possible, returns nothing and adds a
@@ -87,7 +88,8 @@ class TuneSession {
   // Orders the list by the forecasts and cuts it to the budget. A continued tune uses the order and length of
   // the earlier process.
   Result<SearchShape> Shape(CandidateList& list);
-  // Returns how many candidates fit the budget if enough time is left for the final.
+  // Returns how many candidates can be tried within the budget, if the final still gets the time that it
+  // needs.
   SearchShape ShapeFor(const CandidateList& list) const;
   Status RunTurns(TuneSearch& search);
   Status RunTurn(TuneSearch& search, const std::vector<size_t>& turn);
@@ -99,9 +101,9 @@ class TuneSession {
   TuneOptions& given_;
   int interrupted_by_ = 0;
   int64_t begun_ns_ = 0;
-  // Seconds of starts that an earlier process ran.
+  // Seconds that all starts of the job took in earlier processes of this tune.
   double earlier_s_ = 0;
-  // Seconds of all starts so far. They give the expected duration of later starts.
+  // Seconds that all starts of the job took so far. They give the expected duration of later starts.
   double starts_s_ = 0;
   std::optional<TuneJournal> journal_;
   WatchedRun base_;

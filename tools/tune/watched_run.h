@@ -17,7 +17,8 @@ namespace dynamiccl {
 // With fewer steps the time of a step is not known. Two of the steps only warm up.
 inline constexpr size_t kFewestSteps = 6;
 
-// If configs take turns within one start, a turn has this many steps. The first of them does not count.
+// If configs take turns within one run of the job, each is in effect for this many steps before the next one
+// follows. The time of the first of these steps is not used.
 inline constexpr uint32_t kStepsOfTurn = 2;
 
 struct WatchedRun {
@@ -28,7 +29,7 @@ struct WatchedRun {
   std::string why_no_step;
   // Number of calls of the lowest rank whose config a rule decided.
   size_t decided_by_rules = 0;
-  // Number of whole turns that settings would have in a start with these calls (tools/ab/job_in_turns.h).
+  // Number of whole turns that settings would have in a job with these calls (tools/ab/job_in_turns.h).
   size_t turns = 0;
 };
 

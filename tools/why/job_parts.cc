@@ -16,8 +16,9 @@
 namespace dynamiccl {
 namespace {
 
-// A repeated sequence of calls without marks counts as a step when it occurs at least kLeastSteps times and
-// makes up at least this share of all calls. Benchmarks repeat calls too, but with many sizes.
+// If the program marks no steps, a repeated sequence of calls counts as a step when it occurs at least
+// kLeastSteps times and makes up at least this share of all calls. Benchmarks repeat calls too, but with many
+// sizes.
 constexpr size_t kLeastSteps = 3;
 constexpr double kLeastShareOfCalls = 0.5;
 // A stage that the policy recognised is named when at least this share of the calls has it.
@@ -29,12 +30,14 @@ constexpr size_t kMaxBandwidths = 6;
 // A rank is named when it is last more often than its even share of the calls, by at least this factor.
 constexpr double kOftenLast = 1.5;
 constexpr double kLeastWait = 0.02;
-// A call with fewer bytes mostly shows latency, so its bandwidth means nothing.
+// The bandwidth is shown only for calls of at least this many bytes. The time of a smaller call is mostly
+// latency.
 constexpr uint64_t kLeastBandwidthBytes = 64 << 10;
-// The bandwidth of fewer calls is not shown: a profiler that reads a kernel's events late makes a single call
-// look much shorter than it was.
+// The bandwidth is shown only for at least this many calls. A profiler that reads a kernel's events late
+// makes a single call look much shorter than it was.
 constexpr size_t kLeastBandwidthCalls = 3;
-// The longest call of a kind is shown if the mean is above this many medians.
+// The longest call of a kind is shown only if the mean time of the kind's calls is more than this many times
+// their median time.
 constexpr double kFewLongCalls = 3;
 
 std::string Count(size_t count, std::string_view what) {
@@ -167,7 +170,8 @@ bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
 }
 
-// Asks the LSTM about the section's calls.
+// Lets the policy's LSTM recognise the ZeRO stage from the section's calls, and stores the stage in `facts`
+// if it is clear.
 void Recognise(const Policy& policy, TraceSection section, WhyFacts& facts) {
   if (!LabelByPolicy(policy, section)) return;
   const SectionCalls calls = CallsOf(section);

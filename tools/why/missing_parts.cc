@@ -38,7 +38,8 @@ ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& 
       counted.without_algorithm += told ? 0 : 1;
     }
   }
-  // A log may give one answer for several calls, and the trace has the answer only at the first of them.
+  // The answer of a log may hold for several calls, while the trace has this answer only at the first of
+  // them. So the calls counted above may be too many.
   counted.without_algorithm = std::min(counted.without_algorithm, CallsWithoutAlgorithm(input));
   return counted;
 }

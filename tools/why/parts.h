@@ -16,7 +16,7 @@
 
 namespace dynamiccl {
 
-// Results that several parts read, so that they are computed once.
+// Results that several parts of the answer read. They are computed once.
 struct WhyFacts {
   // The calls of the trace's sections, in their order; empty without a trace.
   std::vector<SectionCalls> sections;
@@ -25,7 +25,8 @@ struct WhyFacts {
   int ranks = 0;
   // The step that the trace repeats; nothing where no step is known to repeat.
   std::optional<RecordedStep> step;
-  // Number of equal calls at the trace's end that come at one pace (RecordedStep::paced); 0: none.
+  // Number of calls at the trace's end that are equal and issued at regular intervals (RecordedStep::paced);
+  // 0: none.
   size_t paced = 0;
   TimeAccount times;
   // The stage that a policy's LSTM recognised in a job without labels, and the share of the first rank's

@@ -25,7 +25,7 @@ struct WhyFile {
   std::vector<std::string> notes;
 };
 
-// All files about one job. Their traces are merged; sweeps are kept separately.
+// What all files about one job contain. Their traces are merged into one; sweeps are kept separately.
 struct WhyInput {
   std::vector<WhyFile> files;
   std::optional<Trace> trace;

@@ -56,9 +56,9 @@ int64_t SpanOf(const std::vector<CallInterval>& intervals) {
   return std::max<int64_t>(0, intervals.empty() ? 0 : end - begin);
 }
 
-// Adds up the time that each rank waits inside its calls. The rank that comes last has the shortest time in a
-// call. The times of the other ranks begin before the last one arrived; the difference to the shortest time
-// is their wait.
+// Adds up the time that each rank waits inside its calls. In each call, the rank that comes last has the
+// shortest time, because it waits for nobody. Every other rank waited for the difference between its own time
+// and the shortest one.
 class WaitSums {
  public:
   explicit WaitSums(const std::vector<SectionCalls>& sections)

@@ -28,8 +28,8 @@ struct CallKind {
 
 // The times that ranks waited inside collectives for the rank that came last.
 struct RankWaits {
-  // The rank for which the others waited most often (its number in the job), and the share of the calls in
-  // which they did.
+  // The rank for which the others waited most often (its number in the job), and the share of all calls in
+  // which they waited for this rank.
   int32_t late_rank = 0;
   double late_share = 0;
   // Mean over the ranks: share of the time between their first and last call in which they waited.

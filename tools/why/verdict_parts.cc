@@ -17,19 +17,19 @@ namespace dynamiccl {
 namespace {
 
 constexpr size_t kMaxRows = 3;
-// A choice counts as good when its time is at most this factor above the best.
+// A choice counts as good when its time is at most this many times that of the best config.
 constexpr double kNearBest = 1.02;
-// A change whose predicted gain is smaller gets no line.
+// A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
 
-// A cell in which the default was clearly slower than another config.
+// A collective and size of a sweep for which the library's default was clearly slower than another config.
 struct SlowerDefault {
   SweepCell cell;
   TimedConfig by_default, best;
   double ratio = 1;  // time of the default over that of the best
 };
 
-// How the library's own choices compare with the best ones in a sweep.
+// How NCCL's own choices compare with the best configs, over all collectives and sizes of a sweep.
 struct DefaultsOfSweep {
   size_t cells = 0;  // cells that have a default and another config to compare it with
   std::vector<SlowerDefault> slower;

@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Steps left out at the start of a run, because they touch memory for the first time.
+// Number of steps at the start of a run that are not measured, because they touch memory for the first time.
 constexpr size_t kWarmUpSteps = 2;
 
 double StepMilliseconds(const TrainerReport& report) {

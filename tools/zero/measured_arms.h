@@ -25,8 +25,8 @@ struct MeasuredArm {
   double Most() const;
 };
 
-// Runs every arm once in each round. An arm's own options follow `options`. The order of the arms rotates
-// from round to round.
+// Runs the trainer once with each arm in every round. An arm is a set of options; they are added after
+// `options`, which all arms share. The order of the arms rotates from round to round.
 Status MeasureArms(TrainerRuns& runs, const std::vector<std::string>& options, int rounds,
                    std::vector<MeasuredArm>& arms, const std::function<void(const std::string&)>& say);
 

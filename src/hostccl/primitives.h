@@ -70,7 +70,8 @@ class Primitives : public Awaited {
   }
   Awaiter Recv(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, false}); }
   Awaiter RecvCopySend(std::byte* dst, size_t count) { return Start({nullptr, dst, count, true, true}); }
-  // `is_result` says that `src` is a sum of several ranks that already contains their factors.
+  // `is_result` says that `src` is a sum of several ranks. Operators that multiply each rank's data by a
+  // factor (ncclRedOpCreatePreMulSum) have been applied to it already and are not applied again.
   Awaiter RecvReduceSend(const std::byte* src, size_t count, bool is_result = false) {
     return Start({src, nullptr, count, true, true, false, is_result});
   }

@@ -12,8 +12,8 @@
 namespace dynamiccl {
 namespace {
 
-// Seconds that one topology gets at least before another has its turn. A rehearsal starts no ranks, so they
-// can be few.
+// The least number of seconds that one topology gets before another has its turn. It is small because a
+// rehearsal starts no ranks, so a turn costs nothing to begin.
 constexpr double kShortestSlice = 0.02;
 
 // Returns the repeats of even index. A visit uses kVisitRepeats of them; the last ones are dropped if they

@@ -70,7 +70,8 @@ Result<std::vector<TestedCollective>> CollectivesOf(const BenchCommandOptions& g
 // measures every cell, prints tables and writes JSON. Returns the command's exit code.
 Result<int> RunAgainst(const BenchCommandOptions& given, const BenchOptions& options);
 
-// Runs one rank of hostccl in a comparison, which was started with --control.
+// Runs one rank of the side hostccl in a comparison of libraries (--against). RunAgainst starts this process
+// with the option --control.
 Result<int> RunComparedRank(const BenchCommandOptions& given);
 
 }  // namespace dynamiccl

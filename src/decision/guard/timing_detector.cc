@@ -59,8 +59,9 @@ constexpr size_t kQuarterWithMean = 16;
 // (docs/guard.md).
 constexpr int kMaxSpans = 8;
 
-// Returns the quarter's value that is nearest to 0, or 0 if the signs differ. A burst that is over or has
-// just begun shows only in some quarters, and is no change of the fabric.
+// `quarters` has one value for each quarter of a verification. Returns the value that is nearest to 0, or 0
+// if the signs differ. A burst that is over or has just begun shows only in some quarters, and is no change
+// of the fabric.
 double LeastOf(const std::array<double, 4>& quarters) {
   double least = quarters[0];
   for (const double off : quarters) {

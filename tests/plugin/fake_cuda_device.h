@@ -9,10 +9,12 @@ namespace dynamiccl::testing_support {
 // Make it in a process of its own, because the driver stays loaded.
 class FakeCudaDevice {
  public:
+  // `path`: of the stand-in's library.
+  explicit FakeCudaDevice(const char* path) : driver_(::dlopen(path, RTLD_NOW | RTLD_LOCAL)) {}
   int& operator[](const char* name) { return *static_cast<int*>(::dlsym(driver_, name)); }
 
  private:
-  void* driver_ = ::dlopen(DYNAMICCL_TEST_CUDA_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  void* driver_;
 };
 
 }  // namespace dynamiccl::testing_support

@@ -20,7 +20,7 @@ int Number(MemoryPressure pressure) {
 
 TEST(ProcessMemory, SamplesTheDeviceOnceASecondAndSpoilsNoCapture) {
   InChildProcess([] {
-    FakeCudaDevice device;
+    FakeCudaDevice device(DYNAMICCL_TEST_CUDA_DRIVER);
     ProcessMemory memory;
     EXPECT_EQ(memory.pressure(), -1);
     device["freeMiB"] = 512;
@@ -40,7 +40,7 @@ TEST(ProcessMemory, SamplesTheDeviceOnceASecondAndSpoilsNoCapture) {
 
 TEST(ProcessMemory, TakesTheProgramsWordAndSamplesNoMore) {
   InChildProcess([] {
-    FakeCudaDevice device;
+    FakeCudaDevice device(DYNAMICCL_TEST_CUDA_DRIVER);
     ProcessMemory memory;
     device["freeMiB"] = 40;
     memory.Report({500, 1000});
@@ -54,7 +54,7 @@ TEST(ProcessMemory, TakesTheProgramsWordAndSamplesNoMore) {
 // A thread without a context gets an error from the driver.
 TEST(ProcessMemory, SamplesTheHostWhereNoDeviceAnswers) {
   InChildProcess([] {
-    FakeCudaDevice device;
+    FakeCudaDevice device(DYNAMICCL_TEST_CUDA_DRIVER);
     ProcessMemory memory;
     device["failing"] = 201;  // CUDA_ERROR_INVALID_CONTEXT
     const auto sample = memory.SampleIfDue(0);

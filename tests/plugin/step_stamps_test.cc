@@ -12,7 +12,9 @@ namespace dynamiccl {
 namespace {
 
 using testing_support::InChildProcess;
-using Device = testing_support::FakeCudaDevice;
+struct Device : testing_support::FakeCudaDevice {
+  Device() : FakeCudaDevice(DYNAMICCL_TEST_CUDA_DRIVER) {}
+};
 
 constexpr int64_t kMillisecond = 1'000'000;
 

@@ -11,7 +11,7 @@ namespace dynamiccl {
 // and without NO_COLOR. Call it once, at the start of main.
 void StartTalk();
 
-// Whether `descriptor` is a terminal on which colour is welcome: NO_COLOR is unset or empty
+// True if `descriptor` is a terminal on which colour is welcome: NO_COLOR is unset or empty
 // (https://no-color.org).
 bool ColorWelcome(int descriptor);
 

@@ -30,8 +30,8 @@ struct TrainingSettings {
   // The unit that is gathered in one call: "block" or "parameter". With "parameter", each unit's gradients
   // are also summed in a call of their own.
   std::string unit = "block";
-  // How shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one Reduce and
-  // one Broadcast for each rank's part.
+  // Says how shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one
+  // Reduce and one Broadcast for each rank's part.
   std::string exchange = "collective";
   // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;
@@ -45,8 +45,8 @@ struct TrainingSettings {
   std::string dtype = "fp32";
   // Type of gradients while ranks sum them: "fp32", or "model" for the type `dtype`.
   std::string reduce_type = "model";
-  // Where the gradients of micro-steps are added up: "local" before they are summed over ranks, "sharded"
-  // after. The default is local in stages 0 and 1, and sharded in stages 2 and 3.
+  // Says where the gradients of micro-steps are added up: "local" before they are summed over ranks,
+  // "sharded" after. The default is local in stages 0 and 1, and sharded in stages 2 and 3.
   std::string accumulation = "default";
   // Type of gradients that are added up locally: "fp32", or "model" for the type `dtype`.
   std::string accumulation_type = "fp32";

@@ -86,7 +86,7 @@ struct InventedHabits {
   // Hybrid sharding: sums over replicas wait for the end of the step.
   bool replicas_at_end = false;
 
-  // How stage 3 gathers parameters before their use.
+  // Says how stage 3 gathers parameters before their use.
   Traffic parameters;
   // In stage 3, parameters are gathered again in the backward pass.
   bool gather_in_backward = true;
@@ -104,8 +104,8 @@ struct InventedHabits {
   // In stage 3, parameters up to this number of elements stay whole and are gathered after the step.
   int64_t kept_elements = 0;
 
-  // How parameters are gathered after the step: all parameters in stages 1 and 2, those that stay whole in
-  // stage 3.
+  // Says how parameters are gathered after the step: all parameters in stages 1 and 2, those that stay whole
+  // in stage 3.
   Traffic updated;
   Order updated_order = Order::kBlocks;
   // Each block's updated parameters are gathered before its first use, in the same pieces as its gradients.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/border/device_memory.h"
 
-#include <atomic>
 #include <cstddef>
 
 #include "plugin/border/cuda_driver.h"
@@ -14,17 +13,11 @@ using MemGetInfo = int (*)(size_t* free, size_t* total);
 
 }  // namespace
 
+// Looks the functions up each time: samples are a second apart.
 MemorySizes DeviceMemory() noexcept {
-  static std::atomic<int> looked{0};
-  static std::atomic<MemGetInfo> found_ask{nullptr};
-  static std::atomic<RelaxedCapture::ExchangeMode> found_exchange{nullptr};
-  if (found_ask.load() == nullptr && looked.fetch_add(1) < kMostLooksForDriver) {
-    found_exchange.store(
-        reinterpret_cast<RelaxedCapture::ExchangeMode>(InCudaDriver("cuThreadExchangeStreamCaptureMode")));
-    found_ask.store(reinterpret_cast<MemGetInfo>(InCudaDriver("cuMemGetInfo_v2")));
-  }
-  const MemGetInfo ask = found_ask.load();
-  const RelaxedCapture::ExchangeMode exchange = found_exchange.load();
+  const auto ask = reinterpret_cast<MemGetInfo>(InCudaDriver("cuMemGetInfo_v2"));
+  const auto exchange =
+      reinterpret_cast<RelaxedCapture::ExchangeMode>(InCudaDriver("cuThreadExchangeStreamCaptureMode"));
   if (ask == nullptr || exchange == nullptr) return {};
   const RelaxedCapture relaxed(exchange);
   size_t free_bytes = 0, total_bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program reports about itself through src/annotate/phase_marker.h: the phase and role of the calls
-// that a thread issues next, the samples of a step, and the free device memory. Each function runs on the
-// program's thread and never fails. All but roles are ignored while nothing watches the process's calls.
+// Holds what a program reports about itself through src/annotate/phase_marker.h: the phase and role of the
+// calls that a thread issues next, the samples of a step, and the free device memory. Each function runs on
+// the program's thread and never fails. All but roles are ignored while nothing watches the process's calls.
 #pragma once
 
 namespace dynamiccl {

@@ -12,7 +12,7 @@
 namespace dynamiccl {
 namespace {
 
-// Whether the calls that this thread is issuing are captured into a CUDA graph. Only version 5 and later
+// True if the calls that this thread is issuing are captured into a CUDA graph. Only version 5 and later
 // report it.
 thread_local bool t_captured = false;
 

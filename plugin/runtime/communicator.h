@@ -136,8 +136,8 @@ struct Communicator {
   CommunicatorConfig config;
   SwitchingState switching;
   IssuingState issuing;
-  // Whether a call is inside. The issuing thread enters and leaves; the thread that removes the communicator
-  // closes it.
+  // Tells whether a call is inside. The issuing thread enters and leaves; the thread that removes the
+  // communicator closes it.
   CallsInside calls_inside;
   // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
   std::atomic<bool> gone{false};

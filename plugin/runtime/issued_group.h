@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread is issuing on one communicator right now. Here the interposer and the tuner meet: NCCL
-// calls the tuner in the middle of the interposed call. The interposer (plugin/interpose/call_stream.cc)
+// Holds what one thread is issuing on one communicator right now. Here the interposer and the tuner meet:
+// NCCL calls the tuner in the middle of the interposed call. The interposer (plugin/interpose/call_stream.cc)
 // fills in an IssuedGroup before it calls the library. The library asks the tuner
 // (plugin/tuner/tuner_session.cc) on the same thread; the tuner reads these facts and leaves marks. When the
 // library has returned, the interposer reads the marks.

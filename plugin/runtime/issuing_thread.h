@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of the program has issued since its outermost ncclGroupStart, or in the call that it is in.
-// The interposer writes it. The tuner and the profiler, which NCCL calls on the same thread, look up what
-// they are asked about. No other thread ever sees it, so nothing here is locked.
+// Holds what one thread of the program has issued since its outermost ncclGroupStart, or in the call that it
+// is in. The interposer writes it. The tuner and the profiler, which NCCL calls on the same thread, look up
+// what they are asked about. No other thread ever sees it, so nothing here is locked.
 #pragma once
 
 #include <cstdint>

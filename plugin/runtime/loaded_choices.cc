@@ -67,9 +67,8 @@ void LoadedChoices::WarnOfUselessRules() const {
         "rules match no call");
   if (settings_.mode != Mode::kAdaptive && AnyOfRules(&OverrideRules::any_needs_memory))
     Log(LogLevel::kWarn,
-        "rules name a level of memory pressure, on which ranks agree in mode adaptive alone: in mode {} "
-        "these "
-        "rules match no call",
+        "rules name a level of memory pressure, on which ranks agree in mode adaptive alone: in mode {} they "
+        "match no call",
         Name(settings_.mode));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides calls in this process: the policy, the rules, and the decisions of an earlier run, as their
-// files were at the start of the process. The values are read once and never change, so any thread may use
-// them without a lock.
+// Holds what decides calls in this process: the policy, the rules, and the decisions of an earlier run, as
+// their files were at the start of the process. The values are read once and never change, so any thread may
+// use them without a lock.
 #pragma once
 
 #include <array>

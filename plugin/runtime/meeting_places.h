@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of this process's communicators meet to agree. For these meetings this process writes
+// Says where the ranks of this process's communicators meet to agree. For these meetings this process writes
 // addresses into unique ids, runs a control server at which other ranks meet, and sends its own pledges.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How short of memory this process is: by the program's own reports (dynamicclMarkMemory), else by samples of
-// the device's memory, or of the host's where there is no device.
+// Says how short of memory this process is: by the program's own reports (dynamicclMarkMemory), else by
+// samples of the device's memory, or of the host's where there is no device.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process keeps for all of its communicators. The runtime owns the parts and connects them. A part
-// does not know the runtime; its functions get only those other parts that they need.
+// Holds what this process keeps for all of its communicators. The runtime owns the parts and connects them. A
+// part does not know the runtime; its functions get only those other parts that they need.
 #pragma once
 
 #include <memory>

@@ -65,7 +65,7 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   void LearntIsKept(const SiteStore& learnt);
 
  private:
-  // What was observed at the last call with a key.
+  // Holds what was observed at the last call with a key.
   struct SeenKey {
     CollectiveConfig policy_choice;
     CollectiveConfig nccls;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long collectives took on this rank, by their configuration, for the metrics. A rank that arrives early
-// waits inside the kernel for the others, so one rank's times are upper bounds. Compare the smallest times,
-// or take the minimum over ranks.
+// Says how long collectives took on this rank, by their configuration, for the metrics. A rank that arrives
+// early waits inside the kernel for the others, so one rank's times are upper bounds. Compare the smallest
+// times, or take the minimum over ranks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank of a communicator and its leader exchange about times. The rank sends how long its timed
-// calls took. The leader orders whether this rank sends times, and below which number all calls are timed.
+// Holds what one rank of a communicator and its leader exchange about times. The rank sends how long its
+// timed calls took. The leader orders whether this rank sends times, and below which number all calls are
+// timed.
 #pragma once
 
 #include <atomic>

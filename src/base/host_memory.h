@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory this process may still take from its host.
+// Says how much memory this process may still take from its host.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who chose the configuration of a call. Traces, the decision log and reports contain this value.
+// Says who chose the configuration of a call. Traces, the decision log and reports contain this value.
 #pragma once
 
 #include <cstdint>

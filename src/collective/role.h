@@ -44,7 +44,7 @@ inline constexpr int kPhases = 5;
 enum class ZeroStage : uint8_t { kStage0 = 0, kStage1 = 1, kStage2 = 2, kStage3 = 3, kUnknown = 4 };
 inline constexpr int kZeroStages = 5;
 
-// How much of a key's communication time the program waits for, as measured, in three levels.
+// Says how much of a key's communication time the program waits for, as measured, in three levels.
 enum class Criticality : uint8_t { kUnknown = 0, kHidden = 1, kPartial = 2, kExposed = 3 };
 inline constexpr int kCriticalities = 4;
 

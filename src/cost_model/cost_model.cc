@@ -11,7 +11,7 @@
 namespace dynamiccl {
 namespace {
 
-// Most threads of a block, by protocol: NCCL's defaults for Ring and Tree kernels (enqueue.cc).
+// The most threads of a block, by protocol: NCCL's defaults for Ring and Tree kernels (enqueue.cc).
 constexpr int kMaxThreads[kProtocols] = {512, 640, 512};
 // If all channels together carry at most this many GB/s, NCCL up to 2.30 launches half the threads for
 // Ring/Simple.

@@ -37,7 +37,7 @@ struct CostConstants {
 struct CostModelInput {
   Fabric fabric;
   CostConstants constants;
-  // Whether to apply NCCL's corrections for what it observed on GPU clusters: the share of Tree's bandwidth
+  // True: apply NCCL's corrections for what it observed on GPU clusters: the share of Tree's bandwidth
   // by size, 1.4 times the latency for large Ring/Simple AllReduces between nodes, PAT's cost per rank and
   // cheaper hops, and the share of the links that a switch's multicast reaches. hostccl sets it to false.
   bool gpu_corrections = true;

@@ -186,8 +186,8 @@ uint64_t DivideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// How the scheduler divides a lone call among channels. Traffic is the bytes that cross the links, weighted
-// by protocol.
+// Says how the scheduler divides a lone call among channels. Traffic is the bytes that cross the links,
+// weighted by protocol.
 struct Dealing {
   uint64_t least_traffic = 0;  // that a channel should have
   uint64_t cell_bytes = 0;     // a channel gets whole cells of this size

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls have a kept plan, and how a call runs by its plan. If peers are late, the call becomes a Launch
-// with a single lane (CarriedLane), which waits, notices failures and times out like every other launch.
+// Says which calls have a kept plan, and how a call runs by its plan. If peers are late, the call becomes a
+// Launch with a single lane (CarriedLane), which waits, notices failures and times out like every other
+// launch.
 #include "src/hostccl/carried_call.h"
 
 #include <utility>

@@ -13,8 +13,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Why a communicator could not be made: the result for the program and the text for the log. They come from
-// an error of hostccl, or from the result of a plugin.
+// Says why a communicator could not be made: the result for the program and the text for the log. They come
+// from an error of hostccl, or from the result of a plugin.
 struct InitError {
   InitError(ncclResult_t given, std::string text) : result(given), message(std::move(text)) {}
   InitError(const Error& error);  // NOLINT(google-explicit-constructor): errors become it on the way out

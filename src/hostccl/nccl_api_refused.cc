@@ -68,8 +68,8 @@ ncclResult_t pncclSetEncryption(const ncclEncryptionConfig_t* config) {
   return RefuseOnHost("ncclSetEncryption", "hostccl's sockets carry no encryption");
 }
 
-// The host functions of nccl_device.h. hostccl's versions do not read their arguments, so none are declared.
-// That way no structure of that header has to be copied here.
+// The host functions of nccl_device.h. hostccl's versions do not read their arguments, so none are declared,
+// and no structure of that header has to be copied here.
 #define HOSTCCL_DEVICE_FUNCTIONS(F) \
   F(DevCommCreate)                  \
   F(DevCommDestroy)                 \

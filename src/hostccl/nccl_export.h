@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How hostccl defines NCCL's C functions. As in NVIDIA's library, each function is a strong symbol pncclX
-// with a weak alias ncclX. So a preloaded library may define ncclX and forward to pncclX.
+// Says how hostccl defines NCCL's C functions. As in NVIDIA's library, each function is a strong symbol
+// pncclX with a weak alias ncclX. So a preloaded library may define ncclX and forward to pncclX.
 //
 //   HOSTCCL_WEAK(AllReduce)                               // ncclAllReduce = pncclAllReduce
 //   ncclResult_t pncclAllReduce(const void* sendbuff, ...) { ... }

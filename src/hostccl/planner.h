@@ -24,8 +24,8 @@
 
 namespace dynamiccl::hostccl {
 
-// Why a batch cannot be planned: the result of the NCCL call, and the message, which was already logged as
-// NCCL WARN.
+// Says why a batch cannot be planned: the result of the NCCL call, and the message, which was already logged
+// as NCCL WARN.
 struct PlanError {
   ncclResult_t result = ncclInternalError;
   std::string message;

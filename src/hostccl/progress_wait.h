@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a progress loop waits if nothing moves: it spins for a moment, then yields, then sleeps on a doorbell.
+// Says how a progress loop waits if nothing moves: it spins for a moment, then yields, then sleeps on a
+// doorbell.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ Result<int64_t> TimeoutMs() {
 
 }  // namespace dynamiccl::hostccl
 
-// Of several requests the largest counts. Any thread may call this at any time.
+// If there are several requests, the largest one counts. Any thread may call this at any time.
 ncclResult_t hostcclRaiseTimeout(int64_t milliseconds) {
   if (milliseconds < 1) return ncclInvalidArgument;
   auto& longest = dynamiccl::hostccl::asked_for_ms;

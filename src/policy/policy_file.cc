@@ -38,8 +38,8 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
   return WithHint(MakeError(ErrorKind::kUnsupported, "byte {}: {}", byte, check), kRetrain);
 }
 
-// Where each section lies in the file, which follows from the sections' sizes. Reading and writing share this
-// definition.
+// Says where each section lies in the file, which follows from the sections' sizes. Reading and writing share
+// this definition.
 struct Layout {
   std::vector<PolicySection> sections;
   size_t file_bytes = 0;

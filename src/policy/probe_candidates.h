@@ -25,7 +25,7 @@ struct ProbeCandidate {
   bool of_nccls_pair = false;  // has the algorithm and protocol that NCCL uses by itself
 };
 
-// What is known about NCCL's own choice beyond the cost model's prediction.
+// Holds what is known about NCCL's own choice beyond the cost model's prediction.
 struct NcclsOwn {
   CollectiveConfig pair;  // algorithm and protocol; kLeaveNcclAlone: not known
   bool channels_are_known = true;

@@ -31,7 +31,7 @@ class ResidualSurface {
     std::vector<double> log2_bytes;  // ascending
     std::vector<double> values;
   };
-  // What one column contributes: its residual, and the log of the formulas' time at its rank count.
+  // Holds what one column contributes: its residual, and the log of the formulas' time at its rank count.
   struct Seen {
     double residual;
     double log_formula;

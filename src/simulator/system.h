@@ -52,7 +52,7 @@ struct Residual {
   friend bool operator==(const Residual&, const Residual&) = default;
 };
 
-// How far predictions were off at one rank count that the fit did not use: |predicted / measured - 1|.
+// Says how far predictions were off at one rank count that the fit did not use: |predicted / measured - 1|.
 struct StatedError {
   Collective collective = Collective::kAllReduce;
   int n_ranks = 2;

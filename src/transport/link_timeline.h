@@ -12,7 +12,7 @@
 
 namespace dynamiccl {
 
-// How far a job has come: the time and the call number by which events start and end.
+// Says how far a job has come: the time and the call number by which events start and end.
 struct JobProgress {
   int64_t elapsed_ns = 0;  // nanoseconds since the links were made
   int64_t calls = 0;       // number of collective launches begun; 1 during the first

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the mesh is set up without deadlock, and the exchanges over it. Every rank first connects to all lower
-// ranks and then accepts connections from the higher ones. A message is a uint32 length and its bytes.
+// Says how the mesh is set up without deadlock, and the exchanges over it. Every rank first connects to all
+// lower ranks and then accepts connections from the higher ones. A message is a uint32 length and its bytes.
 #include "src/transport/peer_mesh.h"
 
 #include <poll.h>

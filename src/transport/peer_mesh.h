@@ -39,7 +39,7 @@ struct MeshListener {
   static Result<MeshListener> Open();
 };
 
-// How this rank reaches a peer.
+// Says how this rank reaches a peer.
 enum class Reach : uint8_t { kSelf, kSameProcess, kSameHost, kRemote };
 
 // One communicator owns the mesh, and its thread makes the exchanges. Functions that other threads may call

@@ -30,7 +30,7 @@ class RelayInbox {
 
   // Returns the memory into which the next bytes must be read; never empty.
   std::span<std::byte> Wanted() const { return wanted_; }
-  // What the received bytes completed.
+  // Says what the received bytes completed.
   enum class Outcome {
     kMore,       // the frame is not complete yet
     kDelivered,  // a frame took effect; the rank may have been waiting for it

@@ -28,7 +28,7 @@ Result<TcpAddress> StartRendezvousRoot(const std::string& interface_address, con
 // stays open.
 Status ServeRendezvous(int listener, const RendezvousToken& token, int64_t timeout_ms);
 
-// What a rank needs to take part in a rendezvous.
+// Holds what a rank needs to take part in a rendezvous.
 struct RendezvousTicket {
   TcpAddress root;
   RendezvousToken token;

@@ -33,7 +33,7 @@ struct TurnsPlan {
   std::chrono::milliseconds time_limit{0};
 };
 
-// How a job that was started with a TurnsPlan ended, and the recorded calls of its lowest rank.
+// Holds the outcome of a job that was started with a TurnsPlan, and the recorded calls of its lowest rank.
 struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.

@@ -48,16 +48,16 @@ struct TurnComparison {
   size_t rounds = 0;    // rounds in which every setting had a usable turn
   size_t left_out = 0;  // turns left out because their number of calls was not the usual one
   double noise = 0;     // standard deviation of one turn's time, as a share of the time
-  // How regular the steps are, from 0 to 1. It is the time that all turns of a start of the job would take if
-  // each were as long as the median turn, divided by the time from the first turn to the last. The share is
-  // small where the program issues many steps ahead and then waits for all of them. With several starts it is
-  // the smallest share.
+  // Says how regular the steps are, from 0 to 1. It is the time that all turns of a start of the job would
+  // take if each were as long as the median turn, divided by the time from the first turn to the last. The
+  // share is small where the program issues many steps ahead and then waits for all of them. With several
+  // starts it is the smallest share.
   double steady_share = 1;
 
   // Returns how many more steps the job must run before a difference of kToldApart can be distinguished from
   // noise. 0: the job ran long enough. -1: there are fewer than six rounds, too few for an estimate.
   double MoreSteps() const;
-  // Whether the recorded times say something about steps, which needs a steady_share of at least
+  // True if the recorded times say something about steps, which needs a steady_share of at least
   // kLeastSteadyShare.
   bool SeesSteps() const { return steady_share >= kLeastSteadyShare; }
 };

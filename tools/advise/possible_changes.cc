@@ -106,7 +106,7 @@ std::string HowValue(const SettingToTry& row, const std::string& value) {
   return value;
 }
 
-// Whether the job would change if the setting `row` got this value.
+// True if the job would change if the setting `row` got this value.
 bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   const std::string current = Current(job, row.setting);
   if (current == value) return false;
@@ -124,7 +124,7 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   return true;
 }
 
-// Whether the job accepts the value. The trainer reduces in the model's type or in fp32. The trainer has no
+// True if the job accepts the value. The trainer reduces in the model's type or in fp32. The trainer has no
 // stage 0 with hybrid sharding, and none with `--exchange owner` (a Reduce of each rank's part to that rank).
 bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;

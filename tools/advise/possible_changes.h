@@ -16,9 +16,9 @@ struct PossibleChange {
   std::string what;
   // The job with the change.
   AdvisedJob job;
-  // How the user makes the change in the framework.
+  // Says how the user makes the change in the framework.
   std::string how;
-  // What the change does to the numbers, or what it requires of the program, as text; empty: nothing.
+  // Holds what the change does to the numbers, or what it requires of the program, as text; empty: nothing.
   std::string remark;
   // Bytes of memory that a rank needs in addition (negative: less), by the formulas of `dynamiccl zero
   // estimate`.

@@ -85,7 +85,7 @@ class TrainerReader {
   }
   // Number of micro-steps in the step: how often its gathers, or else its gradients, cover all units.
   int64_t MicroSteps(const std::vector<int64_t>& units) const;
-  // Whether the backward pass prefetches: it then gathers two units before its first reduction.
+  // True if the backward pass prefetches: it then gathers two units before its first reduction.
   bool Prefetches() const;
   // Sets "unit" and "bucket_bytes": whether each gradient bucket holds exactly one unit (parameters that ZeRO
   // gathers together), and the size of the largest bucket.
@@ -260,13 +260,13 @@ RecognisedJob UnitsOfShards(const RecordedStep& step, const Operations& scatters
   return result;
 }
 
-// Whether all calls in the list use one communicator. A job with tensor parallelism and data parallelism uses
+// True if all calls in the list use one communicator. A job with tensor parallelism and data parallelism uses
 // two.
 bool OnOneAxis(const Operations& list) {
   return std::ranges::all_of(list, [&](const WireOperation& one) { return one.axis == list.front().axis; });
 }
 
-// Whether the calls may be activations of tensor parallelism, which have the same size in every layer. Many
+// True if the calls may be activations of tensor parallelism, which have the same size in every layer. Many
 // parameter units or gradient buckets would not all have one size, because a model's first and last layers
 // differ from the others.
 bool MayBeActivations(const Operations& list) {
@@ -304,7 +304,7 @@ std::optional<RecognisedJob> JobByRoles(const RecordedStep& step) {
   return job;
 }
 
-// Whether ShareOfCalls counts the two calls as equal.
+// True if ShareOfCalls counts the two calls as equal.
 bool SameCall(const WireOperation& a, const WireOperation& b) {
   return a.collective == b.collective && a.data_type == b.data_type && a.elements == b.elements;
 }

@@ -24,7 +24,7 @@ constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
-// Whether the call is point-to-point. A RecordedStep leaves such calls out of its operations.
+// True if the call is point-to-point. A RecordedStep leaves such calls out of its operations.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
@@ -68,7 +68,7 @@ size_t PeriodOf(const Calls& calls) {
   return 0;
 }
 
-// Whether all calls of one period are equal. Such a period does not tell where a step ends.
+// True if all calls of one period are equal. Such a period does not tell where a step ends.
 bool AllEqual(const Calls& calls, size_t period) {
   return std::all_of(calls.end() - static_cast<std::ptrdiff_t>(period), calls.end(),
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });

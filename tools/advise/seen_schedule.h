@@ -15,8 +15,8 @@ namespace dynamiccl {
 // three collectives of 8 MiB it was 0.15 to 0.28 (docs/results/tune.md).
 inline constexpr double kHostShare = 0.2;
 
-// What a recorded step shows about when the job computes and waits. A member that keeps its default leaves
-// that part to the rules of ProgramOf (tools/simulate/step_program.h).
+// Holds what a recorded step shows about when the job computes and waits. A member that keeps its default
+// leaves that part to the rules of ProgramOf (tools/simulate/step_program.h).
 struct SeenSchedule {
   // StepLayout::host_waits and StepCompute::arrivals.
   bool host_waits = false;

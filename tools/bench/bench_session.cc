@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// Most numbers (8 bytes each) that one exchange between ranks carries: 32 KiB, small compared with any
+// The most numbers (8 bytes each) that one exchange between ranks carries: 32 KiB, small compared with any
 // benchmark's own buffers.
 constexpr size_t kExchangeValues = 4096;
 // Time limit until all ranks have connected to rank 0. Ranks start within a second of each other; the rest is

@@ -67,7 +67,7 @@ class BenchSession {
   Status Issue(const BenchCall& call);
   Status GroupStart();
   Status GroupEnd();
-  // Whether the library reduces this type. Issues an AllReduce of one element to find out, so all ranks must
+  // True if the library reduces this type. Issues an AllReduce of one element to find out, so all ranks must
   // call it.
   bool Supports(DataType type);
   // Returns when all ranks have called Barrier and the stream is empty.

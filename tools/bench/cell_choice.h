@@ -36,8 +36,8 @@ struct ChoiceOptions {
 struct NextCells {
   // Indices of the cells in the order of measuring; empty: every cell is done.
   std::vector<size_t> cells;
-  // How much a second spent on the first of `cells` is expected to lower the regret of its collective and
-  // size, in octaves of time. 0 for orders that expect nothing.
+  // Says how much a second spent on the first of `cells` is expected to lower the regret of its collective
+  // and size, in octaves of time. 0 for orders that expect nothing.
   double promise = 0;
 };
 

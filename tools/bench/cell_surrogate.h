@@ -31,7 +31,7 @@ PricedCell PriceCell(const CostModelInput& model, const PlannedCell& cell, const
 
 // Returns a row of a measurement file with the cell's times.
 Measurement RowOf(const std::string& topology, const PricedCell& cell, std::vector<float> microseconds);
-// Whether this row of a measurement file holds times of this cell.
+// True if this row of a measurement file holds times of this cell.
 bool IsOf(const Measurement& row, const PricedCell& cell);
 
 // Predicts the times of all cells from those of the measured ones. The object does not change after its

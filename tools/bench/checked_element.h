@@ -108,7 +108,7 @@ DYNAMICCL_HOST_DEVICE inline void StoreSmall(SmallFloat shape, std::byte* to, do
   memcpy(to, &word, shape.bytes());
 }
 
-// Whether sums must stay small to be exact: float8 has 3 or 4 significant bits, and int8 ends at 127.
+// True if sums must stay small to be exact: float8 has 3 or 4 significant bits, and int8 ends at 127.
 DYNAMICCL_HOST_DEVICE inline bool IsNarrow(const CheckedCall& call) {
   const bool byte_wide = call.type <= DataType::kUint8 || call.type >= DataType::kFloat8e4m3;
   return call.type >= DataType::kFloat8e4m3 || (byte_wide && call.n_ranks > 15);
@@ -236,7 +236,7 @@ DYNAMICCL_HOST_DEVICE inline void StoreTyped(DataType type, std::byte* to, doubl
   }
 }
 
-// Whether the element received at index `i` is wrong. The comparison is written with a negation so that NaN
+// True if the element received at index `i` is wrong. The comparison is written with a negation so that NaN
 // counts as wrong.
 DYNAMICCL_HOST_DEVICE inline bool IsWrong(const CheckedCall& call, int rank, uint64_t i,
                                           const std::byte* received) {

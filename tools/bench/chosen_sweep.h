@@ -30,7 +30,7 @@ class CellTimer {
   virtual Status TakeFirstRanks(std::vector<double>& values) = 0;
 };
 
-// How a sweep ended.
+// Says how a sweep ended.
 struct ChosenSweepResult {
   // Seconds spent on measuring cells.
   double seconds = 0;

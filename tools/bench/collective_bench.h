@@ -102,7 +102,7 @@ struct BenchRow {
   int root = 0;
   BenchTimes out_of_place;
   BenchTimes in_place;
-  // What the background load on rank 0's GPU did.
+  // Holds what the background load on rank 0's GPU did.
   std::optional<cuda::LoadReport> background;
 };
 

@@ -14,7 +14,7 @@ namespace dynamiccl {
 uint64_t SendCount(const CheckedCall& call);
 uint64_t ReceiveCount(const CheckedCall& call);
 
-// Whether the rank's receive buffer has a result to check. After Reduce and Gather only the root has one.
+// True if the rank's receive buffer has a result to check. After Reduce and Gather only the root has one.
 bool HasResult(const CheckedCall& call, int rank);
 
 // The data that `rank` sends, encoded in the call's type.

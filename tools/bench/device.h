@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the buffers and the stream of a benchmark live: in host memory with hostccl's streams, or on a GPU.
+// Says where the buffers and the stream of a benchmark live: in host memory with hostccl's streams, or on a
+// GPU.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@ class ForcedConfig {
   // call Force while another thread issues a collective.
   void Force(const CollectiveConfig& config) const;
   void ForceNothing() const { force_(-1, -1, 0); }
-  // What NCCL passed to the plugin most recently (constants, cost table), and how often NCCL asked the
-  // plugin.
+  // Returns what NCCL passed to the plugin most recently (constants, cost table), and how often NCCL asked
+  // the plugin.
   dynamicclSweepView_t View() const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace dynamiccl {
 
-// How buffers are registered, with the numbers of nccl-tests' option -R: not at all, by ncclCommRegister, or
-// as a symmetric window.
+// Says how buffers are registered, with the numbers of nccl-tests' option -R: not at all, by
+// ncclCommRegister, or as a symmetric window.
 enum class Registration { kNone = 0, kLocal = 1, kWindow = 2 };
 
 // Owns buffers registered with one communicator, which must outlive this object. All ranks must allocate in

@@ -5,7 +5,7 @@
 namespace dynamiccl {
 namespace {
 
-// Most sizes of one list. A longer list means that the user mistyped the step.
+// The most sizes of one list. A longer list means that the user mistyped the step.
 constexpr size_t kMaxSizes = 10000;
 
 }  // namespace

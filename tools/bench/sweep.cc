@@ -31,9 +31,9 @@ namespace {
 constexpr double kProbeBytes = 16 << 20;
 // The machine counts as changed if two copy rates differ by more than this factor.
 constexpr double kSteadyRatio = 1.3;
-// Most attempts at a group (one collective and size) during which the machine's copy rate changes. The group
-// then keeps its last measurement, so that a machine that is never quiet cannot hold up the sweep for ever.
-// The result counts the disturbed attempts.
+// A group (one collective and size) is measured again if the machine's copy rate changed meanwhile, but at
+// most this many times in all. The group then keeps its last measurement, so that a machine that is never
+// quiet cannot hold up the sweep for ever. The sweep's result counts how many measurements were disturbed.
 constexpr int kMaxAttempts = 3;
 
 // The (algorithm, protocol) pairs that NCCL's cost table offers: NCCL gives impossible ones a negative time.
@@ -246,7 +246,7 @@ void Sweep::TellMeasured(size_t done) const {
                      .left_s = (rest_us + (rounds - begun_) * pace_.Round()) * 1e-6});
 }
 
-// Whether the machine copied memory equally fast before and after a measurement. The answer is equal on all
+// True if the machine copied memory equally fast before and after a measurement. The answer is equal on all
 // ranks, because the copy rates are.
 bool Steady(double before_gbps, double after_gbps) {
   return std::max(before_gbps, after_gbps) <= kSteadyRatio * std::min(before_gbps, after_gbps);
@@ -275,7 +275,7 @@ Result<bool> Sweep::Attempt(size_t begin, size_t end, std::vector<double>& times
   return steady;
 }
 
-// Whether the budget has room to measure the group again and everything that still has to be measured.
+// True if the budget has room to measure the group again and everything that still has to be measured.
 bool Sweep::MayMeasureAgain(size_t begin, size_t end) const {
   const double again_us = pace_.RestOfRound(begin) - pace_.RestOfRound(end);
   const int due_rounds = std::max(0, std::min(2, options_.repeats) - begun_);

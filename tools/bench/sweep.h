@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// How far a sweep in rounds is. Each round times every cell (a config for one collective and size) once.
+// Says how far a sweep in rounds is. Each round times every cell (a config for one collective and size) once.
 struct SweepPosition {
   // Number of the round, from 1 on; 0 while one untimed sample of every config is taken.
   int round = 0;
@@ -28,7 +28,7 @@ struct SweepPosition {
   double left_s = 0;
 };
 
-// What a sweep measures, its limits, and its buffers. All ranks must have equal options.
+// Holds what a sweep measures, its limits, and its buffers. All ranks must have equal options.
 struct SweepOptions {
   // Name of the topology in the rows of the measurement file.
   std::string topology;

@@ -10,7 +10,7 @@
 
 namespace dynamiccl {
 
-// How far the sweep of one topology is.
+// Says how far the sweep of one topology is.
 struct SweptTopology {
   bool begun = false;
   bool complete = false;

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-// What NCCL passed to the plugin when it last asked for a config.
+// Holds what NCCL passed to the plugin when it last asked for a config.
 typedef struct {
   // The constants that NCCL passed to the plugin's latest init.
   ncclTunerConstants_v5_t constants;

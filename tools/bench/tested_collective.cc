@@ -24,7 +24,7 @@ std::string Folded(std::string_view name) {
   return folded;
 }
 
-// Whether the send or the receive buffer has one part for every rank.
+// True if the send or the receive buffer has one part for every rank.
 bool InParts(TestedCollective collective) {
   switch (collective) {
     case kAllGather:

@@ -36,7 +36,7 @@ std::optional<TestedCollective> ParseTestedCollective(std::string_view name);
 // The names of all operations, "broadcast, reduce, ...", for messages.
 std::string TestedCollectiveNames();
 
-// Whether NCCL asks a tuner plugin about the operation.
+// True if NCCL asks a tuner plugin about the operation.
 constexpr bool IsTunable(TestedCollective collective) {
   return static_cast<int>(collective) < kTunableCollectives;
 }
@@ -45,10 +45,10 @@ constexpr bool Reduces(TestedCollective collective) {
          collective == TestedCollective::kReduceScatter;
 }
 bool HasRoot(TestedCollective collective);
-// Whether the data of an in-place call can be checked. sendrecv and alltoall have no in-place form, and
+// True if the data of an in-place call can be checked. sendrecv and alltoall have no in-place form, and
 // nccl-tests does not check them either.
 bool HasInPlaceResult(TestedCollective collective);
-// Whether the operation can run on `n_ranks` ranks: a hypercube needs a power of two.
+// True if the operation can run on `n_ranks` ranks: a hypercube needs a power of two.
 bool RunsOn(TestedCollective collective, int n_ranks);
 
 // Sizes of a call in elements. `argument` is the count that NCCL's function takes. Multiply the in-place

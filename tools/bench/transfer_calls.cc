@@ -24,7 +24,7 @@ const char* FunctionOf(TestedCollective collective) {
   }
 }
 
-// Whether rank `from` has data for rank `to`.
+// True if rank `from` has data for rank `to`.
 bool Sends(const BenchCall& call, int from, int to, int n) {
   switch (call.collective) {
     case kSendRecv:

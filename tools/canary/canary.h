@@ -58,8 +58,8 @@ struct JudgedRelease {
   std::optional<real_nccl::NcclRelease> first_with;
   std::optional<real_nccl::NcclRelease> last_without;
   std::optional<real_nccl::NcclRelease> free_again;
-  // What the release would change for the calls of CanaryRequest::traffic. Nothing without traffic, or if one
-  // of the releases did not run all calls.
+  // Holds what the release would change for the calls of CanaryRequest::traffic. Nothing without traffic, or
+  // if one of the releases did not run all calls.
   std::optional<TrafficEffect> effect;
   std::string problem;  // why there is no verdict
 };

@@ -179,7 +179,7 @@ bool HasAdapters(const CellRequest& request) {
   return std::ranges::any_of(request.machines, [](const DescribedMachine& one) { return one.adapters > 0; });
 }
 
-// Whether a run writes its graphs into a file.
+// Says whether a run writes its graphs into a file.
 enum class GraphDump { kYes, kNo };
 
 std::map<std::string, std::string> EnvironmentOf(const std::string& objects, const CellRequest& request,

@@ -42,7 +42,7 @@ struct CellRequest {
 
   int ranks() const;
   bool nodes_are_unlike() const { return machines.size() > 1; }
-  // Whether each node is a process of its own. This is also needed for nodes of an NVLink domain, because
+  // True if each node is a process of its own. This is also needed for nodes of an NVLink domain, because
   // NCCL before 2.27 distinguishes such nodes only by their topologies.
   bool has_process_a_node() const { return nodes_are_unlike() || machines.front().nvlink_domain_nodes > 0; }
 };

@@ -77,7 +77,7 @@ std::string WarningOf(const std::string& line) {
   return "";
 }
 
-// Whether the warning is about the machine that runs the canary, or about its settings, and so not about the
+// True if the warning is about the machine that runs the canary, or about its settings, and so not about the
 // described machine.
 bool IsOfTheHarness(const std::string& warning) {
   return warning.find("NUMA balancing") != std::string::npos || warning.find("iommu") != std::string::npos ||
@@ -161,7 +161,7 @@ void CountParts(const std::map<std::string, std::vector<std::string>>& fused, Ce
   }
 }
 
-// Whether a graph uses a fused adapter and also one of its parts. Graphs number adapters in hexadecimal.
+// True if a graph uses a fused adapter and also one of its parts. Graphs number adapters in hexadecimal.
 bool CountsTwice(const std::map<std::string, std::vector<std::string>>& fused, const Cell& cell) {
   for (const auto& [name, graph] : cell.graphs) {
     std::set<int> used;
@@ -236,7 +236,7 @@ std::string FunctionOfFrame(const std::string& line) {
   return std::regex_search(line, match, kFrame) ? match[1].str() : "";
 }
 
-// Whether the function's name tells what NCCL is doing. The functions that wait for a socket and the entry
+// True if the function's name tells what NCCL is doing. The functions that wait for a socket and the entry
 // functions of threads do not.
 bool IsOfInterest(const std::string& function) {
   if (function.starts_with("ncclSocket") || function.starts_with("ncclOs") ||

@@ -28,7 +28,7 @@ std::string ParentOf(const std::string& place) {
   return slash == std::string::npos ? "" : place.substr(0, slash);
 }
 
-// Whether the last part of the path is a PCI address such as "0000:01:00.0". "pci0000:00" and "virtio2" are
+// True if the last part of the path is a PCI address such as "0000:01:00.0". "pci0000:00" and "virtio2" are
 // none.
 bool IsPciPlace(const std::string& place) {
   const std::string last = place.substr(place.rfind('/') + 1);

@@ -22,7 +22,7 @@ NcclGraph PlainGraphOf(const CellGraph& graph) {
           .same_channels = graph.same_channels};
 }
 
-// Whether NCCL sees all ranks as one node. It does so in an NVLink domain, where no rank needs an adapter to
+// True if NCCL sees all ranks as one node. It does so in an NVLink domain, where no rank needs an adapter to
 // reach another.
 bool IsOneNode(const Cell& cell) {
   for (const auto& [name, graph] : cell.graphs) {

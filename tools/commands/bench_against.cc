@@ -134,7 +134,7 @@ void PrintHead(const BenchCommandOptions& given, const BenchOptions& options,
              "", "", "(%)", "(algbw)", "", "", "", "x ours", "x ours");
 }
 
-// How one other library compares with hostccl, for one collective and number of ranks. Each value is the
+// Says how one other library compares with hostccl, for one collective and number of ranks. Each value is the
 // other library's time divided by hostccl's at one size: of calls in bursts (`time`) and of single calls
 // (`single`).
 struct Means {

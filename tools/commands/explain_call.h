@@ -27,7 +27,7 @@ struct ExplainCallOptions {
 
 // Registers all options except --measurements and --json, which the command also uses for other purposes.
 void RegisterExplainCall(CLI::App& app, ExplainCallOptions& options);
-// Whether the user gave any of these options.
+// True if the user gave any of these options.
 bool AsksAboutCall(const CLI::App& app);
 
 Result<int> ExplainCall(const Policy& policy, const ExplainCallOptions& options);

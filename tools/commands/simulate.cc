@@ -55,7 +55,7 @@ struct Subject {
   std::string computing = "modelled";
   // Text about the error of the system's times; empty where the system's file does not state it.
   std::string error;
-  // Who recognised the roles of a trace; empty where the program labelled them, or nobody did.
+  // Says who recognised the roles of a trace; empty where the program labelled them, or nobody did.
   std::string recognised_by;
 };
 

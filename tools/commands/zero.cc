@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRanksByDefault = 2;
 
-// Whether torchrun or a launch of DynamICCL (`dynamiccl ab`, `pilot`, `run -n`) started this process as a
+// True if torchrun or a launch of DynamICCL (`dynamiccl ab`, `pilot`, `run -n`) started this process as a
 // rank.
 bool IsRank() {
   return std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr;

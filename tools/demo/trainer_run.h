@@ -9,7 +9,7 @@
 
 namespace dynamiccl {
 
-// What one run of the trainer needs: the model and batch, the ZeRO stage, and how DynamICCL is loaded.
+// Holds what one run of the trainer needs: the model and batch, the ZeRO stage, and how DynamICCL is loaded.
 struct TrainerRun {
   int stage = 0;
   TrainingShape shape;
@@ -25,7 +25,7 @@ struct TrainerRun {
   EnvironmentChanges environment{};
 };
 
-// What the trainer reported. Vectors have one entry for each training step.
+// Holds what the trainer reported. Vectors have one entry for each training step.
 struct TrainedSteps {
   std::vector<double> loss;
   // The exact loss of each step as hexadecimal text.

@@ -64,7 +64,7 @@ Finding CheckPtrace() {
           open ? "" : "debuggers cannot attach to ranks; nothing of ours needs it"};
 }
 
-// Whether a folder of PATH has the program.
+// True if a folder of PATH has the program.
 bool InPath(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);

@@ -24,7 +24,7 @@ struct Between {
   }
 };
 
-// What one release chooses in a range of sizes.
+// Holds what one release chooses in a range of sizes.
 struct ChosenRange {
   NcclPair pair;
   Between<int> channels;

@@ -9,13 +9,13 @@
 namespace dynamiccl {
 namespace {
 
-// Whether the condition `wide` admits everything that `narrow` admits; no condition admits all.
+// True if the condition `wide` admits everything that `narrow` admits; no condition admits all.
 template <typename T>
 bool Includes(const std::optional<T>& wide, const std::optional<T>& narrow) {
   return !wide || wide == narrow;
 }
 
-// Whether `wide` matches every call that `narrow` matches.
+// True if `wide` matches every call that `narrow` matches.
 bool TakesAllOf(const OverrideRule& wide, const OverrideRule& narrow) {
   return wide.collective == narrow.collective && wide.min_bytes <= narrow.min_bytes &&
          wide.max_bytes >= narrow.max_bytes && Includes(wide.n_nodes, narrow.n_nodes) &&

@@ -38,8 +38,8 @@ std::string OutsideText(const Policy& policy, const ConfigInputs& inputs, int fi
                      policy.tensors.domain_max[feature] / kFeatureOne);
 }
 
-// What the parts of a policy predict for one config. `prior` is the estimate of NCCL's cost model as log2 of
-// picoseconds, in fixed point. The residuals of the networks and of the trees are added to it.
+// Holds what the parts of a policy predict for one config. `prior` is the estimate of NCCL's cost model as
+// log2 of picoseconds, in fixed point. The residuals of the networks and of the trees are added to it.
 struct Predictions {
   int32_t prior = 0;
   Residuals residuals{};
@@ -51,7 +51,7 @@ Predictions PredictionsFor(const PolicyTensors& tensors, const ConfigAction& act
   return {action.prior, PredictResiduals(tensors, inputs), PredictTreeResidual(tensors, inputs)};
 }
 
-// Whether every network and the trees predict the gate's gain, by the rule of ChooseConfig.
+// True if every network and the trees predict the gate's gain, by the rule of ChooseConfig.
 bool AllPromise(const PolicyTensors& tensors, const Predictions& by_default, const Predictions& predicted) {
   const int32_t by_prior = by_default.prior - predicted.prior;
   for (size_t i = 0; i < kEnsemble; ++i) {

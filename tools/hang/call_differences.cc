@@ -93,7 +93,7 @@ std::span<const JobCall> From(const JobMember& member, Place place) {
   return {member.collectives.data() + (begin - member.collectives.begin()), count};
 }
 
-// Whether the calls are equal if the first `skip` calls of `a` are left out. At least one call must be
+// True if the calls are equal if the first `skip` calls of `a` are left out. At least one call must be
 // compared.
 bool AlikeWithout(size_t skip, std::span<const JobCall> a, std::span<const JobCall> b) {
   if (a.size() <= skip || b.empty()) return false;

@@ -43,10 +43,10 @@ struct JobMember {
 
   // Number of the call after the last one issued.
   uint64_t next = 0;
-  // Whether the trace lost no record of the process.
+  // True if the trace lost no record of the process.
   bool complete = true;
 
-  // Whether the trace tells how far the rank has come.
+  // True if the trace tells how far the rank has come.
   bool known() const { return complete || !collectives.empty(); }
   // The first call that is still known.
   uint64_t first() const { return collectives.empty() ? next : collectives.front().call.call_number; }
@@ -79,7 +79,7 @@ struct JobProcess {
   std::string host;
   // "NCCL 2.28.9"; empty: the file does not say.
   std::string library;
-  // Whether the process ended in order.
+  // True if the process ended in order.
   bool closed = false;
   // The end of the process as its launcher saw it.
   ProcessEnd end;

@@ -80,7 +80,7 @@ std::string EndText(const JobProcess& process) {
   return fmt::format("; it left with exit code {} and not in order, as _exit does", end.number);
 }
 
-// Whether it is unknown if and how a process ended.
+// True if it is unknown whether and how a process ended.
 bool EndIsOpen(const JobProcess& process) {
   return process.process_id != 0 && !process.closed && !process.inside &&
          process.end.how == ProcessEnd::How::kNotKnown;

@@ -13,7 +13,7 @@ namespace {
 // of this number.
 constexpr uint64_t kNewestCalls = 16;
 
-// What one process issued on two communicators to which it belongs. `rank` is its rank in the first.
+// Holds what one process issued on two communicators to which it belongs. `rank` is its rank in the first.
 struct OnBoth {
   size_t process = 0;
   int32_t rank = 0;  // in the first communicator

@@ -72,7 +72,7 @@ Result<EnvironmentChanges> RuntimeEnvironment(const Installation& installation,
 // one rank unless the user set it, as torchrun does.
 EnvironmentChanges RankEnvironment(int rank, int n_ranks, int master_port);
 
-// Whether the machine has an NVIDIA GPU driver. If so, the job's own NCCL is the default, else hostccl.
+// True if the machine has an NVIDIA GPU driver. If so, the job's own NCCL is the default, else hostccl.
 bool MachineHasGpu();
 
 }  // namespace dynamiccl

@@ -14,7 +14,7 @@
 namespace dynamiccl {
 
 struct PilotOptions {
-  // How to launch the job. If it has a policy or rules, the pilot compares these with NCCL's choice and
+  // Says how to launch the job. If it has a policy or rules, the pilot compares these with NCCL's choice and
   // searches for nothing else.
   LaunchOptions launch;
   std::string folder = "pilot";

@@ -27,11 +27,11 @@ Result<AskedSetting> ParseAskedSetting(std::string_view word);
 // HOSTCCL_*. `content` is the whole file.
 std::vector<AskedSetting> ParseEnvironment(const std::string& path, const std::string& content);
 
-// Whether a file that begins with `head` is an environment: its first line and most of the others must have
+// True if a file that begins with `head` is an environment: its first line and most of the others must have
 // the form NAME=VALUE.
 bool LooksLikeEnvironment(std::string_view head);
 
-// Whether a receipt can be written for a setting of this name.
+// True if a receipt can be written for a setting of this name.
 bool ConcernsCollectives(std::string_view name);
 
 }  // namespace dynamiccl

@@ -59,7 +59,7 @@ Receipt Unread(const Judged& judged, int channels) {
   return receipt;
 }
 
-// Whether the log of a process shows that the variable never reached it. Such a log says more than the number
+// True if the log of a process shows that the variable never reached it. Such a log says more than the number
 // of channels.
 bool NeverArrived(const Judged& judged) {
   return !judged.was_read() && judged.WholeInit() != nullptr;

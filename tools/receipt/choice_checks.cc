@@ -188,7 +188,7 @@ std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selec
   return std::nullopt;
 }
 
-// Whether the metrics show that NCCL_ALGO or NCCL_PROTO was set for every call for which NCCL could otherwise
+// True if the metrics show that NCCL_ALGO or NCCL_PROTO was set for every call for which NCCL could otherwise
 // choose.
 bool AllPinned(const Evidence& evidence) {
   return evidence.counted && evidence.counted->CallsOf(Coverage::kPinned) > 0 &&

@@ -47,7 +47,7 @@ std::optional<std::pair<std::string, std::string>> VariableRead(std::string_view
   return std::nullopt;
 }
 
-// Whether the line is one of the many that show nothing about a setting: calls, buffers, rings, topologies.
+// True if the line is one of the many that show nothing about a setting: calls, buffers, rings, topologies.
 bool IsBulk(std::string_view text) {
   constexpr std::string_view kBulk[] = {"Channel ",
                                         "Ring ",

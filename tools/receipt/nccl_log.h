@@ -62,7 +62,7 @@ struct LoggedProcess {
   // The line which says that a communicator of several ranks is complete.
   std::optional<LogLine> joined;
 
-  // Whether the log would show a variable that NCCL reads at init.
+  // True if the log would show a variable that NCCL reads at init.
   bool shows_init() const { return begins && shows_environment && joined; }
 };
 
@@ -79,7 +79,7 @@ class NcclLog {
   // Returns the first line of `notes` that contains `part` and `other`; null without one.
   const LogLine* Find(std::string_view part, std::string_view other = "") const;
   std::vector<const ReadVariable*> ReadsOf(std::string_view name) const;
-  // Whether the files contain no line of NCCL.
+  // True if the files contain no line of NCCL.
   bool empty() const { return processes.empty(); }
 
   std::vector<LoggedRelease> releases;             // one for each release that the log names

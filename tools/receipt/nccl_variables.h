@@ -25,7 +25,7 @@ struct NcclVariable {
 // Returns nothing for a name that no release of the table has.
 std::optional<NcclVariable> FindNcclVariable(std::string_view name);
 
-// Whether the table covers the release. Nothing is known about the variables of older and newer releases.
+// True if the table covers the release. Nothing is known about the variables of older and newer releases.
 bool TableReaches(const real_nccl::NcclRelease& release);
 // "2.18.1 to 2.32.3".
 std::string ReachOfTable();
@@ -34,7 +34,7 @@ std::string ReachOfTable();
 // the name may belong to a plugin or a program.
 std::string NearestNcclVariable(std::string_view name);
 
-// Whether every process that creates a communicator of several ranks reads this variable and logs its value.
+// True if every process that creates a communicator of several ranks reads this variable and logs its value.
 // A whole log without such a line then shows that the process does not have the variable. The table comes
 // from runs of the releases (docs/results/receipts.md); the answer is false for other releases.
 bool IsReadAtInit(std::string_view name, const real_nccl::NcclRelease& release);

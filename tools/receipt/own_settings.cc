@@ -168,7 +168,7 @@ std::optional<Receipt> JudgeKnown(const Judged& judged, Setting setting) {
   }
 }
 
-// Whether the files hold all values of a call on which the rule depends.
+// True if the files hold all values of a call on which the rule depends.
 bool CanMatch(const OverrideRule& rule, const Evidence& evidence) {
   if (rule.n_pipe_ops || (rule.memory && !evidence.knows_memory)) return false;
   if ((rule.role || rule.phase || rule.stage) && !evidence.knows_structure) return false;

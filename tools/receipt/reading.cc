@@ -27,7 +27,7 @@ constexpr std::string_view kSameOnAllRanks[] = {"NCCL_ALGO",           "NCCL_PRO
                                                 "NCCL_LL128_BUFFSIZE", "NCCL_NVLS_ENABLE",
                                                 "NCCL_COLLNET_ENABLE", "NCCL_THREAD_THRESHOLDS"};
 
-// Whether the text contains the name, and not only as the beginning of a longer name.
+// True if the text contains the name, and not only as the beginning of a longer name.
 bool Mentions(std::string_view text, std::string_view name) {
   const size_t at = text.find(name);
   if (at == std::string_view::npos) return false;

@@ -70,7 +70,7 @@ class RunReader {
     return found == settings_.end() ? "" : found->second;
   }
 
-  // Whether NCCL writes a log file: it does so at the level INFO and above.
+  // True if NCCL writes a log file: it does so at the level INFO and above.
   bool IsLogged() const {
     const std::string level = ValueOf("NCCL_DEBUG");
     return ::strcasecmp(level.c_str(), "INFO") == 0 || ::strcasecmp(level.c_str(), "TRACE") == 0;

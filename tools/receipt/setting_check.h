@@ -42,7 +42,7 @@ Receipt NotProvable(const Judged& judged, std::string reason, std::string bring 
 
 // Returns the number at the beginning of the text, as NCCL reads it; 0 if the text begins with no number.
 int64_t NumberAsNcclReads(const std::string& text);
-// Whether all of the text is a number.
+// True if all of the text is a number.
 bool IsWholeNumber(const std::string& text);
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
 

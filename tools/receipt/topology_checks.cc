@@ -18,7 +18,7 @@ const LogLine* GraphWith(const NcclLog& log, std::string_view words) {
   return found == log.notes.end() ? nullptr : &*found;
 }
 
-// Whether the log shows a communicator of several nodes: "comm 0x.. rank 0 nRanks 4 nNodes 2 ...".
+// True if the log shows a communicator of several nodes: "comm 0x.. rank 0 nRanks 4 nNodes 2 ...".
 bool HasNodes(const NcclLog& log) {
   return std::any_of(log.notes.begin(), log.notes.end(), [](const LogLine& line) {
     return line.text.starts_with("comm ") && line.text.find(" nNodes ") != std::string::npos &&

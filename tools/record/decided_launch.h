@@ -14,7 +14,7 @@
 
 namespace dynamiccl {
 
-// Who decided the calls of one rank. All ranks decide alike, so one rank stands for the job.
+// Says who decided the calls of one rank. All ranks decide alike, so one rank stands for the job.
 struct DecisionAccount {
   // -1: unknown.
   int rank = -1;
@@ -49,10 +49,10 @@ std::string Describe(const DecidedLaunch& launch);
 
 // The mode of a launch, by an option or by the setting.
 std::string ModeOf(const RuntimeOptions& runtime);
-// Whether a policy, rules or experiments decide in this job, by an option or by a setting.
+// True if a policy, rules or experiments decide in this job, by an option or by a setting.
 bool Decides(const RuntimeOptions& runtime);
 
-// Whether all processes of a launch run on this machine. This is known for ranks that this process starts and
+// True if all processes of a launch run on this machine. This is known for ranks that this process starts and
 // for torchrun, which starts processes only on its own machine.
 bool RunsHere(int n_ranks, const std::string& program);
 

@@ -22,7 +22,7 @@ bool NeedsSwitches(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
 }
 
-// Whether NCCL has this algorithm and protocol for the collective.
+// True if NCCL has this algorithm and protocol for the collective.
 bool Has(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective).test(ConfigIndex(config.algorithm, config.protocol));
 }

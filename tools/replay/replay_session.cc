@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// How long a rank waits for the others when it connects. Ranks usually start within 1 s of each other; a
+// Says how long a rank waits for the others when it connects. Ranks usually start within 1 s of each other; a
 // machine under load needs longer.
 constexpr std::chrono::seconds kMeetTimeout{30};
 // Calls of one group follow one another in the buffers at multiples of this many bytes, so that no two share

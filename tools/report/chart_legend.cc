@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all charts have in common: the frame, the colours of names, and a legend in rows that fit the chart's
-// width.
+// Holds what all charts have in common: the frame, the colours of names, and a legend in rows that fit the
+// chart's width.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -52,7 +52,7 @@ struct StepTimeRow {
   double low = 0;
   double high = 0;
 
-  // Whether this arm's step time clearly differs from the default's: the whole interval lies on one side of
+  // True if this arm's step time clearly differs from the default's: the whole interval lies on one side of
   // 1.
   bool differs() const { return high > 0 && (low > 1 || high < 1); }
 };
@@ -72,7 +72,7 @@ struct LossRow {
   double first_loss = 0;
   double last_loss = 0;
 
-  // Whether the losses equal the default's bit by bit, or within the tolerance at every step.
+  // True if the losses equal the default's bit by bit, or within the tolerance at every step.
   bool equal() const { return bitwise_equal || largest_relative_difference <= tolerance; }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LossRow, stage, arm, steps, bitwise_equal,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job's guard did and what it cost, from the metrics that the job's processes left
+// Holds what a job's guard did and what it cost, from the metrics that the job's processes left
 // (docs/telemetry.md). The reason for each table version comes from the job's log.
 #pragma once
 

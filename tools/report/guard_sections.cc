@@ -13,12 +13,12 @@
 namespace dynamiccl {
 namespace {
 
-// Most rows that the page's table of versions has, so that the page stays readable. versions.csv has all
+// The most rows that the page's table of versions has, so that the page stays readable. versions.csv has all
 // versions.
 constexpr size_t kShownVersions = 60;
 
 std::string ChangesText(const std::vector<std::string>& changes) {
-  // Most changed keys that one row names. A version may change every key.
+  // The most changed keys that one row names. A version may change every key.
   constexpr size_t kShown = 3;
   std::string text;
   for (size_t i = 0; i < changes.size() && i < kShown; ++i) text += (i == 0 ? "" : "; ") + changes[i];

@@ -14,7 +14,7 @@ std::string EscapeHtml(std::string_view text);
 
 struct HtmlColumn {
   std::string title;
-  // Whether the column holds numbers, which are right-aligned.
+  // True if the column holds numbers, which are right-aligned.
   bool is_number = false;
 };
 
@@ -25,7 +25,7 @@ class HtmlTable {
   explicit HtmlTable(std::vector<HtmlColumn> columns) : columns_(std::move(columns)) {}
   // Adds a row. `emphasis` is the row's CSS class: "win", "loss", "held-out" or empty.
   void AddRow(std::vector<std::string> cells, const std::string& emphasis = {});
-  // Whether the table has no rows.
+  // True if the table has no rows.
   bool empty() const { return body_.empty(); }
   // Returns the table as HTML, inside a frame that scrolls sideways on a narrow screen.
   std::string Html() const;

@@ -26,7 +26,7 @@ struct PolicyChoice {
 // of two.
 std::vector<PolicyChoice> ChoicesOn(const Policy& policy, const MeasurementContext& fabric);
 
-// Why the policy chose as it did, as text, for example "outside of what training saw".
+// Returns why the policy chose as it did, as text, for example "outside of what training saw".
 const char* ReasonText(ChoiceReason reason);
 
 // A model of two nodes with eight ranks each, with NCCL's constants for Hopper. It is used if no measured

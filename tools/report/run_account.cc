@@ -23,7 +23,7 @@ RunKey KeyOf(const SectionCalls& section, const TraceCall& call) {
   return {issued.n_ranks, nodes, issued.collective, issued.bytes};
 }
 
-// Whether the call got its config only for a measurement: with a tried config, or with NCCL's choice to
+// True if the call got its config only for a measurement: with a tried config, or with NCCL's choice to
 // compare.
 bool OnlyTried(DecidedBy by) {
   return by == DecidedBy::kTrial || by == DecidedBy::kSample;

@@ -46,7 +46,7 @@ struct RunKeyAccount {
   // out.
   Timing ours_us;
 
-  // Whether NCCL asked a tuner about any of these calls.
+  // True if NCCL asked a tuner about any of these calls.
   bool decided_any() const { return !decided.empty(); }
 };
 

@@ -59,7 +59,7 @@ RegretRow RowOf(const RunKeyAccount& account, const SweepCell& cell) {
   return row;
 }
 
-// Whether the trace's number of nodes can be trusted. NCCL tells only a tuner how many nodes a communicator
+// True if the trace's number of nodes can be trusted. NCCL tells only a tuner how many nodes a communicator
 // spans. Without a tuner, a trace of one host says 1, although hostccl may emulate several nodes.
 bool NodesAreKnown(const std::vector<RunKeyAccount>& keys, const RunKey& key) {
   return key.n_nodes != 1 || std::any_of(keys.begin(), keys.end(), [&](const RunKeyAccount& account) {

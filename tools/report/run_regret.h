@@ -26,8 +26,8 @@ struct RegretRow {
   TimedConfig best;
 };
 
-// How much longer a run's collectives took than with the best configs of a sweep, on one topology. Seconds
-// are sums over the counted calls of one rank.
+// Says how much longer a run's collectives took than with the best configs of a sweep, on one topology.
+// Seconds are sums over the counted calls of one rank.
 struct Regret {
   std::string topology;
   std::vector<RegretRow> rows;

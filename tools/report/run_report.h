@@ -37,7 +37,7 @@ struct RunReport {
   double length_ms = 0;
   BytesOverTime over_time;
   StepWindow step;
-  // What the run's choices cost, by topology. Empty without a sweep of the run's fabric.
+  // Holds what the run's choices cost, by topology. Empty without a sweep of the run's fabric.
   std::vector<Regret> regrets;
 
   // Number of calls for which `by` (policy, rule, user and so on) decided.

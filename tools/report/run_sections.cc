@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-// Most rows that the page's table of sizes has, so that the page stays readable. keys.csv and `dynamiccl
+// The most rows that the page's table of sizes has, so that the page stays readable. keys.csv and `dynamiccl
 // trace export` have every size.
 constexpr size_t kLargestTable = 40;
 
@@ -57,7 +57,7 @@ int64_t AllDecisions(const RunReport& run) {
   return calls;
 }
 
-// Who decided which share of the calls, such as "policy 93.1 %, user pin 6.9 %".
+// Returns who decided which share of the calls, such as "policy 93.1 %, user pin 6.9 %".
 std::string DecidersText(const RunReport& run) {
   const auto all = static_cast<double>(AllDecisions(run));
   std::string text;
@@ -159,7 +159,7 @@ std::string StageTable(const std::vector<RunReport>& runs, bool a_step) {
   return table.Html();
 }
 
-// Whether `holds` returns true for all rows of all runs.
+// True if `holds` returns true for all rows of all runs.
 bool AllRows(const std::vector<RunReport>& runs, bool (*holds)(const StageRow&, const StageAccount&)) {
   return std::ranges::all_of(runs, [&](const RunReport& run) {
     return std::ranges::all_of(run.stages.rows, [&](const StageRow& row) { return holds(row, run.stages); });

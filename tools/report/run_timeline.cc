@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kWarmUpSteps = 2;
 // Number of calls that are shown of a run without marked steps.
 constexpr size_t kWindowCalls = 60;
-// Most calls of one rank that are drawn. In the width of a chart, more could not be distinguished.
+// The most calls of one rank that are drawn. In the width of a chart, more could not be distinguished.
 constexpr size_t kMaxSlicesOfALane = 400;
 
 double Milliseconds(int64_t nanoseconds) {

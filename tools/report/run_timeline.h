@@ -46,7 +46,7 @@ struct StepWindow {
   // Number of ranks that are not shown, because there are more than kShownLanes.
   size_t hidden_lanes = 0;
 };
-// Most ranks that the chart shows. StepWindow::hidden_lanes counts the others.
+// The most ranks that the chart shows. StepWindow::hidden_lanes counts the others.
 inline constexpr size_t kShownLanes = 8;
 
 // Returns the median duration of the marked steps after the first two, in milliseconds; nothing without

@@ -41,7 +41,7 @@ struct Frame {
   }
 };
 
-// Whether both coordinates of the point are positive, so that logarithmic axes can show it.
+// True if both coordinates of the point are positive, so that logarithmic axes can show it.
 bool Drawable(const ChartPoint& point) {
   return point.x > 0 && point.y > 0;
 }

@@ -50,7 +50,7 @@ double LeftOf(const std::vector<Bar>& bars) {
   return left;
 }
 
-// Where a bar is drawn, and how many units of the viewBox a value of 1 is wide.
+// Says where a bar is drawn, and how many units of the viewBox a value of 1 is wide.
 struct BarPlace {
   double left = 0;
   double y = 0;

@@ -104,7 +104,7 @@ std::string ChoiceMapChart(const std::string& caption, const std::vector<std::st
 // first seven are from Okabe and Ito, "Color universal design", 2008). A collective has the same colour in
 // every chart. The colour of any other name follows from the name's place in the chart.
 const char* ChartColor(const std::string& name, size_t place);
-// Whether text on the colour that ChartColor returns for this name and place must be white to be legible.
+// True if text on the colour that ChartColor returns for this name and place must be white to be legible.
 bool ChartColorIsDark(const std::string& name, size_t place);
 
 // A drawn legend, and its height in units of the viewBox.

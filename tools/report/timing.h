@@ -24,7 +24,7 @@ Timing Summarize(std::vector<double> samples);
 
 // Least number of samples for meaningful quartiles.
 inline constexpr int kFewestRepeats = 3;
-// Whether the ranges between the quartiles do not touch. False if one side has fewer than kFewestRepeats
+// True if the ranges between the quartiles do not touch. False if one side has fewer than kFewestRepeats
 // samples. If the result is false, reports call the difference noise.
 bool ClearlyDiffer(const Timing& a, const Timing& b);
 

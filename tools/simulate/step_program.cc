@@ -20,7 +20,7 @@ int NodesOf(const WorldShape& world, Axis axis, int ranks_per_node) {
   return static_cast<int>(nodes.size());
 }
 
-// Whether the call reduces gradients during the backward pass. With hybrid sharding, the sum over the copies
+// True if the call reduces gradients during the backward pass. With hybrid sharding, the sum over the copies
 // of the model does not count, because it follows a ReduceScatter of the same gradients.
 bool CarriesGradients(const WireOperation& operation) {
   return operation.role == Role::kGradientReduce && operation.axis != Axis::kReplicate;

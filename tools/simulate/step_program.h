@@ -34,8 +34,8 @@ struct StepCompute {
   double unpack_ns = 0;
 };
 
-// Which ranks form groups and how many share a node, the config that their calls use, and how the program
-// waits.
+// Says which ranks form groups and how many share a node, the config that their calls use, and how the
+// program waits.
 struct StepLayout {
   WorldShape world;
   int ranks_per_node = 1;

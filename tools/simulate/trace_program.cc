@@ -13,7 +13,7 @@ namespace {
 // Largest number of ranks of a simulated job.
 constexpr int32_t kMaxRanks = 1 << 20;
 
-// Whether the call is point-to-point.
+// True if the call is point-to-point.
 bool BetweenTwo(Collective collective) {
   return static_cast<int>(collective) >= kTunableCollectives;
 }

@@ -24,7 +24,7 @@ struct Candidate {
   FrameworkValues values;
   // A setting of `dynamiccl ab` (tools/ab/rule_settings.h); empty: NCCL's choice.
   std::string config;
-  // What the candidate costs apart from time, for example memory. Empty if it costs nothing.
+  // Holds what the candidate costs apart from time, for example memory. Empty if it costs nothing.
   std::string remark;
   // Predicted step time divided by that of the unchanged job. For settings it comes from the simulator. For
   // settings combined with a config it is the product of the ratios that both had alone. Nothing where no

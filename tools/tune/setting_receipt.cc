@@ -45,7 +45,7 @@ SizeCounts AllReducesOf(const RecordedStep& step) {
   return counts;
 }
 
-// Whether the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
+// True if the AllReduces of a step have the sizes of the buckets, and each bucket occurs equally often (once
 // for each backward pass that synchronises). A step may also have AllReduces that are smaller than the
 // smallest bucket, such as losses.
 bool AreTheBuckets(const SizeCounts& calls, const std::vector<uint64_t>& buckets, uint64_t divided_by) {

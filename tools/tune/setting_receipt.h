@@ -20,7 +20,7 @@ struct SettingReceipt {
   std::string setting;
   Json asked;
   SettingStanding standing = SettingStanding::kNotProvable;
-  // What was seen, as one sentence without its full stop.
+  // Holds what was seen, as one sentence without its full stop.
   std::string how;
 };
 

@@ -108,7 +108,7 @@ class TuneSession {
   std::optional<TuneJournal> journal_;
   WatchedRun base_;
   TuneResult result_;
-  // How the calls of a step prove each candidate's settings (JobStart::seen), by the candidate's name.
+  // Says how the calls of a step prove each candidate's settings (JobStart::seen), by the candidate's name.
   std::map<std::string, std::string> seen_;
   // For the AllReduces of a step (JobStart::buckets), the name of the first candidate that had them.
   std::map<std::string, std::string> by_buckets_;

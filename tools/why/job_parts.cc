@@ -161,7 +161,7 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
     lines.push_back(fmt::format("{} more; `dynamiccl report` shows all.", shown - kMaxBandwidths));
 }
 
-// Whether the repeated sequence is a training step, and not merely a loop of equal calls.
+// True if the repeated sequence is a training step, and not merely a loop of equal calls.
 bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   if (step.paced) return false;
   if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;

@@ -25,7 +25,7 @@ struct WhyFile {
   std::vector<std::string> notes;
 };
 
-// What all files about one job contain. Their traces are merged into one; sweeps are kept separately.
+// Holds what all files about one job contain. Their traces are merged into one; sweeps are kept separately.
 struct WhyInput {
   std::vector<WhyFile> files;
   std::optional<Trace> trace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a job's time goes, as far as the calls of its ranks show it.
+// Says where a job's time goes, as far as the calls of its ranks show it.
 #pragma once
 
 #include <cstdint>

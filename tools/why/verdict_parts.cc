@@ -29,7 +29,7 @@ struct SlowerDefault {
   double ratio = 1;  // time of the default over that of the best
 };
 
-// How NCCL's own choices compare with the best configs, over all collectives and sizes of a sweep.
+// Says how NCCL's own choices compare with the best configs, over all collectives and sizes of a sweep.
 struct DefaultsOfSweep {
   size_t cells = 0;  // cells that have a default and another config to compare it with
   std::vector<SlowerDefault> slower;

@@ -32,7 +32,7 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-// Whether the run failed for lack of memory. The trainer has one exit code for everything that the machine
+// True if the run failed for lack of memory. The trainer has one exit code for everything that the machine
 // lacks, so the log decides.
 bool RanOutOfMemory(const LaunchOutcome& outcome, const std::string& log) {
   if (!outcome.first_failed || outcome.first_failed->exit_code != kExitEnvironment) return false;

@@ -58,7 +58,7 @@ struct SamplesView {
   friend bool operator==(const SamplesView&, const SamplesView&) = default;
 };
 
-// How much memory the device or the host has left, as the program reported it or as it was sampled.
+// Says how much memory the device or the host has left, as the program reported it or as it was sampled.
 struct MemoryView {
   int64_t marked_ns = 0;
   uint64_t free_bytes = 0;

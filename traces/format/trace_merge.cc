@@ -157,7 +157,7 @@ void Count(const TraceSection& section, std::map<uint64_t, Members>& communicato
   }
 }
 
-// Whether the number of hosts may be used as the number of nodes.
+// True if the number of hosts may be used as the number of nodes.
 bool CountsAsNodes(const Members& members, const CommunicatorInfo& info) {
   return !members.told && members.described == info.n_ranks && members.hosts.size() > 1 &&
          !members.hosts.contains("");

@@ -36,7 +36,7 @@ class GzipStream {
   // The next line without its newline; nothing at the end of the data or at its first error. The view is
   // valid until the next call.
   std::optional<std::string_view> NextLine();
-  // Whether the line that NextLine returned last ends with a newline.
+  // True if the line that NextLine returned last ends with a newline.
   bool line_ended() const { return line_ended_; }
   // Calls `take` with each line, without its newline, until `take` fails. Returns the error of `take` if it
   // failed; else the stream's status().

@@ -73,7 +73,7 @@ std::optional<uint64_t> Hexadecimal(std::string_view text) {
   return value;
 }
 
-// Whether the text is a pointer as NCCL prints it.
+// True if the text is a pointer as NCCL prints it.
 bool IsPointer(std::string_view text) {
   return text == "(nil)" || (text.starts_with("0x") && Hexadecimal(text));
 }

@@ -26,9 +26,9 @@ struct RowTime {
   // Bandwidths in GB/s as printed; nothing where the table has none.
   std::optional<double> algbw, busbw;
 
-  // Whether `algbw` equals `bytes` divided by the time, as far as the printed digits show.
+  // True if `algbw` equals `bytes` divided by the time, as far as the printed digits show.
   bool FitsSize(uint64_t bytes) const;
-  // Whether `busbw` is `factor` times `algbw`, as far as the printed digits show.
+  // True if `busbw` is `factor` times `algbw`, as far as the printed digits show.
   bool FitsFactor(double factor) const;
 };
 

@@ -117,7 +117,7 @@ class Results {
   std::map<std::tuple<size_t, Collective, uint64_t>, size_t> row_of_;
 };
 
-// Whether the number is a plausible time: from 0 to 11 days, in microseconds.
+// True if the number is a plausible time: from 0 to 11 days, in microseconds.
 bool IsTime(double microseconds) {
   return std::isfinite(microseconds) && microseconds >= 0 && microseconds < 1e12;
 }

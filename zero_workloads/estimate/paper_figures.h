@@ -19,8 +19,8 @@ struct PaperFigure {
   std::string what;
   double estimate = 0;
   double printed = 0;
-  // What one unit in the last digit of the printed figure is worth. Printed figures may be truncated instead
-  // of rounded.
+  // Holds what one unit in the last digit of the printed figure is worth. Printed figures may be truncated
+  // instead of rounded.
   double last_digit = 1;
   // "GB" is 10^9 bytes, "B" 10^9 parameters.
   std::string unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the optimizer's states are stored: on the device, in host memory of a run on GPUs, or in files. The
-// results are bit by bit the same in all three places.
+// Says where the optimizer's states are stored: on the device, in host memory of a run on GPUs, or in files.
+// The results are bit by bit the same in all three places.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -38,7 +38,7 @@ struct OptimizerOffload {
 struct OffloadTraffic {
   // Size of all three files together.
   int64_t file_bytes = 0;
-  // Whether transfers bypass the page cache.
+  // True if transfers bypass the page cache.
   bool direct = false;
   int64_t read_bytes = 0, written_bytes = 0;
   // Sums over the threads that read and write.

@@ -46,7 +46,7 @@ class Stage3 final : public ZeroEngine {
     // This rank's part of the second copy of the unit, 1/n of its flat elements for n ranks; undefined before
     // the first forward pass.
     at::Tensor secondary;
-    // Whether `secondary` holds the parameter values of the present step.
+    // True if `secondary` holds the parameter values of the present step.
     bool secondary_is_new = false;
   };
 

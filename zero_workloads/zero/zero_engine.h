@@ -217,7 +217,7 @@ class ZeroEngine : public UnitHooks {
   // Ends the backward pass for units that have parameters without a gradient, because the pass did not use
   // them.
   void PassRemainingUnits();
-  // Whether gradients are summed over ranks in each pass, and these sums are added up over the passes.
+  // True if gradients are summed over ranks in each pass, and these sums are added up over the passes.
   bool accumulates_shards() const { return settings_.micro_steps > 1 && !accumulates_locally(); }
   // Adds the sums of this pass to those of the step's earlier passes. After the last pass, sums the result
   // over the replicas.
@@ -235,7 +235,7 @@ class ZeroEngine : public UnitHooks {
   // NaN. Empty if there is none.
   std::string FirstNotFinite(const at::Tensor& gradients) const;
 
-  // Whether the optimizer step in progress has already written the new values to `parameter_shard_`.
+  // True if the optimizer step in progress has already written the new values to `parameter_shard_`.
   bool parameter_shard_written_ = false;
   // Returns two numbers: this rank's contributions to the loss and to the squared norm of the gradients.
   at::Tensor ShareOfScalars(const at::Tensor& loss, const at::Tensor& own_gradients) const;

@@ -29,7 +29,7 @@ struct ResidualSettings {
   // Bytes that the tensors of a rank may take. 0 means no limit except the machine's memory.
   int64_t memory_cap = 0;
 
-  // How the capped memory is divided into blocks: first_fit or caching.
+  // Says how the capped memory is divided into blocks: first_fit or caching.
   std::string memory_allocator = "first_fit";
 
   // The parsed `activation_checkpoints`. Empty if it is "auto".

@@ -38,7 +38,7 @@ def verdict(store, world, token, limit_s=LIMIT_S):
 
 
 class Agreement:
-    """What the ranks have agreed about the settings. This process asks the other ranks only once."""
+    """Holds what the ranks have agreed about the settings. This process asks the other ranks only once."""
 
     def __init__(self, settings):
         self._settings = settings

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the means of blocks of consecutive calls vary by themselves. Noise with memory averages out more
-// slowly than independent noise, so the deviation of a mean of n calls cannot be computed from single calls:
-// it is measured, in blocks of 16, 32, 64 and so on to 512 calls. Residuals are logs of a time over its
-// reference.
+// Says how much the means of blocks of consecutive calls vary by themselves. Noise with memory averages out
+// more slowly than independent noise, so the deviation of a mean of n calls cannot be computed from single
+// calls: it is measured, in blocks of 16, 32, 64 and so on to 512 calls. Residuals are logs of a time over
+// its reference.
 #pragma once
 
 #include <array>

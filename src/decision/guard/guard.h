@@ -204,8 +204,8 @@ class Guard {
   // The config that the common search believes to be good because of other places' findings; nothing if they
   // promise nothing.
   const std::optional<Belief>& belief() const { return common_.belief(); }
-  // Whether the program waits for the key's calls, judged by how samples and arms change the time of its
-  // steps.
+  // Returns whether the program waits for the key's calls, judged by how samples and arms change the time of
+  // its steps.
   Criticality CriticalityOf(const TableKey& key) const { return effects_.LevelOf(KeyCode(key)); }
   // True while a change is suspected: the caller should then time more calls than the plan says.
   bool wants_more_times() const { return detector_.verifying() || pace_.wants_times(); }

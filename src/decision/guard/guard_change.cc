@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the guard notices a change of the fabric, what it then forgets, and which choices are settled in which
-// state of the fabric.
+// Says how the guard notices a change of the fabric, what it then forgets, and which choices are settled in
+// which state of the fabric.
 #include <algorithm>
 #include <cmath>
 #include <utility>

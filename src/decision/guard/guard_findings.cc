@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a guard reports what it found about configs to later jobs, and how it uses what other jobs found.
+// Says how a guard reports what it found about configs to later jobs, and how it uses what other jobs found.
 #include <algorithm>
 #include <cmath>
 

@@ -14,8 +14,8 @@ namespace dynamiccl {
 
 // The most configs of a key that are tried at a time.
 inline constexpr size_t kMaxArms = 8;
-// How many configs of each kind PreferLowLatency puts first: together half of kMaxArms, so that the other
-// half are tried as for any key.
+// Says how many configs of each kind PreferLowLatency puts first: together half of kMaxArms, so that the
+// other half are tried as for any key.
 inline constexpr size_t kLowLatencyEach = 2;
 // A config is adopted when its steps are faster by this many standard errors, in at least kAdoptedBlocks
 // blocks of steps, and by at least kLeastGain in logs. After few steps more standard errors are needed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How short of memory a device is, in three levels.
+// Says how short of memory a device is, in three levels.
 #pragma once
 
 #include <cstdint>

@@ -208,14 +208,17 @@ SeenConfig StepExperiment::Seen(uint32_t key, const CollectiveConfig& config,
   return seen;
 }
 
+// Most questions are about configs that the block under way has not used, so these come first.
 double StepExperiment::ExcessInBlock(int number) const {
-  std::vector<double> usual, with_config;
+  std::vector<double> with_config, usual;
   for (size_t i = 0; i < block_.size(); ++i) {
     const std::vector<int>& used = block_[i].configs;
-    if (arms_of_block_[i] == 0)
-      usual.push_back(block_[i].log_time);
-    else if (std::find(used.begin(), used.end(), number) != used.end())
+    if (arms_of_block_[i] > 0 && std::find(used.begin(), used.end(), number) != used.end())
       with_config.push_back(block_[i].log_time);
+  }
+  if (with_config.empty()) return 0;
+  for (size_t i = 0; i < block_.size(); ++i) {
+    if (arms_of_block_[i] == 0) usual.push_back(block_[i].log_time);
   }
   if (usual.size() < kFewestUsual) return 0;
   const double level = Median(usual);

@@ -19,8 +19,8 @@ namespace {
 constexpr double kLeastSpread = 0.02;
 constexpr double kLeastSkewSpread = 0.1;
 constexpr double kWinsorise = TimeReference::kWinsorise;
-// What a CUSUM subtracts for each call, in spreads: the usual allowance, half of the shift to be found, which
-// is one spread.
+// A CUSUM subtracts this many spreads for each call. It is the usual allowance: half of the shift to be
+// found, which is one spread.
 constexpr double kDrift = 0.5;
 // An alarm is raised when a CUSUM is above this many spreads. That takes at least seven calls in a row, since
 // a call adds at most 3 - kDrift. Alarms are frequent in noise with memory, and cost only a verification

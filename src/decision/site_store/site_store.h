@@ -42,7 +42,7 @@ struct SiteKey {
   friend bool operator==(const SiteKey& a, const SiteKey& b) { return a.AsTuple() == b.AsTuple(); }
 };
 
-// What runs have confirmed for a SiteKey.
+// Holds what runs have confirmed for a SiteKey.
 struct Confirmed {
   // The best config. kLeaveNcclAlone: no tried config was better than NCCL's choice.
   CollectiveConfig config;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the one-pass algorithms cut buffers into pieces and sum over the buffers of a node's ranks. See
+// Says how the one-pass algorithms cut buffers into pieces and sum over the buffers of a node's ranks. See
 // one_pass.h.
 #include "src/hostccl/algorithms/one_pass.h"
 

@@ -11,7 +11,7 @@
 namespace dynamiccl::hostccl {
 namespace {
 
-// Where the blocks lie in this rank's receive buffer, for one chunk of each block.
+// Says where the blocks lie in this rank's receive buffer, for one chunk of each block.
 class Gathered {
  public:
   Gathered(const ChannelWork& work, Chunk chunk) : work_(work), chunk_(chunk) {}

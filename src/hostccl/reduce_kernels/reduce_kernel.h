@@ -46,7 +46,7 @@ using CombineKernel = void (*)(const Combination& combination, int divisor);
 using WidenKernel = void (*)(void* wide, const void* narrow, size_t count);
 using NarrowKernel = void (*)(void* narrow, const void* wide, size_t count);
 
-// How to combine the elements of one call. This is a plain value.
+// Says how to combine the elements of one call. This is a plain value.
 struct Reduction {
   CombineKernel combine = nullptr;
   size_t element_bytes = 1;

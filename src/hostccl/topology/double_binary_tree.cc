@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the two trees are computed. The first tree over 8 positions, each position with its children:
+// Says how the two trees are computed. The first tree over 8 positions, each position with its children:
 //   0: 4        4: 2 and 6        2: 1 and 3        6: 5 and 7
 #include "src/hostccl/topology/double_binary_tree.h"
 

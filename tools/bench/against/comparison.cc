@@ -23,7 +23,7 @@ struct Burst {
   int singles = 1;
 };
 
-// What one round measured: the times of each side, the copy rate, and whether the machine was steady.
+// Holds what one round measured: the times of each side, the copy rate, and whether the machine was steady.
 struct RoundResult {
   std::vector<std::optional<SideTimes>> times;
   double copy_gbps = 0;

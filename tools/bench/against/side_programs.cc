@@ -24,7 +24,7 @@ fs::path PeerFolder() {
   return CacheFolder() / "peers";
 }
 
-// Whether a folder in PATH has the program.
+// True if a folder in PATH has the program.
 bool OnPath(const std::string& program) {
   std::istringstream folders(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {

@@ -21,7 +21,7 @@ struct SideSettings {
   std::string python;
 };
 
-// Whether `name` is "openmpi", "mpich", "impi" or "gloo".
+// True if `name` is "openmpi", "mpich", "impi" or "gloo".
 bool IsPeerName(const std::string& name);
 
 // Finds the program of another library and builds missing parts into ~/.cache/dynamiccl/peers. The error is

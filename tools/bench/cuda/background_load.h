@@ -42,7 +42,7 @@ struct LoadPlan {
 // ends.
 LoadPlan PlanLoad(const LoadRequest& request, int multiprocessors, int shared_bytes_per_block);
 
-// What a load did, for comparison with what was requested.
+// Holds what a load did, for comparison with what was requested.
 struct LoadReport {
   unsigned blocks = 0;
   uint64_t rounds = 0;

@@ -205,8 +205,8 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
   train
       ->add_option("--exchange", settings->exchange,
                    "collective: ReduceScatter and AllGather; owner: for each rank's part a Reduce to it and "
-                   "a Broadcast "
-                   "from it, as the ZeRO paper has it.")
+                   "a Broadcast from it, as the ZeRO paper has it; all_reduce (stages 1 and 2): gradients by "
+                   "AllReduce, as DeepSpeed sums them, and AllGather.")
       ->capture_default_str();
   train->add_flag("--overlap,--overlap-comm,!--no-overlap,!--no-overlap-comm", settings->overlap,
                   "Communicate while computing (default).");

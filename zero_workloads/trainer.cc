@@ -62,6 +62,7 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.stage = settings.stage;
   engine.bucket_bytes = settings.bucket_bytes;
   engine.bucket_per_unit = settings.unit == "parameter";
+  engine.all_reduce_gradients = settings.exchange == "all_reduce";
   engine.overlap = settings.overlap;
   engine.prefetch = settings.prefetch;
   engine.micro_steps = settings.micro_steps;

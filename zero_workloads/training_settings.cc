@@ -38,10 +38,25 @@ bool IsScale(const std::string& text) {
   return !text.empty() && *end == '\0' && std::isfinite(value) && value > 0;
 }
 
+Status ValidateExchange(const TrainingSettings& settings) {
+  if (settings.exchange == "owner" && settings.stage == 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
+  }
+  if (settings.exchange == "all_reduce" && (settings.stage == 0 || settings.stage == 3)) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--exchange all_reduce is for stages 1 and 2; stage {} always sums gradients by {}",
+                  settings.stage, settings.stage == 0 ? "AllReduce" : "ReduceScatter"),
+        "leave it out, or give --stage 1 or 2");
+  }
+  return {};
+}
+
 Status ValidateWords(const TrainingSettings& settings) {
   const WordOption options[] = {
       {"--unit", settings.unit, {"block", "parameter"}},
-      {"--exchange", settings.exchange, {"collective", "owner"}},
+      {"--exchange", settings.exchange, {"collective", "owner", "all_reduce"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
       {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
       {"--accumulation", settings.accumulation, {"default", "local", "sharded"}},
@@ -55,10 +70,7 @@ Status ValidateWords(const TrainingSettings& settings) {
   if (scale != "default" && scale != "dynamic" && !IsScale(scale)) {
     return MakeError(ErrorKind::kInvalidArgument, "--loss-scale {}: dynamic or a positive number", scale);
   }
-  if (settings.exchange == "owner" && settings.stage == 0) {
-    return MakeError(ErrorKind::kInvalidArgument,
-                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
-  }
+  DYNAMICCL_CHECK_OK(ValidateExchange(settings));
   if (settings.accumulation == "sharded" && settings.stage < 2) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument,

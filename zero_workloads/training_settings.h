@@ -31,7 +31,7 @@ struct TrainingSettings {
   // are also summed in a call of their own.
   std::string unit = "block";
   // Says how shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one
-  // Reduce and one Broadcast for each rank's part.
+  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather.
   std::string exchange = "collective";
   // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;

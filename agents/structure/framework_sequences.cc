@@ -104,6 +104,12 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
   return part(-1, 6);
 }
 
+// Returns the choices from which jobs draw. With the trainer's exchange=all_reduce, stages 1 and 2 have the
+// kind of calls that the jobs of DeepSpeed's stages 1 and 2 already show.
+std::string_view DrawnChoices(const GeneratorSetting& row) {
+  return row.choices == "collective,owner,all_reduce" ? "collective,owner" : row.choices;
+}
+
 std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
   constexpr std::array kTypes = {"float32", "bfloat16", "float16"};
   switch (row.kind) {
@@ -116,8 +122,8 @@ std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt199
     case SettingKind::kChoice:
       break;
   }
-  const auto count = std::count(row.choices.begin(), row.choices.end(), ',') + 1;
-  std::string_view rest = row.choices;
+  std::string_view rest = DrawnChoices(row);
+  const auto count = std::count(rest.begin(), rest.end(), ',') + 1;
   for (int64_t skip = Uniform(random, 0, count - 1); skip > 0; --skip) rest.remove_prefix(rest.find(',') + 1);
   return std::string(rest.substr(0, rest.find(',')));
 }

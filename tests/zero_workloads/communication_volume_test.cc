@@ -40,9 +40,10 @@ long Buckets(long ranks) {
 }
 
 // Of every rank the same.
-TrafficByFunction Count(int ranks, const std::string& stage) {
-  const std::vector<TrafficByFunction> counted =
-      CountTraffic(ranks, {"--stage", stage, "--steps", std::to_string(kSteps)});
+TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"--stage", stage, "--steps", std::to_string(kSteps)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const std::vector<TrafficByFunction> counted = CountTraffic(ranks, arguments);
   for (const TrafficByFunction& traffic : counted) {
     for (const auto& [name, one] : traffic) EXPECT_EQ(one.elements, counted[0].at(name).elements) << name;
   }
@@ -71,6 +72,17 @@ TEST(CommunicationVolume, Stages1And2ScatterGradientsAndGatherParameters) {
     EXPECT_EQ(traffic["AllGather"].elements, kSteps * Psi(3) + Psi(3));
     EXPECT_EQ(traffic["AllGather"].calls, (kSteps + 1) * (kBlocks + 1));
     EXPECT_EQ(traffic["AllReduce"].elements, kScalars);
+  }
+}
+
+// 2 Psi for the sums and Psi for the parameters: 3 Psi, where ReduceScatter sends 2 Psi.
+TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
+  for (const char* stage : {"1", "2"}) {
+    TrafficByFunction traffic = Count(2, stage, {"--exchange", "all_reduce"});
+    EXPECT_EQ(traffic["AllReduce"].elements, kSteps * Psi(2) + kScalars);
+    EXPECT_EQ(traffic["AllReduce"].calls, kSteps * (Buckets(2) + 1));
+    EXPECT_EQ(traffic["ReduceScatter"].calls, 0);
+    EXPECT_EQ(traffic["AllGather"].elements, kSteps * Psi(2) + Psi(2));
   }
 }
 

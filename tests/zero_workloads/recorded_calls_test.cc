@@ -129,6 +129,11 @@ TEST(RecordedCalls, ExchangesUnitsAndTypes) {
                     {"--stage", stage, "--unit", "parameter", "--no-overlap"},
                     {{"stage", stage}, {"unit", "parameter"}}});
   }
+  for (const char* stage : {"1", "2"}) {
+    ExpectRecorded({{.data = 3},
+                    {"--stage", stage, "--exchange", "all_reduce"},
+                    {{"stage", stage}, {"exchange", "all_reduce"}}});
+  }
   ExpectRecorded({{.data = 2},
                   {"--stage", "2", "--dtype", "fp16", "--reduce-type", "fp32"},
                   {{"stage", "2"}, {"dtype", "float16"}, {"reduce_type", "float32"}}});
@@ -147,6 +152,9 @@ TEST(RecordedCalls, HybridSharding) {
   ExpectRecorded({{.data = 6, .shard = 3},
                   {"--stage", "2", "--shard-group", "3", "--micro-steps", "2", "--exchange", "owner"},
                   {{"stage", "2"}, {"micro_steps", "2"}, {"exchange", "owner"}}});
+  ExpectRecorded({{.data = 4, .shard = 2},
+                  {"--stage", "1", "--shard-group", "2", "--exchange", "all_reduce"},
+                  {{"stage", "1"}, {"exchange", "all_reduce"}}});
   ExpectRecorded({{.data = 4, .shard = 2},
                   {"--stage", "3", "--secondary-group", "2"},
                   {{"stage", "3"}, {"hybrid", "hpz"}}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other ways to exchange the same numbers: none of them changes a bit of what comes out.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/zero_workloads/rank_processes.h"
@@ -8,6 +9,11 @@ namespace dynamiccl::zero {
 namespace {
 
 using Arguments = std::vector<std::string>;
+
+Arguments Joined(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
 
 TrainingReport Train(int ranks, Arguments arguments) {
   arguments.insert(arguments.end(), {"--steps", "10"});
@@ -21,11 +27,44 @@ void ExpectEqual(const TrainingReport& reference, int ranks, const Arguments& ar
   EXPECT_EQ(report.parameters_sha256, reference.parameters_sha256) << arguments[1] << " on " << ranks;
 }
 
+void ExpectNear(const TrainingReport& report, const TrainingReport& reference) {
+  ASSERT_EQ(report.losses.size(), reference.losses.size());
+  for (size_t step = 0; step < report.losses.size(); ++step)
+    EXPECT_NEAR(std::stod(report.losses[step]), std::stod(reference.losses[step]), 1e-5);
+}
+
 TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   for (const int ranks : {2, 3}) {
     const TrainingReport reference = Train(ranks, {"--stage", "0"});
     for (const char* stage : {"1", "2", "3"})
       ExpectEqual(reference, ranks, {"--stage", stage, "--exchange", "owner"});
+  }
+}
+
+// Each rank gets all sums and keeps its own part, so nothing differs from stage 0, nor from one rank but for
+// rounding.
+TEST(Variants, StagesThatSumGradientsByAllReduce) {
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, {"--stage", "0"}), alone = Train(1, {"--stage", "0"});
+    for (const char* stage : {"1", "2"})
+      ExpectEqual(reference, ranks, {"--stage", stage, "--exchange", "all_reduce"});
+    ExpectNear(reference, alone);
+  }
+  const Arguments micro = {"--micro-steps", "2", "--dtype", "bf16", "--reduce-type", "fp32"};
+  const TrainingReport scattered = Train(2, Joined({"--stage", "2"}, micro));
+  ExpectEqual(scattered, 2, Joined({"--stage", "2", "--exchange", "all_reduce"}, micro));
+  const TrainingReport hybrid = Train(4, {"--stage", "2", "--shard-group", "2"});
+  ExpectEqual(hybrid, 4, {"--stage", "1", "--shard-group", "2", "--exchange", "all_reduce"});
+  ExpectEqual(hybrid, 4, {"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce", "--no-overlap"});
+}
+
+TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
+  for (const char* stage : {"0", "3"}) {
+    Arguments arguments = Joined(SmallModel(), {"--stage", stage, "--exchange", "all_reduce"});
+    const RankOutcome rank = RunRanks({.ranks = 1, .arguments = arguments})[0];
+    EXPECT_EQ(rank.exit_code, 2);
+    EXPECT_THAT(rank.output, ::testing::HasSubstr("--exchange all_reduce is for stages 1 and 2"));
+    EXPECT_THAT(rank.output, ::testing::HasSubstr("give --stage 1 or 2"));
   }
 }
 
@@ -35,9 +74,7 @@ TEST(Variants, OneCollectiveAParameter) {
     ExpectEqual(reference, 2, {"--stage", stage, "--unit", "parameter"});
   ExpectEqual(reference, 2, {"--stage", "3", "--unit", "parameter", "--exchange", "owner", "--no-prefetch"});
   // Shards are other parts of the parameters than with blocks, so the norm is added up in another order.
-  const TrainingReport blocks = Train(2, {"--stage", "0"});
-  for (size_t step = 0; step < blocks.losses.size(); ++step)
-    EXPECT_NEAR(std::stod(blocks.losses[step]), std::stod(reference.losses[step]), 1e-5);
+  ExpectNear(Train(2, {"--stage", "0"}), reference);
 }
 
 }  // namespace

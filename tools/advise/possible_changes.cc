@@ -125,12 +125,14 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
 }
 
 // True if the job accepts the value. The trainer reduces in the model's type or in fp32. The trainer has no
-// stage 0 with hybrid sharding, and none with `--exchange owner` (a Reduce of each rank's part to that rank).
+// stage 0 with hybrid sharding or with an `--exchange` of its own, and `--exchange all_reduce` is for stages
+// 1 and 2.
 bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
   if (row.setting == "stage" && value == "0")
     return !job.world.IsHybrid() && SettingOf(job, "exchange") == "collective";
+  if (row.setting == "stage" && value == "3") return SettingOf(job, "exchange") != "all_reduce";
   return true;
 }
 

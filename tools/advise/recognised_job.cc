@@ -170,6 +170,9 @@ Result<RecognisedJob> TrainerReader::Read() {
   settings["reduce_type"] = TypeText(gradients_.front().data_type);
   settings["micro_steps"] = std::to_string(MicroSteps(units));
   if (step_.stage == ZeroStage::kStage3) settings["prefetch"] = Flag(Prefetches());
+  const bool replicates = step_.stage == ZeroStage::kStage1 || step_.stage == ZeroStage::kStage2;
+  if (replicates && gradients_.front().collective == Collective::kAllReduce)
+    settings["exchange"] = "all_reduce";
   Buckets(units, settings);
   result_.what = fmt::format("ZeRO stage {} by its labels, {} units, {} numbers", settings["stage"],
                              units.size(), job.model.Elements());

@@ -6,7 +6,8 @@
 // - backward: AllGather for each unit but the root, one unit ahead with prefetch; ReduceScatter for each full
 //   bucket, with hybrid sharding then AllReduce of the bucket over the replicas
 // - optimizer: AllReduce of loss and squared norm
-// Stages 1 and 2 gather after the optimizer instead, and stage 0 sums buckets by AllReduce.
+// Stages 1 and 2 gather after the optimizer instead. Stage 0 sums buckets by AllReduce, and so do stages 1
+// and 2 with exchange=all_reduce.
 #include <array>
 
 #include "traces/generators/framework_generator.h"
@@ -25,7 +26,9 @@ constexpr std::array kDynamicclZeroSettings = {
     GeneratorSetting{"unit", SettingKind::kChoice, "block",
                      "what is gathered and, for parameter, summed at once", 1, "block,parameter"},
     GeneratorSetting{"exchange", SettingKind::kChoice, "collective",
-                     "owner: one Reduce and one Broadcast for each rank's part", 1, "collective,owner"},
+                     "owner: one Reduce and one Broadcast for each rank's part; all_reduce: gradients by "
+                     "AllReduce in stages 1 and 2",
+                     1, "collective,owner,all_reduce"},
     GeneratorSetting{"micro_steps", SettingKind::kInteger, "1", "passes of a step"},
     GeneratorSetting{"accumulation", SettingKind::kChoice, "default",
                      "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3",
@@ -68,6 +71,9 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
     return refuse("stage 0 divides nothing, so that it has no shard groups", "take stage=1, 2 or 3");
   if (stage == ZeroStage::kStage0 && settings.Choice("exchange") == "owner")
     return refuse("exchange=owner: in stage 0 every rank owns everything", "take stage=1, 2 or 3");
+  if ((stage == ZeroStage::kStage0 || stage == ZeroStage::kStage3) &&
+      settings.Choice("exchange") == "all_reduce")
+    return refuse("exchange=all_reduce is for stages 1 and 2", "take stage=1 or 2");
   if (stage < ZeroStage::kStage2 && settings.Choice("accumulation") == "sharded")
     return refuse("accumulation=sharded is for stages 2 and 3", "leave it out");
   if (hpz && (stage != ZeroStage::kStage3 || !input.world.IsHybrid()))

@@ -36,6 +36,7 @@ TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& lis
       reduces_each_pass_(stage_ >= ZeroStage::kStage2 && input.settings.Choice("accumulation") != "local"),
       hpz_(input.settings.Choice("hybrid") == "hpz"),
       owner_(input.settings.Choice("exchange") == "owner"),
+      all_reduce_(stage_ == ZeroStage::kStage0 || input.settings.Choice("exchange") == "all_reduce"),
       overlap_(input.settings.Flag("overlap")),
       prefetch_(input.settings.Flag("prefetch")),
       axis_(hpz_ ? Axis::kData : input.world.ShardAxis()),
@@ -151,7 +152,7 @@ void TrainerSchedule::Reduce(size_t block) {
 
 void TrainerSchedule::Send(int64_t elements) {
   const int ranks = world_.RanksOn(axis_);
-  if (stage_ == ZeroStage::kStage0) {
+  if (all_reduce_) {
     list_.AllReduce(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);
   } else if (!owner_) {
     list_.ReduceScatter(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);

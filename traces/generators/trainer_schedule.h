@@ -83,7 +83,7 @@ class TrainerSchedule {
   const ZeroStage stage_;
   const DataType type_, reduce_type_;
   const int64_t micro_steps_;
-  const bool reduces_each_pass_, hpz_, owner_, overlap_, prefetch_;
+  const bool reduces_each_pass_, hpz_, owner_, all_reduce_, overlap_, prefetch_;
   const Axis axis_;                   // axis along which the model is divided
   std::vector<size_t> blocks_;        // for each block the index after its last unit, the root first
   const std::vector<int64_t> flats_;  // elements by unit

@@ -95,9 +95,9 @@ void BucketReducer::Send() {
   Bucket& bucket = buckets_[current_];
   const int64_t length = bucket.end - bucket.begin;
   const at::Tensor input = bucket.buffer.narrow(0, 0, partition_.world() * length);
-  bucket.pending = settings_.kind == ReduceKind::kAllReduce
-                       ? group_->AllReduce(input, kLabel)
-                       : group_->ReduceScatter(input, gradients_.narrow(0, bucket.begin, length), kLabel);
+  bucket.pending = settings_.kind == ReduceKind::kReduceScatter
+                       ? group_->ReduceScatter(input, gradients_.narrow(0, bucket.begin, length), kLabel)
+                       : group_->AllReduce(input, kLabel);
   if (!settings_.overlap) {
     Settle(&bucket);
     AwaitReplicas();
@@ -119,13 +119,18 @@ void BucketReducer::Settle(Bucket* bucket) {
   if (bucket->pending.event == nullptr) return;
   group_->Await(bucket->pending);
   bucket->pending = {};
-  if (settings_.kind == ReduceKind::kAllReduce) KeepSums(*bucket);
+  if (settings_.kind != ReduceKind::kReduceScatter) KeepSums(*bucket);
   if (settings_.replicas != nullptr) SumOverReplicas(*bucket);
   if (settings_.poison) bucket->buffer.fill_(std::numeric_limits<float>::quiet_NaN());
 }
 
 void BucketReducer::KeepSums(const Bucket& bucket) {
   const int64_t length = bucket.end - bucket.begin;
+  if (settings_.kind == ReduceKind::kAllReduceKeepOwn) {
+    gradients_.narrow(0, bucket.begin, length)
+        .copy_(bucket.buffer.narrow(0, group_->rank() * length, length));
+    return;
+  }
   gradients_.view({partition_.world(), -1})
       .narrow(1, bucket.begin, length)
       .copy_(bucket.buffer.narrow(0, 0, partition_.world() * length).view({partition_.world(), length}));

@@ -26,6 +26,9 @@ enum class ReduceKind {
   kAllReduce,
   // Stages 1 to 3: a rank receives the sums for its own shards.
   kReduceScatter,
+  // Stages 1 and 2: every rank receives the sums for all parameters and keeps those for its own shards. This
+  // sends twice as much as kReduceScatter.
+  kAllReduceKeepOwn,
 };
 
 // Settings of a reducer. They are equal on all ranks, since all ranks must make the same calls.
@@ -93,7 +96,8 @@ class BucketReducer {
   void SumOverReplicas(const Bucket& bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // Copies the sums for the shards of all ranks from a bucket to `gradients_`, after its AllReduce (stage 0).
+  // Copies the sums from a bucket to `gradients_` after its AllReduce: those for the shards of all ranks
+  // (stage 0), or those for this rank's shards (kAllReduceKeepOwn).
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;

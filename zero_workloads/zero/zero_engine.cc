@@ -29,6 +29,11 @@ std::span<const std::byte> Bytes(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), static_cast<size_t>(tensor.nbytes())};
 }
 
+ReduceKind ReduceKindOf(const EngineSettings& settings) {
+  if (settings.stage == 0) return ReduceKind::kAllReduce;
+  return settings.all_reduce_gradients ? ReduceKind::kAllReduceKeepOwn : ReduceKind::kReduceScatter;
+}
+
 }  // namespace
 
 std::unique_ptr<ZeroEngine> ZeroEngine::Create(std::vector<ModelUnit> model, ProcessGroup* group,
@@ -56,11 +61,10 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   }
   partition_ = std::make_unique<Partition>(unit_elements, group->world());
   const at::TensorOptions options = at::TensorOptions().dtype(settings.type).device(settings.device);
-  const ReduceKind kind = settings.stage == 0 ? ReduceKind::kAllReduce : ReduceKind::kReduceScatter;
   reducer_ = std::make_unique<BucketReducer>(
       *partition_, group,
-      BucketSettings{kind, settings.bucket_bytes, settings.bucket_per_unit, settings.overlap, settings.poison,
-                     accumulates_shards() ? nullptr : settings.replicas},
+      BucketSettings{ReduceKindOf(settings), settings.bucket_bytes, settings.bucket_per_unit,
+                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas},
       options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
   passed_.resize(unit_elements.size());

@@ -40,6 +40,9 @@ struct EngineSettings {
   int64_t bucket_bytes = 4 << 20;
   // If true, a unit's gradients are summed in one call, whatever their size.
   bool bucket_per_unit = false;
+  // Stages 1 and 2: if true, buckets are summed by AllReduce, and a rank keeps the part for its own shards.
+  // If false, they are summed by ReduceScatter.
+  bool all_reduce_gradients = false;
   // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
   // next forward pass.
   bool overlap = true;

@@ -54,7 +54,7 @@ TEST(TrainerProgram, IssuesTheGeneratorsCalls) {
     SettingTexts settings = {{"stage", one_of({"0", "1", "2", "3"})},
                              {"bucket_bytes", one_of({"4096", "65536", "300000", "17592186044416"})},
                              {"unit", one_of({"block", "block", "parameter"})},
-                             {"exchange", one_of({"collective", "collective", "owner"})},
+                             {"exchange", one_of({"collective", "collective", "owner", "all_reduce"})},
                              {"micro_steps", one_of({"1", "2"})},
                              {"overlap", one_of({"true", "false"})},
                              {"prefetch", one_of({"true", "false"})},

@@ -212,10 +212,14 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
                   "Communicate while computing (default).");
   train->add_flag("--prefetch,!--no-prefetch", settings->prefetch,
                   "Stage 3: gather the next unit early (default).");
+  train
+      ->add_option("--prefetch-units", settings->prefetch_units,
+                   "Stage 3: how many units are gathered early; each takes the memory of one more unit.")
+      ->capture_default_str();
   train->add_flag(
       "--live", settings->live,
-      "Take the live values bucket_bytes and prefetch (0 or 1) before each step, under DynamICCL in "
-      "mode adaptive.");
+      "Take the live values bucket_bytes and prefetch (a number of units) before each step, under DynamICCL "
+      "in mode adaptive.");
   train
       ->add_option("--join-timeout", settings->join_timeout_seconds,
                    "Seconds that ranks wait for each other at start.")

@@ -164,7 +164,7 @@ void Progress::Step(const StepReport& report) {
     line["memory_cap"] = {{"allocations", use->allocations}, {"peak_bytes", use->peak_taken}};
   }
   if (settings_.live)
-    line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.prefetch}};
+    line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.units_ahead}};
   json_ << line.dump() << std::endl;
 }
 

@@ -52,6 +52,7 @@ EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const Meas
   run.batch = settings.batch / groups.data->world();
   const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;
   run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
+  run.units_ahead = settings.units_ahead();
   run.activations_of_block = ActivationsOfBlock(settings, options);
   return run;
 }

@@ -64,7 +64,7 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.bucket_per_unit = settings.unit == "parameter";
   engine.all_reduce_gradients = settings.exchange == "all_reduce";
   engine.overlap = settings.overlap;
-  engine.prefetch = settings.prefetch;
+  engine.units_ahead = settings.units_ahead();
   engine.micro_steps = settings.micro_steps;
   engine.seed = settings.seed;
   engine.accumulate_locally = settings.accumulates_locally();
@@ -182,12 +182,13 @@ StepBatch StepBatchOf(const Run& run) {
 // options. A number that is no valid setting is ignored on all ranks.
 LiveSettings LiveSettingsOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
-  LiveSettings live{settings.bucket_bytes, settings.prefetch};
+  LiveSettings live{settings.bucket_bytes, settings.units_ahead()};
   if (!settings.live) return live;
   const ProcessGroup* const world = run.grid->world();
   const int64_t bytes = world->AgreedValue("bucket_bytes", live.bucket_bytes);
   if (bytes > 0) live.bucket_bytes = std::min(bytes, kOneBucketForAll);
-  live.prefetch = world->AgreedValue("prefetch", live.prefetch ? 1 : 0) != 0;
+  const int64_t units = world->AgreedValue("prefetch", live.units_ahead);
+  if (units >= 0) live.units_ahead = units;
   return live;
 }
 
@@ -197,8 +198,8 @@ void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
   const LiveSettings live = LiveSettingsOf(run);
   if (live == engine->live()) return;
   engine->SetLive(live);
-  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, live.bucket_bytes,
-                                 live.prefetch ? "" : "no "));
+  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, prefetch of {} unit(s)", step,
+                                 live.bucket_bytes, live.units_ahead));
 }
 
 void RunSteps(const Run& run) {

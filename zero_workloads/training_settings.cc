@@ -92,6 +92,17 @@ Status ValidateSharding(const TrainingSettings& settings) {
                               settings.secondary_group, settings.stage),
                     "it is for --stage 3");
   }
+  if (!settings.prefetch && settings.prefetch_units > 1) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--prefetch-units {} contradicts --no-prefetch",
+                              settings.prefetch_units),
+                    "leave out one of them");
+  }
+  if (settings.prefetch_units > 1 && settings.stage != 3) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--prefetch-units {}: stage {} gathers no parameters before their use",
+                              settings.prefetch_units, settings.stage),
+                    "it is for --stage 3");
+  }
   return {};
 }
 
@@ -175,14 +186,15 @@ std::string TrainingSettings::Canonical() const {
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
              "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
-             "live={} "
+             "prefetch_units={} live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
              bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,
              dtype, reduce_type, accumulation, accumulation_type, loss_scale, first_loss_scale,
              least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps,
-             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, live,
-             eval_every, evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
+             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch,
+             prefetch_units, live, eval_every, evaluate_at_end,
+             offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
 
@@ -224,6 +236,7 @@ Status Validate(const TrainingSettings& settings) {
       {"--tensor-parallel", static_cast<double>(settings.tensor_parallel), 1, kAny},
       {"--shard-group", static_cast<double>(settings.shard_group), 0, kAny},
       {"--secondary-group", static_cast<double>(settings.secondary_group), 0, kAny},
+      {"--prefetch-units", static_cast<double>(settings.prefetch_units), 1, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},
       {"--warmup", static_cast<double>(settings.warmup_steps), 0, kAny},

@@ -66,7 +66,9 @@ struct TrainingSettings {
   AdamWSettings adamw;
   double clip_norm = 1.0;
   bool overlap = true;
+  // Stage 3: whether units are gathered ahead of the unit that computes, and how many.
   bool prefetch = true;
+  int64_t prefetch_units = 1;
   // If true, the bucket size and prefetch may change between steps, on all ranks alike.
   bool live = false;
   // Number of LibTorch's threads in each rank.
@@ -92,6 +94,7 @@ struct TrainingSettings {
   // The type that `dtype` names.
   at::ScalarType type() const;
   bool accumulates_locally() const;
+  int64_t units_ahead() const { return prefetch ? prefetch_units : 0; }
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
   // The loss scaling that `loss_scale` and the related options describe.
   LossScaleSettings LossScaling() const;

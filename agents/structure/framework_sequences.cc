@@ -98,7 +98,8 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
   if (name == "bucket_bytes") return 4 * part(-1, 6);
   if (name == "first_bucket_bytes") return 0;
   if (name == "max_live_parameters" || name == "max_reuse_distance") return part(-1, 4);
-  if (name == "backward_depth" || name == "forward_prefetch") return 1;  // FSDP2's own; few programs set them
+  // Few programs set these three; their frameworks' default is 1.
+  if (name == "backward_depth" || name == "forward_prefetch" || name == "prefetch_units") return 1;
   if (name == "param_persistence_threshold") return Coin(random, 3) ? 0 : Uniform(random, 1, 1 << 17);
   // All other integer settings are numbers of elements in a bucket or group.
   return part(-1, 6);

@@ -72,10 +72,11 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
 
 // The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
 // 32 each, of which this model's all are multiples.
-void ExpectEstimated(const Case& run, const MemoryReport& memory) {
+void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
+                     int64_t ahead = 1) {
   SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
   EstimateSettings settings;
-  settings.shape = TransformerShape{.layers = kBlocks,
+  settings.shape = TransformerShape{.layers = layers,
                                     .hidden = kHidden,
                                     .sequence = kSequence,
                                     .vocabulary = kVocabulary,
@@ -83,10 +84,11 @@ void ExpectEstimated(const Case& run, const MemoryReport& memory) {
   settings.dtype = run.type;
   settings.ranks = run.ranks;
   settings.bucket_bytes = kBucketBytes;
+  settings.units_ahead = ahead;
   const StageEstimate estimate = EstimateOf(settings)[static_cast<size_t>(run.stage)];
   // The estimator leaves out the head's bias of 256 numbers.
   const auto near = [&](int64_t counted, double estimated, int64_t bytes_of_one, const char* what) {
-    const auto padding = static_cast<double>(((kBlocks + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
+    const auto padding = static_cast<double>(((layers + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
     EXPECT_GE(static_cast<double>(counted), estimated) << what;
     EXPECT_LE(static_cast<double>(counted), estimated + padding) << what;
   };
@@ -139,6 +141,18 @@ TEST(MemoryFormula, WithoutPrefetchOneBlockLessIsGathered) {
   const Sizes sizes = SizesAt(2);
   const MemoryReport memory = MemoryOf({2, 3, "fp32"}, {"--no-prefetch"});
   EXPECT_EQ(memory.peak.at("gathered"), 4 * (sizes.root + sizes.block));
+}
+
+TEST(MemoryFormula, EachUnitAheadIsOneBlockMore) {
+  const Sizes sizes = SizesAt(2);
+  for (const int64_t ahead : {1, 2, 3, 4, 9}) {
+    const Case run{2, 3, "bf16"};
+    const MemoryReport memory = MemoryOf(run, {"--layers", "5", "--prefetch-units", std::to_string(ahead)});
+    ExpectEstimated(run, memory, 5, ahead);
+    const int64_t blocks = std::min<int64_t>(5, 1 + ahead);
+    EXPECT_EQ(memory.peak.at("gathered"), 2 * (sizes.root + blocks * sizes.block)) << ahead;
+    EXPECT_EQ(memory.current.at("gathered"), 0);
+  }
 }
 
 TEST(MemoryFormula, ActivationsGrowWithTheBatchAndStatesDoNot) {

@@ -74,7 +74,7 @@ struct TrainingReport {
   std::vector<double> bits_per_byte;
   std::string parameters_sha256;
   double held_out_bits_per_byte = 0.0;
-  std::vector<int64_t> live_bucket_bytes;  // by step, with --live
+  std::vector<int64_t> live_bucket_bytes, live_prefetch;  // by step, with --live
   size_t skipped_steps = 0;  // steps whose fp16 gradients overflowed, so that no parameter changed
   MemoryReport memory;
 };

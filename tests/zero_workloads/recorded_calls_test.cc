@@ -22,12 +22,13 @@ using Arguments = std::vector<std::string>;
 constexpr int kSteps = 3;
 
 // The small model of these tests, with its buckets of 64 KiB.
-constexpr const char* kModel = "gpt:layers=2,hidden=64,sequence=32,vocabulary=256,head_bias=true";
+constexpr const char* kModel = "gpt:layers={},hidden=64,sequence=32,vocabulary=256,head_bias=true";
 
 struct Case {
   WorldShape world;
   Arguments options;
   SettingTexts settings;
+  int layers = 2;
 };
 
 // Of rank 0 and of the last rank.
@@ -35,6 +36,7 @@ std::vector<SectionCalls> Recorded(const Case& one) {
   const TemporaryFolder folder;
   Arguments words = SmallModel();
   *(std::find(words.begin(), words.end(), "--steps") + 1) = std::to_string(kSteps);
+  *(std::find(words.begin(), words.end(), "--layers") + 1) = std::to_string(one.layers);
   words.insert(words.end(), one.options.begin(), one.options.end());
   const std::string command =
       fmt::format("{} zero -n {} --trace {} {} > {} 2>&1", DYNAMICCL_PROGRAM, one.world.Ranks(),
@@ -94,7 +96,7 @@ void ExpectSame(const SectionCalls& section, const GeneratedRun& run) {
 
 void ExpectRecorded(const Case& one) {
   SCOPED_TRACE(fmt::format("{} ranks {}", one.world.Ranks(), fmt::join(one.options, " ")));
-  const auto model = ParseModel(kModel);
+  const auto model = ParseModel(fmt::format(fmt::runtime(kModel), one.layers));
   ASSERT_TRUE(model) << model.error().message;
   SettingTexts settings = one.settings;
   settings["bucket_bytes"] = "65536";
@@ -137,6 +139,18 @@ TEST(RecordedCalls, ExchangesUnitsAndTypes) {
   ExpectRecorded({{.data = 2},
                   {"--stage", "2", "--dtype", "fp16", "--reduce-type", "fp32"},
                   {{"stage", "2"}, {"dtype", "float16"}, {"reduce_type", "float32"}}});
+}
+
+TEST(RecordedCalls, UnitsGatheredAhead) {
+  for (const char* units : {"2", "3", "100"}) {
+    ExpectRecorded({{.data = 2},
+                    {"--stage", "3", "--prefetch-units", units},
+                    {{"stage", "3"}, {"prefetch_units", units}},
+                    5});
+  }
+  ExpectRecorded({{.data = 2},
+                  {"--stage", "3", "--prefetch-units", "5", "--unit", "parameter"},
+                  {{"stage", "3"}, {"prefetch_units", "5"}, {"unit", "parameter"}}});
 }
 
 TEST(RecordedCalls, HybridSharding) {

@@ -34,6 +34,7 @@ constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
     {kTrainer, "prefetch", "true,false", ""},
+    {kTrainer, "prefetch_units", "1,2,4", ""},
     {kTrainer, "overlap", "true,false", ""},
     {kTrainer, "unit", "block,parameter", ""},
     {kTrainer, "exchange", "collective", ""},
@@ -112,6 +113,9 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   if (current == value) return false;
   const bool trainer = job.IsTrainer();
   if (trainer && row.setting == "prefetch") return StageOf(job) == 3;
+  if (trainer && row.setting == "prefetch_units")
+    return StageOf(job) == 3 && SettingOf(job, "prefetch") == "true" &&
+           std::stoull(value) < UnitsOf(job.model).size();
   if (trainer && row.setting == "unit") return job.model.transformer.has_value();
   if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") == "block";
   if (trainer && row.setting == "accumulation")
@@ -221,8 +225,14 @@ double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
+// Number of units that are gathered while another one computes.
+double UnitsAhead(const AdvisedJob& job) {
+  if (SettingOf(job, "prefetch") == "false" || SettingOf(job, "backward_prefetch") == "false") return 0;
+  return job.IsTrainer() ? std::stod(SettingOf(job, "prefetch_units")) : 1;
+}
+
 // Bytes of the gathered parameters that a rank holds in ZeRO stage 3: the root unit, which stays gathered,
-// the unit in use and, with prefetch, the next unit.
+// the unit in use and, with prefetch, the next units.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);
@@ -235,8 +245,8 @@ double GatheredBytes(const AdvisedJob& job, double width) {
     else
       largest = std::max(largest, elements);
   }
-  const bool ahead = SettingOf(job, "prefetch") != "false" && SettingOf(job, "backward_prefetch") != "false";
-  return (root + (ahead ? 2 : 1) * largest) * width;
+  const double others = static_cast<double>(units.size() - 1);
+  return (root + std::min(1 + UnitsAhead(job), others) * largest) * width;
 }
 
 }  // namespace

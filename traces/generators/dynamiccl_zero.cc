@@ -3,7 +3,7 @@
 // hybrid sharding, second copies for backward passes, and the exchange by owners of the ZeRO paper. Settings
 // have the names of the trainer's options. A step of stage 3 is
 // - forward: AllGather for each unit
-// - backward: AllGather for each unit but the root, one unit ahead with prefetch; ReduceScatter for each full
+// - backward: AllGather for each unit but the root, prefetch_units ahead; ReduceScatter for each full
 //   bucket, with hybrid sharding then AllReduce of the bucket over the replicas
 // - optimizer: AllReduce of loss and squared norm
 // Stages 1 and 2 gather after the optimizer instead. Stage 0 sums buckets by AllReduce, and so do stages 1
@@ -37,6 +37,8 @@ constexpr std::array kDynamicclZeroSettings = {
         "overlap", SettingKind::kFlag, "true",
         "with a shard group: a bucket's sum over replicas waits until its buffer is needed again"},
     GeneratorSetting{"prefetch", SettingKind::kFlag, "true", "stage 3: gather the next unit early"},
+    GeneratorSetting{"prefetch_units", SettingKind::kInteger, "1",
+                     "stage 3 with prefetch: how many units are gathered early", 1},
     GeneratorSetting{
         "hybrid", SettingKind::kChoice, "shard",
         "what a shard group is for: shard divides over it only, hpz gathers in it in the backward", 1,

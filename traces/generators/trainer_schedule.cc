@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/generators/trainer_schedule.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace dynamiccl {
@@ -38,7 +39,9 @@ TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& lis
       owner_(input.settings.Choice("exchange") == "owner"),
       all_reduce_(stage_ == ZeroStage::kStage0 || input.settings.Choice("exchange") == "all_reduce"),
       overlap_(input.settings.Flag("overlap")),
-      prefetch_(input.settings.Flag("prefetch")),
+      units_ahead_(input.settings.Flag("prefetch")
+                       ? static_cast<size_t>(input.settings.Integer("prefetch_units"))
+                       : 0),
       axis_(hpz_ ? Axis::kData : input.world.ShardAxis()),
       flats_(FlatsOf(input, blocks_)),
       arena_(flats_, {.ranks = input.world.RanksOn(axis_),
@@ -108,7 +111,8 @@ void TrainerSchedule::Forward() {
   for (size_t block = 0; block < blocks_.size(); ++block) {
     for (size_t unit = BeginOf(block); unit < blocks_[block]; ++unit) {
       GatherForForward(unit);
-      if (prefetch_) GatherForForward(unit + 1);
+      for (size_t ahead = 1; ahead <= std::min(units_ahead_, arena_.units()); ++ahead)
+        GatherForForward(unit + ahead);
       WaitFor(gathers_[unit]);
     }
     if (block > 0) Compute(TrainerActionKind::kForward, ShareOf(block));
@@ -131,7 +135,7 @@ void TrainerSchedule::Backward(bool reduce) {
   for (size_t block = blocks_.size(); block-- > 0;) {
     for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
       GatherForBackward(unit);
-      if (prefetch_ && unit > 0) GatherForBackward(unit - 1);
+      for (size_t ahead = 1; ahead <= std::min(units_ahead_, unit); ++ahead) GatherForBackward(unit - ahead);
       WaitFor(gathers_[unit]);
     }
     if (block > 0) Compute(TrainerActionKind::kBackward, ShareOf(block));

@@ -29,7 +29,7 @@ struct TrainerAction {
 // Generates the steps of a rank by these rules:
 // - A block computes its share of a pass, in proportion to its parameters. The root's share is that of the
 //   model's head, which computes last in a forward pass and first in a backward pass.
-// - Stage 3 gathers a unit before it is used, and one unit ahead with prefetch.
+// - Stage 3 gathers a unit before it is used, and `prefetch_units` ahead with prefetch.
 // - A block's gradients are put into the buckets once all of them are ready; in stage 1 after the backward
 //   pass. There are two buckets, so a third one waits for the first. Without overlap each bucket is waited
 //   for immediately.
@@ -83,7 +83,8 @@ class TrainerSchedule {
   const ZeroStage stage_;
   const DataType type_, reduce_type_;
   const int64_t micro_steps_;
-  const bool reduces_each_pass_, hpz_, owner_, all_reduce_, overlap_, prefetch_;
+  const bool reduces_each_pass_, hpz_, owner_, all_reduce_, overlap_;
+  const size_t units_ahead_;
   const Axis axis_;                   // axis along which the model is divided
   std::vector<size_t> blocks_;        // for each block the index after its last unit, the root first
   const std::vector<int64_t> flats_;  // elements by unit

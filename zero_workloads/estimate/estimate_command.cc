@@ -127,6 +127,9 @@ void EstimateCommand::Register(CLI::App& app) {
                  "Size of a gradient bucket; 0: one fused buffer in fp32.")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("4M");
+  app.add_option("--prefetch-units", settings_.units_ahead,
+                 "Units that stage 3 gathers before their use; 0: none.")
+      ->capture_default_str();
   app.add_option("--device-memory", settings_.device_bytes, "Of a rank, 32GB for example: which stages fit.")
       ->transform(CLI::AsSizeValue(true));
   app.add_flag("--untied-head", untied_head_,

@@ -22,14 +22,15 @@ double BuffersOf(const EstimateSettings& settings, double parameters) {
 }
 
 // Bytes of the units that stage 3 holds at once: the root (embeddings, last norm, head), the block that
-// computes and the one that is being gathered.
+// computes and those that are gathered ahead.
 double GatheredOf(const EstimateSettings& settings) {
   if (!settings.shape) return 0;
   TransformerShape root = *settings.shape;
   const int64_t layers = std::exchange(root.layers, 0);
   const double root_parameters = ParametersOf(root);
   const double block = (ParametersOf(*settings.shape) - root_parameters) / static_cast<double>(layers);
-  const double at_once = root_parameters + block * static_cast<double>(std::min<int64_t>(layers, 2));
+  const double at_once =
+      root_parameters + block * static_cast<double>(std::min(layers, 1 + settings.units_ahead));
   return at_once * BytesOf(settings).parameter / static_cast<double>(settings.tensor_parallel);
 }
 
@@ -51,6 +52,9 @@ Status Validate(const EstimateSettings& settings) {
     return Reject(fmt::format("--dtype {} is none", settings.dtype), "fp32, bf16 or fp16");
   if (settings.ranks < 1 || settings.tensor_parallel < 1 || settings.batch < 1)
     return Reject("--ranks, --tensor-parallel and --batch must be at least 1", "for example --ranks 64");
+  if (settings.units_ahead < 0)
+    return Reject(fmt::format("--prefetch-units {} is out of range: at least 0", settings.units_ahead),
+                  "0 gathers each unit when it is needed");
   return {};
 }
 

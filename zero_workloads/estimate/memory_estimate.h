@@ -33,6 +33,8 @@ struct EstimateSettings {
   double activations_of_block = kActivationsOfBlock;
   // Bytes of a gradient bucket. 0 means one fused fp32 buffer for all gradients.
   double bucket_bytes = 4 << 20;
+  // Number of units that stage 3 gathers ahead of the one that computes.
+  int64_t units_ahead = 1;
   // Memory of a device in bytes, to report which stages fit. 0 means that this is not reported.
   double device_bytes = 0;
 };

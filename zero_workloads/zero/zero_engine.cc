@@ -80,7 +80,7 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
 
 void ZeroEngine::SetLive(const LiveSettings& live) {
   settings_.bucket_bytes = live.bucket_bytes;
-  settings_.prefetch = live.prefetch;
+  settings_.units_ahead = live.units_ahead;
   reducer_->SetBucketBytes(live.bucket_bytes);
 }
 

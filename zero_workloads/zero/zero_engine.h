@@ -46,8 +46,8 @@ struct EngineSettings {
   // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
   // next forward pass.
   bool overlap = true;
-  // If true, stage 3 gathers the next unit while the present unit computes.
-  bool prefetch = true;
+  // The number of units that stage 3 gathers ahead while the present unit computes; 0 means none.
+  int64_t units_ahead = 1;
   // For tests: memory that is freed, or not yet gathered, holds NaN, so that a read at the wrong time shows
   // in the result.
   bool poison = false;
@@ -125,7 +125,7 @@ class ZeroEngine : public UnitHooks {
 
   // Changes how the next steps communicate. Call it between steps, on all ranks before the same step.
   void SetLive(const LiveSettings& live);
-  LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
+  LiveSettings live() const { return {settings_.bucket_bytes, settings_.units_ahead}; }
 
   // The traffic between the optimizer and its files; null if the optimizer's states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }

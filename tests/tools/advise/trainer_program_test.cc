@@ -58,6 +58,7 @@ TEST(TrainerProgram, IssuesTheGeneratorsCalls) {
                              {"micro_steps", one_of({"1", "2"})},
                              {"overlap", one_of({"true", "false"})},
                              {"prefetch", one_of({"true", "false"})},
+                             {"prefetch_units", one_of({"1", "2", "3"})},
                              {"hybrid", one_of({"shard", "shard", "hpz"})},
                              {"dtype", one_of({"float32", "bfloat16"})},
                              {"reduce_type", "float32"}};

@@ -174,5 +174,32 @@ TEST(RecordedCalls, HybridSharding) {
                   {{"stage", "3"}, {"hybrid", "hpz"}}});
 }
 
+// Each bucket is summed over the replicas right behind its sum over the shard group, and not only when its
+// buffer is needed again, which with two buffers is two buckets later.
+void ExpectReplicasBehindEachBucket(const Arguments& options, Collective first) {
+  for (const SectionCalls& section : Recorded({{.data = 4, .shard = 2}, options, {}})) {
+    std::vector<const TraceCall*> sums;
+    for (const TraceCall& call : section.calls)
+      if (call.issued.labelled_role == Role::kGradientReduce) sums.push_back(&call);
+    ASSERT_GE(sums.size(), size_t{kSteps * 2 * 4}) << "fewer buckets than buffers show nothing";
+    ASSERT_EQ(sums.size() % 2, 0u);
+    for (size_t i = 0; i < sums.size(); i += 2) {
+      const TraceCall &bucket = *sums[i], &replicas = *sums[i + 1];
+      EXPECT_EQ(bucket.issued.call.collective, first) << i;
+      EXPECT_EQ(replicas.issued.call.collective, Collective::kAllReduce) << i;
+      EXPECT_NE(replicas.communicator, bucket.communicator) << i;
+      EXPECT_EQ(2 * replicas.issued.call.bytes, bucket.issued.call.bytes) << i;
+      EXPECT_EQ(&replicas - &bucket, 1) << "another call was issued in between";
+    }
+  }
+}
+
+TEST(RecordedCalls, ReplicasAreSummedBehindEachBucket) {
+  for (const char* stage : {"1", "2", "3"})
+    ExpectReplicasBehindEachBucket({"--stage", stage, "--shard-group", "2"}, Collective::kReduceScatter);
+  ExpectReplicasBehindEachBucket({"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce"},
+                                 Collective::kAllReduce);
+}
+
 }  // namespace
 }  // namespace dynamiccl::zero

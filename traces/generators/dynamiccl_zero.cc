@@ -33,9 +33,7 @@ constexpr std::array kDynamicclZeroSettings = {
     GeneratorSetting{"accumulation", SettingKind::kChoice, "default",
                      "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3",
                      1, "default,local,sharded"},
-    GeneratorSetting{
-        "overlap", SettingKind::kFlag, "true",
-        "with a shard group: a bucket's sum over replicas waits until its buffer is needed again"},
+    GeneratorSetting{"overlap", SettingKind::kFlag, "true", "communicate while computing"},
     GeneratorSetting{"prefetch", SettingKind::kFlag, "true", "stage 3: gather the next unit early"},
     GeneratorSetting{"prefetch_units", SettingKind::kInteger, "1",
                      "stage 3 with prefetch: how many units are gathered early", 1},

@@ -70,9 +70,9 @@ void TrainerSchedule::Compute(TrainerActionKind kind, double share) {
   actions_.push_back({.kind = kind, .share = share});
 }
 
-void TrainerSchedule::Issued(Open& open) {
+void TrainerSchedule::Issued(Open& open, int64_t after) {
   for (; issued_ < list_.size(); ++issued_) {
-    actions_.push_back({.kind = TrainerActionKind::kIssue, .operation = issued_});
+    actions_.push_back({.kind = TrainerActionKind::kIssue, .operation = issued_, .after = after});
     open.push_back(issued_);
   }
 }
@@ -148,7 +148,7 @@ void TrainerSchedule::Backward(bool reduce) {
 void TrainerSchedule::Reduce(size_t block) {
   for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
     for (const BucketPart& part : arena_.BucketsOf(unit)) {
-      if (part.opens) Settle(buckets_[current_]);
+      if (part.opens) WaitFor(buckets_[current_]);
       if (part.full > 0) Send(part.full);
     }
   }
@@ -164,33 +164,29 @@ void TrainerSchedule::Send(int64_t elements) {
     for (int owner = 0; owner < ranks; ++owner)
       list_.Reduce(elements, reduce_type_, ReduceOp::kSum, owner, Role::kGradientReduce, axis_);
   }
-  Bucket& bucket = buckets_[current_];
-  bucket.elements = elements;
-  Issued(bucket.sent);
+  Open& bucket = buckets_[current_];
+  Issued(bucket);
+  // If the sums of several passes are accumulated, the replicas are summed once, after the last pass. After
+  // an AllReduce the sums are still in the buffer.
+  if (IsReplicated() && !AddsUpShards())
+    SumOverReplicas(elements, reduce_type_, all_reduce_ ? bucket : replica_sums_,
+                    static_cast<int64_t>(bucket.back()));
   if (!overlap_) {
-    Settle(bucket);
+    WaitFor(bucket);
     WaitFor(replica_sums_);
   }
   if (!one_buffer_) current_ = (current_ + 1) % kBuffers;
 }
 
-void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open) {
+void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after) {
   list_.AllReduce(elements, type, ReduceOp::kSum, Role::kGradientReduce, Axis::kReplicate);
-  Issued(open);
-}
-
-// Waits for the bucket, then sums it over the replicas. If the sums of several passes are accumulated, the
-// replicas are summed once, after the last pass, and not here.
-void TrainerSchedule::Settle(Bucket& bucket) {
-  if (bucket.sent.empty()) return;
-  WaitFor(bucket.sent);
-  if (IsReplicated() && !AddsUpShards()) SumOverReplicas(bucket.elements, reduce_type_, replica_sums_);
+  Issued(open, after);
 }
 
 // Settles both buckets, the older one first.
 void TrainerSchedule::SettleAll() {
-  Settle(buckets_[current_]);
-  Settle(buckets_[1 - current_]);
+  WaitFor(buckets_[current_]);
+  WaitFor(buckets_[1 - current_]);
   WaitFor(replica_sums_);
 }
 

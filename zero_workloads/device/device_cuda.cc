@@ -108,6 +108,10 @@ void Stream::StartAfterCompute() {
   Check(cudaStreamWaitEvent(handle_, compute->event, 0), "cudaStreamWaitEvent");
 }
 
+void Stream::StartAfter(const Event& event) {
+  if (event != nullptr) Check(cudaStreamWaitEvent(handle_, event->event, 0), "cudaStreamWaitEvent");
+}
+
 Event Stream::Record() {
   return RecordIn(handle_);
 }

@@ -84,6 +84,10 @@ Stream::~Stream() {
 
 void Stream::StartAfterCompute() {}
 
+void Stream::StartAfter(const Event& event) {
+  if (event != nullptr) Check(hostcclStreamWaitEvent(handle_, event->event), "hostcclStreamWaitEvent");
+}
+
 Event Stream::Record() {
   Event event(new EventState);
   Check(hostcclEventCreate(&event->event), "hostcclEventCreate");

@@ -58,6 +58,26 @@ TEST(Variants, StagesThatSumGradientsByAllReduce) {
   ExpectEqual(hybrid, 4, {"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce", "--no-overlap"});
 }
 
+// Shards travel while the optimizer works on other sub-groups, in memory and in files.
+TEST(Variants, ShardsGatheredDuringTheOptimizerStep) {
+  const TemporaryFolder folder;
+  const Arguments files = {"--offload-optimizer", "nvme:" + (folder / "").string(), "--offload-buffer-bytes",
+                           "4096"};
+  const TrainingReport alone = Train(1, {"--stage", "0"});
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, {"--stage", "0"});
+    ExpectNear(reference, alone);
+    for (const char* stage : {"1", "2"}) {
+      ExpectEqual(reference, ranks, {"--stage", stage});
+      ExpectEqual(reference, ranks, {"--stage", stage, "--no-overlap"});
+      ExpectEqual(reference, ranks, Joined({"--stage", stage}, files));
+    }
+    const TrainingReport bf16 = Train(ranks, {"--stage", "3", "--dtype", "bf16"});
+    ExpectEqual(bf16, ranks, {"--stage", "1", "--dtype", "bf16"});
+    ExpectEqual(bf16, ranks, Joined({"--stage", "2", "--dtype", "bf16"}, files));
+  }
+}
+
 TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
   for (const char* stage : {"0", "3"}) {
     Arguments arguments = Joined(SmallModel(), {"--stage", stage, "--exchange", "all_reduce"});

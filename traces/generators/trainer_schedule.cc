@@ -198,9 +198,11 @@ void TrainerSchedule::Optimizer() {
   Issued(scalars);
   WaitFor(scalars);
   const int ranks = stage_ == ZeroStage::kStage0 ? 1 : world_.RanksOn(axis_);
-  Compute(TrainerActionKind::kUpdate, 1.0 / ranks);
-  if (stage_ != ZeroStage::kStage1 && stage_ != ZeroStage::kStage2) return;
+  const bool replicates = stage_ == ZeroStage::kStage1 || stage_ == ZeroStage::kStage2;
+  if (!replicates || !overlap_) Compute(TrainerActionKind::kUpdate, 1.0 / ranks);
+  if (!replicates) return;
   for (size_t unit = 0; unit < arena_.units(); ++unit) {
+    if (overlap_) Compute(TrainerActionKind::kUpdate, static_cast<double>(flats_[unit]) / elements_ / ranks);
     Gather(unit, Role::kPostStepGather, axis_);
     if (!overlap_) WaitFor(gathers_[unit]);
   }

@@ -37,6 +37,8 @@ struct TrainerAction {
 // - With replicas, a bucket's sum over them is issued together with its sum over the shard group, and runs
 //   after it.
 // - The end of a backward pass waits for all buckets. Then the scalars are summed, then the optimizer runs.
+// - Stages 1 and 2 gather each unit as soon as the optimizer has updated it; without overlap after the whole
+//   optimizer step.
 // - Stages 1 and 2 wait for an updated unit when the next step's forward pass needs it.
 // The class has more than 20 members because these rules refer to each other: one operation's place in the
 // step depends on which operations of all the other kinds are still open.

@@ -52,14 +52,26 @@ void AdamW::set_steps(int64_t steps) {
   steps_.fill_(steps);
 }
 
-void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters) {
-  CountStep();
-  const int64_t elements = master().numel(), slice = slice_elements_ == 0 ? elements : slice_elements_;
-  for (int64_t begin = 0; begin < elements; begin += slice) {
-    const int64_t length = std::min(slice, elements - begin);
+void AdamW::UpdateRange(int64_t begin, int64_t end, const at::Tensor& gradients, double learning_rate,
+                        const at::Tensor& parameters) const {
+  const int64_t slice = slice_elements_ == 0 ? end - begin : slice_elements_;
+  for (; begin < end; begin += slice) {
+    const int64_t length = std::min(slice, end - begin);
     Update(states_.Slice(begin, length), gradients.narrow(0, begin, length), learning_rate,
            parameters.defined() ? parameters.narrow(0, begin, length) : parameters);
   }
+}
+
+void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters,
+                 const SubGroups& groups) {
+  CountStep();
+  int64_t end = master().numel();
+  for (const int64_t begin : groups.begins) {
+    UpdateRange(begin, end, gradients, learning_rate, parameters);
+    if (groups.updated) groups.updated(begin);
+    end = begin;
+  }
+  UpdateRange(0, end, gradients, learning_rate, parameters);
   // The copies to the host are asynchronous and must be complete before the states are read.
   if (master().device() != gradients.device()) FinishCompute();
 }

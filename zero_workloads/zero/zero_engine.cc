@@ -263,11 +263,15 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
   }
   if (outcome.skipped) return outcome;
   gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) / factor);
+  UpdateParameters(gradients, learning_rate);
+  return outcome;
+}
+
+void ZeroEngine::UpdateParameters(const at::Tensor& gradients, double learning_rate) {
   const bool copies = parameter_shard_.defined() && !parameter_shard_.is_same(optimizer_->master());
-  optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor());
+  optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor(), GroupsOfStep());
   parameter_shard_written_ = copies;
   PublishParameters();
-  return outcome;
 }
 
 double ZeroEngine::GradientFactor() const {

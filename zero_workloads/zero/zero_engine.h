@@ -168,6 +168,8 @@ class ZeroEngine : public UnitHooks {
   virtual void GradientsKept(int) {}
   // Called after each backward pass, except after passes whose gradients stay on this rank.
   virtual void AfterBackward() {}
+  // The sub-groups of the coming optimizer step, whose ends tell the stage which shards are up to date.
+  virtual SubGroups GroupsOfStep() { return {}; }
   // Called after the optimizer step: brings the new master weights to where the next forward pass needs them.
   virtual void PublishParameters() = 0;
 
@@ -205,6 +207,8 @@ class ZeroEngine : public UnitHooks {
 
  private:
   void InitialiseUnit(int unit, const at::Tensor& master);
+  // Performs the optimizer step with the clipped mean gradients, and publishes the parameters.
+  void UpdateParameters(const at::Tensor& gradients, double learning_rate);
   // Creates the pool of contiguous gradients, if this stage keeps gradients beyond their unit's backward
   // pass.
   void ReserveGradients();

@@ -249,6 +249,9 @@ void AddResidualOptions(CLI::App* train, dynamiccl::zero::ResidualSettings* resi
                    "partitioned (P_a: a part of its input on each tensor-parallel rank), partitioned_cpu "
                    "(P_a+cpu: the part in host memory), auto (what takes least time among what fits).")
       ->capture_default_str();
+  train->add_flag("--activation-prefetch,!--no-activation-prefetch", residual->activation_prefetch,
+                  "Partitioned checkpoints: gather the next block's input while a block is computed again "
+                  "(default).");
   train->add_flag(
       "--contiguous-pools,!--no-contiguous-pools", residual->contiguous_pools,
       "M_D: checkpoints and gradients that outlive their block lie in memory taken once, in one piece.");

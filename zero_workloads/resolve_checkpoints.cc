@@ -84,6 +84,7 @@ ActivationStoreSettings StoreSettingsOf(const TrainingSettings& settings, Checkp
   const bool divided = checkpoints >= Checkpoints::kPartitioned;
   return {.divide_over = divided ? tensor : nullptr,
           .on_host = checkpoints == Checkpoints::kPartitionedCpu,
+          .prefetch = divided && settings.overlap && settings.residual.activation_prefetch,
           .pool_slots = settings.residual.contiguous_pools ? settings.model.layers : 0,
           .input_elements = rows * settings.model.sequence * settings.model.hidden,
           .options = options};

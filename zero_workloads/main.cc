@@ -198,9 +198,12 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
       ->capture_default_str();
   train
       ->add_option("--unit", settings->unit,
-                   "block: parameters of a block together, gradients in buckets; parameter: one collective a "
-                   "parameter, no "
-                   "buckets.")
+                   "block: parameters of a block together, gradients in buckets; half_block: attention and "
+                   "feed-forward network apart; parameter: one collective a parameter, no buckets.")
+      ->capture_default_str();
+  train
+      ->add_option("--unit-blocks", settings->unit_blocks,
+                   "With --unit block: so many neighbouring blocks are one unit.")
       ->capture_default_str();
   train
       ->add_option("--exchange", settings->exchange,

@@ -22,6 +22,7 @@
 #include "zero_workloads/progress.h"
 #include "zero_workloads/resolve_checkpoints.h"
 #include "zero_workloads/zero/parameter_units.h"
+#include "zero_workloads/zero/unit_groups.h"
 #include "zero_workloads/zero/zero_engine.h"
 #include "zero_workloads/zero_r/checkpointed_units.h"
 
@@ -202,18 +203,44 @@ void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
                                  live.bucket_bytes, live.units_ahead));
 }
 
+// The engine's units, as --unit and --unit-blocks define them, and the hooks that translate the model's
+// events into the engine's.
+class EngineUnits {
+ public:
+  EngineUnits(const TrainingSettings& settings, std::vector<ModelUnit> model)
+      : settings_(settings), model_(std::move(model)) {}
+
+  std::vector<ModelUnit> Units() const {
+    if (settings_.unit == "parameter") return UnitPerParameter(model_);
+    return settings_.unit_blocks > 1 ? GroupUnits(model_, settings_.unit_blocks) : model_;
+  }
+  // The result lives as long as this object and the engine.
+  UnitHooks* HooksOf(ZeroEngine* engine) {
+    if (settings_.unit == "parameter") {
+      hooks_ = std::make_unique<ParameterUnitHooks>(model_, engine);
+    } else if (settings_.unit_blocks > 1) {
+      hooks_ = std::make_unique<GroupedUnitHooks>(model_, settings_.unit_blocks, engine);
+    }
+    return hooks_ == nullptr ? engine : hooks_.get();
+  }
+
+ private:
+  const TrainingSettings& settings_;
+  const std::vector<ModelUnit> model_;
+  std::unique_ptr<UnitHooks> hooks_;
+};
+
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
-  Gpt model(settings.model, SplitOf(run));
+  Gpt model(settings.model, SplitOf(run),
+            settings.unit == "half_block" ? BlockUnits::kHalves : BlockUnits::kWhole);
   ProcessGroup* const data = run.grid->data();
-  const bool by_parameter = settings.unit == "parameter";
-  const std::vector<ModelUnit> units = model.Units();
+  EngineUnits units(settings, model.Units());
   if (settings.exchange == "owner") run.grid->shard()->SetExchange(Exchange::kOwner);
-  const std::unique_ptr<ZeroEngine> engine = ZeroEngine::Create(
-      by_parameter ? UnitPerParameter(units) : units, run.grid->shard(), EngineSettingsOf(run));
-  ParameterUnitHooks parameter_hooks(units, engine.get());
-  UnitHooks* const engine_hooks = by_parameter ? static_cast<UnitHooks*>(&parameter_hooks) : engine.get();
+  const std::unique_ptr<ZeroEngine> engine =
+      ZeroEngine::Create(units.Units(), run.grid->shard(), EngineSettingsOf(run));
+  UnitHooks* const engine_hooks = units.HooksOf(engine.get());
   Checkpointing checkpointing(run, engine_hooks);
   const BatchShape shape{settings.batch, settings.model.sequence, data->rank(), data->world()};
   const BatchLoader loader(run.text.train, shape, settings.seed, run.device);

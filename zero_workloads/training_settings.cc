@@ -53,9 +53,28 @@ Status ValidateExchange(const TrainingSettings& settings) {
   return {};
 }
 
+Status ValidateUnits(const TrainingSettings& settings) {
+  if (settings.unit_blocks > 1 && settings.unit != "block") {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--unit-blocks {} with --unit {}",
+                              settings.unit_blocks, settings.unit),
+                    "only whole blocks are grouped: leave out one of them");
+  }
+  if (settings.unit_blocks > settings.model.layers) {
+    return MakeError(ErrorKind::kInvalidArgument, "--unit-blocks {}: the model has {} block(s)",
+                     settings.unit_blocks, settings.model.layers);
+  }
+  if (settings.unit == "half_block" && settings.residual.activation_checkpoints == "auto") {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--unit half_block with --activation-checkpoints auto: its estimate is of whole blocks"),
+        "choose the checkpoints, or --unit block");
+  }
+  return {};
+}
+
 Status ValidateWords(const TrainingSettings& settings) {
   const WordOption options[] = {
-      {"--unit", settings.unit, {"block", "parameter"}},
+      {"--unit", settings.unit, {"block", "half_block", "parameter"}},
       {"--exchange", settings.exchange, {"collective", "owner", "all_reduce"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
       {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
@@ -71,6 +90,7 @@ Status ValidateWords(const TrainingSettings& settings) {
     return MakeError(ErrorKind::kInvalidArgument, "--loss-scale {}: dynamic or a positive number", scale);
   }
   DYNAMICCL_CHECK_OK(ValidateExchange(settings));
+  DYNAMICCL_CHECK_OK(ValidateUnits(settings));
   if (settings.accumulation == "sharded" && settings.stage < 2) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument,
@@ -181,7 +201,8 @@ std::string TrainingSettings::Canonical() const {
   return fmt::format(
              "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} "
              "bucket_bytes={} "
-             "unit={} exchange={} tensor_parallel={} shard_group={} secondary_group={} sequence_parallel={} "
+             "unit={} unit_blocks={} exchange={} tensor_parallel={} shard_group={} secondary_group={} "
+             "sequence_parallel={} "
              "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
@@ -189,11 +210,11 @@ std::string TrainingSettings::Canonical() const {
              "prefetch_units={} live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
-             bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,
-             dtype, reduce_type, accumulation, accumulation_type, loss_scale, first_loss_scale,
-             least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps,
-             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch,
-             prefetch_units, live, eval_every, evaluate_at_end,
+             bucket_bytes, unit, unit_blocks, exchange, tensor_parallel, shard_group, secondary_group,
+             sequence_parallel, dtype, reduce_type, accumulation, accumulation_type, loss_scale,
+             first_loss_scale, least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed,
+             learning_rate, warmup_steps, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay,
+             clip_norm, overlap, prefetch, prefetch_units, live, eval_every, evaluate_at_end,
              offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
@@ -236,6 +257,7 @@ Status Validate(const TrainingSettings& settings) {
       {"--tensor-parallel", static_cast<double>(settings.tensor_parallel), 1, kAny},
       {"--shard-group", static_cast<double>(settings.shard_group), 0, kAny},
       {"--secondary-group", static_cast<double>(settings.secondary_group), 0, kAny},
+      {"--unit-blocks", static_cast<double>(settings.unit_blocks), 1, kAny},
       {"--prefetch-units", static_cast<double>(settings.prefetch_units), 1, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},

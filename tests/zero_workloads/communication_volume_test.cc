@@ -86,6 +86,21 @@ TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   }
 }
 
+// Two groups of four blocks: the volume of four blocks in the calls of two.
+TEST(CommunicationVolume, GroupsOfBlocksTakeFewerCalls) {
+  TrafficByFunction blocks = Count(2, "3", {"--layers", "4"}),
+                    groups = Count(2, "3", {"--layers", "4", "--unit-blocks", "2"}),
+                    halves = Count(2, "3", {"--layers", "4", "--unit", "half_block"});
+  EXPECT_EQ(blocks["AllGather"].calls, kSteps * (2 * 4 + 1) + 4 + 1);
+  EXPECT_EQ(groups["AllGather"].calls, kSteps * (2 * 2 + 1) + 2 + 1);
+  EXPECT_EQ(halves["AllGather"].calls, kSteps * (2 * 8 + 1) + 8 + 1);
+  const auto psi = [](long units, long of_unit) { return Root(2) + units * Padded(of_unit, 2); };
+  const long block = 12 * kHidden * kHidden + 13 * kHidden;
+  EXPECT_EQ(blocks["ReduceScatter"].elements, kSteps * psi(4, block));
+  EXPECT_EQ(groups["ReduceScatter"].elements, kSteps * psi(2, 2 * block));
+  EXPECT_EQ(groups["AllGather"].elements, kSteps * (2 * psi(2, 2 * block) - Root(2)) + psi(2, 2 * block));
+}
+
 TEST(CommunicationVolume, Stage3GathersBlocksTwice) {
   for (const int ranks : {2, 4}) {
     TrafficByFunction traffic = Count(ranks, "3");

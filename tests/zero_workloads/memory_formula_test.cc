@@ -19,13 +19,14 @@ struct Sizes {
   int64_t psi() const { return root + kBlocks * block; }
 };
 
+int64_t Padded(int64_t elements, int64_t ranks) {
+  const int64_t multiple = 128 * ranks;
+  return (elements + multiple - 1) / multiple * multiple;
+}
+
 Sizes SizesAt(int64_t ranks) {
-  const auto padded = [&](int64_t elements) {
-    const int64_t multiple = 128 * ranks;
-    return (elements + multiple - 1) / multiple * multiple;
-  };
-  return {padded(12 * kHidden * kHidden + 13 * kHidden),
-          padded((2 * kVocabulary + kSequence + 2) * kHidden + kVocabulary)};
+  return {Padded(12 * kHidden * kHidden + 13 * kHidden, ranks),
+          Padded((2 * kVocabulary + kSequence + 2) * kHidden + kVocabulary, ranks)};
 }
 
 struct Case {
@@ -153,6 +154,38 @@ TEST(MemoryFormula, EachUnitAheadIsOneBlockMore) {
     EXPECT_EQ(memory.peak.at("gathered"), 2 * (sizes.root + blocks * sizes.block)) << ahead;
     EXPECT_EQ(memory.current.at("gathered"), 0);
   }
+}
+
+// Groups of 2 and 3 of 6 blocks, of 4 and 2; the unit that computes and the one ahead.
+TEST(MemoryFormula, UnitsOfSeveralBlocksAreGatheredTogether) {
+  const auto gathered = [](const std::string& blocks, const std::string& ahead) {
+    return MemoryOf({2, 3, "bf16"}, {"--layers", "6", "--unit-blocks", blocks, "--prefetch-units", ahead})
+        .peak.at("gathered");
+  };
+  const int64_t root = 2 * SizesAt(2).root;
+  const auto bytes = [](int64_t blocks) {
+    return 2 * Padded(blocks * (12 * kHidden * kHidden + 13 * kHidden), 2);
+  };
+  EXPECT_EQ(gathered("2", "1"), root + 2 * bytes(2));
+  EXPECT_EQ(gathered("2", "2"), root + 3 * bytes(2));
+  EXPECT_EQ(gathered("3", "1"), root + 2 * bytes(3));
+  EXPECT_EQ(gathered("4", "1"), root + bytes(4) + bytes(2));
+  EXPECT_EQ(gathered("6", "1"), root + bytes(6));
+}
+
+// An attention has 4 h^2 + 6 h parameters with its norm, a feed-forward network 8 h^2 + 7 h.
+TEST(MemoryFormula, HalvesOfBlocksAreGatheredApart) {
+  const int64_t h = kHidden;
+  const int64_t attention = Padded(4 * h * h + 6 * h, 2), feed_forward = Padded(8 * h * h + 7 * h, 2);
+  const auto gathered = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--layers", "6", "--unit", "half_block"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return MemoryOf({2, 3, "bf16"}, arguments).peak.at("gathered");
+  };
+  const int64_t root = 2 * SizesAt(2).root;
+  EXPECT_EQ(gathered({"--no-prefetch"}), root + 2 * feed_forward);
+  EXPECT_EQ(gathered({}), root + 2 * (attention + feed_forward));
+  EXPECT_EQ(gathered({"--prefetch-units", "2"}), root + 2 * (attention + 2 * feed_forward));
 }
 
 TEST(MemoryFormula, ActivationsGrowWithTheBatchAndStatesDoNot) {

@@ -153,6 +153,21 @@ TEST(RecordedCalls, UnitsGatheredAhead) {
                   {{"stage", "3"}, {"prefetch_units", "5"}, {"unit", "parameter"}}});
 }
 
+TEST(RecordedCalls, GroupsAndHalvesOfBlocks) {
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    ExpectRecorded(
+        {{.data = 2}, {"--stage", stage, "--unit-blocks", "2"}, {{"stage", stage}, {"unit_blocks", "2"}}, 5});
+    ExpectRecorded({{.data = 3},
+                    {"--stage", stage, "--unit", "half_block"},
+                    {{"stage", stage}, {"unit", "half_block"}},
+                    3});
+  }
+  ExpectRecorded({{.data = 2},
+                  {"--stage", "3", "--unit", "half_block", "--prefetch-units", "3"},
+                  {{"stage", "3"}, {"unit", "half_block"}, {"prefetch_units", "3"}},
+                  4});
+}
+
 TEST(RecordedCalls, HybridSharding) {
   for (const char* stage : {"1", "2", "3"}) {
     ExpectRecorded({{.data = 4, .shard = 2}, {"--stage", stage, "--shard-group", "2"}, {{"stage", stage}}});

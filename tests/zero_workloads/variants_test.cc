@@ -88,6 +88,45 @@ TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
   }
 }
 
+// Nothing is clipped, since the norm is added up over other parts of the model with other units.
+TEST(Variants, UnitsOfSeveralBlocksAndOfHalves) {
+  const Arguments model = {"--layers", "5", "--clip-norm", "1e9"};
+  const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, Joined({"--stage", "0"}, model));
+    ExpectNear(reference, alone);
+    for (const char* stage : {"0", "1", "2", "3"}) {
+      const Arguments run = Joined({"--stage", stage}, model);
+      ExpectEqual(reference, ranks, Joined(run, {"--unit-blocks", "2"}));
+      ExpectEqual(reference, ranks, Joined(run, {"--unit", "half_block"}));
+    }
+    const Arguments run = Joined({"--stage", "3"}, model);
+    for (const char* blocks : {"3", "5"})
+      ExpectEqual(reference, ranks, Joined(run, {"--unit-blocks", blocks, "--no-prefetch"}));
+    ExpectEqual(reference, ranks, Joined(run, {"--unit", "half_block", "--prefetch-units", "3"}));
+    for (const char* checkpoints : {"full", "none"}) {
+      const Arguments kept = {"--activation-checkpoints", checkpoints, "--contiguous-pools"};
+      ExpectEqual(reference, ranks, Joined(Joined(run, kept), {"--unit", "half_block"}));
+      ExpectEqual(reference, ranks, Joined(Joined(run, kept), {"--unit-blocks", "2"}));
+    }
+  }
+}
+
+TEST(Variants, UnitsThatContradictOtherOptionsAreRefused) {
+  const auto refused = [](const Arguments& more, const std::string& message) {
+    const RankOutcome rank = RunRanks({.ranks = 1, .arguments = Joined(SmallModel(), more)})[0];
+    EXPECT_EQ(rank.exit_code, 2) << rank.output;
+    EXPECT_THAT(rank.output, ::testing::HasSubstr(message));
+  };
+  refused({"--unit-blocks", "0"}, "--unit-blocks 0 is out of range: at least 1");
+  refused({"--unit-blocks", "3"}, "--unit-blocks 3: the model has 2 block(s)");
+  refused({"--unit-blocks", "2", "--unit", "parameter"}, "only whole blocks are grouped");
+  refused({"--unit-blocks", "2", "--unit", "half_block"}, "only whole blocks are grouped");
+  refused({"--unit", "third"}, "--unit third: one of block, half_block, parameter");
+  refused({"--unit", "half_block", "--activation-checkpoints", "auto", "--memory-cap", "64M"},
+          "its estimate is of whole blocks");
+}
+
 TEST(Variants, OneCollectiveAParameter) {
   const TrainingReport reference = Train(2, {"--stage", "0", "--unit", "parameter"});
   for (const char* stage : {"1", "2", "3"})

@@ -116,8 +116,9 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   if (trainer && row.setting == "prefetch_units")
     return StageOf(job) == 3 && SettingOf(job, "prefetch") == "true" &&
            std::stoull(value) < UnitsOf(job.model).size();
-  if (trainer && row.setting == "unit") return job.model.transformer.has_value();
-  if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") == "block";
+  if (trainer && row.setting == "unit")
+    return job.model.transformer.has_value() && SettingOf(job, "unit_blocks") == "1";
+  if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") != "parameter";
   if (trainer && row.setting == "accumulation")
     return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
@@ -231,6 +232,12 @@ double UnitsAhead(const AdvisedJob& job) {
   return job.IsTrainer() ? std::stod(SettingOf(job, "prefetch_units")) : 1;
 }
 
+// Number of blocks that are gathered at once.
+double BlocksInUnit(const AdvisedJob& job) {
+  if (!job.IsTrainer()) return 1;
+  return SettingOf(job, "unit") == "half_block" ? 0.5 : std::stod(SettingOf(job, "unit_blocks"));
+}
+
 // Bytes of the gathered parameters that a rank holds in ZeRO stage 3: the root unit, which stays gathered,
 // the unit in use and, with prefetch, the next units.
 double GatheredBytes(const AdvisedJob& job, double width) {
@@ -245,8 +252,8 @@ double GatheredBytes(const AdvisedJob& job, double width) {
     else
       largest = std::max(largest, elements);
   }
-  const double others = static_cast<double>(units.size() - 1);
-  return (root + std::min(1 + UnitsAhead(job), others) * largest) * width;
+  const double blocks = (1 + UnitsAhead(job)) * BlocksInUnit(job);
+  return (root + std::min(blocks, static_cast<double>(units.size() - 1)) * largest) * width;
 }
 
 }  // namespace

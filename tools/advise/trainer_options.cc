@@ -24,7 +24,7 @@ struct Options {
   int64_t micro_steps = 1;
   int tensor_parallel = 1, shard_group = 0, secondary_group = 0;
   bool overlap = true, prefetch = true;
-  int64_t prefetch_units = 1;
+  int64_t prefetch_units = 1, unit_blocks = 1;
   std::string config;
 };
 
@@ -39,6 +39,7 @@ void Register(CLI::App& app, Options& options) {
   app.add_option("--batch", options.batch);
   app.add_option("--stage,--zero-stage", options.stage);
   app.add_option("--unit", options.unit);
+  app.add_option("--unit-blocks", options.unit_blocks);
   app.add_option("--exchange", options.exchange);
   app.add_option("--accumulation", options.accumulation);
   app.add_option("--micro-steps,--gradient-accumulation-steps", options.micro_steps);
@@ -83,6 +84,7 @@ std::string NameOf(const std::string& word) {
   if (name.starts_with("--no-")) name.erase(2, 3);
   if (name == "--zero-stage") return "--stage";
   if (name == "--prefetch-units") return "--prefetch";
+  if (name == "--unit-blocks") return "--unit";
   return name == "--overlap-comm" ? "--overlap" : name;
 }
 
@@ -125,6 +127,7 @@ Result<AdvisedJob> TrainerJobOf(const std::vector<std::string>& given, int ranks
                   {"reduce_type", options.reduce_type == "fp32" ? "float32" : TypeName(options.dtype)},
                   {"bucket_bytes", std::to_string(BucketBytes(options))},
                   {"unit", options.unit},
+                  {"unit_blocks", std::to_string(options.unit_blocks)},
                   {"exchange", options.exchange},
                   {"accumulation", options.accumulation},
                   {"micro_steps", std::to_string(options.micro_steps)},
@@ -145,6 +148,7 @@ std::vector<std::string> OptionsFor(const AdvisedJob& base, const AdvisedJob& ch
   add("stage", "--stage");
   if (differs("bucket_bytes")) options.insert(options.end(), {"--bucket-bytes", BucketOption(changed)});
   add("unit", "--unit");
+  add("unit_blocks", "--unit-blocks");
   add("exchange", "--exchange");
   add("accumulation", "--accumulation");
   if (differs("reduce_type") || differs("dtype"))

@@ -24,7 +24,11 @@ constexpr std::array kDynamicclZeroSettings = {
     GeneratorSetting{"bucket_bytes", SettingKind::kInteger, "4194304",
                      "of a gradient bucket, over all ranks"},
     GeneratorSetting{"unit", SettingKind::kChoice, "block",
-                     "what is gathered and, for parameter, summed at once", 1, "block,parameter"},
+                     "what is gathered and, for parameter, summed at once; half_block (gpt): attention and "
+                     "feed-forward network apart",
+                     1, "block,half_block,parameter"},
+    GeneratorSetting{"unit_blocks", SettingKind::kInteger, "1",
+                     "with unit=block: how many neighbouring blocks are one unit", 1},
     GeneratorSetting{"exchange", SettingKind::kChoice, "collective",
                      "owner: one Reduce and one Broadcast for each rank's part; all_reduce: gradients by "
                      "AllReduce in stages 1 and 2",
@@ -74,6 +78,10 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
   if ((stage == ZeroStage::kStage0 || stage == ZeroStage::kStage3) &&
       settings.Choice("exchange") == "all_reduce")
     return refuse("exchange=all_reduce is for stages 1 and 2", "take stage=1 or 2");
+  if (settings.Choice("unit") != "block" && settings.Integer("unit_blocks") > 1)
+    return refuse("unit_blocks is for unit=block", "leave out one of them");
+  if (settings.Choice("unit") == "half_block" && !HasHalves(input.model))
+    return refuse("unit=half_block is for a gpt, whose blocks have two halves", "take unit=block");
   if (stage < ZeroStage::kStage2 && settings.Choice("accumulation") == "sharded")
     return refuse("accumulation=sharded is for stages 2 and 3", "leave it out");
   if (hpz && (stage != ZeroStage::kStage3 || !input.world.IsHybrid()))

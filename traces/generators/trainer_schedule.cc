@@ -7,12 +7,42 @@
 namespace dynamiccl {
 namespace {
 
+using Parameters = std::vector<size_t>;  // indices into ModelShape::parameters
+
+// Place in the block of the first parameter of its feed-forward part; its size if there is none.
+size_t FeedForwardOf(const ModelShape& model, const Parameters& block) {
+  const auto begins = [&](size_t index) {
+    return model.parameters[index].name.find(".ln_2.") != std::string::npos;
+  };
+  return static_cast<size_t>(std::ranges::find_if(block, begins) - block.begin());
+}
+
+// The root and the pieces that compute one after another: blocks, groups of blocks, or halves of blocks.
+std::vector<Parameters> PiecesOf(const GeneratorInput& input) {
+  const std::vector<Parameters> blocks = UnitsOf(input.model);
+  const auto group = static_cast<size_t>(input.settings.Integer("unit_blocks"));
+  std::vector<Parameters> pieces = {blocks.front()};
+  for (size_t block = 1; block < blocks.size(); ++block) {
+    const Parameters& parameters = blocks[block];
+    if (input.settings.Choice("unit") == "half_block") {
+      const auto half = parameters.begin() + static_cast<ptrdiff_t>(FeedForwardOf(input.model, parameters));
+      pieces.emplace_back(parameters.begin(), half);
+      pieces.emplace_back(half, parameters.end());
+    } else if ((block - 1) % group == 0) {
+      pieces.push_back(parameters);
+    } else {
+      pieces.back().insert(pieces.back().end(), parameters.begin(), parameters.end());
+    }
+  }
+  return pieces;
+}
+
 // Returns the number of elements of each unit. With unit=parameter every parameter is a unit. For each block,
 // `blocks` gets the index after its last unit.
 std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& blocks) {
   const bool by_parameter = input.settings.Choice("unit") == "parameter";
   std::vector<int64_t> flats;
-  for (const std::vector<size_t>& unit : UnitsOf(input.model)) {
+  for (const Parameters& unit : PiecesOf(input)) {
     std::vector<int64_t> parameters;
     for (const size_t index : unit) parameters.push_back(input.model.parameters[index].Elements());
     if (by_parameter) {
@@ -26,6 +56,14 @@ std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& b
 }
 
 }  // namespace
+
+bool HasHalves(const ModelShape& model) {
+  const std::vector<Parameters> blocks = UnitsOf(model);
+  return std::all_of(blocks.begin() + 1, blocks.end(), [&](const Parameters& block) {
+    const size_t half = FeedForwardOf(model, block);
+    return half > 0 && half < block.size();
+  });
+}
 
 TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& list)
     : list_(list),

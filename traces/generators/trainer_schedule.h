@@ -27,7 +27,13 @@ struct TrainerAction {
   int64_t after = -1;  // an earlier operation whose result this one needs, without a wait; -1: none
 };
 
+// True if each block of the model has an attention part and a feed-forward part that begins with the norm
+// "ln_2", as in a gpt.
+bool HasHalves(const ModelShape& model);
+
 // Generates the steps of a rank by these rules:
+// - The model consists of the root and of pieces that compute one after another: blocks, groups of blocks or
+//   halves of blocks (`unit`, `unit_blocks`). Below, "block" means such a piece.
 // - A block computes its share of a pass, in proportion to its parameters. The root's share is that of the
 //   model's head, which computes last in a forward pass and first in a backward pass.
 // - Stage 3 gathers a unit before it is used, and `prefetch_units` ahead with prefetch.

@@ -127,6 +127,9 @@ void EstimateCommand::Register(CLI::App& app) {
                  "Size of a gradient bucket; 0: one fused buffer in fp32.")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("4M");
+  app.add_option("--unit-blocks", settings_.blocks_in_unit,
+                 "Blocks that stage 3 gathers at once; 0.5: halves of blocks.")
+      ->capture_default_str();
   app.add_option("--prefetch-units", settings_.units_ahead,
                  "Units that stage 3 gathers before their use; 0: none.")
       ->capture_default_str();

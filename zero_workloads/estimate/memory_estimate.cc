@@ -21,7 +21,7 @@ double BuffersOf(const EstimateSettings& settings, double parameters) {
   return 2 * std::min(settings.bucket_bytes, parameters * BytesOf(settings).gradient);
 }
 
-// Bytes of the units that stage 3 holds at once: the root (embeddings, last norm, head), the block that
+// Bytes of the units that stage 3 holds at once: the root (embeddings, last norm, head), the unit that
 // computes and those that are gathered ahead.
 double GatheredOf(const EstimateSettings& settings) {
   if (!settings.shape) return 0;
@@ -29,8 +29,8 @@ double GatheredOf(const EstimateSettings& settings) {
   const int64_t layers = std::exchange(root.layers, 0);
   const double root_parameters = ParametersOf(root);
   const double block = (ParametersOf(*settings.shape) - root_parameters) / static_cast<double>(layers);
-  const double at_once =
-      root_parameters + block * static_cast<double>(std::min(layers, 1 + settings.units_ahead));
+  const double blocks = settings.blocks_in_unit * static_cast<double>(1 + settings.units_ahead);
+  const double at_once = root_parameters + block * std::min(static_cast<double>(layers), blocks);
   return at_once * BytesOf(settings).parameter / static_cast<double>(settings.tensor_parallel);
 }
 
@@ -52,6 +52,9 @@ Status Validate(const EstimateSettings& settings) {
     return Reject(fmt::format("--dtype {} is none", settings.dtype), "fp32, bf16 or fp16");
   if (settings.ranks < 1 || settings.tensor_parallel < 1 || settings.batch < 1)
     return Reject("--ranks, --tensor-parallel and --batch must be at least 1", "for example --ranks 64");
+  if (!(settings.blocks_in_unit > 0))
+    return Reject(fmt::format("--unit-blocks {} must be positive", settings.blocks_in_unit),
+                  "0.5 for halves of blocks");
   if (settings.units_ahead < 0)
     return Reject(fmt::format("--prefetch-units {} is out of range: at least 0", settings.units_ahead),
                   "0 gathers each unit when it is needed");

@@ -35,6 +35,8 @@ struct EstimateSettings {
   double bucket_bytes = 4 << 20;
   // Number of units that stage 3 gathers ahead of the one that computes.
   int64_t units_ahead = 1;
+  // Number of blocks in a unit; 0.5 for halves of blocks.
+  double blocks_in_unit = 1;
   // Memory of a device in bytes, to report which stages fit. 0 means that this is not reported.
   double device_bytes = 0;
 };

@@ -228,6 +228,8 @@ Status Simulation::Advance(size_t rank_class) {
 Status Simulation::Issue(size_t rank_class, size_t collective) {
   RankState& rank = ranks_[rank_class];
   const SimulatedCollective& issued = rank.program->collectives[collective];
+  std::vector<Ordered>& ordered = communicators_[CommunicatorOf(rank_class, collective)].collectives;
+  ordered.resize(std::max(ordered.size(), rank.place[collective] + 1));
   rank.timing.collectives[collective].issued_ns = rank.clock;
   if (job_.host_share > 0) {
     rank.to_take[collective] =
@@ -261,7 +263,6 @@ Status Simulation::Arrive(size_t rank_class, size_t collective, int64_t at) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
   CommunicatorState& communicator = communicators_[number];
-  if (place >= communicator.collectives.size()) communicator.collectives.resize(place + 1);
   Ordered& ordered = communicator.collectives[place];
   const TransferDemand& demand = rank.program->collectives[collective].demand;
   if (ordered.arrived > 0 && !(ordered.demand == demand)) {

@@ -197,6 +197,14 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
           ""))
       ->capture_default_str();
   train
+      ->add_option("--join-timeout", settings->join_timeout_seconds,
+                   "Seconds that ranks wait for each other at start.")
+      ->capture_default_str();
+}
+
+// Adds the options that say what is communicated in one call, by which collective, and when.
+void AddScheduleOptions(CLI::App* train, TrainingSettings* settings) {
+  train
       ->add_option("--unit", settings->unit,
                    "block: parameters of a block together, gradients in buckets; half_block: attention and "
                    "feed-forward network apart; parameter: one collective a parameter, no buckets.")
@@ -223,10 +231,6 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
       "--live", settings->live,
       "Take the live values bucket_bytes and prefetch (a number of units) before each step, under DynamICCL "
       "in mode adaptive.");
-  train
-      ->add_option("--join-timeout", settings->join_timeout_seconds,
-                   "Seconds that ranks wait for each other at start.")
-      ->capture_default_str();
 }
 
 void AddCheckpointOptions(CLI::App* train, dynamiccl::zero::CheckpointSettings* settings) {
@@ -322,6 +326,7 @@ int main(int argc, char** argv) {
   AddTrainingOptions(train, &settings);
   AddPrecisionOptions(train, &settings);
   AddZeroOptions(train, &settings);
+  AddScheduleOptions(train, &settings);
   AddMemoryOptions(train, &settings);
   AddCheckpointOptions(train, &settings.checkpoint);
   AddResidualOptions(train, &settings.residual);

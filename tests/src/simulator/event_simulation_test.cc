@@ -62,7 +62,7 @@ TEST(EventSimulation, ACommunicatorRunsItsCollectivesInOrder) {
 
 // Of two communicators, each fast enough for both at once.
 SimulatedJob JobOfTwoLayouts(RankProgram program) {
-  SimulatedJob job = JobOfAll(4, 4, std::move(program));
+  SimulatedJob job = JobOfAll(4, 4, std::move(program), 100, 40);
   job.layouts = {Neighbours(4, 2), Across(4, 2)};
   return job;
 }

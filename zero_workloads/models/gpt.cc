@@ -37,15 +37,18 @@ void Gpt::ListInnerParameters(size_t index, ParameterList* list) {
   const bool halves = block_units_ == BlockUnits::kHalves;
   const size_t number = halves ? index / 2 : index;
   const std::string prefix = "block." + std::to_string(number);
-  if (!halves || index % 2 == 0) blocks_[number]->ListAttentionParameters(prefix, list);
-  if (!halves || index % 2 == 1) blocks_[number]->ListFeedForwardParameters(prefix, list);
+  if (!halves) {
+    blocks_[number]->ListParameters(prefix, list);
+  } else if (index % 2 == 0) {
+    blocks_[number]->ListAttentionParameters(prefix, list);
+  } else {
+    blocks_[number]->ListFeedForwardParameters(prefix, list);
+  }
 }
 
 UnitForward Gpt::InnerForward(size_t index) const {
   if (block_units_ == BlockUnits::kWhole) {
-    return [block = blocks_[index].get()](const at::Tensor& in) {
-      return block->FeedForwardHalf(block->AttentionHalf(in));
-    };
+    return [block = blocks_[index].get()](const at::Tensor& in) { return block->forward(in); };
   }
   const TransformerBlock* const block = blocks_[index / 2].get();
   if (index % 2 == 0) return [block](const at::Tensor& in) { return block->AttentionHalf(in); };

@@ -77,6 +77,11 @@ TransformerBlock::TransformerBlock(const BlockShape& shape, const TensorSplit& s
       feed_forward_norm_(shape.hidden),
       feed_forward_(shape, split) {}
 
+void TransformerBlock::ListParameters(const std::string& prefix, ParameterList* list) {
+  ListAttentionParameters(prefix, list);
+  ListFeedForwardParameters(prefix, list);
+}
+
 void TransformerBlock::ListAttentionParameters(const std::string& prefix, ParameterList* list) {
   attention_norm_.ListParameters(prefix + ".attention_norm", list);
   attention_.ListParameters(prefix + ".attention", list);

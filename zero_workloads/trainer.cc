@@ -133,6 +133,16 @@ int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
                            "give more --steps, or --resume with an earlier step"});
 }
 
+// Most windows that a rank evaluates at a time. More would not make an evaluation faster.
+constexpr int64_t kMaxEvaluationRows = 16;
+
+// `rows` is the number of sequences of a micro-step, over all ranks. A rank evaluates at most as many windows
+// at a time as it trains on, so that an evaluation never needs more memory than a step.
+EvaluationShape EvaluationShapeOf(const Run& run, int64_t rows) {
+  const int64_t rows_of_rank = rows / run.grid->data()->world();
+  return {run.settings.model.sequence, std::clamp<int64_t>(rows_of_rank, 1, kMaxEvaluationRows), run.device};
+}
+
 MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
@@ -216,7 +226,6 @@ void RunSteps(const Run& run) {
   const BatchShape shape{settings.batch, settings.model.sequence, data->rank(), data->world()};
   const BatchLoader loader(run.text.train, shape, settings.seed, run.device);
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
-  const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
   StepBatch batch = StepBatchOf(run);
   RunReport report;
 
@@ -227,12 +236,13 @@ void RunSteps(const Run& run) {
   // tensors when the tensors are destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
-  const auto evaluate = [&](int64_t step) {
-    report.held_out_bits_per_byte = BitsPerByte(model, engine_hooks, data, run.text.held_out, evaluation);
+  const auto evaluate = [&](int64_t step, int64_t rows) {
+    report.held_out_bits_per_byte =
+        BitsPerByte(model, engine_hooks, data, run.text.held_out, EvaluationShapeOf(run, rows));
     run.progress->Evaluated(step, report.held_out_bits_per_byte);
   };
   const int64_t first_step = BeginAt(&checkpoints, settings.steps);
-  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
+  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1, settings.batch);
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
     BeginStep(run, step, engine.get());
@@ -251,7 +261,7 @@ void RunSteps(const Run& run) {
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);
     const bool due = settings.eval_every > 0 && (step + 1) % settings.eval_every == 0;
-    if (due || (last && settings.evaluate_at_end)) evaluate(step);
+    if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
   report.memory = ReadMemoryCounters();
   if (const OffloadTraffic* traffic = engine->offload_traffic()) report.offload = *traffic;

@@ -210,6 +210,15 @@ void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
                                  live.prefetch ? "" : "no "));
 }
 
+// Adds memory, traffic and the digest of the parameters after the last step. The digest is a collective call.
+void AddCounters(const Run& run, ZeroEngine* engine, RunReport* report) {
+  report->memory = ReadMemoryCounters();
+  report->host_memory = ReadHostMemoryCounters();
+  if (const OffloadTraffic* traffic = engine->offload_traffic()) report->offload = *traffic;
+  report->sent_bytes = run.grid->sent_bytes();
+  report->parameters_sha256 = engine->ParameterDigest();
+}
+
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
@@ -263,18 +272,14 @@ void RunSteps(const Run& run) {
     const bool due = settings.eval_every > 0 && (step + 1) % settings.eval_every == 0;
     if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
-  report.memory = ReadMemoryCounters();
-  if (const OffloadTraffic* traffic = engine->offload_traffic()) report.offload = *traffic;
-  report.sent_bytes = run.grid->sent_bytes();
-  report.parameters_sha256 = engine->ParameterDigest();
+  AddCounters(run, engine.get(), &report);
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }
 
-Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment,
-                                   at::Device device) {
+Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment) {
   DYNAMICCL_TRY(OptimizerOffload offload, OptimizerOffload::Parse(settings.offload_optimizer));
-  DYNAMICCL_CHECK_OK(offload.CheckFor(device));
+  DYNAMICCL_CHECK_OK(offload.CheckFolder());
   offload.rank_name = fmt::format("rank-{}", environment.rank);
   offload.buffer_bytes = settings.offload_buffer_bytes;
   return offload;
@@ -305,7 +310,7 @@ Status Train(const TrainingSettings& settings) {
   DYNAMICCL_TRY(const at::Device device, SelectDevice(environment.local_rank));
   DYNAMICCL_CHECK_OK(CheckMemoryIsKnown(settings.residual));
   DYNAMICCL_CHECK_OK(CapMemory(settings.residual));
-  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment, device));
+  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment));
   CountDeviceMemory();
   at::set_num_threads(settings.threads);
   const JoinSettings join{std::chrono::seconds(settings.join_timeout_seconds),

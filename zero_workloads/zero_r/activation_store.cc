@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -36,8 +37,7 @@ KeptActivation::~KeptActivation() {
 
 at::Tensor KeptActivation::Restore() const {
   const ActivationStoreSettings& settings = store_->settings_;
-  at::Tensor part = part_;
-  if (settings.on_host) part = at::empty(part_.sizes(), settings.options).copy_(part_, /*non_blocking=*/true);
+  const at::Tensor part = CopyToDevice(part_, settings.options.device());
   if (settings.divide_over != nullptr) return store_->Gather(part, shape_);
   return part.view(shape_).detach();
 }
@@ -86,7 +86,12 @@ KeptActivation ActivationStore::Keep(const at::Tensor& input) {
   // If the input is neither divided nor moved to the host nor kept in a pool, the tensor itself is kept,
   // without a copy.
   const bool as_it_is = settings_.divide_over == nullptr && !settings_.on_host && pool_ == nullptr;
-  kept.part_ = as_it_is ? own : Place(own.numel(), &kept).copy_(own, /*non_blocking=*/true);
+  kept.part_ = as_it_is ? own : Place(own.numel(), &kept);
+  if (settings_.on_host) {
+    CopyToHost(own, kept.part_);
+  } else if (!as_it_is) {
+    kept.part_.copy_(own, /*non_blocking=*/true);
+  }
   Recount(kept.part_, MemoryCategory::kCheckpoints);
   Count(kept.part_, 1);
   return kept;

@@ -154,9 +154,10 @@ void AddMemoryOptions(CLI::App* train, TrainingSettings* settings) {
       "What others take of each rank's memory: STEP:SIZE,... or file:PATH, which is read before "
       "every step.");
   train
-      ->add_option("--offload-optimizer", settings->offload_optimizer,
-                   "Where the optimizer's states are between steps: none (on the device), cpu (of a run on "
-                   "GPUs: in host memory), or nvme:FOLDER (in files).")
+      ->add_option(
+          "--offload-optimizer", settings->offload_optimizer,
+          "Where the optimizer's states are between steps: none (on the device), cpu (in host memory, "
+          "which a run on CPUs keeps apart from --memory-cap), or nvme:FOLDER (in files).")
       ->capture_default_str();
   train
       ->add_option("--offload-buffer-bytes", settings->offload_buffer_bytes,

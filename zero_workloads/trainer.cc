@@ -135,6 +135,16 @@ int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
                            "give more --steps, or --resume with an earlier step"});
 }
 
+// Most windows that a rank evaluates at a time. More would not make an evaluation faster.
+constexpr int64_t kMaxEvaluationRows = 16;
+
+// `rows` is the number of sequences of a micro-step, over all ranks. A rank evaluates at most as many windows
+// at a time as it trains on, so that an evaluation never needs more memory than a step.
+EvaluationShape EvaluationShapeOf(const Run& run, int64_t rows) {
+  const int64_t rows_of_rank = rows / run.grid->data()->world();
+  return {run.settings.model.sequence, std::clamp<int64_t>(rows_of_rank, 1, kMaxEvaluationRows), run.device};
+}
+
 MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
@@ -230,6 +240,15 @@ class EngineUnits {
   std::unique_ptr<UnitHooks> hooks_;
 };
 
+// Adds memory, traffic and the digest of the parameters after the last step. The digest is a collective call.
+void AddCounters(const Run& run, ZeroEngine* engine, RunReport* report) {
+  report->memory = ReadMemoryCounters();
+  report->host_memory = ReadHostMemoryCounters();
+  if (const OffloadTraffic* traffic = engine->offload_traffic()) report->offload = *traffic;
+  report->sent_bytes = run.grid->sent_bytes();
+  report->parameters_sha256 = engine->ParameterDigest();
+}
+
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
@@ -245,7 +264,6 @@ void RunSteps(const Run& run) {
   const BatchShape shape{settings.batch, settings.model.sequence, data->rank(), data->world()};
   const BatchLoader loader(run.text.train, shape, settings.seed, run.device);
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
-  const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
   StepBatch batch = StepBatchOf(run);
   RunReport report;
 
@@ -256,12 +274,13 @@ void RunSteps(const Run& run) {
   // tensors when the tensors are destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
-  const auto evaluate = [&](int64_t step) {
-    report.held_out_bits_per_byte = BitsPerByte(model, engine_hooks, data, run.text.held_out, evaluation);
+  const auto evaluate = [&](int64_t step, int64_t rows) {
+    report.held_out_bits_per_byte =
+        BitsPerByte(model, engine_hooks, data, run.text.held_out, EvaluationShapeOf(run, rows));
     run.progress->Evaluated(step, report.held_out_bits_per_byte);
   };
   const int64_t first_step = BeginAt(&checkpoints, settings.steps);
-  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
+  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1, settings.batch);
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
     BeginStep(run, step, engine.get());
@@ -280,20 +299,16 @@ void RunSteps(const Run& run) {
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);
     const bool due = settings.eval_every > 0 && (step + 1) % settings.eval_every == 0;
-    if (due || (last && settings.evaluate_at_end)) evaluate(step);
+    if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
-  report.memory = ReadMemoryCounters();
-  if (const OffloadTraffic* traffic = engine->offload_traffic()) report.offload = *traffic;
-  report.sent_bytes = run.grid->sent_bytes();
-  report.parameters_sha256 = engine->ParameterDigest();
+  AddCounters(run, engine.get(), &report);
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }
 
-Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment,
-                                   at::Device device) {
+Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment) {
   DYNAMICCL_TRY(OptimizerOffload offload, OptimizerOffload::Parse(settings.offload_optimizer));
-  DYNAMICCL_CHECK_OK(offload.CheckFor(device));
+  DYNAMICCL_CHECK_OK(offload.CheckFolder());
   offload.rank_name = fmt::format("rank-{}", environment.rank);
   offload.buffer_bytes = settings.offload_buffer_bytes;
   return offload;
@@ -324,7 +339,7 @@ Status Train(const TrainingSettings& settings) {
   DYNAMICCL_TRY(const at::Device device, SelectDevice(environment.local_rank));
   DYNAMICCL_CHECK_OK(CheckMemoryIsKnown(settings.residual));
   DYNAMICCL_CHECK_OK(CapMemory(settings.residual));
-  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment, device));
+  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment));
   CountDeviceMemory();
   at::set_num_threads(settings.threads);
   const JoinSettings join{std::chrono::seconds(settings.join_timeout_seconds),

@@ -145,6 +145,8 @@ TrainingReport ReadReport(const fs::path& json) {
     }
     if (line.contains("parameters_sha256")) report.parameters_sha256 = line["parameters_sha256"];
     if (line.contains("memory")) report.memory = MemoryFrom(line["memory"]);
+    if (line.contains("host_memory"))
+      report.host_memory = line["host_memory"].get<std::map<std::string, int64_t>>();
     if (line.contains("held_out_bits_per_byte"))
       report.held_out_bits_per_byte = line["held_out_bits_per_byte"];
   }

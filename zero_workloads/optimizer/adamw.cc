@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fused kernel works on the gradients' device. States in other memory (pinned host memory) are copied
-// there slice by slice and back. On the same device no copies are made.
+// The fused kernel works on the gradients' device. States in host memory are copied there slice by slice and
+// back. States on the device are not copied.
 #include "zero_workloads/optimizer/adamw.h"
 
 #include <ATen/ops/_fused_adamw.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -73,24 +74,22 @@ void AdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Te
   }
   UpdateRange(0, end, gradients, learning_rate, parameters);
   // The copies to the host are asynchronous and must be complete before the states are read.
-  if (master().device() != gradients.device()) FinishCompute();
+  if (LiesOnHost(master())) FinishCompute();
 }
 
 void AdamW::Update(const AdamWStates& slice, const at::Tensor& gradients, double learning_rate,
                    const at::Tensor& parameters) const {
   const CountAs category(MemoryCategory::kOffload);
-  const auto here = [&](const at::Tensor& state) {
-    return state.to(gradients.device(), /*non_blocking=*/true);
-  };
+  const auto here = [&](const at::Tensor& state) { return CopyToDevice(state, gradients.device()); };
   const AdamWStates states = {here(slice.master), here(slice.first_moment), here(slice.second_moment)};
   at::_fused_adamw_({states.master}, {gradients}, {states.first_moment}, {states.second_moment}, {},
                     {steps_.to(gradients.device())}, learning_rate, settings_.beta1, settings_.beta2,
                     settings_.weight_decay, settings_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
   if (parameters.defined()) parameters.copy_(states.master);
-  if (slice.master.device() == gradients.device()) return;
-  slice.master.copy_(states.master, /*non_blocking=*/true);
-  slice.first_moment.copy_(states.first_moment, /*non_blocking=*/true);
-  slice.second_moment.copy_(states.second_moment, /*non_blocking=*/true);
+  if (!LiesOnHost(slice.master)) return;
+  CopyToHost(states.master, slice.master);
+  CopyToHost(states.first_moment, slice.first_moment);
+  CopyToHost(states.second_moment, slice.second_moment);
 }
 
 }  // namespace dynamiccl::zero

@@ -51,8 +51,8 @@ struct SubGroups {
 // training thread. It has no failure of its own; FileAdamW (offload/) throws when its files fail.
 class AdamW {
  public:
-  // Uses `states` without copying them; the caller fills the master weights in place. The states may be on
-  // another device than the gradients. In that case `slice_elements` elements at a time are copied to the
+  // Uses `states` without copying them; the caller fills the master weights in place. The states may lie
+  // in host memory (device/host_memory.h). In that case `slice_elements` elements at a time are copied to the
   // gradients' device and back, where 0 means all at once. A multiple of kShardAlignment
   // (parallel/partition.h) keeps the rounding independent of slicing.
   AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);

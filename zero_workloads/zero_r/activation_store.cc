@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -78,7 +79,12 @@ KeptActivation ActivationStore::Keep(const at::Tensor& input) {
   // If the input is neither divided nor moved to the host nor kept in a pool, the tensor itself is kept,
   // without a copy.
   const bool as_it_is = settings_.divide_over == nullptr && !settings_.on_host && pool_ == nullptr;
-  stored.part = as_it_is ? own : MemoryFor(own.numel(), &stored).copy_(own, /*non_blocking=*/true);
+  stored.part = as_it_is ? own : MemoryFor(own.numel(), &stored);
+  if (settings_.on_host) {
+    CopyToHost(own, stored.part);
+  } else if (!as_it_is) {
+    stored.part.copy_(own, /*non_blocking=*/true);
+  }
   Recount(stored.part, MemoryCategory::kCheckpoints);
   Count(stored.part, 1);
   return {this, stored_.insert(stored_.end(), std::move(stored))};
@@ -86,8 +92,7 @@ KeptActivation ActivationStore::Keep(const at::Tensor& input) {
 
 void ActivationStore::StartRestoring(StoredActivation* stored) const {
   if (stored->whole.defined()) return;
-  at::Tensor part = stored->part;
-  if (settings_.on_host) part = at::empty(part.sizes(), settings_.options).copy_(part, /*non_blocking=*/true);
+  at::Tensor part = CopyToDevice(stored->part, settings_.options.device());
   if (settings_.divide_over == nullptr) {
     stored->whole = part.view(stored->shape).detach();
     return;

@@ -43,6 +43,20 @@ settings() {
   [[ "$output" == *"Nothing was tried"*"8 of NCCL's configs were not tried: once its steps were seen to repeat, a start has 0 more, and each config needs 14"* ]]
 }
 
+@test "a trial that hangs or fails is given up, and is not called a trial that won nothing" {
+  make_job
+  printf '"%s" replay job.ctrace; [ -z "$DYNAMICCL_RULES" ] || exec sleep 1000\n' "$DYNAMICCL_BIN" > hang.sh
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s --start-limit 8s --try ring/simple/1 -- sh hang.sh
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Nothing was compared"*"ring/simple/1: the job stood still: it made no call in its last "*" s, and did not end"* ]]
+  [[ "$output" != *"Nothing to win"* ]]
+  printf '"%s" replay job.ctrace; [ -z "$DYNAMICCL_RULES" ] || exit 9\n' "$DYNAMICCL_BIN" > fail.sh
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s -o failed --try ring/simple/1 -- sh fail.sh
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Nothing was compared"*"ring/simple/1: the job failed: rank "*"exit code 9"* ]]
+  [[ "$output" != *"Nothing to win"* ]]
+}
+
 @test "an interrupted tune goes on where it ended" {
   make_job
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")

@@ -95,6 +95,9 @@ std::string NothingText(const TuneResult& result) {
   if (result.budget_ended)
     return "Nothing is proved: the budget ended first. The same command goes on with a larger --budget.\n";
   if (result.tried.size() == 1) return "Nothing was tried beside the job as it is.\n";
+  if (std::all_of(result.tried.begin() + 1, result.tried.end(),
+                  [](const TriedCandidate& tried) { return tried.step_ms.empty(); }))
+    return "Nothing was compared: each setting was given up before it could be timed; its row says why.\n";
   return "Nothing to win: no setting that was tried makes a step shorter by 0.5 % or more for certain.\n";
 }
 

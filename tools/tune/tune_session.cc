@@ -17,6 +17,7 @@
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/config_turns.h"
 #include "tools/tune/setting_receipt.h"
+#include "tools/tune/stood_still.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -61,6 +62,12 @@ constexpr const char* kAllTimes = "all";
 
 // Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
+
+// Returns the time at which a run that began at `begun_ns` ended by itself or reached its limit. Times are
+// those of CLOCK_REALTIME. The processes of a job that is ended at its limit may take seconds to end.
+int64_t EndOf(const LaunchOutcome& outcome, int64_t begun_ns, std::chrono::milliseconds limit) {
+  return begun_ns + (outcome.timed_out ? std::chrono::nanoseconds(limit).count() : outcome.wall_ns);
+}
 
 auto Interrupted(const LaunchOutcome& outcome) {
   return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", Describe(outcome)),
@@ -167,17 +174,21 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
 
 Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::string& times, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
+  const int64_t begun_ns = RealtimeNanoseconds();
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, times, folder.File("")));
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
   if (interrupted_by_ != 0) return Interrupted(outcome);
-  run = ReadWatched(folder.File(""));
+  run = ReadWatched(folder.File(""), EndOf(outcome, begun_ns, StartLimit()));
   if (!outcome.ok() && !outcome.timed_out) {
     start.failure = "the job failed: " + dynamiccl::Describe(outcome);
   } else if (!run.step) {
     start.failure = run.why_no_step;
-  } else {
+  } else if (&run != &base_ && outcome.timed_out) {
+    start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
+  }
+  if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
     Prove(candidate, run, start);
@@ -193,6 +204,7 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
                        .trace = folder.File("turns.ctrace"),
                        .output_path = File("job.log"),
                        .time_limit = StartLimit()};
+  const int64_t begun_ns = RealtimeNanoseconds();
   DYNAMICCL_TRY(const TurnsStart turns, StartInTurns(given_.launch, line_.program(), plan));
   const LaunchOutcome& outcome = turns.recorded.outcome;
   JobStart start{.candidate = kConfigsInTurns,
@@ -203,7 +215,12 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
     start.failure = "the job failed with NCCL's configs in turns: " + dynamiccl::Describe(outcome);
     return start;
   }
-  JudgeTurns(turns.calls, settings, start);
+  if (outcome.timed_out) {
+    const RunCalls when = CallsOfRun({turns.trace}, EndOf(outcome, begun_ns, StartLimit()));
+    start.failure = WhyStoodStill(when, base_.when, base_.step->step_ns);
+    if (!start.failure.empty()) start.failure = "NCCL's configs were not tried: " + start.failure;
+  }
+  if (start.failure.empty()) JudgeTurns(turns.calls, settings, start);
   return start;
 }
 

@@ -38,7 +38,10 @@ std::string IntervalText(const TunedRatio& ratio) {
 std::string NumericsText(const TuneResult& result) {
   const Candidate& best = Best(result);
   const bool moves_sums =
-      std::ranges::any_of(best.values, [](const auto& value) { return value.first.starts_with("ddp."); }) ||
+      std::ranges::any_of(best.values,
+                          [](const auto& value) {
+                            return value.first.starts_with("ddp.") || value.first == "zero.bucket_bytes";
+                          }) ||
       !best.config.empty();
   if (!moves_sums || result.ranks <= 2) return "the losses stay the same to the bit";
   return "gradients change within the order of their sums, as with another number of ranks";
@@ -113,7 +116,9 @@ std::string WinText(const TuneResult& result, const std::string& folder) {
   text += "sums  " + NumericsText(result) + "\n\nWithout an edit of the script:\n";
   text += fmt::format("  dynamiccl run --settings {}/{} -- ...\n", folder, kSettingsFile);
   const std::string lines = LinesForScript(best.values);
-  if (!lines.empty()) text += "Or in the script:\n  " + lines;
+  if (!lines.empty())
+    text +=
+        (result.framework == Framework::kTrainer ? "Or as options:\n  " : "Or in the script:\n  ") + lines;
   if (!best.config.empty())
     text += fmt::format("{} DYNAMICCL_RULES={}/{}\n", lines.empty() ? "Or by" : "with", folder, kRulesFile);
   return text;

@@ -13,11 +13,13 @@
 #include "src/collective/size_class.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
+#include "tools/advise/trainer_options.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/config_turns.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/stood_still.h"
+#include "tools/tune/trainer_settings.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -76,8 +78,9 @@ auto Interrupted(const LaunchOutcome& outcome) {
 
 // Writes into `start` what a run proves about a candidate. Receipts prove its settings; calls that rules
 // decided prove its config.
-void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
-  for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
+void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run, JobStart& start) {
+  const CommandWords command = WithTrainerValues(program, candidate.values);
+  for (const SettingReceipt& receipt : ReceiptsOfWatched(candidate.values, command, run)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
     if (receipt.standing == SettingStanding::kNotInEffect)
       start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
@@ -166,7 +169,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
     DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
   }
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithTrainerValues(line_.program(), candidate.values)));
   plan.output_path = File("job.log");
   plan.time_limit = StartLimit();
   return dynamiccl::Launch(plan);
@@ -191,7 +194,7 @@ Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::strin
   if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
-    Prove(candidate, run, start);
+    Prove(candidate, line_.program(), run, start);
   }
   return start;
 }
@@ -261,15 +264,30 @@ Status TuneSession::Observe() {
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
+  RecogniseTrainer();
   spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
                result_.calls);
-  if (result_.framework == Framework::kOther)
+  if (result_.framework == Framework::kOther && result_.notes.empty())
     result_.notes.emplace_back(
         "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
         "are tried");
   for (const std::string& note : result_.notes) spdlog::warn("{}", note);
   by_buckets_[start.buckets] = "default";
   return {};
+}
+
+void TuneSession::RecogniseTrainer() {
+  const auto options = TrainerOptionsIn(line_.program());
+  if (!options) return;
+  auto job = TrainerJobOf(*options, result_.ranks);
+  if (!job) {
+    result_.notes.push_back("the trainer's own settings are not tried: " + job.error().message);
+    return;
+  }
+  result_.framework = Framework::kTrainer;
+  base_.trainer = std::move(*job);
+  LaunchOptions launch = given_.launch;
+  base_.trainer_on_host = PlanLaunch(launch, line_.program()) && launch.runtime.hostccl;
 }
 
 Result<CandidateList> TuneSession::ListOf() {

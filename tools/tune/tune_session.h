@@ -77,6 +77,8 @@ class TuneSession {
                                const std::string& folder);
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
+  // Finds out whether the command starts the project's own trainer, and if so, with which settings.
+  void RecogniseTrainer();
   Result<CandidateList> ListOf();
   // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
   // that the user named with --try are all kept.

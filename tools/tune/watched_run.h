@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/advise/advised_job.h"
 #include "tools/advise/recorded_step.h"
 #include "tools/launch/launch_plan.h"
 #include "tools/tune/hook_report.h"
@@ -34,6 +35,10 @@ struct WatchedRun {
   size_t turns = 0;
   // The times of all ranks' calls.
   RunCalls when;
+  // The job, if the project's own trainer ran. TuneSession knows it from the command.
+  std::optional<AdvisedJob> trainer;
+  // True if that job's tensors are in host memory.
+  bool trainer_on_host = false;
 };
 
 // Makes a launch report and record into `folder`, which only this run uses. If the user asked for a trace

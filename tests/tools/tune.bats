@@ -37,6 +37,8 @@ settings() {
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -- "${job[@]}"
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"9 settings in turns of 2 steps"*"ring/simple/1"*"tree/ll"* ]]
+  # One start is only watched, in one the configs take turns. The others are those of the turns.
+  python3 -c 'import json; t = json.load(open("tune/tune.json")); assert t["starts"] == 2 + sum(len(r["turns"]) for r in t["tried"]), t'
   make_job 12
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -o short -- "${job[@]}"
   [ "$status" -eq 0 ]

@@ -13,6 +13,7 @@
 #include "src/collective/size_class.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
+#include "tools/advise/advice.h"
 #include "tools/advise/trainer_options.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
@@ -240,6 +241,7 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     DYNAMICCL_TRY(start, StartConfigs(list));
     DYNAMICCL_CHECK_OK(journal_->Add(*start));
   }
+  ++result_.starts;
   if (!start->failure.empty()) {
     spdlog::warn("{}", start->failure);
     list.left_out.push_back(start->failure);
@@ -260,17 +262,15 @@ Status TuneSession::Observe() {
         fmt::format("its output is in {}; a step has to repeat {} times within --start-limit ({:.0f} s)",
                     File("job.log"), kFewestSteps, given_.start_limit_s));
   starts_s_ = start.seconds;
+  ++result_.starts;
   result_.framework = FrameworkOf(base_.reports);
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
   RecogniseTrainer();
+  if (const std::string note = CallsNotSimulated(*base_.step); !note.empty()) result_.notes.push_back(note);
   spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
                result_.calls);
-  if (result_.framework == Framework::kOther && result_.notes.empty())
-    result_.notes.emplace_back(
-        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
-        "are tried");
   for (const std::string& note : result_.notes) spdlog::warn("{}", note);
   by_buckets_[start.buckets] = "default";
   return {};
@@ -278,6 +278,10 @@ Status TuneSession::Observe() {
 
 void TuneSession::RecogniseTrainer() {
   const auto options = TrainerOptionsIn(line_.program());
+  if (!options && result_.framework == Framework::kOther)
+    result_.notes.emplace_back(
+        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
+        "are tried");
   if (!options) return;
   auto job = TrainerJobOf(*options, result_.ranks);
   if (!job) {
@@ -346,7 +350,7 @@ SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
 }
 
 bool TuneSession::FitsBudget(size_t starts) const {
-  const double each = starts_s_ / static_cast<double>(std::max<size_t>(result_.starts, 1));
+  const double each = starts_s_ / static_cast<double>(std::max<size_t>(starts_in_turns_, 1));
   return Elapsed() + each * static_cast<double>(starts) <= given_.budget_s;
 }
 
@@ -389,7 +393,8 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
     spdlog::info("{}: {}", earlier->candidate,
                  earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
   }
-  starts_s_ = result_.starts == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  starts_s_ = starts_in_turns_ == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  ++starts_in_turns_;
   ++result_.starts;
   return std::move(*earlier);
 }

@@ -129,8 +129,7 @@ Result<ChangePrediction> ChangePrediction::From(const WatchedRun& base) {
   if (known.on_host) made.seen_ = HostSchedule(made.job_, step);
   const StepPrediction prediction(made.system_, made.ranks_per_node_, made.seen_);
   DYNAMICCL_TRY(made.compute_, prediction.ComputeOf(made.job_, step, step.step_ns));
-  DYNAMICCL_TRY(const PredictedStep own, prediction.Of(made.job_, made.compute_));
-  made.step_ns_ = own.step_ns;
+  DYNAMICCL_TRY(made.own_, prediction.Of(made.job_, made.compute_));
   return made;
 }
 
@@ -144,10 +143,15 @@ std::optional<AdvisedJob> ChangePrediction::JobWith(const Candidate& candidate) 
 
 std::optional<double> ChangePrediction::RatioOf(const Candidate& candidate) const {
   const std::optional<AdvisedJob> job = JobWith(candidate);
-  if (!job || step_ns_ <= 0) return std::nullopt;
+  if (!job || own_.step_ns <= 0) return std::nullopt;
   const auto predicted = StepPrediction(system_, ranks_per_node_, seen_).Of(*job, compute_);
   if (!predicted) return std::nullopt;
-  return static_cast<double>(predicted->step_ns) / static_cast<double>(step_ns_);
+  return static_cast<double>(predicted->step_ns) / static_cast<double>(own_.step_ns);
+}
+
+double ChangePrediction::ExposedShare() const {
+  if (own_.step_ns <= 0) return 0;
+  return static_cast<double>(own_.exposed_ns) / static_cast<double>(own_.step_ns);
 }
 
 std::vector<uint64_t> ChangePrediction::CallsOf(const Candidate& candidate) const {

@@ -178,6 +178,7 @@ Status WriteTuned(const TuneResult& result, const std::string& folder) {
 std::string Describe(const TuneResult& result, const std::string& folder) {
   std::string text = fmt::format("{} on {} ranks, {} starts: {}\n", Name(result.framework), result.ranks,
                                  result.starts, result.calls);
+  if (!result.job.empty()) text += "job   " + result.job + "\n";
   text += (result.best == 0 ? NothingText(result) : WinText(result, folder)) + "\n" + Table(result);
   for (const std::string& note : result.notes) text += note + "\n";
   return text;
@@ -192,6 +193,7 @@ Json ToJson(const TuneResult& result) {
           {"framework", Name(result.framework)},
           {"ranks", result.ranks},
           {"calls", result.calls},
+          {"job", result.job},
           {"step_ms", result.OwnStepMs()},
           {"best", result.best == 0 ? Json() : Json(Best(result).Name())},
           {"starts", result.starts},

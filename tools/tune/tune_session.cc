@@ -18,6 +18,7 @@
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/config_turns.h"
+#include "tools/tune/job_description.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/stood_still.h"
 #include "tools/tune/trainer_settings.h"
@@ -307,12 +308,14 @@ Result<CandidateList> TuneSession::ListOf() {
 }
 
 std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
+  result_.job = DescribeJob(base_, std::nullopt);
   if (list.framework.empty()) return {};
   const auto prediction = ChangePrediction::From(base_);
   if (!prediction) {
     list.left_out.push_back("no setting's worth is predicted: " + prediction.error().message);
     return {};
   }
+  result_.job = DescribeJob(base_, prediction->ExposedShare());
   std::vector<Forecast> forecasts = ForecastsOf(*prediction, list.framework);
   // A user who names candidates wants all of them tried, so no prediction leaves one out.
   if (!given_.only.empty())
@@ -322,7 +325,8 @@ std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
 
 Result<SearchShape> TuneSession::Shape(CandidateList& list) {
   const std::optional<SearchShape> found = journal_->FoundShape();
-  const std::vector<Forecast> forecasts = found ? found->forecasts : Predict(list);
+  const std::vector<Forecast> predicted = Predict(list);
+  const std::vector<Forecast> forecasts = found ? found->forecasts : predicted;
   Apply(forecasts, list);
   SearchShape shape = found ? *found : ShapeFor(list);
   shape.forecasts = forecasts;

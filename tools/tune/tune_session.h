@@ -35,6 +35,8 @@ struct TuneResult {
   double watched_ms = 0;
   // The calls of a step, described in words.
   std::string calls;
+  // The settings that decide the job's communication (job_description.h).
+  std::string job;
   std::vector<TriedCandidate> tried;
   // The candidates' ratios with intervals, in the order of `tried`.
   std::vector<TunedRatio> ratios;
@@ -86,8 +88,8 @@ class TuneSession {
   // that the user named with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
-  // Predicts what the framework's candidates are worth. If this is not possible, returns nothing and adds a
-  // note to the list.
+  // Predicts what the framework's candidates are worth, and describes the job. If this is not possible,
+  // returns nothing and adds a note to the list.
   std::vector<Forecast> Predict(CandidateList& list);
   // Orders the list by the forecasts and cuts it to the budget. A continued tune uses the order and length of
   // the earlier process.

@@ -275,6 +275,9 @@ TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
     Seal(record);
   }
   EXPECT_EQ(StepOf(trace)->between_two, 2u);
+  EXPECT_EQ(CallsNotSimulated(*StepOf(trace)),
+            "2 calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated");
+  EXPECT_EQ(CallsNotSimulated(RecordedStep()), "");
 }
 
 // Times that were not measured tell no step's length.

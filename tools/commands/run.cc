@@ -160,7 +160,7 @@ Result<int> RunCommand(CommandLine& line) {
   if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet || !launch.outcome.ok()) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", Describe(launch));
-  const std::string choices = found ? found->Describe() : "";
+  const std::string choices = found ? found->Describe(launch.metrics) : "";
   if (!options.quiet && !choices.empty()) spdlog::info("{}", choices);
   if (!options.quiet) PrintReceipts(of_file);
   if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);

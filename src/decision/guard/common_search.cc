@@ -15,18 +15,22 @@ namespace {
 constexpr double kLeastShare = 1.0 / 3;
 // Within one block of steps an arm may make steps longer by this many usual steps together, in both rounds.
 constexpr double kMaxInBlock = 0.6;
-// Patience with an arm in the first round. The search looks for gains of 3 %, and a large gain shows after
-// few uses. So an arm is given up after two uses if its steps look slower. It is given up after four uses
-// unless its steps look faster by one standard error, and after one use that made a step longer by half or
-// more (0.405 is log(1.5)).
+// Gains that the search looks for, in logs: 3 %, and less where steps vary so little that smaller gains show
+// soon: half of what a step varies by, but at least 1 %.
+constexpr double kSoughtGain = 0.03;
+constexpr double kLeastSoughtGain = 0.01;
+constexpr double kSoughtOfNoise = 0.5;
+// Patience with an arm in the first round. A large gain shows after few uses. So an arm is given up after two
+// uses if its steps look slower. It is given up after four uses unless its steps look faster by one standard
+// error, and after one use that made a step longer by half or more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{
-    .worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMaxInBlock};
+    .worthwhile = kSoughtGain, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMaxInBlock};
 // Patience with an arm in the second round. If steps vary by more than kUsualNoise, small gains take longer
 // to show, so all arms are tried again, and an arm that looks slow is given up only when the standard error
 // of its effect is at most 4 %. Arms that the first round gave up after one use are tried once more, except
 // those that made a step three times as long (1.1 is log(3)), because a second use of them may cost too much.
 constexpr double kHopelessFirstUse = 1.1;
-constexpr ArmPatience kPatienceLater{.worthwhile = 0.03,
+constexpr ArmPatience kPatienceLater{.worthwhile = kSoughtGain,
                                      .uses_to_show = 2,
                                      .error_to_show = 0.04,
                                      .gross_first_use = kHopelessFirstUse,
@@ -53,6 +57,12 @@ constexpr size_t kMaxChallengers = 1;
 double MaxBlocks(double noise) {
   const double times = std::max(1.0, noise / kUsualNoise);
   return std::min(kMaxBlocksOfCommon * times * times, static_cast<double>(StepRegression::kMaxBlocks));
+}
+
+ArmPatience Patience(bool tries_again, double noise) {
+  ArmPatience patience = tries_again ? kPatienceLater : kPatienceAtFirst;
+  patience.worthwhile = std::clamp(kSoughtOfNoise * noise, kLeastSoughtGain, kSoughtGain);
+  return patience;
 }
 
 using Pair = std::pair<Algorithm, Protocol>;
@@ -190,8 +200,8 @@ void CommonSearch::SetCandidates(std::vector<ProbeCandidate> candidates) {
 
 std::vector<CollectiveConfig> CommonSearch::Judge(const StepExperiment& experiment) {
   if (search_.began()) Remember(experiment);
-  const ArmPatience& patience = tries_again_ ? kPatienceLater : kPatienceAtFirst;
-  return search_.began() ? search_.Judge(SeenIn(experiment), patience) : std::vector<CollectiveConfig>{};
+  if (!search_.began()) return {};
+  return search_.Judge(SeenIn(experiment), Patience(tries_again_, experiment.noise()));
 }
 
 bool CommonSearch::HasUnjudgedArm(const StepExperiment& experiment) const {
@@ -222,7 +232,7 @@ void CommonSearch::Refill(const StepExperiment& experiment) {
     opened = open().size();
     // The second round keeps the effects that the first round measured, so many arms can be given up without
     // a further use.
-    if (tries_again_) (void)search_.Judge(seen, kPatienceLater);
+    if (tries_again_) (void)search_.Judge(seen, Patience(true, experiment.noise()));
   } while (open().size() < opened);
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "plugin/border/no_throw.h"
+#include "plugin/runtime/calls_inside.h"
 #include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
 #include "src/base/settings.h"
@@ -164,6 +165,7 @@ __attribute__((constructor)) void Watch() {
       if (TextSetting(asked).empty()) continue;
       g_observed_process = ::getpid();
       ::on_exit(AtExit, nullptr);
+      CallsInside::Register();  // while the process has one thread
       return;
     }
   });

@@ -34,9 +34,14 @@ class CallsInside {
   // Orders the stores and loads of all threads; one call serves any number of closed objects. Returns false
   // if the system cannot do it; then `any` is not reliable.
   static bool Settle() {
+    return Register() && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+  }
+  // Registers the process for Settle, once. While the process has one thread this takes a microsecond; later
+  // the system waits for all processors, some 10 ms. Returns false if the system cannot do it.
+  static bool Register() {
     static const bool registered =
         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-    return registered && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    return registered;
   }
   // Returns true if a call may still be inside. Call it after Close and Settle.
   bool any() const {

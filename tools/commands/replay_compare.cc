@@ -157,11 +157,11 @@ class SearchBudget {
         Passed(), reached);
   }
 
- private:
   double Passed() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
 
+ private:
   const double seconds_;
   const size_t runs_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
@@ -170,37 +170,65 @@ class SearchBudget {
   bool ended_ = false;
 };
 
-// Finds the best rules by replaying the trace under each config. Where the search ended early, `note` says
-// how far it came.
-Result<std::string> RulesByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder,
-                                   double seconds, std::string& note) {
-  const std::vector<CollectiveConfig> forced = ConfigsToForce(plan);
-  std::vector<ReplayArm> arms{{.name = "default"}};
-  for (const CollectiveConfig& config : forced) {
-    const std::string name = Name(config), path = folder.File(fmt::format("forced-{}.csv", arms.size()));
-    DYNAMICCL_CHECK_OK(WriteTextFile(path, RulesThatForce(config)));
-    arms.push_back({.name = name, .rules = path, .mode = "frozen"});
+// Searches for the best configs by replaying the trace under each config. Each of its two parts adds to
+// `note` how far it came, if its time was too short.
+class SearchByForcing {
+ public:
+  SearchByForcing(const ReplayPlan& plan, const RunArm& run, const TemporaryFolder& folder, std::string& note)
+      : plan_(plan), run_(run), folder_(folder), note_(note) {}
+
+  // Returns the best rules. The first part takes at most kFirstShare of `seconds`.
+  Result<std::string> Rules(double seconds) {
+    const SearchBudget whole(seconds, 0);
+    std::vector<ForcedSearch> parts;
+    DYNAMICCL_TRY(ForcedSearch first, Force(ConfigsToForce(plan_), seconds * kFirstShare));
+    parts.push_back(std::move(first));
+    const std::vector<CollectiveConfig> further = FurtherConfigs(parts.front());
+    if (!further.empty()) {
+      DYNAMICCL_TRY(ForcedSearch second, Force(further, seconds - whole.Passed()));
+      parts.push_back(std::move(second));
+    }
+    return RulesOfFastest(parts);
   }
-  spdlog::info("looking for the best: {} configs and the default, {} rounds each", forced.size(),
-               kSearchRounds);
-  spdlog::info("--measurements FILE takes it from a sweep instead; --count N issues fewer calls");
-  SearchBudget budget(seconds, arms.size() * kSearchRounds);
-  DYNAMICCL_TRY(const ReplayComparison search,
-                CompareReplays(plan, arms, kSearchRounds, run, std::ref(budget)));
-  note = budget.HowFar(forced.size());
-  return RulesOfFastest(search, forced);
-}
+
+ private:
+  static constexpr double kFirstShare = 0.6;
+
+  Result<ForcedSearch> Force(std::vector<CollectiveConfig> configs, double seconds) {
+    std::vector<ReplayArm> arms{{.name = "default"}};
+    for (const CollectiveConfig& config : configs) {
+      const std::string path = folder_.File(fmt::format("forced-{}.csv", ++files_));
+      DYNAMICCL_CHECK_OK(WriteTextFile(path, RulesThatForce(config)));
+      arms.push_back({.name = Name(config), .rules = path, .mode = "frozen"});
+    }
+    spdlog::info("looking for the best: {} configs and the default, {} rounds each", configs.size(),
+                 kSearchRounds);
+    spdlog::info("--measurements FILE takes it from a sweep instead; --count N issues fewer calls");
+    SearchBudget budget(seconds, arms.size() * kSearchRounds);
+    DYNAMICCL_TRY(ReplayComparison comparison,
+                  CompareReplays(plan_, arms, kSearchRounds, run_, std::ref(budget)));
+    if (note_.empty()) note_ = budget.HowFar(configs.size());
+    return ForcedSearch{std::move(comparison), std::move(configs)};
+  }
+
+  const ReplayPlan& plan_;
+  const RunArm& run_;
+  const TemporaryFolder& folder_;
+  std::string& note_;
+  size_t files_ = 0;
+};
 
 // Returns the arm with the best configs. In the simulator, each call of this arm gets the cheapest config.
-// Otherwise its rules come from a sweep or, without a sweep, from RulesByForcing, which may set `note`.
+// Otherwise its rules come from a sweep or, without a sweep, from SearchByForcing, which may set `note`.
 Result<ReplayArm> BestArm(const ReplayCommandOptions& given, const ReplayPlan& plan, const RunArm& run,
                           const TemporaryFolder& folder, std::string& note) {
   const std::string rules_path = given.best_rules.empty() ? folder.File("best.csv") : given.best_rules;
   ReplayArm best{.name = "best", .rules = rules_path, .mode = "frozen"};
   if (given.measurements.empty() && !given.system.empty()) return ReplayArm{.name = "best", .cheapest = true};
-  DYNAMICCL_TRY(const std::string rules, given.measurements.empty()
-                                             ? RulesByForcing(plan, run, folder, given.search_seconds, note)
-                                             : RulesOfSweep(given));
+  DYNAMICCL_TRY(const std::string rules,
+                given.measurements.empty()
+                    ? SearchByForcing(plan, run, folder, note).Rules(given.search_seconds)
+                    : RulesOfSweep(given));
   DYNAMICCL_CHECK_OK(WriteTextFile(best.rules, rules));
   return best;
 }

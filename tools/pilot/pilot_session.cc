@@ -29,7 +29,7 @@ constexpr double kSearchShare = 0.6;
 // A config that is less than 0.5 % faster in the search is not worth a comparison.
 constexpr double kWorthComparing = 0.995;
 // Numbers of channels that are tried, the extremes first; 0 stands for NCCL's own.
-constexpr int kChannels[] = {1, 0, 2, 4, 8};
+constexpr int kChannels[] = {1, 0, 32, 2, 4, 8, 16};
 // The algorithms that every machine can run. NCCL has further ones, which need special hardware; it chooses
 // them by itself where the hardware has them.
 constexpr Algorithm kAlgorithms[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat};

@@ -17,6 +17,11 @@ namespace {
 // choice.
 constexpr double kLeastGain = 0.03;
 
+// The largest number of channels to force. NCCL's choice has the largest number of a machine anyway.
+constexpr int kMaxForcedChannels = 32;
+// Stands for the time of a config that the collective does not have, or that was not tried.
+constexpr double kNotTimed = std::numeric_limits<double>::infinity();
+
 // CollNet algorithms need switches that reduce data.
 bool NeedsSwitches(Algorithm algorithm) {
   return algorithm == Algorithm::kCollnetDirect || algorithm == Algorithm::kCollnetChain;
@@ -25,6 +30,29 @@ bool NeedsSwitches(Algorithm algorithm) {
 // True if NCCL has this algorithm and protocol for the collective.
 bool Has(Collective collective, const CollectiveConfig& config) {
   return NcclConfigs(collective).test(ConfigIndex(config.algorithm, config.protocol));
+}
+
+// Rules choose a config by collective and size, not by ZeRO stage.
+using SearchedKey = std::pair<Collective, SizeClass>;
+
+// Returns for each key the time of each forced config as a share of the default's, or kNotTimed. The times of
+// all ZeRO stages are added up.
+std::map<SearchedKey, std::vector<double>> SharesOfDefault(const ForcedSearch& search) {
+  std::map<SearchedKey, std::vector<double>> totals;
+  for (const ComparedRow& row : search.comparison.rows) {
+    if (static_cast<int>(row.what.collective) >= kTunableCollectives) continue;
+    std::vector<double>& total = totals[{row.what.collective, row.what.size_class}];
+    total.resize(search.forced.size() + 1);
+    for (size_t i = 0; i < total.size(); ++i)
+      total[i] += i < row.times.size() ? row.times[i].us_per_call.median * static_cast<double>(row.what.calls)
+                                       : kNotTimed;
+  }
+  for (auto& [key, total] : totals) {
+    for (size_t i = 1; i < total.size(); ++i)
+      total[i] = Has(key.first, search.forced[i - 1]) ? total[i] / total[0] : kNotTimed;
+    total.erase(total.begin());
+  }
+  return totals;
 }
 
 }  // namespace
@@ -61,25 +89,30 @@ std::string RulesThatForce(const CollectiveConfig& config) {
   return text;
 }
 
-std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced) {
-  // Rules choose a config by collective and size, not by ZeRO stage, so the times of all stages are added up.
-  std::map<std::pair<Collective, SizeClass>, std::vector<double>> totals;
-  for (const ComparedRow& row : comparison.rows) {
-    if (static_cast<int>(row.what.collective) >= kTunableCollectives) continue;
-    std::vector<double>& total = totals[{row.what.collective, row.what.size_class}];
-    total.resize(row.times.size());
-    for (size_t i = 0; i < row.times.size(); ++i)
-      total[i] += row.times[i].us_per_call.median * static_cast<double>(row.what.calls);
+std::vector<CollectiveConfig> FurtherConfigs(const ForcedSearch& search) {
+  std::vector<CollectiveConfig> configs;
+  for (const auto& [key, shares] : SharesOfDefault(search)) {
+    const auto best = std::min_element(shares.begin(), shares.end());
+    if (best == shares.end() || *best == kNotTimed) continue;
+    CollectiveConfig config = search.forced[static_cast<size_t>(best - shares.begin())];
+    for (config.channels = 2; config.channels <= kMaxForcedChannels; config.channels *= 2)
+      if (std::find(configs.begin(), configs.end(), config) == configs.end()) configs.push_back(config);
+  }
+  return configs;
+}
+
+std::string RulesOfFastest(const std::vector<ForcedSearch>& searches) {
+  std::map<SearchedKey, std::pair<double, CollectiveConfig>> fastest;
+  for (const ForcedSearch& search : searches) {
+    for (const auto& [key, shares] : SharesOfDefault(search)) {
+      auto& best = fastest.try_emplace(key, 1 - kLeastGain, kLeaveNcclAlone).first->second;
+      for (size_t i = 0; i < shares.size(); ++i)
+        if (shares[i] < best.first) best = {shares[i], search.forced[i]};
+    }
   }
   std::string text = kRuleColumns;
-  for (const auto& [key, times] : totals) {
-    size_t best = 0;
-    for (size_t i = 1; i < times.size(); ++i) {
-      if (Has(key.first, forced[i - 1]) && times[i] < times[best]) best = i;
-    }
-    if (best > 0 && times[best] < times[0] * (1 - kLeastGain))
-      text += RuleLine(key.first, key.second, forced[best - 1]);
-  }
+  for (const auto& [key, best] : fastest)
+    if (!best.second.leaves_nccl_alone()) text += RuleLine(key.first, key.second, best.second);
   return text;
 }
 

@@ -106,10 +106,21 @@ std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 // it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// Returns rules with the fastest config of each collective and size class. The first arm of `comparison` must
-// be the default; then come the configs of `forced` in the same order, of which the last may be missing. A
-// config must be 3 % faster than the default, else NCCL keeps the choice. Without this margin noise would
-// decide: the smallest of many noisy times is lower than a single one.
-std::string RulesOfFastest(const ReplayComparison& comparison, const std::vector<CollectiveConfig>& forced);
+// A comparison whose first arm is the default. Then come the configs of `forced` in the same order; the last
+// ones may be missing.
+struct ForcedSearch {
+  ReplayComparison comparison;
+  std::vector<CollectiveConfig> forced;
+};
+
+// Returns the configs to force after a search with ConfigsToForce: the fastest algorithm and protocol of each
+// collective and size class with 2, 4, 8, 16 and 32 channels.
+std::vector<CollectiveConfig> FurtherConfigs(const ForcedSearch& search);
+
+// Returns rules with the fastest config of each collective and size class, where the time of a config is a
+// share of the default's time in the same search. A config must be 3 % faster than the default, else NCCL
+// keeps the choice. Without this margin noise would decide: the smallest of many noisy times is lower than a
+// single one.
+std::string RulesOfFastest(const std::vector<ForcedSearch>& searches);
 
 }  // namespace dynamiccl

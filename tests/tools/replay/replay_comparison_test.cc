@@ -130,7 +130,7 @@ TEST(BestByForcing, TheFastestByMoreThanALittleIsForcedAgain) {
   const auto search =
       CompareReplays(Plan(), {{.name = "default"}, {.name = "tree"}, {.name = "pat"}}, 3, run);
   ASSERT_TRUE(search.has_value());
-  const auto rules = OverrideRules::Parse(RulesOfFastest(*search, {tree, pat}), "best.csv");
+  const auto rules = OverrideRules::Parse(RulesOfFastest({{*search, {tree, pat}}}), "best.csv");
   ASSERT_TRUE(rules.has_value()) << rules.error().message;
   const auto rule_of = [&](Collective collective, uint64_t bytes) {
     const OverrideRule* const rule = rules->Match({.collective = collective, .bytes = bytes});
@@ -141,6 +141,35 @@ TEST(BestByForcing, TheFastestByMoreThanALittleIsForcedAgain) {
   EXPECT_EQ(rule_of(Collective::kAllReduce, 1 << 20), kLeaveNcclAlone) << "1.25 % is noise";
   EXPECT_EQ(rule_of(Collective::kAllReduce, 1 << 12), kLeaveNcclAlone)
       << "a size that the trace does not have";
+}
+
+// Four channels, which only the second search tries, beat what the first search found; the searches are
+// compared by their own defaults, because the machine may have become slower in between.
+TEST(BestByForcing, TheFastestPairIsTriedWithMoreChannels) {
+  const CollectiveConfig tree{Algorithm::kTree, Protocol::kLL, 0},
+      ring{Algorithm::kRing, Protocol::kSimple, 0};
+  std::vector<std::string> order;
+  const auto compare = [&](const FakeArms& run, const std::vector<ReplayArm>& arms) {
+    return *CompareReplays(Plan(), arms, 3, run);
+  };
+  const ForcedSearch first{
+      compare({{{"default", {10, 8, 40}}, {"tree", {5, 9, 41}}, {"ring", {9, 9, 50}}}, &order},
+              {{.name = "default"}, {.name = "tree"}, {.name = "ring"}}),
+      {tree, ring}};
+  const std::vector<CollectiveConfig> further = FurtherConfigs(first);
+  const CollectiveConfig four{Algorithm::kTree, Protocol::kLL, 4};
+  EXPECT_EQ(std::count(further.begin(), further.end(), four), 1);
+  const ForcedSearch second{compare({{{"default", {20, 16, 80}}, {"four", {8, 16, 70}}}, &order},
+                                    {{.name = "default"}, {.name = "four"}}),
+                            {four}};
+  const auto rules = OverrideRules::Parse(RulesOfFastest({first, second}), "best.csv");
+  ASSERT_TRUE(rules.has_value()) << rules.error().message;
+  const auto rule_of = [&](uint64_t bytes) {
+    const OverrideRule* const rule = rules->Match({.collective = Collective::kAllReduce, .bytes = bytes});
+    return rule == nullptr ? kLeaveNcclAlone : rule->config;
+  };
+  EXPECT_EQ(rule_of(1 << 10), four) << "0.4 of the default, where the pair alone had 0.5";
+  EXPECT_EQ(rule_of(1 << 20), four) << "0.875 of the default";
 }
 
 }  // namespace

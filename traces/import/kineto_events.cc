@@ -9,6 +9,7 @@
 #include "traces/import/json_document.h"
 #include "traces/import/json_members.h"
 #include "traces/import/json_pieces.h"
+#include "traces/import/pytorch_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -48,7 +49,7 @@ EventUse UseOf(std::string_view category, std::string_view name) {
   if (on_gpu) return name.starts_with("nccl") ? EventUse::kKernel : EventUse::kComputing;
   if (category == "gpu_memcpy" || category == "gpu_memset") return EventUse::kComputing;
   if (category == "user_annotation") {
-    if (name.starts_with("nccl:")) return EventUse::kAnnotation;
+    if (IsOfNcclBackend(name)) return EventUse::kAnnotation;
     if (name.starts_with("ProfilerStep#")) return EventUse::kStep;
     if (std::ranges::count(kOtherBackends, name.substr(0, name.find(':'))) > 0) return EventUse::kOther;
   }

@@ -72,7 +72,7 @@ struct KinetoFile {
   std::string nccl_version;
   std::vector<KinetoProcessGroup> groups;
   std::vector<KinetoEvent> comms;                // record_param_comms: the calls with their arguments
-  std::vector<KinetoEvent> annotations;          // nccl:*
+  std::vector<KinetoEvent> annotations;          // nccl:*, nccl2:*
   std::vector<KinetoEvent> others;               // the same of kOtherBackends, such as gloo:*
   std::vector<KinetoEvent> kernels;              // ncclKernel*, ncclDevKernel*, ncclSymkDevKernel*
   std::map<std::string, uint64_t> kernel_names;  // of `kernels`, with how many have the name

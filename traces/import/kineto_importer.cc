@@ -219,10 +219,12 @@ class Conversion {
   }
 
   // NCCL's total: from the number of elements in the arguments where it is given, else from the first tensor.
+  // Of a gather the larger number is the total: "nccl2" states the list of outputs as the call's input.
   uint64_t BytesOf(const Call& call, int32_t n_ranks, DataType type) {
     const KinetoEvent& event = *call.event;
     const bool gathers = call.collective == Collective::kAllGather;
-    int64_t elements = gathers && event.out_elements >= 0 ? event.out_elements : event.in_elements;
+    int64_t elements = gathers && event.out_elements >= 0 ? std::max(event.in_elements, event.out_elements)
+                                                          : event.in_elements;
     if (elements < 0 && event.input_elements >= 0) elements = event.input_elements * (gathers ? n_ranks : 1);
     if (elements < 0) {
       Unfilled("bytes", "0");

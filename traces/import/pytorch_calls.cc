@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tables of names. Collectives are looked up without the prefix "nccl:", without '_' and without what
+// Two tables of names. Collectives are looked up without the backend's prefix, without '_' and without what
 // follows a blank.
 #include "traces/import/pytorch_calls.h"
 
@@ -17,7 +17,7 @@ struct NamedCollective {
 };
 
 // A barrier is an AllReduce of one element. Calls that PyTorch implements as a group of sends and receives
-// are SendRecv.
+// are SendRecv. In profiles the backend "nccl2" gives calls of one tensor the names of its own functions.
 constexpr NamedCollective kCollectiveNames[] = {
     {"allreduce", Collective::kAllReduce},
     {"allreducecoalesced", Collective::kAllReduce},
@@ -28,15 +28,21 @@ constexpr NamedCollective kCollectiveNames[] = {
     {"allgatherintotensor", Collective::kAllGather},
     {"allgatherbase", Collective::kAllGather},
     {"allgatherintotensorcoalesced", Collective::kAllGather},
+    {"allGatherSingleImpl", Collective::kAllGather},
     {"reducescatter", Collective::kReduceScatter},
     {"reducescattertensor", Collective::kReduceScatter},
     {"reducescatterbase", Collective::kReduceScatter},
     {"reducescattertensorcoalesced", Collective::kReduceScatter},
+    {"reduceScatterSingleImpl", Collective::kReduceScatter},
     {"broadcast", Collective::kBroadcast},
     {"reduce", Collective::kReduce},
     {"alltoall", Collective::kSendRecv},
     {"alltoallv", Collective::kSendRecv},
     {"alltoallbase", Collective::kSendRecv},
+    {"alltoallsingle", Collective::kSendRecv},
+    {"alltoallvsingle", Collective::kSendRecv},
+    {"allToAllSingleImpl", Collective::kSendRecv},
+    {"batchopissue", Collective::kSendRecv},
     {"gather", Collective::kSendRecv},
     {"scatter", Collective::kSendRecv},
     {"send", Collective::kSend},
@@ -73,10 +79,24 @@ constexpr NamedDataType kDataTypeNames[] = {
     {"c10::Float8_e4m3fn", DataType::kFloat8e4m3},
 };
 
+constexpr std::string_view kNcclBackends[] = {"nccl:", "nccl2:"};
+
+// Returns the length of the prefix that names a backend of NCCL; 0 without one.
+size_t NcclPrefixOf(std::string_view name) {
+  for (const std::string_view prefix : kNcclBackends) {
+    if (name.starts_with(prefix)) return prefix.size();
+  }
+  return 0;
+}
+
 }  // namespace
 
+bool IsOfNcclBackend(std::string_view name) {
+  return NcclPrefixOf(name) > 0;
+}
+
 std::optional<Collective> CollectiveOfPyTorch(std::string_view name) {
-  if (name.starts_with("nccl:")) name.remove_prefix(5);
+  name.remove_prefix(NcclPrefixOf(name));
   name = name.substr(0, name.find(' '));  // "send 0->1"
   std::string folded;
   for (const char c : name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names that PyTorch's profiler, execution traces and flight recorder give to collectives, element types
-// and process groups (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+// and process groups. The backend "nccl" is torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp. The backend
+// "nccl2", the default of PyTorch since August 2026, is nccl2/ProcessGroupNCCL.cpp beside it.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,12 @@
 
 namespace dynamiccl {
 
-// The collective of "allreduce", "nccl:all_reduce", "_allgather_base", "nccl:send 0->1" and so on. Nothing
-// for names that move no data ("wait", "init", "coalesced"), for other backends ("gloo:all_reduce") and for
-// unknown names.
+// Returns whether the name begins with a backend that calls NCCL: "nccl:" or "nccl2:".
+bool IsOfNcclBackend(std::string_view name);
+
+// The collective of "allreduce", "nccl:all_reduce", "nccl2:_all_gather_base", "nccl:send 0->1" and so on.
+// Nothing for names that move no data ("wait", "init", "coalesced"), for other backends ("gloo:all_reduce")
+// and for unknown names.
 std::optional<Collective> CollectiveOfPyTorch(std::string_view name);
 
 // The type of a c10::ScalarType ("BFloat16") or of the C++ spellings of older releases ("c10::Half", "long

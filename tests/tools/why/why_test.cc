@@ -277,18 +277,17 @@ TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
 }
 
 // Dumps of a job that stands still: rank 1 has not issued its calls 19 and 20.
-TEST(WhyFiles, DumpsOfAHangNameTheRank) {
-  const Folder folder;
+std::vector<std::string> WriteDumpsOfAHang(const Folder& folder, const std::string& backend) {
   std::vector<std::string> paths;
   for (int rank = 0; rank < 3; ++rank) {
     std::string entries;
     for (int i = 1; i <= (rank == 1 ? 18 : 20); ++i)
       entries += fmt::format(
           R"({}{{"record_id":{},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{},"p2p_seq_id":0,"op_id":{},)"
-          R"("profiling_name":"nccl:all_reduce","time_created_ns":{},"input_sizes":[[1024]],"input_dtypes":["Float"],)"
+          R"("profiling_name":"{}:all_reduce","time_created_ns":{},"input_sizes":[[1024]],"input_dtypes":["Float"],)"
           R"("output_sizes":[[1024]],"output_dtypes":["Float"],"state":"{}","retired":{},"timeout_ms":600000,"is_p2p":false}})",
-          i == 1 ? "" : ",", i, i, i, 1'000'000'000'000'000'000 + i * kMs, i < 18 ? "completed" : "scheduled",
-          i < 18);
+          i == 1 ? "" : ",", i, i, i, backend, 1'000'000'000'000'000'000 + i * kMs,
+          i < 18 ? "completed" : "scheduled", i < 18);
     paths.push_back(folder.Write(
         fmt::format("rank_{}.json", rank),
         fmt::format(
@@ -296,10 +295,19 @@ TEST(WhyFiles, DumpsOfAHangNameTheRank) {
             R"("ranks":"[0, 1, 2]"}}}},"entries":[{}],"rank":{}}})",
             entries, rank)));
   }
-  EXPECT_THAT(TextOfFiles(paths),
-              AllOf(HasSubstr("What is wrong"), HasSubstr("rank 1 did not issue call 18"),
-                    HasSubstr("ranks 0 and 2 issued up to call 19"), Not(HasSubstr("has ended")),
-                    HasSubstr("dynamiccl hang " + paths[0])));
+  return paths;
+}
+
+TEST(WhyFiles, DumpsOfAHangNameTheRank) {
+  for (const std::string backend : {"nccl", "nccl2"}) {
+    const Folder folder;
+    const std::vector<std::string> paths = WriteDumpsOfAHang(folder, backend);
+    EXPECT_THAT(TextOfFiles(paths),
+                AllOf(HasSubstr("What is wrong"), HasSubstr("rank 1 did not issue call 18"),
+                      HasSubstr("ranks 0 and 2 issued up to call 19"), Not(HasSubstr("has ended")),
+                      HasSubstr("dynamiccl hang " + paths[0])))
+        << backend;
+  }
 }
 
 TEST(WhyFiles, WhatALogTellsIsNotAskedFor) {

@@ -84,6 +84,37 @@ TEST(FlightRecorder, OtherBackendsAreLeftOut) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'gloo:all_reduce'")));
 }
 
+// The names that PyTorch's own test of the hook expects of the backend "nccl2"
+// (test_c10d_flight_recorder_hook.py).
+TEST(FlightRecorder, EveryNameOfTheNccl2BackendIsACall) {
+  const std::pair<std::string, Collective> named[] = {
+      {"all_reduce", Collective::kAllReduce},
+      {"allreduce_coalesced", Collective::kAllReduce},
+      {"barrier", Collective::kAllReduce},
+      {"all_gather", Collective::kAllGather},
+      {"_all_gather_base", Collective::kAllGather},
+      {"all_gather_into_tensor_coalesced", Collective::kAllGather},
+      {"reduce_scatter", Collective::kReduceScatter},
+      {"_reduce_scatter_base", Collective::kReduceScatter},
+      {"reduce_scatter_tensor_coalesced", Collective::kReduceScatter},
+      {"broadcast", Collective::kBroadcast},
+      {"reduce", Collective::kReduce},
+      {"all_to_all", Collective::kSendRecv},
+      {"all_to_all_single", Collective::kSendRecv},
+      {"send 1->0", Collective::kSend},
+      {"recv 1<-0", Collective::kRecv}};
+  const std::string text = ContentOf(kSample);
+  for (const auto& [name, collective] : named) {
+    std::string other = text;
+    other.replace(other.find("nccl:all_reduce"), 15, "nccl2:" + name);
+    const auto imported = ImportText(other, "flight-recorder", "trace_rank_1");
+    const SectionCalls calls = Calls(imported);
+    ASSERT_EQ(calls.calls.size(), 6u) << name;
+    EXPECT_EQ(calls.calls[0].issued.call.collective, collective) << name;
+    EXPECT_EQ(calls.calls[0].issued.call.bytes, 48u) << name;
+  }
+}
+
 TEST(FlightRecorder, EveryTruncationIsRefused) {
   const std::string text = ContentOf(kSample);
   const size_t end = text.find_last_of('}');  // behind it stands a line's end only

@@ -262,6 +262,47 @@ TEST(Kineto, CountsPerGroupAndTotalBytes) {
   EXPECT_EQ(calls.calls[2].issued.call.call_number, 1u);
 }
 
+// The calls as PyTorch's nccl2/ProcessGroupNCCL.cpp names them in record_param_comms. Of a list gather it
+// states the outputs as inputs and the input as output.
+TEST(Kineto, NamesOfTheNccl2BackendAreCalls) {
+  struct Named {
+    const char* name;
+    int in_elements, out_elements;
+    Collective collective;
+    uint64_t bytes;
+  };
+  constexpr Named kNamed[] = {{"all_reduce", 6, 6, Collective::kAllReduce, 24},
+                              {"all_gather", 16, 2, Collective::kAllGather, 64},
+                              {"allGatherSingleImpl", 2, 16, Collective::kAllGather, 64},
+                              {"reduce_scatter", 16, 2, Collective::kReduceScatter, 64},
+                              {"reduceScatterSingleImpl", 16, 2, Collective::kReduceScatter, 64},
+                              {"broadcast", 3, 3, Collective::kBroadcast, 12},
+                              {"reduce", 3, 3, Collective::kReduce, 12},
+                              {"barrier", 1, 1, Collective::kAllReduce, 4},
+                              {"send", 5, 5, Collective::kSend, 20},
+                              {"recv", 5, 5, Collective::kRecv, 20},
+                              {"all_to_all", 16, 16, Collective::kSendRecv, 64},
+                              {"allToAllSingleImpl", 16, 16, Collective::kSendRecv, 64},
+                              {"all_to_all_v_single", 16, 16, Collective::kSendRecv, 64},
+                              {"batch_op_issue", 5, 5, Collective::kSendRecv, 20}};
+  std::string events = Comm("wait", 5, "");
+  int64_t ts = 0;
+  for (const Named& call : kNamed)
+    events +=
+        "," + Comm(call.name, ts += 20,
+                   fmt::format(R"(,"dtype":"Float","In msg nelems":{},"Out msg nelems":{},"Group size":8)",
+                               call.in_elements, call.out_elements));
+  const TemporaryFile file(Document(events, kTwoRanks));
+  Imported imported;
+  const SectionCalls calls = CallsOfFile(file.path(), &imported);
+  ASSERT_EQ(calls.calls.size(), std::size(kNamed));
+  for (size_t i = 0; i < std::size(kNamed); ++i) {
+    EXPECT_EQ(calls.calls[i].issued.call.collective, kNamed[i].collective) << kNamed[i].name;
+    EXPECT_EQ(calls.calls[i].issued.call.bytes, kNamed[i].bytes) << kNamed[i].name;
+  }
+  EXPECT_EQ(imported.trace->sections[0].library, "") << "a backend of NCCL is no other backend";
+}
+
 // As every importer and the recorder: sends and receives have the number of the next collective.
 TEST(Kineto, SendsDoNotAdvanceTheCallNumber) {
   const std::string size =
@@ -317,6 +358,16 @@ TEST(Kineto, CallsOfAnotherBackendAreCallsWithTheHostsTimes) {
     EXPECT_EQ(calls.calls[0].issued.duration_ns, 9'500);
     EXPECT_EQ(imported.trace->sections[0].library, backend);
     EXPECT_THAT(imported.notes, testing::Contains(HasSubstr("the backend " + backend + ", not of NCCL")));
+  }
+}
+
+TEST(Kineto, AnnotationsOfBothBackendsOfNcclAreCalls) {
+  for (const std::string backend : {"nccl", "nccl2"}) {
+    const TemporaryFile file(Document(AnnotationOf(backend + ":all_reduce", 20), kTwoRanks));
+    const SectionCalls calls = CallsOfFile(file.path());
+    ASSERT_EQ(calls.calls.size(), 1u) << backend;
+    EXPECT_EQ(calls.calls[0].issued.call.collective, Collective::kAllReduce);
+    EXPECT_EQ(calls.calls[0].issued.duration_ns, -1) << "the host's time is no duration of NCCL";
   }
 }
 

@@ -59,6 +59,16 @@ class CheckTest(unittest.TestCase):
         self.expect_fault("check_links.py", {**linked, "docs/a.md": "[gone](b.md)\n# A\n## The end\n"}, "docs/a.md:1", "there is no docs/b.md")
         self.expect_fault("check_links.py", {**linked, "docs/a.md": "# A\n"}, "docs/README.md:1", "has no such heading")
 
+    def test_openings_of_results(self):
+        page, finding, picture = "docs/results/a.md", "It takes 3 ms.\n", "![3 ms](pictures/a.svg)\n"
+        for good in (f"{finding * 3}\n{picture}\nMore.\n", f"{finding}\n| a |\n"):
+            self.expect_ok("check_openings.py", {page: "# A\n\n" + good, "docs/b.md": f"# B\n\n{finding * 9}"})
+        for bad, line, advice in ((f"{finding * 4}\n{picture}", 6, "shorten the opening of 4 lines to 3"), ("| a |\n", 3, "write the finding here"),
+                                  (f"{finding}\n| a |\n\n{picture}", 7, "move this picture to line 5"), (f"{picture}\n{finding}", 3, "write the finding here"),
+                                  ("x" * 121 + "\n", 3, "wrap this line"), ("", 3, "write the finding here")):
+            self.expect_fault("check_openings.py", {page: "# A\n\n" + bad}, f"{page}:{line}: {advice}")
+        self.expect_fault("check_openings.py", {page: "# A\n" + finding}, f"{page}:3: write the finding here")
+
     def test_upward_include(self):
         self.expect_fault("check_include_directions.py", {"src/base/bad.h": '#include "src/policy/policy.h"\n'},
                           "src/base/bad.h:1", "src/base may not include it")

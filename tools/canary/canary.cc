@@ -70,11 +70,21 @@ bool HaveOneInCommon(const Symptoms& some, const Symptoms& others) {
 }
 
 // Returns `run` without the grave differences that `other`, another run of the same release, does not show.
+// Adds the warnings of `other` to those that it shows too, because a crash may come before a warning.
 JudgedCell Confirmed(JudgedCell run, const JudgedCell& other) {
-  const Symptoms shown = SymptomsOf(other);
+  const auto shown = [&](const Difference& one) {
+    return std::ranges::find_if(other.differences, [&](const Difference& its) {
+      return its.gravity == Gravity::kGrave && SymptomOf(other, its) == SymptomOf(run, one);
+    });
+  };
   std::erase_if(run.differences, [&](const Difference& one) {
-    return one.gravity == Gravity::kGrave && !shown.contains(SymptomOf(run, one));
+    return one.gravity == Gravity::kGrave && shown(one) == other.differences.end();
   });
+  for (Difference& one : run.differences) {
+    const auto again = shown(one);
+    if (again != other.differences.end())
+      one.warnings.insert(one.warnings.end(), again->warnings.begin(), again->warnings.end());
+  }
   return run;
 }
 

@@ -230,8 +230,8 @@ std::string FormatRemedies(const JudgedRelease& judged) {
 std::string FormatJudged(const CanaryRequest& request, const CanaryAnswer& answer,
                          const JudgedRelease& judged) {
   if (!judged.problem.empty()) {
-    return fmt::format("NCCL {} -> {}: no verdict\n  {}\n", answer.in_use.text(), judged.library.text(),
-                       judged.problem);
+    return fmt::format("NCCL {} -> {}: no verdict\n  {}\n{}", answer.in_use.text(), judged.library.text(),
+                       judged.problem, FormatDifferences(judged));
   }
   return fmt::format("NCCL {} -> {}: {}\n", answer.in_use.text(), judged.library.text(),
                      Upper(Name(judged.verdict))) +

@@ -161,6 +161,9 @@ TEST_F(Judging, AKnownIssueFitsByAnyWarningOfTheRun) {
   };
   // The script warns once more before it crashes, so this is not the last warning.
   EXPECT_EQ(issues("crashes Could not find NET with id 0"), "NVIDIA/nccl#1748");
+  EXPECT_EQ(issues("crashes Could not find something\ncrashes Could not find NET with id 0"),
+            "NVIDIA/nccl#1748")
+      << "only the second run warns before it crashes";
   EXPECT_EQ(issues("crashes Could not find something"), "");
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every shell script parses, and shellcheck has nothing to say where it is installed.
+# Every shell script parses, and shellcheck has nothing to say.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,10 +9,10 @@ verdict=ok
 for script in "${scripts[@]}"; do
   bash -n "$script" || verdict="violations above"
 done
-note=" (shellcheck is not installed)"
 if command -v shellcheck >/dev/null; then
-  note=""
   shellcheck -x --format=gcc "${scripts[@]}" || verdict="violations above"
+else
+  verdict="shellcheck is not installed: tools/setup/install.sh"
 fi
-echo "scripts: ${#scripts[@]} scripts$note: $verdict"
+echo "scripts: ${#scripts[@]} scripts: $verdict"
 [[ "$verdict" == ok ]]

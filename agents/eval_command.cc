@@ -71,7 +71,7 @@ Status JudgeMeasurements(const EvalSettings& settings, const Policies& policies,
   DYNAMICCL_TRY(const TrainingSplit split, SplitFor(settings, *policies.front()));
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
   const std::vector<SweptKey> keys = KeysOf(files);
-  evaluation.regrets = JudgeChoosersBy(split, keys, choosers(policies, split.seen, keys));
+  evaluation.regrets = JudgeChoosers(split, keys, choosers(policies, split.seen, keys));
   if (!evaluation.regrets.empty()) return {};
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no measured key has a default and two repeats to judge by"),

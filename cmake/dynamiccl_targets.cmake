@@ -108,7 +108,7 @@ endfunction()
 # one gtest program; each case is a ctest test, or with LibTorch the program. Under ctest -j ALONE keeps its cases from running beside each other, SERIAL beside any test.
 # LIBRARIES: where the loader looks first, before what the user's LD_LIBRARY_PATH names.
 # LONG, with LibTorch only: a filter of gtest. These cases are a ctest test of their own, NAME_long, with the label long.
-# Labels used: fast (default), integration, torch, real_nccl, cuda; slow, which no script runs; long, which
+# Labels used: fast (default), integration, torch, real_nccl, cuda; slow, which tools/checks/long.sh runs; long, which
 # tools/setup/test.sh runs with --all only: what takes more than some 20 s for a breadth that a first look does not need;
 # stressed: integration tests that AddressSanitizer is to see as well; and threads: what ThreadSanitizer has something to
 # see in (THREADS). The target tests_LABEL builds the programs of a label.

@@ -40,7 +40,7 @@ struct Key {
 constexpr Key kKeys[] = {
     {"zero_optimization.stage", Meaning::kValue, "--stage"},
     {"zero_optimization.overlap_comm", Meaning::kFlag, "--overlap"},
-    {"zero_optimization.reduce_scatter", Meaning::kIs, "true"},
+    {"zero_optimization.reduce_scatter", Meaning::kTogether},
     {"zero_optimization.reduce_bucket_size", Meaning::kTogether},
     {"zero_optimization.contiguous_gradients", Meaning::kIs, "true"},
     {"zero_optimization.allgather_partitions", Meaning::kIs, "true"},
@@ -100,6 +100,7 @@ class DeepSpeedReader {
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.mics_shard_size", "--shard-group", -1));
     DYNAMICCL_CHECK_OK(ReadGroup("zero_optimization.zero_hpz_partition_size", "--secondary-group", 1));
     ReadBucket();
+    ReadExchange();
     ReadActivations();
     NoteDefaults();
     return std::move(file_);
@@ -255,6 +256,11 @@ class DeepSpeedReader {
     const bool wide = !half || Get("communication_data_type", std::string()) == "fp32";
     Add("zero_optimization.reduce_bucket_size", "--bucket-bytes",
         {std::to_string(static_cast<int64_t>(elements->get<double>()) * (wide ? 4 : 2))});
+  }
+
+  void ReadExchange() {
+    const std::string key = "zero_optimization.reduce_scatter";
+    if (!Get(key, true)) Add(key, "--exchange", {"all_reduce"});
   }
 
   void ReadActivations() {

@@ -13,8 +13,8 @@ namespace dynamiccl::zero {
 // Says how the text is cut and where the computation runs. The values are equal on all ranks.
 struct EvaluationShape {
   int64_t sequence = 128;
-  // Number of windows that a rank computes at a time.
-  int64_t rows = 16;
+  // Number of windows that a rank computes at a time. More windows need more memory.
+  int64_t rows = 1;
   at::Device device = at::kCPU;
 };
 

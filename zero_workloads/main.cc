@@ -154,9 +154,10 @@ void AddMemoryOptions(CLI::App* train, TrainingSettings* settings) {
       "What others take of each rank's memory: STEP:SIZE,... or file:PATH, which is read before "
       "every step.");
   train
-      ->add_option("--offload-optimizer", settings->offload_optimizer,
-                   "Where the optimizer's states are between steps: none (on the device), cpu (of a run on "
-                   "GPUs: in host memory), or nvme:FOLDER (in files).")
+      ->add_option(
+          "--offload-optimizer", settings->offload_optimizer,
+          "Where the optimizer's states are between steps: none (on the device), cpu (in host memory, "
+          "which a run on CPUs keeps apart from --memory-cap), or nvme:FOLDER (in files).")
       ->capture_default_str();
   train
       ->add_option("--offload-buffer-bytes", settings->offload_buffer_bytes,
@@ -197,29 +198,40 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
           ""))
       ->capture_default_str();
   train
+      ->add_option("--join-timeout", settings->join_timeout_seconds,
+                   "Seconds that ranks wait for each other at start.")
+      ->capture_default_str();
+}
+
+// Adds the options that say what is communicated in one call, by which collective, and when.
+void AddScheduleOptions(CLI::App* train, TrainingSettings* settings) {
+  train
       ->add_option("--unit", settings->unit,
-                   "block: parameters of a block together, gradients in buckets; parameter: one collective a "
-                   "parameter, no "
-                   "buckets.")
+                   "block: parameters of a block together, gradients in buckets; half_block: attention and "
+                   "feed-forward network apart; parameter: one collective a parameter, no buckets.")
+      ->capture_default_str();
+  train
+      ->add_option("--unit-blocks", settings->unit_blocks,
+                   "With --unit block: so many neighbouring blocks are one unit.")
       ->capture_default_str();
   train
       ->add_option("--exchange", settings->exchange,
                    "collective: ReduceScatter and AllGather; owner: for each rank's part a Reduce to it and "
-                   "a Broadcast "
-                   "from it, as the ZeRO paper has it.")
+                   "a Broadcast from it, as the ZeRO paper has it; all_reduce (stages 1 and 2): gradients by "
+                   "AllReduce, as DeepSpeed sums them, and AllGather.")
       ->capture_default_str();
   train->add_flag("--overlap,--overlap-comm,!--no-overlap,!--no-overlap-comm", settings->overlap,
                   "Communicate while computing (default).");
   train->add_flag("--prefetch,!--no-prefetch", settings->prefetch,
                   "Stage 3: gather the next unit early (default).");
+  train
+      ->add_option("--prefetch-units", settings->prefetch_units,
+                   "Stage 3: how many units are gathered early; each takes the memory of one more unit.")
+      ->capture_default_str();
   train->add_flag(
       "--live", settings->live,
-      "Take the live values bucket_bytes and prefetch (0 or 1) before each step, under DynamICCL in "
-      "mode adaptive.");
-  train
-      ->add_option("--join-timeout", settings->join_timeout_seconds,
-                   "Seconds that ranks wait for each other at start.")
-      ->capture_default_str();
+      "Take the live values bucket_bytes and prefetch (a number of units) before each step, under DynamICCL "
+      "in mode adaptive.");
 }
 
 void AddCheckpointOptions(CLI::App* train, dynamiccl::zero::CheckpointSettings* settings) {
@@ -245,6 +257,9 @@ void AddResidualOptions(CLI::App* train, dynamiccl::zero::ResidualSettings* resi
                    "partitioned (P_a: a part of its input on each tensor-parallel rank), partitioned_cpu "
                    "(P_a+cpu: the part in host memory), auto (what takes least time among what fits).")
       ->capture_default_str();
+  train->add_flag("--activation-prefetch,!--no-activation-prefetch", residual->activation_prefetch,
+                  "Partitioned checkpoints: gather the next block's input while a block is computed again "
+                  "(default).");
   train->add_flag(
       "--contiguous-pools,!--no-contiguous-pools", residual->contiguous_pools,
       "M_D: checkpoints and gradients that outlive their block lie in memory taken once, in one piece.");
@@ -312,6 +327,7 @@ int main(int argc, char** argv) {
   AddTrainingOptions(train, &settings);
   AddPrecisionOptions(train, &settings);
   AddZeroOptions(train, &settings);
+  AddScheduleOptions(train, &settings);
   AddMemoryOptions(train, &settings);
   AddCheckpointOptions(train, &settings.checkpoint);
   AddResidualOptions(train, &settings.residual);

@@ -66,6 +66,21 @@ std::string OffloadText(const OffloadTraffic& offload) {
       static_cast<double>(offload.waited_nanoseconds) / kNanosecondsPerSecond);
 }
 
+nlohmann::json ToJson(const HostMemoryCounters& host) {
+  nlohmann::json json = ToJson(host.use);
+  json["to_device_bytes"] = host.to_device_bytes;
+  json["to_host_bytes"] = host.to_host_bytes;
+  return json;
+}
+
+std::string HostMemoryText(const HostMemoryCounters& host) {
+  const auto mebibytes = [](int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMebibyte; };
+  return fmt::format(
+      "host memory of rank 0: at most {:.2f} MiB of tensors; {:.2f} MiB copied to the device, {:.2f} MiB to "
+      "the host\n",
+      mebibytes(host.use.peak), mebibytes(host.to_device_bytes), mebibytes(host.to_host_bytes));
+}
+
 std::string MemoryText(const MemoryCounters& memory) {
   const auto mebibytes = [](int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMebibyte; };
   std::string text = "memory of rank 0 in MiB, at most:";
@@ -164,7 +179,7 @@ void Progress::Step(const StepReport& report) {
     line["memory_cap"] = {{"allocations", use->allocations}, {"peak_bytes", use->peak_taken}};
   }
   if (settings_.live)
-    line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.prefetch}};
+    line["live"] = {{"bucket_bytes", report.live.bucket_bytes}, {"prefetch", report.live.units_ahead}};
   json_ << line.dump() << std::endl;
 }
 
@@ -188,6 +203,7 @@ void Progress::End(const RunReport& report) {
   fmt::print("{} steps in {:.1f} s; parameters sha256 {}\n", settings_.steps, seconds,
              report.parameters_sha256);
   fmt::print("{}\n", MemoryText(report.memory));
+  if (report.host_memory.use.peak > 0) fmt::print("{}", HostMemoryText(report.host_memory));
   if (report.offload.file_bytes > 0) fmt::print("{}", OffloadText(report.offload));
   std::fflush(stdout);
   if (events_ && !events_->good()) {
@@ -206,6 +222,7 @@ void Progress::End(const RunReport& report) {
                          {"memory", ToJson(report.memory)},
                          {"sent_bytes", report.sent_bytes},
                          {"peak_bytes", PeakBytes()}};
+  if (report.host_memory.use.peak > 0) line["host_memory"] = ToJson(report.host_memory);
   if (report.offload.file_bytes > 0) line["offload"] = ToJson(report.offload);
   if (settings_.evaluate_at_end) line["held_out_bits_per_byte"] = report.held_out_bits_per_byte;
   json_ << line.dump() << std::endl;

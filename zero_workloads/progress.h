@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/base/status.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 #include "zero_workloads/offload/optimizer_offload.h"
 #include "zero_workloads/step_batch.h"
@@ -44,6 +45,7 @@ struct RunReport {
   int64_t nanoseconds = 0;
   // Memory of rank 0 after the last step.
   MemoryCounters memory;
+  HostMemoryCounters host_memory;
   // Traffic between rank 0's optimizer and its files. file_bytes is 0 if the optimizer uses no files.
   OffloadTraffic offload;
   // Bytes that rank 0 sent in all steps, as ProcessGroup counts them.

@@ -52,6 +52,8 @@ EstimateSettings EstimateSettingsOf(const TrainingSettings& settings, const Meas
   run.batch = settings.batch / groups.data->world();
   const bool one_bucket = settings.bucket_bytes == kOneBucketForAll;
   run.bucket_bytes = one_bucket ? 0 : static_cast<double>(settings.bucket_bytes);
+  run.units_ahead = settings.units_ahead();
+  run.blocks_in_unit = settings.blocks_in_unit();
   run.activations_of_block = ActivationsOfBlock(settings, options);
   return run;
 }
@@ -83,7 +85,9 @@ ActivationStoreSettings StoreSettingsOf(const TrainingSettings& settings, Checkp
   const bool divided = checkpoints >= Checkpoints::kPartitioned;
   return {.divide_over = divided ? tensor : nullptr,
           .on_host = checkpoints == Checkpoints::kPartitionedCpu,
-          .pool_slots = settings.residual.contiguous_pools ? settings.model.layers : 0,
+          .prefetch = divided && settings.overlap && settings.residual.activation_prefetch,
+          .pool_slots =
+              settings.residual.contiguous_pools ? settings.model.layers * settings.units_in_block() : 0,
           .input_elements = rows * settings.model.sequence * settings.model.hidden,
           .options = options};
 }

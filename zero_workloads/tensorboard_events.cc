@@ -8,6 +8,8 @@
 #include <bit>
 #include <cstring>
 
+#include "src/base/settings.h"
+
 namespace dynamiccl::zero {
 namespace {
 
@@ -79,11 +81,9 @@ uint32_t Crc32c(std::string_view bytes) {
 Result<TensorboardEvents> TensorboardEvents::Open(const fs::path& folder, double wall_time) {
   std::error_code error;
   fs::create_directories(folder, error);
-  char host[256] = "localhost";
-  static_cast<void>(gethostname(host, sizeof(host) - 1));
   // TensorBoard looks for "tfevents" in file names and sorts the files by name.
-  TensorboardEvents events(folder /
-                           fmt::format("events.out.tfevents.{:010.0f}.{}.{}", wall_time, host, getpid()));
+  TensorboardEvents events(
+      folder / fmt::format("events.out.tfevents.{:010.0f}.{}.{}", wall_time, HostName(), getpid()));
   if (!events.good()) {
     return MakeError(ErrorKind::kInvalidArgument, "--tensorboard {}: cannot be written: {}", folder.string(),
                      ErrnoText(errno));

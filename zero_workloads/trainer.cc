@@ -22,6 +22,7 @@
 #include "zero_workloads/progress.h"
 #include "zero_workloads/resolve_checkpoints.h"
 #include "zero_workloads/zero/parameter_units.h"
+#include "zero_workloads/zero/unit_groups.h"
 #include "zero_workloads/zero/zero_engine.h"
 #include "zero_workloads/zero_r/checkpointed_units.h"
 
@@ -62,8 +63,9 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.stage = settings.stage;
   engine.bucket_bytes = settings.bucket_bytes;
   engine.bucket_per_unit = settings.unit == "parameter";
+  engine.all_reduce_gradients = settings.exchange == "all_reduce";
   engine.overlap = settings.overlap;
-  engine.prefetch = settings.prefetch;
+  engine.units_ahead = settings.units_ahead();
   engine.micro_steps = settings.micro_steps;
   engine.seed = settings.seed;
   engine.accumulate_locally = settings.accumulates_locally();
@@ -133,6 +135,16 @@ int64_t BeginAt(TrainingCheckpoints* checkpoints, int64_t steps) {
                            "give more --steps, or --resume with an earlier step"});
 }
 
+// Most windows that a rank evaluates at a time. More would not make an evaluation faster.
+constexpr int64_t kMaxEvaluationRows = 16;
+
+// `rows` is the number of sequences of a micro-step, over all ranks. A rank evaluates at most as many windows
+// at a time as it trains on, so that an evaluation never needs more memory than a step.
+EvaluationShape EvaluationShapeOf(const Run& run, int64_t rows) {
+  const int64_t rows_of_rank = rows / run.grid->data()->world();
+  return {run.settings.model.sequence, std::clamp<int64_t>(rows_of_rank, 1, kMaxEvaluationRows), run.device};
+}
+
 MeasuredGroups MeasuredGroupsOf(const Grid& grid) {
   return {grid.world(), grid.data(), grid.shard(), grid.tensor()};
 }
@@ -181,12 +193,13 @@ StepBatch StepBatchOf(const Run& run) {
 // options. A number that is no valid setting is ignored on all ranks.
 LiveSettings LiveSettingsOf(const Run& run) {
   const TrainingSettings& settings = run.settings;
-  LiveSettings live{settings.bucket_bytes, settings.prefetch};
+  LiveSettings live{settings.bucket_bytes, settings.units_ahead()};
   if (!settings.live) return live;
   const ProcessGroup* const world = run.grid->world();
   const int64_t bytes = world->AgreedValue("bucket_bytes", live.bucket_bytes);
   if (bytes > 0) live.bucket_bytes = std::min(bytes, kOneBucketForAll);
-  live.prefetch = world->AgreedValue("prefetch", live.prefetch ? 1 : 0) != 0;
+  const int64_t units = world->AgreedValue("prefetch", live.units_ahead);
+  if (units >= 0) live.units_ahead = units;
   return live;
 }
 
@@ -196,27 +209,61 @@ void BeginStep(const Run& run, int64_t step, ZeroEngine* engine) {
   const LiveSettings live = LiveSettingsOf(run);
   if (live == engine->live()) return;
   engine->SetLive(live);
-  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, {}prefetch", step, live.bucket_bytes,
-                                 live.prefetch ? "" : "no "));
+  run.progress->Tell(fmt::format("from step {} on: buckets of {} bytes, prefetch of {} unit(s)", step,
+                                 live.bucket_bytes, live.units_ahead));
+}
+
+// The engine's units, as --unit and --unit-blocks define them, and the hooks that translate the model's
+// events into the engine's.
+class EngineUnits {
+ public:
+  EngineUnits(const TrainingSettings& settings, std::vector<ModelUnit> model)
+      : settings_(settings), model_(std::move(model)) {}
+
+  std::vector<ModelUnit> Units() const {
+    if (settings_.unit == "parameter") return UnitPerParameter(model_);
+    return settings_.unit_blocks > 1 ? GroupUnits(model_, settings_.unit_blocks) : model_;
+  }
+  // The result lives as long as this object and the engine.
+  UnitHooks* HooksOf(ZeroEngine* engine) {
+    if (settings_.unit == "parameter") {
+      hooks_ = std::make_unique<ParameterUnitHooks>(model_, engine);
+    } else if (settings_.unit_blocks > 1) {
+      hooks_ = std::make_unique<GroupedUnitHooks>(model_, settings_.unit_blocks, engine);
+    }
+    return hooks_ == nullptr ? engine : hooks_.get();
+  }
+
+ private:
+  const TrainingSettings& settings_;
+  const std::vector<ModelUnit> model_;
+  std::unique_ptr<UnitHooks> hooks_;
+};
+
+// Adds memory, traffic and the digest of the parameters after the last step. The digest is a collective call.
+void AddCounters(const Run& run, ZeroEngine* engine, RunReport* report) {
+  report->memory = ReadMemoryCounters();
+  report->host_memory = ReadHostMemoryCounters();
+  if (const OffloadTraffic* traffic = engine->offload_traffic()) report->offload = *traffic;
+  report->sent_bytes = run.grid->sent_bytes();
+  report->parameters_sha256 = engine->ParameterDigest();
 }
 
 void RunSteps(const Run& run) {
   const TrainingSettings& settings = run.settings;
   const int64_t start = MonotonicNanoseconds();
-  Gpt model(settings.model, SplitOf(run));
+  Gpt model(settings.model, SplitOf(run),
+            settings.unit == "half_block" ? BlockUnits::kHalves : BlockUnits::kWhole);
   ProcessGroup* const data = run.grid->data();
-  const bool by_parameter = settings.unit == "parameter";
-  const std::vector<ModelUnit> units = model.Units();
+  EngineUnits units(settings, model.Units());
   if (settings.exchange == "owner") run.grid->shard()->SetExchange(Exchange::kOwner);
-  const std::unique_ptr<ZeroEngine> engine = ZeroEngine::Create(
-      by_parameter ? UnitPerParameter(units) : units, run.grid->shard(), EngineSettingsOf(run));
-  ParameterUnitHooks parameter_hooks(units, engine.get());
-  UnitHooks* const engine_hooks = by_parameter ? static_cast<UnitHooks*>(&parameter_hooks) : engine.get();
+  const std::unique_ptr<ZeroEngine> engine =
+      ZeroEngine::Create(units.Units(), run.grid->shard(), EngineSettingsOf(run));
+  UnitHooks* const engine_hooks = units.HooksOf(engine.get());
   Checkpointing checkpointing(run, engine_hooks);
   const BatchShape shape{settings.batch, settings.model.sequence, data->rank(), data->world()};
   const BatchLoader loader(run.text.train, shape, settings.seed, run.device);
   const LearningRateSchedule schedule{settings.learning_rate, settings.warmup_steps, settings.steps};
-  const EvaluationShape evaluation{.sequence = settings.model.sequence, .device = run.device};
   StepBatch batch = StepBatchOf(run);
   RunReport report;
 
@@ -227,12 +274,13 @@ void RunSteps(const Run& run) {
   // tensors when the tensors are destroyed.
   const AbortOnException abort(run.grid);
   run.progress->Begin(engine->ParameterCount(), run.text, run.device.str());
-  const auto evaluate = [&](int64_t step) {
-    report.held_out_bits_per_byte = BitsPerByte(model, engine_hooks, data, run.text.held_out, evaluation);
+  const auto evaluate = [&](int64_t step, int64_t rows) {
+    report.held_out_bits_per_byte =
+        BitsPerByte(model, engine_hooks, data, run.text.held_out, EvaluationShapeOf(run, rows));
     run.progress->Evaluated(step, report.held_out_bits_per_byte);
   };
   const int64_t first_step = BeginAt(&checkpoints, settings.steps);
-  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1);
+  if (first_step == settings.steps && settings.evaluate_at_end) evaluate(first_step - 1, settings.batch);
   for (int64_t step = first_step; step < settings.steps; ++step) {
     const int64_t begin = MonotonicNanoseconds();
     BeginStep(run, step, engine.get());
@@ -251,20 +299,16 @@ void RunSteps(const Run& run) {
     const bool last = step + 1 == settings.steps;
     checkpoints.AfterStep(step + 1, last);
     const bool due = settings.eval_every > 0 && (step + 1) % settings.eval_every == 0;
-    if (due || (last && settings.evaluate_at_end)) evaluate(step);
+    if (due || (last && settings.evaluate_at_end)) evaluate(step, samples.rows);
   }
-  report.memory = ReadMemoryCounters();
-  if (const OffloadTraffic* traffic = engine->offload_traffic()) report.offload = *traffic;
-  report.sent_bytes = run.grid->sent_bytes();
-  report.parameters_sha256 = engine->ParameterDigest();
+  AddCounters(run, engine.get(), &report);
   report.nanoseconds = MonotonicNanoseconds() - start;
   run.progress->End(report);
 }
 
-Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment,
-                                   at::Device device) {
+Result<OptimizerOffload> OffloadOf(const TrainingSettings& settings, const RankEnvironment& environment) {
   DYNAMICCL_TRY(OptimizerOffload offload, OptimizerOffload::Parse(settings.offload_optimizer));
-  DYNAMICCL_CHECK_OK(offload.CheckFor(device));
+  DYNAMICCL_CHECK_OK(offload.CheckFolder());
   offload.rank_name = fmt::format("rank-{}", environment.rank);
   offload.buffer_bytes = settings.offload_buffer_bytes;
   return offload;
@@ -295,7 +339,7 @@ Status Train(const TrainingSettings& settings) {
   DYNAMICCL_TRY(const at::Device device, SelectDevice(environment.local_rank));
   DYNAMICCL_CHECK_OK(CheckMemoryIsKnown(settings.residual));
   DYNAMICCL_CHECK_OK(CapMemory(settings.residual));
-  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment, device));
+  DYNAMICCL_TRY(const OptimizerOffload offload, OffloadOf(settings, environment));
   CountDeviceMemory();
   at::set_num_threads(settings.threads);
   const JoinSettings join{std::chrono::seconds(settings.join_timeout_seconds),

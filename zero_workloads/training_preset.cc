@@ -30,6 +30,8 @@ EstimateSettings EstimateOfRun(const TrainingSettings& settings, int world) {
   run.checkpoints = settings.residual.checkpoints().value_or(Checkpoints::kPartitionedCpu);
   if (settings.bucket_bytes != kOneBucketForAll)
     run.bucket_bytes = static_cast<double>(settings.bucket_bytes);
+  run.units_ahead = settings.units_ahead();
+  run.blocks_in_unit = settings.blocks_in_unit();
   return run;
 }
 
@@ -37,9 +39,9 @@ std::string EstimateCommandLine(const EstimateSettings& run) {
   return fmt::format(
       "dynamiccl zero estimate --layers {} --hidden {} --sequence {} --vocabulary {} --untied-head --dtype "
       "{} "
-      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {}",
+      "--ranks {} --tensor-parallel {} --batch {} --checkpoints {} --prefetch-units {} --unit-blocks {}",
       run.shape->layers, run.shape->hidden, run.shape->sequence, run.shape->vocabulary, run.dtype, run.ranks,
-      run.tensor_parallel, run.batch, Name(run.checkpoints));
+      run.tensor_parallel, run.batch, Name(run.checkpoints), run.units_ahead, run.blocks_in_unit);
 }
 
 }  // namespace

@@ -38,10 +38,44 @@ bool IsScale(const std::string& text) {
   return !text.empty() && *end == '\0' && std::isfinite(value) && value > 0;
 }
 
+Status ValidateExchange(const TrainingSettings& settings) {
+  if (settings.exchange == "owner" && settings.stage == 0) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
+  }
+  if (settings.exchange == "all_reduce" && (settings.stage == 0 || settings.stage == 3)) {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--exchange all_reduce is for stages 1 and 2; stage {} always sums gradients by {}",
+                  settings.stage, settings.stage == 0 ? "AllReduce" : "ReduceScatter"),
+        "leave it out, or give --stage 1 or 2");
+  }
+  return {};
+}
+
+Status ValidateUnits(const TrainingSettings& settings) {
+  if (settings.unit_blocks > 1 && settings.unit != "block") {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--unit-blocks {} with --unit {}",
+                              settings.unit_blocks, settings.unit),
+                    "only whole blocks are grouped: leave out one of them");
+  }
+  if (settings.unit_blocks > settings.model.layers) {
+    return MakeError(ErrorKind::kInvalidArgument, "--unit-blocks {}: the model has {} block(s)",
+                     settings.unit_blocks, settings.model.layers);
+  }
+  if (settings.unit == "half_block" && settings.residual.activation_checkpoints == "auto") {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--unit half_block with --activation-checkpoints auto: its estimate is of whole blocks"),
+        "choose the checkpoints, or --unit block");
+  }
+  return {};
+}
+
 Status ValidateWords(const TrainingSettings& settings) {
   const WordOption options[] = {
-      {"--unit", settings.unit, {"block", "parameter"}},
-      {"--exchange", settings.exchange, {"collective", "owner"}},
+      {"--unit", settings.unit, {"block", "half_block", "parameter"}},
+      {"--exchange", settings.exchange, {"collective", "owner", "all_reduce"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
       {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
       {"--accumulation", settings.accumulation, {"default", "local", "sharded"}},
@@ -55,10 +89,8 @@ Status ValidateWords(const TrainingSettings& settings) {
   if (scale != "default" && scale != "dynamic" && !IsScale(scale)) {
     return MakeError(ErrorKind::kInvalidArgument, "--loss-scale {}: dynamic or a positive number", scale);
   }
-  if (settings.exchange == "owner" && settings.stage == 0) {
-    return MakeError(ErrorKind::kInvalidArgument,
-                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
-  }
+  DYNAMICCL_CHECK_OK(ValidateExchange(settings));
+  DYNAMICCL_CHECK_OK(ValidateUnits(settings));
   if (settings.accumulation == "sharded" && settings.stage < 2) {
     return WithHint(
         MakeError(ErrorKind::kInvalidArgument,
@@ -78,6 +110,17 @@ Status ValidateSharding(const TrainingSettings& settings) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "--secondary-group {}: stage {} gathers no parameters for backward passes",
                               settings.secondary_group, settings.stage),
+                    "it is for --stage 3");
+  }
+  if (!settings.prefetch && settings.prefetch_units > 1) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--prefetch-units {} contradicts --no-prefetch",
+                              settings.prefetch_units),
+                    "leave out one of them");
+  }
+  if (settings.prefetch_units > 1 && settings.stage != 3) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--prefetch-units {}: stage {} gathers no parameters before their use",
+                              settings.prefetch_units, settings.stage),
                     "it is for --stage 3");
   }
   return {};
@@ -158,19 +201,21 @@ std::string TrainingSettings::Canonical() const {
   return fmt::format(
              "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} "
              "bucket_bytes={} "
-             "unit={} exchange={} tensor_parallel={} shard_group={} secondary_group={} sequence_parallel={} "
+             "unit={} unit_blocks={} exchange={} tensor_parallel={} shard_group={} secondary_group={} "
+             "sequence_parallel={} "
              "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
              "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
-             "live={} "
+             "prefetch_units={} live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
-             bucket_bytes, unit, exchange, tensor_parallel, shard_group, secondary_group, sequence_parallel,
-             dtype, reduce_type, accumulation, accumulation_type, loss_scale, first_loss_scale,
-             least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed, learning_rate, warmup_steps,
-             adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, live,
-             eval_every, evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
+             bucket_bytes, unit, unit_blocks, exchange, tensor_parallel, shard_group, secondary_group,
+             sequence_parallel, dtype, reduce_type, accumulation, accumulation_type, loss_scale,
+             first_loss_scale, least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed,
+             learning_rate, warmup_steps, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay,
+             clip_norm, overlap, prefetch, prefetch_units, live, eval_every, evaluate_at_end,
+             offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
 
@@ -212,6 +257,8 @@ Status Validate(const TrainingSettings& settings) {
       {"--tensor-parallel", static_cast<double>(settings.tensor_parallel), 1, kAny},
       {"--shard-group", static_cast<double>(settings.shard_group), 0, kAny},
       {"--secondary-group", static_cast<double>(settings.secondary_group), 0, kAny},
+      {"--unit-blocks", static_cast<double>(settings.unit_blocks), 1, kAny},
+      {"--prefetch-units", static_cast<double>(settings.prefetch_units), 1, kAny},
       {"--bucket-bytes", static_cast<double>(settings.bucket_bytes), 1, kAny},
       {"--learning-rate", settings.learning_rate, 0, kAny},
       {"--warmup", static_cast<double>(settings.warmup_steps), 0, kAny},

@@ -27,11 +27,13 @@ struct TrainingSettings {
   // Number of batches over which a step averages gradients.
   int64_t micro_steps = 1;
   int64_t bucket_bytes = 4 << 20;
-  // The unit that is gathered in one call: "block" or "parameter". With "parameter", each unit's gradients
-  // are also summed in a call of their own.
+  // The unit that is gathered in one call: "block", "half_block" or "parameter". With "parameter", each
+  // unit's gradients are also summed in a call of their own.
   std::string unit = "block";
+  // With unit "block", the number of neighbouring blocks that form one unit.
+  int64_t unit_blocks = 1;
   // Says how shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one
-  // Reduce and one Broadcast for each rank's part.
+  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather.
   std::string exchange = "collective";
   // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;
@@ -66,7 +68,9 @@ struct TrainingSettings {
   AdamWSettings adamw;
   double clip_norm = 1.0;
   bool overlap = true;
+  // Stage 3: whether units are gathered ahead of the unit that computes, and how many.
   bool prefetch = true;
+  int64_t prefetch_units = 1;
   // If true, the bucket size and prefetch may change between steps, on all ranks alike.
   bool live = false;
   // Number of LibTorch's threads in each rank.
@@ -92,6 +96,13 @@ struct TrainingSettings {
   // The type that `dtype` names.
   at::ScalarType type() const;
   bool accumulates_locally() const;
+  // The number of units in a block, of which each is checkpointed by itself.
+  int64_t units_in_block() const { return unit == "half_block" ? 2 : 1; }
+  // The number of blocks whose parameters form a unit, for estimates.
+  double blocks_in_unit() const {
+    return static_cast<double>(unit_blocks) / static_cast<double>(units_in_block());
+  }
+  int64_t units_ahead() const { return prefetch ? prefetch_units : 0; }
   GridSizes groups() const { return {tensor_parallel, shard_group, secondary_group}; }
   // The loss scaling that `loss_scale` and the related options describe.
   LossScaleSettings LossScaling() const;

@@ -238,8 +238,8 @@ CollectiveConfig OracleChoice(const SweptKey& key) {
   return best;
 }
 
-std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
-                                           const std::vector<Chooser>& choosers) {
+std::vector<RegretSummary> JudgeChoosers(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
+                                         const std::vector<Chooser>& choosers) {
   std::vector<RegretSummary> summaries;
   for (int split = 0; split < kSplits; ++split) {
     std::map<std::string, size_t> blocks;
@@ -267,11 +267,6 @@ std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const 
     }
   }
   return summaries;
-}
-
-std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
-                                         const std::vector<Chooser>& choosers) {
-  return JudgeChoosersBy([&](const SweptKey& key) { return SplitOf(key, hold_out); }, keys, choosers);
 }
 
 }  // namespace dynamiccl::agents

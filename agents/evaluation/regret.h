@@ -91,10 +91,7 @@ CollectiveConfig OracleChoice(const SweptKey& key);
 using SplitFunction = std::function<Split(const SweptKey&)>;
 // One summary for each name of a chooser and each split that has keys. Keys without a measured default are
 // left out. Intervals come from 1000 draws of topologies, as blocks, and of seeds.
-std::vector<RegretSummary> JudgeChoosersBy(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
-                                           const std::vector<Chooser>& choosers);
-// JudgeChoosersBy with the splits that `hold_out` defines.
-std::vector<RegretSummary> JudgeChoosers(const std::vector<SweptKey>& keys, const HoldOut& hold_out,
+std::vector<RegretSummary> JudgeChoosers(const SplitFunction& split_of, const std::vector<SweptKey>& keys,
                                          const std::vector<Chooser>& choosers);
 
 }  // namespace dynamiccl::agents

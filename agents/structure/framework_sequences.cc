@@ -98,10 +98,21 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
   if (name == "bucket_bytes") return 4 * part(-1, 6);
   if (name == "first_bucket_bytes") return 0;
   if (name == "max_live_parameters" || name == "max_reuse_distance") return part(-1, 4);
-  if (name == "backward_depth" || name == "forward_prefetch") return 1;  // FSDP2's own; few programs set them
+  // Few programs set these; their frameworks' default is 1.
+  constexpr std::string_view kSeldomSet[] = {"backward_depth", "forward_prefetch", "prefetch_units",
+                                             "unit_blocks"};
+  if (std::ranges::count(kSeldomSet, name) > 0) return 1;
   if (name == "param_persistence_threshold") return Coin(random, 3) ? 0 : Uniform(random, 1, 1 << 17);
   // All other integer settings are numbers of elements in a bucket or group.
   return part(-1, 6);
+}
+
+// Returns the choices from which jobs draw. With the trainer's exchange=all_reduce, stages 1 and 2 have the
+// kind of calls that the jobs of DeepSpeed's stages 1 and 2 already show. Halves of blocks are units of other
+// sizes, as other models have them.
+std::string_view DrawnChoices(const GeneratorSetting& row) {
+  if (row.choices == "block,half_block,parameter") return "block,parameter";
+  return row.choices == "collective,owner,all_reduce" ? "collective,owner" : row.choices;
 }
 
 std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {
@@ -116,8 +127,8 @@ std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt199
     case SettingKind::kChoice:
       break;
   }
-  const auto count = std::count(row.choices.begin(), row.choices.end(), ',') + 1;
-  std::string_view rest = row.choices;
+  std::string_view rest = DrawnChoices(row);
+  const auto count = std::count(rest.begin(), rest.end(), ',') + 1;
   for (int64_t skip = Uniform(random, 0, count - 1); skip > 0; --skip) rest.remove_prefix(rest.find(',') + 1);
   return std::string(rest.substr(0, rest.find(',')));
 }

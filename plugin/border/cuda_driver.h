@@ -6,7 +6,7 @@ namespace dynamiccl {
 
 // A driver is searched at most this many times. Each search without a driver takes microseconds, and a
 // process that has made so many calls without a driver will not load one later.
-inline constexpr int kMostLooksForDriver = 64;
+inline constexpr int kMaxLooksForDriver = 64;
 
 // Returns the driver's function of this name (cuda.h declares it); null without a driver, or if the driver
 // does not have it. Any thread.

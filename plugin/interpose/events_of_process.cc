@@ -131,7 +131,7 @@ const StreamEvents* EventsOfProcess() noexcept {
   static std::atomic<const StreamEvents*> found{nullptr};
   static std::atomic<int> looked{0};
   const StreamEvents* const known = found.load(std::memory_order_acquire);
-  if (known != nullptr || looked.load(std::memory_order_relaxed) >= kMostLooksForDriver) return known;
+  if (known != nullptr || looked.load(std::memory_order_relaxed) >= kMaxLooksForDriver) return known;
   looked.fetch_add(1, std::memory_order_relaxed);
   NoThrow([&] {
     std::unique_ptr<const StreamEvents> events = Find();

@@ -26,7 +26,7 @@ IsCapturing FindInDriver() {
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);
-  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMostLooksForDriver) {
+  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMaxLooksForDriver) {
     looked.fetch_add(1, std::memory_order_relaxed);
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }

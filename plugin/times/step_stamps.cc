@@ -16,7 +16,7 @@ bool StepStamps::Stamp(uint64_t call_number, Collective collective, cudaStream_t
   if (events_ == nullptr || failed_) return false;
   if (!pending_.empty() && pending_.back().call_number == call_number) return true;
   ReportReached(report);
-  if (failed_ || pending_.size() == kMostPending) return false;
+  if (failed_ || pending_.size() == kMaxPending) return false;
   StreamEvent event = Take();
   if (event == nullptr) return false;
   failed_ = !events_->Record(event, stream);

@@ -16,7 +16,7 @@
 namespace dynamiccl {
 
 // The stamps of one communicator on the leader's rank. Like IssuingState, they are used only by the
-// communicator's issuing threads, one at a time. If the host is more than kMostPending steps ahead of the
+// communicator's issuing threads, one at a time. If the host is more than kMaxPending steps ahead of the
 // device, stamps are lost. After an event has failed, no more stamps are made.
 class StepStamps {
  public:
@@ -40,7 +40,7 @@ class StepStamps {
   }
 
  private:
-  static constexpr size_t kMostPending = 16;
+  static constexpr size_t kMaxPending = 16;
   struct Pending {
     StreamEvent event = nullptr;
     uint64_t call_number = 0;

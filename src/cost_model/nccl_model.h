@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's formula itself, over the graphs that NCCL found: the time of one (algorithm, protocol) for one call.
-// cost_model.h fills the graphs from a Fabric; nccl_own_choice.h and tests fill them from what NVIDIA's
+// cost_model.h fills the graphs from a Fabric; nccl_costs.h and tests fill them from what NVIDIA's
 // library printed.
 //
 //   time = latency * plateau * batches + bytes / (bandwidth * share by size)

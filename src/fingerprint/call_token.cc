@@ -58,9 +58,6 @@ int32_t Flag(bool value) {
 
 }  // namespace
 
-std::string_view TokenSchemaText() {
-  return kSchema;
-}
 uint64_t TokenSchemaHash() {
   return XXH3_64bits(kSchema.data(), kSchema.size());
 }

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "src/collective/collective_call.h"
 
@@ -54,8 +53,7 @@ inline constexpr int kTokenOne = 1 << kTokenFractionBits;
 
 using CallToken = std::array<int16_t, kTokenFeatures>;
 
-// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
-std::string_view TokenSchemaText();
+// Returns the XXH3 hash of the schema's canonical text. Policy files carry it.
 uint64_t TokenSchemaHash();
 
 // Turns the calls of one communicator into tokens. It remembers the previous call and the largest size, so

@@ -95,9 +95,8 @@ unsigned long MaskFromText(std::string text) {
 
 // Returns the host name up to its first dot, as in NCCL's log lines.
 std::string ShortHostName() {
-  char name[256] = {};
-  if (::gethostname(name, sizeof(name) - 1) != 0) return "unknown";
-  return std::string(name, ::strcspn(name, "."));
+  const std::string name = HostName();
+  return name.empty() ? "unknown" : name.substr(0, name.find('.'));
 }
 
 // Reads the variables. As in NCCL, NCCL_DEBUG_FILE is used only if the level is above VERSION.

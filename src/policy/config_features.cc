@@ -63,9 +63,6 @@ ConfigFeature ProtocolFeature(Protocol protocol) {
 
 }  // namespace
 
-std::string_view ConfigSchemaText() {
-  return kSchema;
-}
 uint64_t ConfigSchemaHash() {
   return XXH3_64bits(kSchema.data(), kSchema.size());
 }

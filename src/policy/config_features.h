@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "src/collective/legal_configs.h"
@@ -67,8 +66,7 @@ static_assert(kConfigFeatures <= kConfigInputs);
 
 using ConfigInputs = std::array<int16_t, kConfigInputs>;
 
-// Returns the canonical text of the schema, and its XXH3 hash, which policy files carry.
-std::string_view ConfigSchemaText();
+// Returns the XXH3 hash of the schema's canonical text. Policy files carry it.
 uint64_t ConfigSchemaHash();
 
 // Returns log2 of the time in picoseconds, with 16 fraction bits. `microseconds` must be positive.

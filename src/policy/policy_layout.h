@@ -26,8 +26,8 @@ struct PolicyHeader {
   uint32_t format_version;
   uint32_t header_bytes;
   uint64_t file_bytes;
-  uint64_t token_schema;   // XXH3 of TokenSchemaText()
-  uint64_t config_schema;  // XXH3 of ConfigSchemaText()
+  uint64_t token_schema;   // TokenSchemaHash()
+  uint64_t config_schema;  // ConfigSchemaHash()
   uint32_t min_nccl_version;
   uint32_t max_nccl_version;
   uint32_t arithmetic_id;

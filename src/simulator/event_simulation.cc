@@ -52,6 +52,15 @@ struct Ordered {
   int64_t ended = -1;
 };
 
+// A collective that a class of ranks has issued and that waits for the end of an earlier one
+// (SimulatedCollective::after).
+struct Follower {
+  size_t rank_class = 0;
+  size_t collective = 0;
+  int64_t issued = 0;
+  size_t place = 0;  // of the earlier one, in the order of its communicator
+};
+
 // Holds where one class of communicators stands in its collectives.
 struct CommunicatorState {
   std::vector<Ordered> collectives;  // in the order in which the ranks issue them
@@ -59,6 +68,7 @@ struct CommunicatorState {
   bool busy = false;
   int64_t free_at = 0;
   std::vector<size_t> waiting;  // classes of ranks
+  std::vector<Follower> followers;
 };
 
 // An event at a time. A `number` below the number of communicator classes means that a transfer of that class
@@ -99,7 +109,9 @@ class Simulation {
   Status Advance(size_t rank);
   void Compute(RankState& rank, size_t number, int64_t value);
   double TakenFrom(RankState& rank, double computing) const;
-  Status Arrive(size_t rank_class, size_t collective);
+  Status Issue(size_t rank_class, size_t collective);
+  Status Arrive(size_t rank_class, size_t collective, int64_t at);
+  Status ReleaseFollowers(CommunicatorState& communicator, int64_t now);
   // Returns false if the rank has to wait for the collective.
   bool Await(size_t rank_class, size_t collective);
   void BeginNext(size_t communicator);
@@ -202,7 +214,7 @@ Status Simulation::Advance(size_t rank_class) {
     if (action.kind == ActionKind::kCompute) {
       Compute(rank, rank_class, action.value);
     } else if (action.kind == ActionKind::kIssue) {
-      DYNAMICCL_CHECK_OK(Arrive(rank_class, static_cast<size_t>(action.value)));
+      DYNAMICCL_CHECK_OK(Issue(rank_class, static_cast<size_t>(action.value)));
     } else if (!Await(rank_class, static_cast<size_t>(action.value))) {
       return {};
     }
@@ -211,13 +223,46 @@ Status Simulation::Advance(size_t rank_class) {
   return {};
 }
 
-// Notes that a rank issues a collective. All ranks of a communicator must issue the same demand at the same
-// place.
-Status Simulation::Arrive(size_t rank_class, size_t collective) {
+// Notes that a rank issues a collective. If the collective comes after another one, it arrives when that one
+// ends.
+Status Simulation::Issue(size_t rank_class, size_t collective) {
+  RankState& rank = ranks_[rank_class];
+  const SimulatedCollective& issued = rank.program->collectives[collective];
+  std::vector<Ordered>& ordered = communicators_[CommunicatorOf(rank_class, collective)].collectives;
+  ordered.resize(std::max(ordered.size(), rank.place[collective] + 1));
+  rank.timing.collectives[collective].issued_ns = rank.clock;
+  if (job_.host_share > 0) {
+    rank.to_take[collective] =
+        job_.host_share * static_cast<double>(issued.demand.latency_ns + issued.demand.transfer_ns);
+  }
+  if (issued.after < 0) return Arrive(rank_class, collective, rank.clock);
+  const auto after = static_cast<size_t>(issued.after);
+  CommunicatorState& earlier = communicators_[CommunicatorOf(rank_class, after)];
+  if (rank.place[after] < earlier.next)
+    return Arrive(rank_class, collective, std::max(rank.clock, earlier.collectives[rank.place[after]].ended));
+  earlier.followers.push_back({rank_class, collective, rank.clock, rank.place[after]});
+  return {};
+}
+
+// Lets the collectives arrive that come after the one that has just ended.
+Status Simulation::ReleaseFollowers(CommunicatorState& communicator, int64_t now) {
+  std::vector<Follower> followers = std::exchange(communicator.followers, {});
+  for (const Follower& follower : followers) {
+    if (follower.place >= communicator.next) {
+      communicator.followers.push_back(follower);
+      continue;
+    }
+    DYNAMICCL_CHECK_OK(Arrive(follower.rank_class, follower.collective, std::max(follower.issued, now)));
+  }
+  return {};
+}
+
+// Notes that a rank is ready for a collective. All ranks of a communicator must issue the same demand at the
+// same place.
+Status Simulation::Arrive(size_t rank_class, size_t collective, int64_t at) {
   RankState& rank = ranks_[rank_class];
   const size_t number = CommunicatorOf(rank_class, collective), place = rank.place[collective];
   CommunicatorState& communicator = communicators_[number];
-  if (place >= communicator.collectives.size()) communicator.collectives.resize(place + 1);
   Ordered& ordered = communicator.collectives[place];
   const TransferDemand& demand = rank.program->collectives[collective].demand;
   if (ordered.arrived > 0 && !(ordered.demand == demand)) {
@@ -228,10 +273,7 @@ Status Simulation::Arrive(size_t rank_class, size_t collective) {
         "the ranks of a communicator must issue the same collectives in the same order");
   }
   ordered.demand = demand;
-  ordered.last_arrival = std::max(ordered.last_arrival, rank.clock);
-  rank.timing.collectives[collective].issued_ns = rank.clock;
-  if (job_.host_share > 0)
-    rank.to_take[collective] = job_.host_share * static_cast<double>(demand.latency_ns + demand.transfer_ns);
+  ordered.last_arrival = std::max(ordered.last_arrival, at);
   if (++ordered.arrived == classes_.communicators[number].rank_classes.size()) BeginNext(number);
   return {};
 }
@@ -288,6 +330,7 @@ Status Simulation::End(size_t number, int64_t now) {
   communicator.busy = false;
   communicator.free_at = now;
   BeginNext(number);
+  DYNAMICCL_CHECK_OK(ReleaseFollowers(communicator, now));
   const std::vector<size_t> woken = std::exchange(communicator.waiting, {});
   for (const size_t rank_class : woken) DYNAMICCL_CHECK_OK(Advance(rank_class));
   return {};

@@ -31,6 +31,9 @@ Status CheckIssue(const RankProgram& program, size_t number, Issued& issued) {
   const size_t layout = program.collectives[number].layout;
   if (issued.last_of_layout[layout] >= static_cast<int64_t>(number))
     return Reject("collective {} is issued twice, or after a later one of its communicator", number);
+  const int64_t after = program.collectives[number].after;
+  if (after >= 0 && !issued.collectives[static_cast<size_t>(after)])
+    return Reject("collective {} is issued before collective {}, which it comes after", number, after);
   issued.last_of_layout[layout] = static_cast<int64_t>(number);
   issued.collectives[number] = true;
   return {};
@@ -52,6 +55,8 @@ Status CheckProgram(const RankProgram& program, size_t layouts) {
   Issued issued{std::vector<bool>(program.collectives.size()), std::vector<int64_t>(layouts, -1)};
   for (size_t i = 0; i < program.collectives.size(); ++i) {
     if (program.collectives[i].layout >= layouts) return Reject("collective {}: there is no such layout", i);
+    if (program.collectives[i].after < -1 || program.collectives[i].after >= static_cast<int64_t>(i))
+      return Reject("collective {} can only come after an earlier one", i);
     DYNAMICCL_CHECK_OK(CheckDemand(program.collectives[i].demand, i));
   }
   for (const Action& action : program.actions) DYNAMICCL_CHECK_OK(CheckAction(program, action, issued));

@@ -12,14 +12,20 @@
 
 namespace dynamiccl {
 
-// A model size. Width and depth grow together: 32 columns and one block for each rung; a head has 32 columns.
-struct LadderRung {
-  // From 1 on.
-  int64_t number = 0;
+// Depth and heads of all models that a search tries. The models differ in width only, so that each is a few
+// per cent larger than the one before, and needs more memory than it.
+struct ModelLadder {
+  int64_t layers = 4;
+  int64_t heads = 4;
+};
 
-  int64_t hidden() const { return 32 * number; }
-  int64_t layers() const { return number; }
-  int64_t heads() const { return number; }
+// A model size: the k-th model of a ladder has k columns for each head.
+struct LadderRung {
+  // From 1 on; 0 stands for no model at all.
+  int64_t number = 0;
+  ModelLadder ladder;
+
+  int64_t hidden() const { return ladder.heads * number; }
   // Parameters of a byte-level GPT with an untied head (docs/zero_trainer.md).
   int64_t parameters(int64_t sequence) const;
 };
@@ -30,9 +36,15 @@ struct CappedSettings {
   std::string memory_cap;
   // Options of every run: data, batch, sequence, type, learning rate.
   std::vector<std::string> options;
+  ModelLadder ladder;
   int64_t sequence = 128;
   // Steps of the training whose bits per byte are reported.
   int64_t steps = 200;
+  // Steps between evaluations of that training; 0: only after the last step.
+  int64_t eval_every = 0;
+  // The largest model of each stage is trained this often, with seeds 1, 2, ... The seed decides the first
+  // values and the order of the data.
+  int64_t seeds = 1;
 };
 
 // Result for one ZeRO stage.
@@ -40,8 +52,11 @@ struct CappedStage {
   int stage = 0;
   // Number 0: not even the first rung fits.
   LadderRung rung;
-  double bits_per_byte = 0.0;
-  TrainerReport report;
+  // One report for each seed.
+  std::vector<TrainerReport> reports;
+
+  // Bits per byte after the last step, by seed.
+  std::vector<double> BitsPerByte() const;
 };
 
 // Finds and trains the largest model of every stage. A rung fits when a few steps of it do. Any failure other
@@ -49,10 +64,13 @@ struct CappedStage {
 Result<std::vector<CappedStage>> FindLargestModels(TrainerRuns& runs, const CappedSettings& settings,
                                                    const std::function<void(const std::string&)>& say);
 
-// The largest number from 1 on for which `fits` is true; 0 where there is none. Doubles first, then halves
-// the gap. `fits` must be true up to some number and false from there on.
-Result<int64_t> LargestThatFits(const std::function<Result<bool>(int64_t)>& fits);
+// The largest number from 1 on for which `fits` is true; 0 where there is none. Moves away from `guess`,
+// which is at least 1, in steps that double, and then halves the gap. `fits` must be true up to some number
+// and false from there on.
+Result<int64_t> LargestThatFits(const std::function<Result<bool>(int64_t)>& fits, int64_t guess = 1);
 
+// One row for each stage. With --eval-every, a second table has the mean over the seeds after each
+// evaluation.
 std::string CappedTable(const std::vector<CappedStage>& stages, const CappedSettings& settings);
 Json CappedJson(const std::vector<CappedStage>& stages, const CappedSettings& settings);
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of .ci find what they are for: each runs in a small repository with one fault planted."""
+import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 CHECKS = pathlib.Path(__file__).resolve().parents[2] / ".ci"
 SETTINGS = 'DYNAMICCL_SETTING(kMode, "DYNAMICCL_MODE", Text, "", "What it does.")\n'
@@ -126,6 +128,16 @@ class CheckTest(unittest.TestCase):
 
     def test_script_that_does_not_parse(self):
         self.expect_fault("check_scripts.sh", {".ci/run": "#!/bin/bash\n", "tools/bad.sh": "#!/bin/bash\nif true\n"}, "bad.sh")
+
+    def test_script_that_shellcheck_finds_fault_with(self):
+        self.expect_fault("check_scripts.sh", {".ci/run": "#!/bin/bash\n", "tools/bad.sh": "#!/bin/bash\ncd $1\n"}, "tools/bad.sh:2")
+
+    def test_without_shellcheck_nothing_is_judged_good(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bash", "env", "git", "dirname"):
+                (pathlib.Path(folder) / name).symlink_to(shutil.which(name))
+            with unittest.mock.patch.dict(os.environ, PATH=folder):
+                self.expect_fault("check_scripts.sh", {".ci/run": "#!/bin/bash\n"}, "shellcheck is not installed: tools/setup/install.sh")
 
 
 if __name__ == "__main__":

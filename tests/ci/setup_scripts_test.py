@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of tools/setup say what to do where they cannot go on, and run the tests that they say they run.
+"""The scripts of tools/setup and .ci/run say what to do where they cannot go on, and run what they say they run.
 
 Each runs in a folder of its own, in which the scripts that it calls and ctest are replaced by ones that do nothing.
 """
@@ -75,6 +75,52 @@ class ScriptTest(unittest.TestCase):
         done = self.run_script("test.sh", *arguments, DYNAMICCL_JOBS="2")
         self.assertEqual(done.returncode, 8, "ctest's own exit code")
         return done.stdout.splitlines()[-4:]
+
+    def test_failed_configure_is_told_and_leaves_nothing_beside_the_build_folder(self):
+        self.script("bin/cmake", "#!/bin/sh\necho LibTorch was not found; exit 1\n")
+        done = self.run_script("build.sh")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("LibTorch was not found", done.stderr)
+        self.assertEqual({path.name for path in self.root.iterdir()}, {"bin", "build", "tools"})
+
+    def run_ci(self, **outputs):
+        """(exit code, lines) of .ci/run, whose steps print what is given; a text that begins with "!" fails."""
+        steps = {"install": "", "fetch_nccl": "", "fetch_nvcc": "", "build": "", "test_sanitized": "", "check_a": "",
+                 "site_widths": "", "test": "100% tests passed, 0 tests failed out of 2\nTotal Test time (real) = 1 sec"}
+        folders = {"check_a": ".ci/check_a.sh", "site_widths": "tools/docs/site_widths.py"}
+        for name, text in {**steps, **outputs}.items():
+            code = f"#!/bin/sh\ncat <<'END'\n{text.lstrip('!')}\nEND\nexit {int(text.startswith('!'))}\n"
+            self.script(folders.get(name, f"tools/setup/{name}.sh"), code)
+        for name in ("run", "compiler_warnings.sh"):
+            self.script(f".ci/{name}", (SETUP.parents[1] / ".ci" / name).read_text())
+        done = subprocess.run([str(self.root / ".ci/run")], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.splitlines()
+
+    def test_ci_without_findings_ends_with_the_tests_closing_lines(self):
+        code, lines = self.run_ci()
+        self.assertEqual(code, 0)
+        self.assertRegex(lines[-3], "^==> the run took [01] min; the aim of 60 min was kept$")
+        self.assertEqual([line[:5] for line in lines[-2:]], ["100% ", "Total"])
+
+    def test_ci_tells_at_its_end_what_failed(self):
+        for steps in ({"install": "!no apt"}, {"check_a": "!a finding"}, {"build": "!error: no", "test": "!50% tests passed"}):
+            code, lines = self.run_ci(**steps)
+            self.assertEqual(code, 1)
+            named = " ".join({"check_a": "check_a.sh", "test": "tests"}.get(name, name) for name in steps)
+            self.assertEqual(lines[-1], f"==> FAILED: {named}")
+            for text in steps.values():
+                self.assertGreaterEqual(lines.count(text[1:]), 2, "in its place and at the end")
+
+    def test_ci_fails_for_warnings_of_a_compiler_and_asks_for_them_again(self):
+        self.script("build/release/.ninja_log", "")
+        noise = "ccache: warning: slow\nninja: warning: old\nCMake Warning at a.cmake:3 (message):\n[1/2] warning: x.cc.o"
+        self.assertEqual(self.run_ci(build=noise)[0], 0)
+        self.assertTrue((self.root / "build/release/.ninja_log").exists())
+        for warning in ("/a/b.cc:3:4: warning: unused [-Wunused]", "/usr/bin/ld: warning: x.so needed",
+                        "cc1plus: warning: no option", "a/b.cu(12): warning #177-D: unused"):
+            code, lines = self.run_ci(build=f"[1/2] Building\n{warning}")
+            self.assertEqual([code, lines[-1]], [1, "==> FAILED: compiler_warnings"], warning)
+        self.assertFalse((self.root / "build/release/.ninja_log").exists())
 
     def test_long_tests_are_left_out_and_counted_before_the_closing_lines(self):
         began, note, *closing = self.run_tests("-R", "Guard")

@@ -20,6 +20,16 @@ setup() { cd "$BATS_TEST_TMPDIR"; }
   done
 }
 
+@test "a rank that another launcher started says where hostccl is, and finds it there" {
+  run env RANK=0 WORLD_SIZE=2 MASTER_PORT=1 LD_LIBRARY_PATH= "$DYNAMICCL_BIN" bench all_reduce --hostccl -b 1K -e 1K
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"hint: put NCCL's folder in LD_LIBRARY_PATH, or hostccl's folder, which \`dynamiccl path --hostccl\` prints"* ]]
+  export LD_LIBRARY_PATH="$("$DYNAMICCL_BIN" path --hostccl)"
+  run "$DYNAMICCL_BIN" run --no-hostccl -n 2 -- "$DYNAMICCL_BIN" bench all_reduce -b 1K -e 1K -n 1
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"# Out of bounds values : 0 OK"* ]]
+}
+
 @test "bench prints nccl-tests' columns, with ours after them" {
   run "$DYNAMICCL_BIN" bench all_reduce_perf --hostccl -b 1K -e 2K -f 2 -n 3 --rounds 2 --singles 20 -t 2 -g 1
   [ "$status" -eq 0 ]

@@ -46,19 +46,42 @@ TEST(DescribeFound, NamesWhatThisJobConfirmed) {
   constexpr CollectiveConfig kOneChannel{Algorithm::kRing, Protocol::kSimple, 1};
   SiteStore before;
   before.Learn(KeyOf(Collective::kAllReduce, 1 << 20), {.config = kOneChannel, .pairs = 9, .runs = 1});
-  EXPECT_THAT(DescribeFound(before, before, "keep"), ::testing::HasSubstr("nothing was confirmed"));
+  EXPECT_EQ(DescribeFound(before, before, "keep", {}), "nothing was confirmed");
 
   SiteStore after = before;
   after.Learn(KeyOf(Collective::kAllGather, 200'000), {.config = kLeaveNcclAlone, .pairs = 9, .runs = 1});
-  EXPECT_EQ(DescribeFound(before, after, "keep"),
+  EXPECT_EQ(DescribeFound(before, after, "keep", {}),
             "nothing better than NCCL's choice was found for 1 kinds of call");
 
   after.Learn(KeyOf(Collective::kReduceScatter, 200'000), {.config = kOneChannel, .pairs = 9, .runs = 1});
-  EXPECT_EQ(DescribeFound(before, after, "keep"),
+  EXPECT_EQ(DescribeFound(before, after, "keep", {}),
             "found better than NCCL's choice: ReduceScatter of 192K..224K Ring Simple x1; keep");
   for (const uint64_t bytes : {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 22})
     after.Learn(KeyOf(Collective::kAllReduce, bytes), {.config = kOneChannel, .pairs = 9, .runs = 1});
-  EXPECT_THAT(DescribeFound(before, after, ""), ::testing::EndsWith("and 2 more"));
+  EXPECT_THAT(DescribeFound(before, after, "", {}), ::testing::EndsWith("and 2 more"));
+}
+
+std::string Versions(int begun, int ended) {
+  return fmt::format(
+      "dynamiccl_table_versions_total{{reason=\"trials_begin\"}} {}\n"
+      "dynamiccl_table_versions_total{{reason=\"steps_have_changed\"}} {}\n",
+      begun, ended);
+}
+
+TEST(DescribeFound, SaysWhyNothingWasConfirmed) {
+  const SiteStore none;
+  const auto why = [&](const std::vector<std::string>& metrics) {
+    return DescribeFound(none, none, "keep", ExperimentsIn(metrics));
+  };
+  EXPECT_EQ(why({}), "nothing was confirmed");
+  EXPECT_EQ(
+      why({Versions(0, 0)}),
+      "nothing was confirmed: no experiment began, which takes seven steps in a row with the same calls, "
+      "and 32 calls");
+  EXPECT_EQ(why({Versions(0, 0), Versions(2, 0)}),
+            "nothing was confirmed: the job ended before its experiment had a result");
+  EXPECT_EQ(why({Versions(3, 2), Versions(0, 0)}),
+            "nothing was confirmed: steps came with other calls, which ended 2 of its experiments");
 }
 
 TEST(FoundChoices, HasAStoreOfItsOwnWhereTheUserNamedNone) {
@@ -67,7 +90,7 @@ TEST(FoundChoices, HasAStoreOfItsOwnWhereTheUserNamedNone) {
   ASSERT_TRUE(own);
   EXPECT_TRUE(own->own());
   EXPECT_FALSE(runtime.site_store.empty());
-  EXPECT_THAT(own->Describe(), ::testing::HasSubstr("nothing was confirmed")) << "no rank has written it";
+  EXPECT_EQ(own->Describe({}), "nothing was confirmed") << "no rank has written it";
   RuntimeOptions named{.site_store = "users.dcsite"};
   const auto users = FoundChoices::Watch(named);
   ASSERT_TRUE(users);

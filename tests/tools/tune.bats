@@ -37,10 +37,26 @@ settings() {
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -- "${job[@]}"
   [ "$status" -eq 0 ]
   [[ "$stderr" == *"9 settings in turns of 2 steps"*"ring/simple/1"*"tree/ll"* ]]
+  # One start is only watched, in one the configs take turns. The others are those of the turns.
+  python3 -c 'import json; t = json.load(open("tune/tune.json")); assert t["starts"] == 2 + sum(len(r["turns"]) for r in t["tried"]), t'
   make_job 12
   run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s -o short -- "${job[@]}"
   [ "$status" -eq 0 ]
   [[ "$output" == *"Nothing was tried"*"8 of NCCL's configs were not tried: once its steps were seen to repeat, a start has 0 more, and each config needs 14"* ]]
+}
+
+@test "a trial that hangs or fails is given up, and is not called a trial that won nothing" {
+  make_job
+  printf '"%s" replay job.ctrace; [ -z "$DYNAMICCL_RULES" ] || exec sleep 1000\n' "$DYNAMICCL_BIN" > hang.sh
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s --start-limit 8s --try ring/simple/1 -- sh hang.sh
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Nothing was compared"*"ring/simple/1: the job stood still: it made no call in its last "*" s, and did not end"* ]]
+  [[ "$output" != *"Nothing to win"* ]]
+  printf '"%s" replay job.ctrace; [ -z "$DYNAMICCL_RULES" ] || exit 9\n' "$DYNAMICCL_BIN" > fail.sh
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 60s -o failed --try ring/simple/1 -- sh fail.sh
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Nothing was compared"*"ring/simple/1: the job failed: rank "*"exit code 9"* ]]
+  [[ "$output" != *"Nothing to win"* ]]
 }
 
 @test "an interrupted tune goes on where it ended" {

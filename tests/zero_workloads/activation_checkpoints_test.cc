@@ -86,7 +86,10 @@ TEST(PartitionedCheckpoints, LeaveTheNumbersAloneAndKeepOneTthOfTheBytes) {
     const TrainingReport divided = on_grid({"--activation-checkpoints", "partitioned"});
     const TrainingReport pooled = on_grid({"--paper-config", "C2"});
     const TrainingReport on_host = on_grid(kOnHost);
-    for (const TrainingReport* report : {&full, &divided, &pooled, &on_host}) {
+    const TrainingReport late =
+        on_grid({"--activation-checkpoints", "partitioned", "--no-activation-prefetch"});
+    const TrainingReport host_late = on_grid(Joined(kOnHost, {"--no-activation-prefetch"}));
+    for (const TrainingReport* report : {&full, &divided, &pooled, &on_host, &late, &host_late}) {
       EXPECT_EQ(none.losses, report->losses) << "tensor degree " << degree;
       EXPECT_EQ(none.parameters_sha256, report->parameters_sha256) << "tensor degree " << degree;
     }
@@ -118,6 +121,37 @@ TEST(ActivationCheckpoints, CallTheSameCollectivesInTheSameOrder) {
   const Arguments without = Sequence({"--stage", "3"});
   ASSERT_FALSE(without.empty());
   EXPECT_EQ(Sequence(Joined({"--stage", "3"}, kFull)), without);
+}
+
+// Places in the sequence of the gathers of blocks' inputs: 12 sequences of 32 positions and 64 numbers.
+std::vector<size_t> InputGathers(const Arguments& calls) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (calls[i].starts_with("AllGather") && calls[i].ends_with(" 24576")) places.push_back(i);
+  return places;
+}
+
+// Two steps of four blocks. With prefetch the input of the block before is gathered right behind the block's
+// own, before the first of the calls with which the block is computed again; the calls are the same.
+TEST(PartitionedCheckpoints, AreGatheredOneBlockEarly) {
+  const Arguments run = {"--layers",   "4", "--tensor-parallel", "2", "--activation-checkpoints",
+                         "partitioned"};
+  Arguments early = Sequence(run), late = Sequence(Joined(run, {"--no-activation-prefetch"}));
+  const std::vector<size_t> ahead = InputGathers(early), behind = InputGathers(late);
+  ASSERT_EQ(ahead.size(), 8u);
+  ASSERT_EQ(behind.size(), 8u);
+  for (size_t step = 0; step < 8; step += 4) {
+    EXPECT_EQ(ahead[step], behind[step]);
+    EXPECT_EQ(ahead[step + 1], ahead[step] + 1);
+    for (size_t i = 1; i < 4; ++i) {
+      EXPECT_GT(behind[step + i], behind[step + i - 1] + 1);
+      // One block's calls earlier.
+      EXPECT_EQ(ahead[step + i], behind[step + i - 1] + 1);
+    }
+  }
+  std::sort(early.begin(), early.end());
+  std::sort(late.begin(), late.end());
+  EXPECT_EQ(early, late);
 }
 
 std::vector<int64_t> AllocationsOfSteps(const Arguments& more) {

@@ -126,6 +126,42 @@ TEST(PartitionedActivations, EachRankKeepsItsPartAndAllGetTheWholeBack) {
   }
 }
 
+// Restoring one input issues the gather of the one before it; nothing is gathered twice.
+TEST(PartitionedActivations, PrefetchGathersTheInputBeforeEarly) {
+  for (const bool on_host : {false, true}) {
+    RunGridThreads({2, 2}, [&](Grid& grid) {
+      ActivationStore store(
+          {.divide_over = grid.tensor(), .on_host = on_host, .prefetch = true, .options = at::kFloat});
+      std::vector<at::Tensor> inputs;
+      std::vector<KeptActivation> kept;
+      for (int i = 0; i < 4; ++i) {
+        inputs.push_back((at::arange(3 * 8 * 16, at::kFloat) * (i + 1)).sin().view({3, 8, 16}));
+        kept.push_back(store.Keep(inputs.back()));
+      }
+      const int64_t once = static_cast<int64_t>(inputs[0].nbytes()) / 2;
+      const int64_t before = grid.tensor()->sent_bytes();
+      for (size_t i = 4; i-- > 0;) {
+        EXPECT_TRUE(at::equal(kept[i].Restore(), inputs[i]));
+        EXPECT_EQ(grid.tensor()->sent_bytes() - before, once * (i == 0 ? 4 : static_cast<int64_t>(5 - i)));
+        kept.pop_back();
+      }
+      EXPECT_EQ(store.kept().on_device + store.kept().on_host, 0);
+    });
+  }
+}
+
+TEST(PartitionedActivations, AGatherThatNobodyTakesEndsBeforeItsMemoryIsFreed) {
+  RunGridThreads({2, 2}, [](Grid& grid) {
+    ActivationStore store({.divide_over = grid.tensor(), .prefetch = true, .options = at::kFloat});
+    std::vector<KeptActivation> kept;
+    for (int i = 0; i < 3; ++i) kept.push_back(store.Keep(at::full({64, 1024}, i, at::kFloat)));
+    EXPECT_EQ(kept[2].Restore().sum().item<float>(), 2.0f * 64 * 1024);
+    kept.clear();
+    EXPECT_EQ(store.kept().on_device, 0);
+    EXPECT_EQ(store.Keep(at::ones({64, 1024})).Restore().sum().item<float>(), 64.0f * 1024);
+  });
+}
+
 TEST(PartitionedActivations, RefusesWhatCannotBeDividedEvenly) {
   RunGridThreads({3, 3}, [](Grid& grid) {
     ActivationStore store({.divide_over = grid.tensor(), .options = at::kFloat});

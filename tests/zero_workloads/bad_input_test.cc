@@ -67,6 +67,19 @@ TEST(BadInput, OptionValues) {
                 "--hidden 100 is not a multiple of --heads 3");
 }
 
+TEST(BadInput, PrefetchWindow) {
+  const auto with = [](const char* units, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = SmallModelWith({"--prefetch-units", units});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  ExpectFailure(with("0", {"--stage", "3"}), kUsage, "--prefetch-units 0 is out of range: at least 1");
+  ExpectFailure(with("two", {"--stage", "3"}), kUsage, "--prefetch-units");
+  ExpectFailure(with("2", {"--stage", "2"}), kUsage, "it is for --stage 3");
+  ExpectFailure(with("2", {"--stage", "3", "--no-prefetch"}), kUsage,
+                "--prefetch-units 2 contradicts --no-prefetch");
+}
+
 TEST(BadInput, DiskThatIsFull) {
   ExpectFailure(SmallModelWith({"--json", "/dev/full"}), kJobFailed, "--json /dev/full: lines were lost");
 }

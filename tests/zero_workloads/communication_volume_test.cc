@@ -40,9 +40,10 @@ long Buckets(long ranks) {
 }
 
 // Of every rank the same.
-TrafficByFunction Count(int ranks, const std::string& stage) {
-  const std::vector<TrafficByFunction> counted =
-      CountTraffic(ranks, {"--stage", stage, "--steps", std::to_string(kSteps)});
+TrafficByFunction Count(int ranks, const std::string& stage, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"--stage", stage, "--steps", std::to_string(kSteps)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const std::vector<TrafficByFunction> counted = CountTraffic(ranks, arguments);
   for (const TrafficByFunction& traffic : counted) {
     for (const auto& [name, one] : traffic) EXPECT_EQ(one.elements, counted[0].at(name).elements) << name;
   }
@@ -72,6 +73,32 @@ TEST(CommunicationVolume, Stages1And2ScatterGradientsAndGatherParameters) {
     EXPECT_EQ(traffic["AllGather"].calls, (kSteps + 1) * (kBlocks + 1));
     EXPECT_EQ(traffic["AllReduce"].elements, kScalars);
   }
+}
+
+// 2 Psi for the sums and Psi for the parameters: 3 Psi, where ReduceScatter sends 2 Psi.
+TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
+  for (const char* stage : {"1", "2"}) {
+    TrafficByFunction traffic = Count(2, stage, {"--exchange", "all_reduce"});
+    EXPECT_EQ(traffic["AllReduce"].elements, kSteps * Psi(2) + kScalars);
+    EXPECT_EQ(traffic["AllReduce"].calls, kSteps * (Buckets(2) + 1));
+    EXPECT_EQ(traffic["ReduceScatter"].calls, 0);
+    EXPECT_EQ(traffic["AllGather"].elements, kSteps * Psi(2) + Psi(2));
+  }
+}
+
+// Two groups of four blocks: the volume of four blocks in the calls of two.
+TEST(CommunicationVolume, GroupsOfBlocksTakeFewerCalls) {
+  TrafficByFunction blocks = Count(2, "3", {"--layers", "4"}),
+                    groups = Count(2, "3", {"--layers", "4", "--unit-blocks", "2"}),
+                    halves = Count(2, "3", {"--layers", "4", "--unit", "half_block"});
+  EXPECT_EQ(blocks["AllGather"].calls, kSteps * (2 * 4 + 1) + 4 + 1);
+  EXPECT_EQ(groups["AllGather"].calls, kSteps * (2 * 2 + 1) + 2 + 1);
+  EXPECT_EQ(halves["AllGather"].calls, kSteps * (2 * 8 + 1) + 8 + 1);
+  const auto psi = [](long units, long of_unit) { return Root(2) + units * Padded(of_unit, 2); };
+  const long block = 12 * kHidden * kHidden + 13 * kHidden;
+  EXPECT_EQ(blocks["ReduceScatter"].elements, kSteps * psi(4, block));
+  EXPECT_EQ(groups["ReduceScatter"].elements, kSteps * psi(2, 2 * block));
+  EXPECT_EQ(groups["AllGather"].elements, kSteps * (2 * psi(2, 2 * block) - Root(2)) + psi(2, 2 * block));
 }
 
 TEST(CommunicationVolume, Stage3GathersBlocksTwice) {

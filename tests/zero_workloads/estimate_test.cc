@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "zero_workloads/estimate/paper_figures.h"
+#include "zero_workloads/estimate/training_time.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -36,6 +37,7 @@ TEST(Estimate, GivesThePapersFigures) {
   EXPECT_EQ(of_source["Table 2"], 20);
   EXPECT_EQ(of_source["Figure 1"], 4);
   EXPECT_EQ(of_source["fp32 example"], 4);
+  EXPECT_EQ(of_source["section 9"], 1);
 }
 
 TEST(Estimate, ATrillionParametersFitOn1024RanksOf32GbInStage3Alone) {
@@ -71,6 +73,60 @@ TEST(Estimate, OneParameterCountsOnceInStage0AndStatesNeverGrowWithTheStage) {
       EXPECT_DOUBLE_EQ(StatesOf(1, bytes, 3, ranks).total() * static_cast<double>(ranks), 16);
     }
   }
+}
+
+// Bytes of states for one parameter in each stage, on 4 ranks.
+std::vector<double> BytesOfParameter(EstimateSettings settings) {
+  settings.parameters = 1;
+  settings.ranks = 4;
+  std::vector<double> bytes;
+  for (const StageEstimate& stage : EstimateOf(settings)) bytes.push_back(stage.states.total());
+  return bytes;
+}
+
+// The usual account of mixed precision: (2 + 4 alpha + K) bytes a parameter, of which each stage divides one
+// more term. k fp32 tensors of the optimizer are K = 4 k bytes.
+TEST(Estimate, OptimizerAndGradientsCountAsTheyAreStored) {
+  using testing::ElementsAre;
+  // Two fp32 tensors and fp32 gradients: "2 + 4 + 8 = 14 bytes".
+  EXPECT_THAT(BytesOfParameter({.optimizer_bytes = 8, .alpha = 1}),
+              ElementsAre(14, 6 + 8 / 4.0, 2 + 12 / 4.0, 14 / 4.0));
+  // One fp32 tensor: 2 + 4 + 4/N, 2 + 8/N, (2 + 8)/N.
+  EXPECT_THAT(BytesOfParameter({.optimizer_bytes = 4, .gradient_type = "fp32"}),
+              ElementsAre(10, 6 + 4 / 4.0, 2 + 8 / 4.0, 10 / 4.0));
+  // bf16 gradients are 2 bytes of the 16, sums of them in fp32 make it 4 bytes of 18.
+  EXPECT_THAT(BytesOfParameter({}), ElementsAre(16, 4 + 12 / 4.0, 2 + 14 / 4.0, 16 / 4.0));
+  EXPECT_THAT(BytesOfParameter({.accumulation_type = "fp32"}),
+              ElementsAre(18, 6 + 12 / 4.0, 2 + 16 / 4.0, 18 / 4.0));
+  EXPECT_EQ(BytesOfParameter({.gradient_type = "fp32", .accumulation_type = "model"})[0], 16);
+  EXPECT_EQ(BytesOfParameter({.alpha = 1.5})[0], 20);
+  EXPECT_EQ(BytesOfParameter({.dtype = "fp32", .accumulation_type = "model"})[0], 16);
+  EXPECT_EQ(BytesOfParameter({.optimizer_bytes = 0})[0], 4);
+}
+
+// Sums over micro-steps stay on the rank; the type in which ranks sum gradients doubles their part of the
+// traffic: 2 bytes to 4 of the 2 Psi and 3 Psi of the paper.
+TEST(Estimate, TheGradientTypeIsSent) {
+  const auto sent = [](EstimateSettings settings) {
+    settings.parameters = 1;
+    settings.ranks = 1000000;
+    std::vector<double> bytes;
+    for (const StageEstimate& stage : EstimateOf(settings))
+      bytes.push_back(std::round(stage.sent * 100) / 100);
+    return bytes;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(sent({}), ElementsAre(4, 4, 4, 6));
+  EXPECT_THAT(sent({.gradient_type = "fp32"}), ElementsAre(8, 6, 6, 8));
+  EXPECT_THAT(sent({.accumulation_type = "fp32"}), ElementsAre(4, 4, 4, 6));
+}
+
+// The two times that Narayanan et al. (SC 2021, section 5.1) print, with recomputation.
+TEST(Estimate, TimeToTrainIsAsPublished) {
+  const auto days = [](const TrainingRun& run) { return TrainingSeconds(run) / 86400; };
+  EXPECT_NEAR(days({175e9, 300e9, true, 1024, 140e12}), 34, 0.5);
+  EXPECT_NEAR(days({1e12, 450e9, true, 3072, 163e12}), 84, 1);
+  EXPECT_DOUBLE_EQ(days({1e12, 450e9, false, 3072, 163e12}) / days({1e12, 450e9, true, 3072, 163e12}), 0.75);
 }
 
 TEST(Estimate, CheckpointsAndTheirPartsTakeLess) {
@@ -124,7 +180,42 @@ TEST(Estimate, PrintsATableByStage) {
   }
 }
 
+TEST(Estimate, PrintsTheTimeToTrain) {
+  const std::vector<std::string> run = {"--parameters", "175B", "--ranks",  "128", "--tensor-parallel", "8",
+                                        "--tokens",     "300B", "--tflops", "140"};
+  EXPECT_THAT(Say(run),
+              HasSubstr("33.91 days to train on 300 billion tokens: 8 operations for each parameter "
+                        "and token (2 of them recompute), 1024 ranks at 140 TFLOPS"));
+  std::vector<std::string> json = run;
+  json.emplace_back("--json");
+  EXPECT_NEAR(nlohmann::json::parse(Say(json))["training_days"].get<double>(), 33.9, 0.05);
+  EXPECT_FALSE(nlohmann::json::parse(Say({"--parameters", "1B", "--json"})).contains("training_days"));
+  EXPECT_THAT(Say({"--paper"}), HasSubstr("1T on 1024 GPUs, scaled from Bert-Large: time to train"));
+}
+
+TEST(Estimate, PrintsWhatOneParameterTakes) {
+  EXPECT_THAT(Say({"--parameters", "1B"}),
+              HasSubstr("12 bytes of optimizer states (K), 2 of gradients (alpha 0.5)"));
+  const auto json = nlohmann::json::parse(
+      Say({"--parameters", "1B", "--optimizer-bytes", "6", "--gradient-type", "fp32", "--json"}));
+  EXPECT_EQ(json["optimizer_bytes_of_parameter"], 6);
+  EXPECT_EQ(json["gradient_bytes_of_parameter"], 4);
+}
+
 TEST(Estimate, WrongInputIsNamed) {
+  EXPECT_THAT(Say({"--parameters", "1T", "--optimizer-bytes", "-1"}),
+              HasSubstr("--optimizer-bytes -1 is no"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--alpha", "0"}), HasSubstr("--alpha 0 must be positive"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--alpha", "nan"}), HasSubstr("must be positive"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--alpha", "1", "--accumulation-type", "fp32"}),
+              HasSubstr("excludes"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--gradient-type", "fp8"}), HasSubstr("model or fp32"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--accumulation-type", "bf16"}), HasSubstr("none, model or fp32"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--tokens", "300B"}), HasSubstr("--tokens 300B --tflops 140"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--tflops", "140"}), HasSubstr("needs --tokens and --tflops"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--tokens", "1B", "--tflops", "-3"}), HasSubstr("must be positive"));
+  EXPECT_THAT(Say({"--parameters", "1T", "--tokens", "all", "--tflops", "3"}),
+              HasSubstr("all is no number of tokens"));
   EXPECT_THAT(Say({}), HasSubstr("nothing says how large the model is"));
   EXPECT_THAT(Say({"--parameters", "many"}), HasSubstr("many is no number of parameters"));
   EXPECT_THAT(Say({"--parameters", "-3B"}), HasSubstr("-3B is no number"));

@@ -18,7 +18,7 @@
 
 namespace {
 
-using dynamiccl::zero::kMostRequestBytes;
+using dynamiccl::zero::kMaxRequestBytes;
 using Main = int (*)(int, char**, char**);
 
 Main g_main = nullptr;
@@ -78,7 +78,7 @@ int Serve(int argc, char** argv, char** environment) {
   const int socket = std::atoi(text);
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   for (const char* name : {"FORK_SERVER_FD", "LD_PRELOAD"}) ::unsetenv(name);
-  std::string request(kMostRequestBytes, '\0');
+  std::string request(kMaxRequestBytes, '\0');
   for (;;) {
     const ssize_t bytes = ::recv(socket, request.data(), request.size(), 0);
     if (bytes <= 0) return 0;

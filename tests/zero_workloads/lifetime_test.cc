@@ -48,7 +48,8 @@ class StallingHooks final : public UnitHooks {
 struct Variant {
   int ranks = 2;
   int stage = 3;
-  bool overlap = true, prefetch = true, poison = false;
+  bool overlap = true, poison = false;
+  int64_t units_ahead = 1;
   uint64_t stalls = 0;  // seed; 0: none
   int shard_group = 0, secondary_group = 0;
 };
@@ -67,7 +68,7 @@ std::string DigestAfterTraining(const Variant& variant) {
     settings.stage = variant.stage;
     settings.bucket_bytes = 4096;
     settings.overlap = variant.overlap;
-    settings.prefetch = variant.prefetch;
+    settings.units_ahead = variant.units_ahead;
     settings.poison = variant.poison;
     settings.world = group;
     settings.replicas = grid.replicas();
@@ -95,11 +96,10 @@ TEST(Lifetimes, PoisonInWhatIsNotInUseReachesNoResult) {
     const std::string clean = DigestAfterTraining({.stage = stage});
     ASSERT_FALSE(clean.empty());
     for (const bool overlap : {true, false}) {
-      for (const bool prefetch : {true, false}) {
-        EXPECT_EQ(
-            DigestAfterTraining({.stage = stage, .overlap = overlap, .prefetch = prefetch, .poison = true}),
-            clean)
-            << "stage " << stage << ", overlap " << overlap << ", prefetch " << prefetch;
+      for (const int64_t ahead : {0, 1, 2, 9}) {
+        const Variant variant{.stage = stage, .overlap = overlap, .poison = true, .units_ahead = ahead};
+        EXPECT_EQ(DigestAfterTraining(variant), clean)
+            << "stage " << stage << ", overlap " << overlap << ", " << ahead << " units ahead";
       }
     }
   }
@@ -110,8 +110,11 @@ TEST(Lifetimes, RanksThatStallAnywhereChangeNothing) {
   const uint64_t seed = test::TestSeed(1);
   for (uint64_t run = 1; run <= 8; ++run) {
     for (const int stage : {0, 1, 2, 3}) {
-      EXPECT_EQ(DigestAfterTraining({.stage = stage, .poison = true, .stalls = seed + 10 * run}), clean)
-          << "seed " << seed + 10 * run << ", stage " << stage;
+      const Variant variant{.stage = stage,
+                            .poison = true,
+                            .units_ahead = static_cast<int64_t>(run % 4),
+                            .stalls = seed + 10 * run};
+      EXPECT_EQ(DigestAfterTraining(variant), clean) << "seed " << seed + 10 * run << ", stage " << stage;
     }
   }
 }

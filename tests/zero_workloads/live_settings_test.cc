@@ -53,7 +53,7 @@ class ChangingValues {
   void Write(int64_t turn) const {
     constexpr int64_t kBytes[] = {20'000, 1 << 20, 4'000, 100'000};
     EXPECT_TRUE(
-        ReplaceFile(path_, fmt::format("bucket_bytes={}\nprefetch={}\n", kBytes[turn % 4], turn / 2 % 2)));
+        ReplaceFile(path_, fmt::format("bucket_bytes={}\nprefetch={}\n", kBytes[turn % 4], turn % 5)));
   }
 
   const TemporaryFolder folder_;
@@ -61,6 +61,11 @@ class ChangingValues {
   std::atomic<bool> ending_{false};
   std::thread thread_;
 };
+
+// `settings` of the report: how many of its steps' bucket sizes or prefetch windows differ.
+size_t Different(const std::vector<int64_t>& settings) {
+  return std::set<int64_t>(settings.begin(), settings.end()).size();
+}
 
 void ExpectEqualWhileSettingsChange(int ranks, const Arguments& arguments) {
   const TrainingReport reference =
@@ -71,8 +76,8 @@ void ExpectEqualWhileSettingsChange(int ranks, const Arguments& arguments) {
   EXPECT_EQ(report.losses, reference.losses) << arguments[1] << " on " << ranks;
   EXPECT_EQ(report.parameters_sha256, reference.parameters_sha256) << arguments[1] << " on " << ranks;
   ASSERT_EQ(report.live_bucket_bytes.size(), 60u);
-  const std::set<int64_t> sizes(report.live_bucket_bytes.begin(), report.live_bucket_bytes.end());
-  EXPECT_GT(sizes.size(), 1u) << "nothing changed";
+  EXPECT_GT(Different(report.live_bucket_bytes), 1u) << "nothing changed";
+  EXPECT_GT(Different(report.live_prefetch), 1u) << "the prefetch window stayed";
 }
 
 TEST(LiveSettings, ChangeNoBitOfLossesAndParameters) {
@@ -87,6 +92,7 @@ TEST(LiveSettings, ChangeBetweenStepsOfSeveralMicroSteps) {
 TEST(LiveSettings, AreTheOptionsWithoutDynamiccl) {
   const TrainingReport report = TrainSmall(2, {"--stage", "2", "--steps", "5", "--live"}, {});
   EXPECT_THAT(report.live_bucket_bytes, ::testing::Each(report.live_bucket_bytes.at(0)));
+  EXPECT_THAT(report.live_prefetch, ::testing::Each(1));
 }
 
 TEST(LiveSettings, ChangeNothingOfParametersAsUnits) {

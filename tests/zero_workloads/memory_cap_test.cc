@@ -18,6 +18,20 @@ TEST(MemoryCap, LeavesTheNumbersAlone) {
   }
 }
 
+// With 1 sequence a rank, the steps need little memory for activations, and so must the evaluation: whatever
+// trains can also be evaluated.
+TEST(MemoryCap, EvaluationNeedsNoMoreThanTheSteps) {
+  for (const char* stage : {"0", "3"}) {
+    const std::vector<std::string> run = {"--stage", stage, "--batch", "2", "--activation-checkpoints",
+                                          "full"};
+    std::vector<std::string> evaluating = run;
+    evaluating.emplace_back("--eval-at-end");
+    const TrainingReport evaluated = TrainSmall(2, evaluating);
+    EXPECT_LE(evaluated.memory.peak.at("total"), TrainSmall(2, run).memory.peak.at("total")) << stage;
+    EXPECT_GT(evaluated.held_out_bits_per_byte, 0.0);
+  }
+}
+
 // Stage 0 keeps 16 bytes a parameter, of which the small model has 137,000.
 TEST(MemoryCap, EndsEveryRankWhereItIsTooLow) {
   std::vector<std::string> arguments = SmallModel();

@@ -19,13 +19,14 @@ struct Sizes {
   int64_t psi() const { return root + kBlocks * block; }
 };
 
+int64_t Padded(int64_t elements, int64_t ranks) {
+  const int64_t multiple = 128 * ranks;
+  return (elements + multiple - 1) / multiple * multiple;
+}
+
 Sizes SizesAt(int64_t ranks) {
-  const auto padded = [&](int64_t elements) {
-    const int64_t multiple = 128 * ranks;
-    return (elements + multiple - 1) / multiple * multiple;
-  };
-  return {padded(12 * kHidden * kHidden + 13 * kHidden),
-          padded((2 * kVocabulary + kSequence + 2) * kHidden + kVocabulary)};
+  return {Padded(12 * kHidden * kHidden + 13 * kHidden, ranks),
+          Padded((2 * kVocabulary + kSequence + 2) * kHidden + kVocabulary, ranks)};
 }
 
 struct Case {
@@ -72,10 +73,11 @@ void ExpectFormulas(const Case& run, const MemoryReport& memory) {
 
 // The estimate is the paper's, without padding: a unit's shard is padded to 128 elements, its parameters to
 // 32 each, of which this model's all are multiples.
-void ExpectEstimated(const Case& run, const MemoryReport& memory) {
+void ExpectEstimated(const Case& run, const MemoryReport& memory, int64_t layers = kBlocks,
+                     int64_t ahead = 1) {
   SCOPED_TRACE("estimate, stage " + std::to_string(run.stage) + ", ranks " + std::to_string(run.ranks));
   EstimateSettings settings;
-  settings.shape = TransformerShape{.layers = kBlocks,
+  settings.shape = TransformerShape{.layers = layers,
                                     .hidden = kHidden,
                                     .sequence = kSequence,
                                     .vocabulary = kVocabulary,
@@ -83,10 +85,11 @@ void ExpectEstimated(const Case& run, const MemoryReport& memory) {
   settings.dtype = run.type;
   settings.ranks = run.ranks;
   settings.bucket_bytes = kBucketBytes;
+  settings.units_ahead = ahead;
   const StageEstimate estimate = EstimateOf(settings)[static_cast<size_t>(run.stage)];
   // The estimator leaves out the head's bias of 256 numbers.
   const auto near = [&](int64_t counted, double estimated, int64_t bytes_of_one, const char* what) {
-    const auto padding = static_cast<double>(((kBlocks + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
+    const auto padding = static_cast<double>(((layers + 1) * 128 * run.ranks + kVocabulary) * bytes_of_one);
     EXPECT_GE(static_cast<double>(counted), estimated) << what;
     EXPECT_LE(static_cast<double>(counted), estimated + padding) << what;
   };
@@ -139,6 +142,50 @@ TEST(MemoryFormula, WithoutPrefetchOneBlockLessIsGathered) {
   const Sizes sizes = SizesAt(2);
   const MemoryReport memory = MemoryOf({2, 3, "fp32"}, {"--no-prefetch"});
   EXPECT_EQ(memory.peak.at("gathered"), 4 * (sizes.root + sizes.block));
+}
+
+TEST(MemoryFormula, EachUnitAheadIsOneBlockMore) {
+  const Sizes sizes = SizesAt(2);
+  for (const int64_t ahead : {1, 2, 3, 4, 9}) {
+    const Case run{2, 3, "bf16"};
+    const MemoryReport memory = MemoryOf(run, {"--layers", "5", "--prefetch-units", std::to_string(ahead)});
+    ExpectEstimated(run, memory, 5, ahead);
+    const int64_t blocks = std::min<int64_t>(5, 1 + ahead);
+    EXPECT_EQ(memory.peak.at("gathered"), 2 * (sizes.root + blocks * sizes.block)) << ahead;
+    EXPECT_EQ(memory.current.at("gathered"), 0);
+  }
+}
+
+// Groups of 2 and 3 of 6 blocks, of 4 and 2; the unit that computes and the one ahead.
+TEST(MemoryFormula, UnitsOfSeveralBlocksAreGatheredTogether) {
+  const auto gathered = [](const std::string& blocks, const std::string& ahead) {
+    return MemoryOf({2, 3, "bf16"}, {"--layers", "6", "--unit-blocks", blocks, "--prefetch-units", ahead})
+        .peak.at("gathered");
+  };
+  const int64_t root = 2 * SizesAt(2).root;
+  const auto bytes = [](int64_t blocks) {
+    return 2 * Padded(blocks * (12 * kHidden * kHidden + 13 * kHidden), 2);
+  };
+  EXPECT_EQ(gathered("2", "1"), root + 2 * bytes(2));
+  EXPECT_EQ(gathered("2", "2"), root + 3 * bytes(2));
+  EXPECT_EQ(gathered("3", "1"), root + 2 * bytes(3));
+  EXPECT_EQ(gathered("4", "1"), root + bytes(4) + bytes(2));
+  EXPECT_EQ(gathered("6", "1"), root + bytes(6));
+}
+
+// An attention has 4 h^2 + 6 h parameters with its norm, a feed-forward network 8 h^2 + 7 h.
+TEST(MemoryFormula, HalvesOfBlocksAreGatheredApart) {
+  const int64_t h = kHidden;
+  const int64_t attention = Padded(4 * h * h + 6 * h, 2), feed_forward = Padded(8 * h * h + 7 * h, 2);
+  const auto gathered = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"--layers", "6", "--unit", "half_block"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return MemoryOf({2, 3, "bf16"}, arguments).peak.at("gathered");
+  };
+  const int64_t root = 2 * SizesAt(2).root;
+  EXPECT_EQ(gathered({"--no-prefetch"}), root + 2 * feed_forward);
+  EXPECT_EQ(gathered({}), root + 2 * (attention + feed_forward));
+  EXPECT_EQ(gathered({"--prefetch-units", "2"}), root + 2 * (attention + 2 * feed_forward));
 }
 
 TEST(MemoryFormula, ActivationsGrowWithTheBatchAndStatesDoNot) {

@@ -137,11 +137,16 @@ TrainingReport ReadReport(const fs::path& json) {
     if (line.contains("step")) {
       report.losses.push_back(line["loss_hex"]);
       report.bits_per_byte.push_back(line["bits_per_byte"]);
-      if (line.contains("live")) report.live_bucket_bytes.push_back(line["live"]["bucket_bytes"]);
+      if (line.contains("live")) {
+        report.live_bucket_bytes.push_back(line["live"]["bucket_bytes"]);
+        report.live_prefetch.push_back(line["live"]["prefetch"]);
+      }
       report.skipped_steps += line.value("skipped", false) ? 1 : 0;
     }
     if (line.contains("parameters_sha256")) report.parameters_sha256 = line["parameters_sha256"];
     if (line.contains("memory")) report.memory = MemoryFrom(line["memory"]);
+    if (line.contains("host_memory"))
+      report.host_memory = line["host_memory"].get<std::map<std::string, int64_t>>();
     if (line.contains("held_out_bits_per_byte"))
       report.held_out_bits_per_byte = line["held_out_bits_per_byte"];
   }

@@ -74,9 +74,10 @@ struct TrainingReport {
   std::vector<double> bits_per_byte;
   std::string parameters_sha256;
   double held_out_bits_per_byte = 0.0;
-  std::vector<int64_t> live_bucket_bytes;  // by step, with --live
+  std::vector<int64_t> live_bucket_bytes, live_prefetch;  // by step, with --live
   size_t skipped_steps = 0;  // steps whose fp16 gradients overflowed, so that no parameter changed
   MemoryReport memory;
+  std::map<std::string, int64_t> host_memory;  // bytes: current, peak, to_device_bytes, to_host_bytes
 };
 TrainingReport ReadReport(const std::filesystem::path& json);
 

@@ -48,7 +48,7 @@ pid_t RankServer::Start(const std::vector<std::string>& arguments,
   for (const std::string& argument : arguments) add(argument);
   pid_t rank = -1;
   const auto bytes = static_cast<ssize_t>(request.size());
-  if (request.size() > kMostRequestBytes ||
+  if (request.size() > kMaxRequestBytes ||
       ::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL) != bytes ||
       ::recv(socket_.get(), &rank, sizeof(rank), 0) != static_cast<ssize_t>(sizeof(rank)) || rank <= 0) {
     throw std::runtime_error("the fork server started no rank: " + output);

@@ -14,7 +14,7 @@
 namespace dynamiccl::zero {
 
 // The longest request in bytes; a request is one datagram.
-constexpr size_t kMostRequestBytes = 64 << 10;
+constexpr size_t kMaxRequestBytes = 64 << 10;
 
 // Starts ranks of dynamiccl-zero by fork(), so that LibTorch is loaded once for a test program. The program
 // has one server for each library that is preloaded, which one thread uses, and becomes the parent of the

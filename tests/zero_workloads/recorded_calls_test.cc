@@ -22,12 +22,13 @@ using Arguments = std::vector<std::string>;
 constexpr int kSteps = 3;
 
 // The small model of these tests, with its buckets of 64 KiB.
-constexpr const char* kModel = "gpt:layers=2,hidden=64,sequence=32,vocabulary=256,head_bias=true";
+constexpr const char* kModel = "gpt:layers={},hidden=64,sequence=32,vocabulary=256,head_bias=true";
 
 struct Case {
   WorldShape world;
   Arguments options;
   SettingTexts settings;
+  int layers = 2;
 };
 
 // Of rank 0 and of the last rank.
@@ -35,6 +36,7 @@ std::vector<SectionCalls> Recorded(const Case& one) {
   const TemporaryFolder folder;
   Arguments words = SmallModel();
   *(std::find(words.begin(), words.end(), "--steps") + 1) = std::to_string(kSteps);
+  *(std::find(words.begin(), words.end(), "--layers") + 1) = std::to_string(one.layers);
   words.insert(words.end(), one.options.begin(), one.options.end());
   const std::string command =
       fmt::format("{} zero -n {} --trace {} {} > {} 2>&1", DYNAMICCL_PROGRAM, one.world.Ranks(),
@@ -94,7 +96,7 @@ void ExpectSame(const SectionCalls& section, const GeneratedRun& run) {
 
 void ExpectRecorded(const Case& one) {
   SCOPED_TRACE(fmt::format("{} ranks {}", one.world.Ranks(), fmt::join(one.options, " ")));
-  const auto model = ParseModel(kModel);
+  const auto model = ParseModel(fmt::format(fmt::runtime(kModel), one.layers));
   ASSERT_TRUE(model) << model.error().message;
   SettingTexts settings = one.settings;
   settings["bucket_bytes"] = "65536";
@@ -129,9 +131,41 @@ TEST(RecordedCalls, ExchangesUnitsAndTypes) {
                     {"--stage", stage, "--unit", "parameter", "--no-overlap"},
                     {{"stage", stage}, {"unit", "parameter"}}});
   }
+  for (const char* stage : {"1", "2"}) {
+    ExpectRecorded({{.data = 3},
+                    {"--stage", stage, "--exchange", "all_reduce"},
+                    {{"stage", stage}, {"exchange", "all_reduce"}}});
+  }
   ExpectRecorded({{.data = 2},
                   {"--stage", "2", "--dtype", "fp16", "--reduce-type", "fp32"},
                   {{"stage", "2"}, {"dtype", "float16"}, {"reduce_type", "float32"}}});
+}
+
+TEST(RecordedCalls, UnitsGatheredAhead) {
+  for (const char* units : {"2", "3", "100"}) {
+    ExpectRecorded({{.data = 2},
+                    {"--stage", "3", "--prefetch-units", units},
+                    {{"stage", "3"}, {"prefetch_units", units}},
+                    5});
+  }
+  ExpectRecorded({{.data = 2},
+                  {"--stage", "3", "--prefetch-units", "5", "--unit", "parameter"},
+                  {{"stage", "3"}, {"prefetch_units", "5"}, {"unit", "parameter"}}});
+}
+
+TEST(RecordedCalls, GroupsAndHalvesOfBlocks) {
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    ExpectRecorded(
+        {{.data = 2}, {"--stage", stage, "--unit-blocks", "2"}, {{"stage", stage}, {"unit_blocks", "2"}}, 5});
+    ExpectRecorded({{.data = 3},
+                    {"--stage", stage, "--unit", "half_block"},
+                    {{"stage", stage}, {"unit", "half_block"}},
+                    3});
+  }
+  ExpectRecorded({{.data = 2},
+                  {"--stage", "3", "--unit", "half_block", "--prefetch-units", "3"},
+                  {{"stage", "3"}, {"unit", "half_block"}, {"prefetch_units", "3"}},
+                  4});
 }
 
 TEST(RecordedCalls, HybridSharding) {
@@ -148,8 +182,38 @@ TEST(RecordedCalls, HybridSharding) {
                   {"--stage", "2", "--shard-group", "3", "--micro-steps", "2", "--exchange", "owner"},
                   {{"stage", "2"}, {"micro_steps", "2"}, {"exchange", "owner"}}});
   ExpectRecorded({{.data = 4, .shard = 2},
+                  {"--stage", "1", "--shard-group", "2", "--exchange", "all_reduce"},
+                  {{"stage", "1"}, {"exchange", "all_reduce"}}});
+  ExpectRecorded({{.data = 4, .shard = 2},
                   {"--stage", "3", "--secondary-group", "2"},
                   {{"stage", "3"}, {"hybrid", "hpz"}}});
+}
+
+// Each bucket is summed over the replicas right behind its sum over the shard group, and not only when its
+// buffer is needed again, which with two buffers is two buckets later.
+void ExpectReplicasBehindEachBucket(const Arguments& options, Collective first) {
+  for (const SectionCalls& section : Recorded({{.data = 4, .shard = 2}, options, {}})) {
+    std::vector<const TraceCall*> sums;
+    for (const TraceCall& call : section.calls)
+      if (call.issued.labelled_role == Role::kGradientReduce) sums.push_back(&call);
+    ASSERT_GE(sums.size(), size_t{kSteps * 2 * 4}) << "fewer buckets than buffers show nothing";
+    ASSERT_EQ(sums.size() % 2, 0u);
+    for (size_t i = 0; i < sums.size(); i += 2) {
+      const TraceCall &bucket = *sums[i], &replicas = *sums[i + 1];
+      EXPECT_EQ(bucket.issued.call.collective, first) << i;
+      EXPECT_EQ(replicas.issued.call.collective, Collective::kAllReduce) << i;
+      EXPECT_NE(replicas.communicator, bucket.communicator) << i;
+      EXPECT_EQ(2 * replicas.issued.call.bytes, bucket.issued.call.bytes) << i;
+      EXPECT_EQ(&replicas - &bucket, 1) << "another call was issued in between";
+    }
+  }
+}
+
+TEST(RecordedCalls, ReplicasAreSummedBehindEachBucket) {
+  for (const char* stage : {"1", "2", "3"})
+    ExpectReplicasBehindEachBucket({"--stage", stage, "--shard-group", "2"}, Collective::kReduceScatter);
+  ExpectReplicasBehindEachBucket({"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce"},
+                                 Collective::kAllReduce);
 }
 
 }  // namespace

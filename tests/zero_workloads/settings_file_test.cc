@@ -23,10 +23,11 @@ class SettingsFiles : public testing::Test {
     command_.add_option("--bucket-bytes", bucket_);
     command_.add_flag("--overlap,!--no-overlap", overlap_);
     command_.add_flag("--eval-at-end");
-    for (const char* name : {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--loss-scale",
-                             "--first-loss-scale", "--learning-rate", "--reduce-type", "--accumulation-type",
-                             "--beta1", "--beta2", "--offload-optimizer", "--activation-checkpoints",
-                             "--clip-norm", "--tensor-parallel", "--shard-group", "--secondary-group"}) {
+    for (const char* name :
+         {"--weight-decay", "--micro-steps", "--batch", "--dtype", "--exchange", "--loss-scale",
+          "--first-loss-scale", "--learning-rate", "--reduce-type", "--accumulation-type", "--beta1",
+          "--beta2", "--offload-optimizer", "--activation-checkpoints", "--clip-norm", "--tensor-parallel",
+          "--shard-group", "--secondary-group"}) {
       command_.add_option(name, other_[name]);
     }
   }
@@ -144,6 +145,15 @@ TEST_F(SettingsFiles, DeepSpeedsPrecision) {
               "the trainer has bf16 and fp32");
 }
 
+TEST_F(SettingsFiles, DeepSpeedsSumsByAllReduce) {
+  const auto all_reduce = DeepSpeed(R"({"zero_optimization": {"stage": 1, "reduce_scatter": false}})");
+  ASSERT_TRUE(all_reduce) << Describe(all_reduce.error());
+  EXPECT_EQ(ValueOf(all_reduce, "--exchange"), "all_reduce");
+  const auto scatter = DeepSpeed(R"({"zero_optimization": {"stage": 1, "reduce_scatter": true}})");
+  ASSERT_TRUE(scatter);
+  EXPECT_EQ(std::ranges::count(scatter->arguments, "--exchange"), 0);
+}
+
 TEST_F(SettingsFiles, DeepSpeedsGroupsOfHybridSharding) {
   const auto read = [&](const std::string& text) {
     return DeepSpeed("{\"zero_optimization\": " + text + "}", 8);
@@ -172,7 +182,7 @@ TEST_F(SettingsFiles, WhatDeepSpeedHasAndTheTrainerHasNotIsAnError) {
   ExpectError(DeepSpeed(R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})"),
               "the trainer has false only");
   ExpectError(DeepSpeed(R"({"optimizer": {"type": "Lamb"}})"), "the trainer has \"AdamW\" only");
-  ExpectError(DeepSpeed(R"({"zero_optimization": {"reduce_scatter": false}})"), "the trainer has true only");
+  ExpectError(DeepSpeed(R"({"zero_optimization": {"reduce_scatter": 3}})"), "ds.json");
   ExpectError(DeepSpeed(R"({"zero_optimization": {"overlap_comm": 1}})"), "neither true nor false");
   ExpectError(DeepSpeed(R"({"zero_optimization": )"), "ds.json");
   ExpectError(DeepSpeed(R"({"fp16": {"enabled": 3}})"), "ds.json");

@@ -47,13 +47,13 @@ class CountingHooks final : public UnitHooks {
   int most_ = 0;
 };
 
-void ExpectMostInMemory(bool prefetch, int most) {
+void ExpectMostInMemory(int64_t units_ahead, int most) {
   auto group = ProcessGroup::Create(RankEnvironment{}, 3, JoinSettings{});
   ASSERT_TRUE(group) << group.error().message;
   Gpt model({.layers = 4, .hidden = 16, .heads = 2, .sequence = 8});
   EngineSettings settings;
   settings.stage = 3;
-  settings.prefetch = prefetch;
+  settings.units_ahead = units_ahead;
   const auto engine = ZeroEngine::Create(model.Units(), group->get(), settings);
   CountingHooks hooks(model.Units(), engine.get());
   const std::vector<uint8_t> text(100, 'a');
@@ -77,11 +77,16 @@ void ExpectMostInMemory(bool prefetch, int most) {
 }
 
 TEST(Stage3, HoldsTheRootAndTheUnitInUse) {
-  ExpectMostInMemory(false, 2);
+  ExpectMostInMemory(0, 2);
 }
 
-TEST(Stage3, PrefetchHoldsOneUnitMore) {
-  ExpectMostInMemory(true, 3);
+TEST(Stage3, EachUnitAheadIsHeldInAddition) {
+  ExpectMostInMemory(1, 3);
+  ExpectMostInMemory(2, 4);
+  ExpectMostInMemory(3, 5);
+  // The model has four blocks and the root.
+  ExpectMostInMemory(4, 5);
+  ExpectMostInMemory(1000, 5);
 }
 
 }  // namespace

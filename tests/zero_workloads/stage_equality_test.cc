@@ -14,6 +14,11 @@ using Environment = std::map<std::string, std::string>;
 
 const Environment kRankOrder = {{"HOSTCCL_SUM", "rank_order"}};
 
+Arguments Joined(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
 void ExpectEqual(const TrainingReport& reference, const TrainingReport& report, const std::string& what) {
   ASSERT_EQ(reference.losses.size(), 30u);
   EXPECT_EQ(reference.losses, report.losses) << what;
@@ -60,6 +65,24 @@ TEST(ScheduleOfCommunication, OverlapPrefetchAndBucketSizeChangeNothing) {
   ExpectEqual(reference, TrainSmall(2, {"--stage", "3", "--no-prefetch"}), "no prefetch");
   ExpectEqual(reference, TrainSmall(2, {"--stage", "3", "--no-overlap", "--no-prefetch"}),
               "nothing overlapped");
+}
+
+TEST(ScheduleOfCommunication, UnitsGatheredAheadChangeNothing) {
+  const Arguments model = {"--layers", "4"};
+  const TrainingReport alone = TrainSmall(1, model);
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = TrainSmall(ranks, Joined(model, {"--stage", "2"}), kRankOrder);
+    for (const char* units : {"2", "3", "100"}) {
+      const Arguments ahead = {"--stage", "3", "--prefetch-units", units};
+      ExpectEqual(reference, TrainSmall(ranks, Joined(model, ahead), kRankOrder), units);
+    }
+    const Arguments parameters = {"--unit", "parameter"}, one_ahead = Joined(model, parameters);
+    ExpectEqual(TrainSmall(ranks, Joined(one_ahead, {"--stage", "3"}), kRankOrder),
+                TrainSmall(ranks, Joined(one_ahead, {"--stage", "3", "--prefetch-units", "20"}), kRankOrder),
+                "more units ahead than a block has");
+    for (size_t step = 0; step < alone.losses.size(); ++step)
+      EXPECT_NEAR(std::stod(reference.losses[step]), std::stod(alone.losses[step]), 2e-5);
+  }
 }
 
 TEST(ScheduleOfCommunication, EvaluationBetweenStepsChangesNothing) {

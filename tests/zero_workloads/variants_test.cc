@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Other ways to exchange the same numbers: none of them changes a bit of what comes out.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/zero_workloads/rank_processes.h"
@@ -8,6 +9,11 @@ namespace dynamiccl::zero {
 namespace {
 
 using Arguments = std::vector<std::string>;
+
+Arguments Joined(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
 
 TrainingReport Train(int ranks, Arguments arguments) {
   arguments.insert(arguments.end(), {"--steps", "10"});
@@ -21,6 +27,12 @@ void ExpectEqual(const TrainingReport& reference, int ranks, const Arguments& ar
   EXPECT_EQ(report.parameters_sha256, reference.parameters_sha256) << arguments[1] << " on " << ranks;
 }
 
+void ExpectNear(const TrainingReport& report, const TrainingReport& reference) {
+  ASSERT_EQ(report.losses.size(), reference.losses.size());
+  for (size_t step = 0; step < report.losses.size(); ++step)
+    EXPECT_NEAR(std::stod(report.losses[step]), std::stod(reference.losses[step]), 1e-5);
+}
+
 TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   for (const int ranks : {2, 3}) {
     const TrainingReport reference = Train(ranks, {"--stage", "0"});
@@ -29,15 +41,99 @@ TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   }
 }
 
+// Each rank gets all sums and keeps its own part, so nothing differs from stage 0, nor from one rank but for
+// rounding.
+TEST(Variants, StagesThatSumGradientsByAllReduce) {
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, {"--stage", "0"}), alone = Train(1, {"--stage", "0"});
+    for (const char* stage : {"1", "2"})
+      ExpectEqual(reference, ranks, {"--stage", stage, "--exchange", "all_reduce"});
+    ExpectNear(reference, alone);
+  }
+  const Arguments micro = {"--micro-steps", "2", "--dtype", "bf16", "--reduce-type", "fp32"};
+  const TrainingReport scattered = Train(2, Joined({"--stage", "2"}, micro));
+  ExpectEqual(scattered, 2, Joined({"--stage", "2", "--exchange", "all_reduce"}, micro));
+  const TrainingReport hybrid = Train(4, {"--stage", "2", "--shard-group", "2"});
+  ExpectEqual(hybrid, 4, {"--stage", "1", "--shard-group", "2", "--exchange", "all_reduce"});
+  ExpectEqual(hybrid, 4, {"--stage", "2", "--shard-group", "2", "--exchange", "all_reduce", "--no-overlap"});
+}
+
+// Shards travel while the optimizer works on other sub-groups, in memory and in files.
+TEST(Variants, ShardsGatheredDuringTheOptimizerStep) {
+  const TemporaryFolder folder;
+  const Arguments files = {"--offload-optimizer", "nvme:" + (folder / "").string(), "--offload-buffer-bytes",
+                           "4096"};
+  const TrainingReport alone = Train(1, {"--stage", "0"});
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, {"--stage", "0"});
+    ExpectNear(reference, alone);
+    for (const char* stage : {"1", "2"}) {
+      ExpectEqual(reference, ranks, {"--stage", stage});
+      ExpectEqual(reference, ranks, {"--stage", stage, "--no-overlap"});
+      ExpectEqual(reference, ranks, Joined({"--stage", stage}, files));
+    }
+    const TrainingReport bf16 = Train(ranks, {"--stage", "3", "--dtype", "bf16"});
+    ExpectEqual(bf16, ranks, {"--stage", "1", "--dtype", "bf16"});
+    ExpectEqual(bf16, ranks, Joined({"--stage", "2", "--dtype", "bf16"}, files));
+  }
+}
+
+TEST(Variants, AnExchangeThatTheStageDoesNotHaveIsRefused) {
+  for (const char* stage : {"0", "3"}) {
+    Arguments arguments = Joined(SmallModel(), {"--stage", stage, "--exchange", "all_reduce"});
+    const RankOutcome rank = RunRanks({.ranks = 1, .arguments = arguments})[0];
+    EXPECT_EQ(rank.exit_code, 2);
+    EXPECT_THAT(rank.output, ::testing::HasSubstr("--exchange all_reduce is for stages 1 and 2"));
+    EXPECT_THAT(rank.output, ::testing::HasSubstr("give --stage 1 or 2"));
+  }
+}
+
+// Nothing is clipped, since the norm is added up over other parts of the model with other units.
+TEST(Variants, UnitsOfSeveralBlocksAndOfHalves) {
+  const Arguments model = {"--layers", "5", "--clip-norm", "1e9"};
+  const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));
+  for (const int ranks : {2, 4}) {
+    const TrainingReport reference = Train(ranks, Joined({"--stage", "0"}, model));
+    ExpectNear(reference, alone);
+    for (const char* stage : {"0", "1", "2", "3"}) {
+      const Arguments run = Joined({"--stage", stage}, model);
+      ExpectEqual(reference, ranks, Joined(run, {"--unit-blocks", "2"}));
+      ExpectEqual(reference, ranks, Joined(run, {"--unit", "half_block"}));
+    }
+    const Arguments run = Joined({"--stage", "3"}, model);
+    for (const char* blocks : {"3", "5"})
+      ExpectEqual(reference, ranks, Joined(run, {"--unit-blocks", blocks, "--no-prefetch"}));
+    ExpectEqual(reference, ranks, Joined(run, {"--unit", "half_block", "--prefetch-units", "3"}));
+    for (const char* checkpoints : {"full", "none"}) {
+      const Arguments kept = {"--activation-checkpoints", checkpoints, "--contiguous-pools"};
+      ExpectEqual(reference, ranks, Joined(Joined(run, kept), {"--unit", "half_block"}));
+      ExpectEqual(reference, ranks, Joined(Joined(run, kept), {"--unit-blocks", "2"}));
+    }
+  }
+}
+
+TEST(Variants, UnitsThatContradictOtherOptionsAreRefused) {
+  const auto refused = [](const Arguments& more, const std::string& message) {
+    const RankOutcome rank = RunRanks({.ranks = 1, .arguments = Joined(SmallModel(), more)})[0];
+    EXPECT_EQ(rank.exit_code, 2) << rank.output;
+    EXPECT_THAT(rank.output, ::testing::HasSubstr(message));
+  };
+  refused({"--unit-blocks", "0"}, "--unit-blocks 0 is out of range: at least 1");
+  refused({"--unit-blocks", "3"}, "--unit-blocks 3: the model has 2 block(s)");
+  refused({"--unit-blocks", "2", "--unit", "parameter"}, "only whole blocks are grouped");
+  refused({"--unit-blocks", "2", "--unit", "half_block"}, "only whole blocks are grouped");
+  refused({"--unit", "third"}, "--unit third: one of block, half_block, parameter");
+  refused({"--unit", "half_block", "--activation-checkpoints", "auto", "--memory-cap", "64M"},
+          "its estimate is of whole blocks");
+}
+
 TEST(Variants, OneCollectiveAParameter) {
   const TrainingReport reference = Train(2, {"--stage", "0", "--unit", "parameter"});
   for (const char* stage : {"1", "2", "3"})
     ExpectEqual(reference, 2, {"--stage", stage, "--unit", "parameter"});
   ExpectEqual(reference, 2, {"--stage", "3", "--unit", "parameter", "--exchange", "owner", "--no-prefetch"});
   // Shards are other parts of the parameters than with blocks, so the norm is added up in another order.
-  const TrainingReport blocks = Train(2, {"--stage", "0"});
-  for (size_t step = 0; step < blocks.losses.size(); ++step)
-    EXPECT_NEAR(std::stod(blocks.losses[step]), std::stod(reference.losses[step]), 1e-5);
+  ExpectNear(Train(2, {"--stage", "0"}), reference);
 }
 
 }  // namespace

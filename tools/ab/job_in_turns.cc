@@ -58,8 +58,9 @@ Result<TurnsStart> StartInTurns(LaunchOptions launch, const std::vector<std::str
   plan.time_limit = turns.time_limit;
   TurnsStart start;
   DYNAMICCL_TRY(start.recorded, LaunchRecorded(plan, turns.trace));
-  const Result<Trace> trace = ReadTrace(turns.trace);
-  if (trace && !trace->sections.empty()) start.calls = CallsOf(trace->sections.front());
+  Result<Trace> trace = ReadTrace(turns.trace);
+  if (trace) start.trace = std::move(*trace);
+  if (!start.trace.sections.empty()) start.calls = CallsOf(start.trace.sections.front());
   return start;
 }
 

@@ -12,6 +12,7 @@
 #include "src/base/status.h"
 #include "tools/launch_options.h"
 #include "tools/record/recorded_launch.h"
+#include "traces/format/trace.h"
 #include "traces/format/trace_calls.h"
 
 namespace dynamiccl {
@@ -38,6 +39,8 @@ struct TurnsStart {
   RecordedLaunch recorded;
   // Empty where no process recorded a call.
   SectionCalls calls;
+  // The whole trace; without sections where no process recorded a call.
+  Trace trace;
 };
 
 // Returns the variables that let `settings` take turns in the ranks of a launch in mode frozen. For a setting

@@ -46,6 +46,12 @@ Result<System> SystemOfTimes(const RecordedStep& step) {
   return FitSystem("recorded times", step.times, {});
 }
 
+std::string CallsNotSimulated(const RecordedStep& step) {
+  if (step.between_two == 0) return {};
+  return fmt::format("{} calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated",
+                     step.between_two);
+}
+
 Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns,
                       bool on_host) {
   Advice advice;
@@ -78,10 +84,8 @@ std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const S
   if (step.stage != ZeroStage::kUnknown && !step.recognised_by.empty())
     text += fmt::format("note: the LSTM of {} takes its calls for ZeRO stage {}\n", step.recognised_by,
                         Name(step.stage));
-  if (step.between_two > 0)
-    text +=
-        fmt::format("note: {} calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated\n",
-                    step.between_two);
+  if (const std::string note = CallsNotSimulated(step); !note.empty())
+    text += fmt::format("note: {}\n", note);
   if (advice.share_of_calls < kMaxCalls)
     text += fmt::format("note: only {:.0f} % of the recorded calls are what this job would issue\n",
                         100 * advice.share_of_calls);

@@ -38,6 +38,9 @@ struct Advice {
 // collectives. It is an error (kInvalidArgument) when the trace has no such times.
 Result<System> SystemOfTimes(const RecordedStep& step);
 
+// Says how many calls between two ranks are left out of every prediction; empty if the step has none.
+std::string CallsNotSimulated(const RecordedStep& step);
+
 // Predicts the step time of every possible change. `step_ns` overrides the recorded step time; 0 takes the
 // time from the trace. It is an error when neither gives a step time, or when the prediction fails.
 // `on_host`: the job's tensors are in host memory, so the program itself waits for each call (see

@@ -34,6 +34,7 @@ constexpr SettingToTry kTable[] = {
     {kTrainer, "bucket_bytes", "65536,262144,1048576,4194304,16777216,67108864,17592186044416", ""},
     {kTrainer, "stage", "0,1,2,3", ""},
     {kTrainer, "prefetch", "true,false", ""},
+    {kTrainer, "prefetch_units", "1,2,4", ""},
     {kTrainer, "overlap", "true,false", ""},
     {kTrainer, "unit", "block,parameter", ""},
     {kTrainer, "exchange", "collective", ""},
@@ -112,8 +113,12 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
   if (current == value) return false;
   const bool trainer = job.IsTrainer();
   if (trainer && row.setting == "prefetch") return StageOf(job) == 3;
-  if (trainer && row.setting == "unit") return job.model.transformer.has_value();
-  if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") == "block";
+  if (trainer && row.setting == "prefetch_units")
+    return StageOf(job) == 3 && SettingOf(job, "prefetch") == "true" &&
+           std::stoull(value) < UnitsOf(job.model).size();
+  if (trainer && row.setting == "unit")
+    return job.model.transformer.has_value() && SettingOf(job, "unit_blocks") == "1";
+  if (trainer && row.setting == "bucket_bytes") return SettingOf(job, "unit") != "parameter";
   if (trainer && row.setting == "accumulation")
     return StageOf(job) >= 2 && SettingOf(job, "micro_steps") != "1" &&
            !(value == "sharded" && current == "default");
@@ -125,12 +130,14 @@ bool MakesADifference(const AdvisedJob& job, const SettingToTry& row, const std:
 }
 
 // True if the job accepts the value. The trainer reduces in the model's type or in fp32. The trainer has no
-// stage 0 with hybrid sharding, and none with `--exchange owner` (a Reduce of each rank's part to that rank).
+// stage 0 with hybrid sharding or with an `--exchange` of its own, and `--exchange all_reduce` is for stages
+// 1 and 2.
 bool Takes(const AdvisedJob& job, const SettingToTry& row, const std::string& value) {
   if (!job.IsTrainer()) return true;
   if (row.setting == "reduce_type") return value == "float32" || value == SettingOf(job, "dtype");
   if (row.setting == "stage" && value == "0")
     return !job.world.IsHybrid() && SettingOf(job, "exchange") == "collective";
+  if (row.setting == "stage" && value == "3") return SettingOf(job, "exchange") != "all_reduce";
   return true;
 }
 
@@ -219,8 +226,20 @@ double WidthOf(const AdvisedJob& job, std::string_view setting) {
   return Current(job, setting) == "float32" ? 4 : 2;
 }
 
+// Number of units that are gathered while another one computes.
+double UnitsAhead(const AdvisedJob& job) {
+  if (SettingOf(job, "prefetch") == "false" || SettingOf(job, "backward_prefetch") == "false") return 0;
+  return job.IsTrainer() ? std::stod(SettingOf(job, "prefetch_units")) : 1;
+}
+
+// Number of blocks that are gathered at once.
+double BlocksInUnit(const AdvisedJob& job) {
+  if (!job.IsTrainer()) return 1;
+  return SettingOf(job, "unit") == "half_block" ? 0.5 : std::stod(SettingOf(job, "unit_blocks"));
+}
+
 // Bytes of the gathered parameters that a rank holds in ZeRO stage 3: the root unit, which stays gathered,
-// the unit in use and, with prefetch, the next unit.
+// the unit in use and, with prefetch, the next units.
 double GatheredBytes(const AdvisedJob& job, double width) {
   double root = 0, largest = 0;
   const auto units = UnitsOf(job.model);
@@ -233,8 +252,8 @@ double GatheredBytes(const AdvisedJob& job, double width) {
     else
       largest = std::max(largest, elements);
   }
-  const bool ahead = SettingOf(job, "prefetch") != "false" && SettingOf(job, "backward_prefetch") != "false";
-  return (root + (ahead ? 2 : 1) * largest) * width;
+  const double blocks = (1 + UnitsAhead(job)) * BlocksInUnit(job);
+  return (root + std::min(blocks, static_cast<double>(units.size() - 1)) * largest) * width;
 }
 
 }  // namespace

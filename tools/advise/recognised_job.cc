@@ -87,6 +87,8 @@ class TrainerReader {
   int64_t MicroSteps(const std::vector<int64_t>& units) const;
   // True if the backward pass prefetches: it then gathers two units before its first reduction.
   bool Prefetches() const;
+  // How many units the backward pass gathers ahead, at least 1.
+  int64_t UnitsAhead(const std::vector<int64_t>& units) const;
   // Sets "unit" and "bucket_bytes": whether each gradient bucket holds exactly one unit (parameters that ZeRO
   // gathers together), and the size of the largest bucket.
   void Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const;
@@ -137,6 +139,22 @@ bool TrainerReader::Prefetches() const {
   return step_.operations.end() - backward > 1 && backward[1].role == Role::kParameterGather;
 }
 
+// The first reduction is issued once the gradients of the last units fill a bucket. Until then those units
+// and the units ahead were gathered.
+int64_t TrainerReader::UnitsAhead(const std::vector<int64_t>& units) const {
+  const auto begin = std::ranges::find(step_.operations, Phase::kBackward,
+                                       [](const WireOperation& one) { return one.phase; });
+  const auto reduced = std::find_if(begin, step_.operations.end(), [](const WireOperation& one) {
+    return one.role == Role::kGradientReduce;
+  });
+  int64_t reduced_units = 0, elements = 0;
+  for (size_t unit = units.size(); unit-- > 0 && elements < gradients_.front().elements; ++reduced_units)
+    elements += units[unit];
+  const auto gathered = std::count_if(
+      begin, reduced, [](const WireOperation& one) { return one.role == Role::kParameterGather; });
+  return std::max<int64_t>(1, gathered - reduced_units);
+}
+
 void TrainerReader::Buckets(const std::vector<int64_t>& units, SettingTexts& settings) const {
   std::vector<int64_t> reversed = Sizes(gradients_);
   std::ranges::reverse(reversed);
@@ -169,7 +187,13 @@ Result<RecognisedJob> TrainerReader::Read() {
   settings["dtype"] = TypeText(ModelType());
   settings["reduce_type"] = TypeText(gradients_.front().data_type);
   settings["micro_steps"] = std::to_string(MicroSteps(units));
-  if (step_.stage == ZeroStage::kStage3) settings["prefetch"] = Flag(Prefetches());
+  if (step_.stage == ZeroStage::kStage3) {
+    settings["prefetch"] = Flag(Prefetches());
+    if (Prefetches()) settings["prefetch_units"] = std::to_string(UnitsAhead(units));
+  }
+  const bool replicates = step_.stage == ZeroStage::kStage1 || step_.stage == ZeroStage::kStage2;
+  if (replicates && gradients_.front().collective == Collective::kAllReduce)
+    settings["exchange"] = "all_reduce";
   Buckets(units, settings);
   result_.what = fmt::format("ZeRO stage {} by its labels, {} units, {} numbers", settings["stage"],
                              units.size(), job.model.Elements());

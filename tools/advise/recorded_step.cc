@@ -74,6 +74,16 @@ bool AllEqual(const Calls& calls, size_t period) {
                      [&](const TraceCall* call) { return KeyOf(*call) == KeyOf(*calls.back()); });
 }
 
+std::map<int64_t, size_t> Int32Reduces(const Calls& calls) {
+  std::map<int64_t, size_t> counts;
+  for (const TraceCall* const call : calls) {
+    const CollectiveCall& c = call->issued.call;
+    if (c.collective == Collective::kAllReduce && c.data_type == DataType::kInt32)
+      ++counts[static_cast<int64_t>(c.bytes / sizeof(int32_t))];
+  }
+  return counts;
+}
+
 // Steps found by repetition, counted from the end of the trace. When nothing repeats, the whole trace is one
 // step.
 std::vector<Calls> ByPeriod(const Calls& calls) {
@@ -322,6 +332,7 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
   result.marked = marked;
   result.paced = !paced.empty();
   result.between_two = between_two;
+  if (trace.sections.front().lost == 0) result.int32_reduces = Int32Reduces(calls);
   result.times = TimesOf(sections);
   return result;
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,9 @@ struct RecordedStep {
   ZeroStage stage = ZeroStage::kUnknown;
   // Name of the policy whose LSTM recognised roles, phases and stage; empty: nothing was recognised.
   std::string recognised_by;
+  // Number of AllReduces of int32 numbers in the whole trace, by their number of elements. Nothing if records
+  // are missing.
+  std::optional<std::map<int64_t, size_t>> int32_reduces;
   // Median times of the collectives. The time of a collective runs from the last rank's start to the last
   // rank's end.
   std::vector<TimedCell> times;

@@ -124,8 +124,12 @@ Result<double> StepPrediction::UpdateNsPerElement(const AdvisedJob& job, const R
   if (StageOf(job) == 0 || scalar == recorded.operations.end() || recorded.step_ns == 0)
     return kUpdateNsPerElement;
   const auto place = static_cast<size_t>(scalar - recorded.operations.begin());
-  const bool last = place + 1 == recorded.operations.size();
-  const int64_t next = last ? recorded.step_ns : recorded.issued_ns[place + 1];
+  // Stages 1 and 2 gather units during the optimizer step, the last one at its end.
+  size_t end = recorded.operations.size() - 1;
+  while (end > place && recorded.operations[end].role != Role::kPostStepGather) --end;
+  if (end == place) ++end;
+  const bool last = end == recorded.operations.size();
+  const int64_t next = last ? recorded.step_ns : recorded.issued_ns[end];
   SystemDemands demands(system_);
   const int nodes = (recorded.ranks + ranks_per_node_ - 1) / ranks_per_node_;
   DYNAMICCL_TRY(const TransferDemand waited,

@@ -24,6 +24,7 @@ struct Options {
   int64_t micro_steps = 1;
   int tensor_parallel = 1, shard_group = 0, secondary_group = 0;
   bool overlap = true, prefetch = true;
+  int64_t prefetch_units = 1, unit_blocks = 1;
   std::string config;
 };
 
@@ -38,6 +39,7 @@ void Register(CLI::App& app, Options& options) {
   app.add_option("--batch", options.batch);
   app.add_option("--stage,--zero-stage", options.stage);
   app.add_option("--unit", options.unit);
+  app.add_option("--unit-blocks", options.unit_blocks);
   app.add_option("--exchange", options.exchange);
   app.add_option("--accumulation", options.accumulation);
   app.add_option("--micro-steps,--gradient-accumulation-steps", options.micro_steps);
@@ -46,6 +48,7 @@ void Register(CLI::App& app, Options& options) {
   app.add_option("--secondary-group", options.secondary_group);
   app.add_flag("--overlap,--overlap-comm,!--no-overlap,!--no-overlap-comm", options.overlap);
   app.add_flag("--prefetch,!--no-prefetch", options.prefetch);
+  app.add_option("--prefetch-units", options.prefetch_units);
   app.add_option("--config,--deepspeed-config,--deepspeed_config,--preset", options.config);
 }
 
@@ -74,11 +77,14 @@ std::string ReduceTypeOption(const AdvisedJob& job) {
   return type.empty() || type == SettingOf(job, "dtype") ? "model" : "fp32";
 }
 
-// Returns the same name for all spellings of an option, including its negation ("--no-prefetch").
+// Returns the same name for all spellings of an option, including its negation ("--no-prefetch"), and for
+// options that contradict each other.
 std::string NameOf(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   if (name.starts_with("--no-")) name.erase(2, 3);
   if (name == "--zero-stage") return "--stage";
+  if (name == "--prefetch-units") return "--prefetch";
+  if (name == "--unit-blocks") return "--unit";
   return name == "--overlap-comm" ? "--overlap" : name;
 }
 
@@ -121,11 +127,13 @@ Result<AdvisedJob> TrainerJobOf(const std::vector<std::string>& given, int ranks
                   {"reduce_type", options.reduce_type == "fp32" ? "float32" : TypeName(options.dtype)},
                   {"bucket_bytes", std::to_string(BucketBytes(options))},
                   {"unit", options.unit},
+                  {"unit_blocks", std::to_string(options.unit_blocks)},
                   {"exchange", options.exchange},
                   {"accumulation", options.accumulation},
                   {"micro_steps", std::to_string(options.micro_steps)},
                   {"overlap", options.overlap ? "true" : "false"},
                   {"prefetch", options.prefetch ? "true" : "false"},
+                  {"prefetch_units", std::to_string(options.prefetch_units)},
                   {"hybrid", hpz ? "hpz" : "shard"}};
   DYNAMICCL_TRY(const auto operations, OperationsOf(job));
   return job;
@@ -140,6 +148,7 @@ std::vector<std::string> OptionsFor(const AdvisedJob& base, const AdvisedJob& ch
   add("stage", "--stage");
   if (differs("bucket_bytes")) options.insert(options.end(), {"--bucket-bytes", BucketOption(changed)});
   add("unit", "--unit");
+  add("unit_blocks", "--unit-blocks");
   add("exchange", "--exchange");
   add("accumulation", "--accumulation");
   if (differs("reduce_type") || differs("dtype"))
@@ -147,6 +156,7 @@ std::vector<std::string> OptionsFor(const AdvisedJob& base, const AdvisedJob& ch
   for (const char* name : {"overlap", "prefetch"})
     if (differs(name))
       options.push_back(fmt::format("--{}{}", SettingOf(changed, name) == "true" ? "" : "no-", name));
+  add("prefetch_units", "--prefetch-units");
   if (base.world.shard == changed.world.shard && !differs("hybrid")) return options;
   const bool hpz = SettingOf(changed, "hybrid") == "hpz";
   const int group = changed.world.IsHybrid() ? changed.world.shard : 0;

@@ -85,6 +85,9 @@ Result<TrainerProgram> ProgramOfTrainer(const AdvisedJob& job, const TrainerComp
                    job.world.RanksOn(operation.axis), NodesOn(job.world, operation.axis, ranks_per_node)));
     result.program.collectives.push_back({static_cast<size_t>(operation.axis), demand});
   }
+  for (const TrainerAction& action : schedule.actions())
+    if (action.kind == TrainerActionKind::kIssue)
+      result.program.collectives[action.operation].after = action.after;
   return result;
 }
 

@@ -28,7 +28,7 @@ Result<NcclLibrary> NcclLibrary::Open() {
   auto library = DynamicLibrary::Open("libnccl.so.2", RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     return WithHint(MakeError(ErrorKind::kUnavailable, "libnccl.so.2: {}", library.error().message),
-                    "put NCCL's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
+                    fmt::format("put NCCL's folder in LD_LIBRARY_PATH, or {}", kHostcclFolder));
   }
   nccl.library_ = std::move(*library);
   // Search the global scope, in which a preloaded interposer comes before the library.

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "src/base/dynamic_library.h"
 #include "src/base/status.h"
 #include "src/nccl_abi/nccl_function_table.h"
 
 namespace dynamiccl {
+
+// The way to hostccl that a hint names. The option --hostccl has no effect on a rank that another launcher
+// started, since the loader reads LD_LIBRARY_PATH at the start of a process.
+inline constexpr std::string_view kHostcclFolder =
+    "hostccl's folder, which `dynamiccl path --hostccl` prints; ranks that dynamiccl starts get it by "
+    "--hostccl";
 
 // Owns the handle of the library. Movable. Its functions stay valid as long as the object lives.
 class NcclLibrary {

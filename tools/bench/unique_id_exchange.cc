@@ -63,20 +63,32 @@ Status SendId(int fd, const ncclUniqueId& id) {
   return MakeError(ErrorKind::kPeerFailed, "sending the unique id: {}", ErrnoText(errno));
 }
 
-// Runs on rank 0: sends the id to `n_peers` ranks.
-Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, SteadyTime deadline) {
-  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+Result<UniqueFd> Listen(const RankPlace& place, const sockaddr_in& address) {
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listener.get(), n_peers) != 0) {
-    return MakeError(ErrorKind::kUnavailable, "port {}: {}", ntohs(address.sin_port), ErrnoText(errno));
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+      ::listen(listener.get(), place.n_ranks - 1) == 0) {
+    return listener;
   }
+  const int failure = errno;
+  return WithHint(MakeError(ErrorKind::kUnavailable, "rank 0 cannot listen at {}:{}: {}",
+                            place.master_address, place.master_port, ErrnoText(failure)),
+                  failure == EADDRNOTAVAIL ? "set MASTER_ADDR to an address of rank 0's host"
+                                           : "set MASTER_PORT to a free port");
+}
+
+// Runs on rank 0: sends the id to all other ranks.
+Status Serve(const RankPlace& place, const sockaddr_in& address, const ncclUniqueId& id,
+             SteadyTime deadline) {
+  DYNAMICCL_TRY(const UniqueFd listener, Listen(place, address));
+  const int n_peers = place.n_ranks - 1;
   for (int served = 0; served < n_peers;) {
     pollfd ready{listener.get(), POLLIN, 0};
     if (::poll(&ready, 1, RemainingMs(deadline)) == 0) {
-      return MakeError(ErrorKind::kTimeout, "only {} of {} other ranks came for the unique id", served,
-                       n_peers);
+      return WithHint(
+          MakeError(ErrorKind::kTimeout, "only {} of {} other ranks came for the unique id", served, n_peers),
+          "look at the output of the other ranks; all need rank 0's MASTER_ADDR and MASTER_PORT");
     }
     const UniqueFd peer(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!peer.valid()) continue;
@@ -87,17 +99,23 @@ Status Serve(const sockaddr_in& address, int n_peers, const ncclUniqueId& id, St
 }
 
 // Connects to rank 0 and reads the id; tries again until the deadline.
-Result<ncclUniqueId> Fetch(const sockaddr_in& address, SteadyTime deadline) {
+Result<ncclUniqueId> Fetch(const RankPlace& place, const sockaddr_in& address, SteadyTime deadline) {
+  std::string last = "no attempt";
   while (RemainingMs(deadline) > 0) {
     const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
       ncclUniqueId id{};
       if (::recv(fd.get(), &id, sizeof(id), MSG_WAITALL) == static_cast<ssize_t>(sizeof(id))) return id;
+      last = "it sent no unique id";
+    } else {
+      last = ErrnoText(errno);
     }
     std::this_thread::sleep_for(kRetryPause);
   }
-  return MakeError(ErrorKind::kTimeout, "rank 0 did not hand out a unique id at port {}",
-                   ntohs(address.sin_port));
+  return WithHint(
+      MakeError(ErrorKind::kTimeout, "rank {} could not get the unique id from rank 0 at {}:{}: {}",
+                place.rank, place.master_address, place.master_port, last),
+      "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT are its address and port");
 }
 
 }  // namespace
@@ -118,8 +136,8 @@ Result<ncclUniqueId> ExchangeUniqueId(const RankPlace& place, const ncclUniqueId
   if (place.n_ranks == 1) return id;
   const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
   DYNAMICCL_TRY(const sockaddr_in address, Resolve(place.master_address, place.master_port));
-  if (place.rank != 0) return Fetch(address, deadline);
-  DYNAMICCL_CHECK_OK(Serve(address, place.n_ranks - 1, id, deadline));
+  if (place.rank != 0) return Fetch(place, address, deadline);
+  DYNAMICCL_CHECK_OK(Serve(place, address, id, deadline));
   return id;
 }
 

@@ -13,7 +13,7 @@
 namespace dynamiccl {
 namespace {
 
-constexpr size_t kMostChoices = 8;
+constexpr size_t kMaxChoices = 8;
 
 std::string WorldText(const std::vector<int>& ranks_of_nodes) {
   const bool even =
@@ -46,12 +46,12 @@ std::string FormatDifferences(const JudgedRelease& judged) {
     const bool one_of_two = judged.cells.size() > 1 && cell.connecting == Connecting::kAtInit;
     const std::string when = one_of_two ? " (when ranks connect at init)" : "";
     for (const Difference& one : cell.differences) {
-      if (one.kind == DifferenceKind::kChoice && ++choices > kMostChoices) continue;
+      if (one.kind == DifferenceKind::kChoice && ++choices > kMaxChoices) continue;
       text += FormatDifference(one, when);
     }
   }
-  if (choices > kMostChoices)
-    text += Line("", "", fmt::format("and {} choices more (--json)", choices - kMostChoices));
+  if (choices > kMaxChoices)
+    text += Line("", "", fmt::format("and {} choices more (--json)", choices - kMaxChoices));
   return text;
 }
 

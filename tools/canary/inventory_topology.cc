@@ -21,7 +21,7 @@ using cuda_standin::XmlElement;
 constexpr std::string_view kNvSwitchClass = "0x0680";
 constexpr const char* kNvidia = "0x10de";
 // The most NVLinks that a GPU has; H100 and B200 have this many.
-constexpr int kMostLinks = 18;
+constexpr int kMaxLinks = 18;
 
 std::string ParentOf(const std::string& place) {
   const size_t slash = place.rfind('/');
@@ -179,7 +179,7 @@ class TopologyWriter {
     }
     if (most == 0) return;
     const InventoryDevice* const nv_switch = NvSwitch();
-    if (nv_switch != nullptr || sum > kMostLinks) {
+    if (nv_switch != nullptr || sum > kMaxLinks) {
       XmlElement& link =
           Child(element, "nvlink", "target", nv_switch == nullptr ? "fffffff:ffff:ff" : nv_switch->bus_id());
       link.Set("count", std::to_string(most));

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "src/cost_model/nccl_own_choice.h"
+#include "src/cost_model/nccl_costs.h"
 #include "traces/format/nccl_choices_file.h"
 
 namespace dynamiccl {

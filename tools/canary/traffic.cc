@@ -144,8 +144,8 @@ Result<Traffic> TrafficOf(const Trace& trace, int ranks) {
   std::stable_sort(traffic.classes.begin(), traffic.classes.end(),
                    [](const TrafficClass& a, const TrafficClass& b) { return a.all_bytes > b.all_bytes; });
   for (size_t i = 0; i < traffic.classes.size(); ++i)
-    (i < kMostClasses ? traffic.calls : traffic.calls_left_out) += traffic.classes[i].calls;
-  traffic.classes.resize(std::min(traffic.classes.size(), kMostClasses));
+    (i < kMaxClasses ? traffic.calls : traffic.calls_left_out) += traffic.classes[i].calls;
+  traffic.classes.resize(std::min(traffic.classes.size(), kMaxClasses));
   return traffic;
 }
 

@@ -31,7 +31,7 @@ struct TrafficClass {
 struct Traffic {
   int ranks = 0;
   int nodes = 0;  // of the communicator with most bytes, as far as the trace knows; 1 where it does not
-  std::vector<TrafficClass> classes;  // those with most bytes first, at most kMostClasses
+  std::vector<TrafficClass> classes;  // those with most bytes first, at most kMaxClasses
   uint64_t calls = 0;                 // in `classes`
   uint64_t calls_left_out = 0;        // of further classes, which have fewer bytes
   uint64_t calls_without_choice = 0;  // Send, Recv and others for which NCCL chooses nothing
@@ -42,7 +42,7 @@ struct Traffic {
   double step_ns = 0;  // median time from one mark to the next; 0 where the trace has no times of it
   std::optional<OneModel> model;  // prices the job's calls by one release's calibration
 };
-inline constexpr size_t kMostClasses = 12;
+inline constexpr size_t kMaxClasses = 12;
 
 // Counts the calls of the trace's first rank on communicators of `ranks` ranks. With `ranks` 0, the
 // communicators whose number of ranks carries the most bytes count. It is an error when the trace has no

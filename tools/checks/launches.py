@@ -5,8 +5,9 @@
     tools/checks/launches.py [--launches 2000] [--churners 8] [--ranks 2,4]
 
 Each job is `dynamiccl bench -g RANKS`, whose rank 0 listens at the launcher's MASTER_PORT. The other processes, called
-churners, bind to any port, connect to a listener of their own and close, about 10,000 times a second in total. If
-launchers did not reserve their port, a churner would sometimes get the port that a launcher has found but not used yet.
+churners, bind to any port, connect to a listener of their own and close. In total they take some 10,000 to 30,000 ports
+a second. If launchers did not reserve their port, a churner would sometimes get the port that a launcher has found but
+not used yet.
 Exit code 1: a start failed.
 """
 import argparse

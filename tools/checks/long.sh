@@ -4,7 +4,7 @@
 # The last results are in docs/results/long-checks.md. With --write the results of this run replace earlier ones of the
 # same checks there.
 #
-#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang] [demo]     default: all seven
+#   tools/checks/long.sh [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang] [demo] [slow]     default: all eight
 #
 # portable   builds the objects for glibc 2.17 and for aarch64, and loads them with old C libraries
 # packages   builds DEB, archive and wheel, installs each and uses it as another machine would
@@ -13,24 +13,26 @@
 # pytorch    PyTorch's own distributed tests over the torch backend and over gloo
 # demo       the README's first command with --quick, using the present build
 # clang      checks the units of build/release, which g++ compiled, for warnings of clang
+# slow       the other tests labelled slow: models, crashes and policy swaps by the thousand; may take hours
 #
 # The checks need build/release with its tests (tools/setup/build.sh). Exit code 1: a check failed. A test that is
 # skipped because a tool is missing is counted and named.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
+readonly known=(portable packages fuzz asan pytorch clang demo slow)
 write=0 checks=()
 for word in "$@"; do
-  case "$word" in
-    --write) write=1 ;;
-    portable | packages | fuzz | asan | pytorch | clang | demo) checks+=("$word") ;;
-    *)
-      printf 'error: %s is no check\n  hint: %s [--write] [portable] [packages] [fuzz] [asan] [pytorch] [clang] [demo]\n' "$word" "$0" >&2
-      exit 2
-      ;;
-  esac
+  if [[ "$word" == --write ]]; then
+    write=1
+  elif [[ " ${known[*]} " == *" $word "* ]]; then
+    checks+=("$word")
+  else
+    printf 'error: %s is no check\n  hint: %s [--write] [CHECK ...]; the checks: %s\n' "$word" "$0" "${known[*]}" >&2
+    exit 2
+  fi
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(portable packages fuzz asan pytorch clang demo)
+[[ ${#checks[@]} -gt 0 ]] || checks=("${known[@]}")
 [[ -f build/release/CTestTestfile.cmake ]] || {
   printf 'error: there is no build with tests in build/release\n  hint: tools/setup/build.sh\n' >&2
   exit 3
@@ -39,19 +41,20 @@ done
 logs="$(mktemp -d)"
 trap 'rm -rf "$logs"' EXIT
 
-tests() { ctest --test-dir build/release --output-on-failure --no-tests=error -R "$1"; }
+tests() { ctest --test-dir build/release --output-on-failure --no-tests=error "$@"; }
 run_check() {
   case "$1" in
     portable)
       tools/setup/build_portable.sh && DYNAMICCL_PORTABLE_MACHINE=aarch64 tools/setup/build_portable.sh &&
-        tests 'other_machine|old_glibc|PortableObjects'
+        tests -R 'other_machine|old_glibc|PortableObjects'
       ;;
-    packages) tools/setup/build_packages.sh && tests packages_ ;;
+    packages) tools/setup/build_packages.sh && tests -R packages_ ;;
     asan) tools/setup/test_sanitized.sh asan -j2 ;;
-    pytorch) tests TorchBackend.PyTorchsOwnTests ;;
+    pytorch) tests -R TorchBackend.PyTorchsOwnTests ;;
     fuzz) tools/fuzz/fuzz.py --seconds 1800 ;;
     clang) tools/checks/clang.py ;;
     demo) build/release/bin/dynamiccl demo --quick -o "$logs/demo.out" ;;
+    slow) tests -L slow -E TorchBackend.PyTorchsOwnTests ;; # which is the check pytorch
   esac
 }
 
@@ -70,13 +73,13 @@ done
 readonly page=docs/results/long-checks.md
 table() {
   local all=() missing=() row failed
-  for check in portable packages fuzz asan pytorch clang demo; do
+  for check in "${known[@]}"; do
     row="$(printf '%s\n' "${rows[@]}" | grep "^| $check |" || grep -s "^| $check |" "$page")"
     if [[ -n "$row" ]]; then all+=("$row"); else missing+=("$check"); fi
   done
   failed="$(printf '%s\n' "${all[@]}" | grep -c '| FAILED |')"
-  printf '# Long checks\n\nOf the seven checks that CI has no time for %s have run and %s failed. Not run yet: %s.\n\n' \
-    "${#all[@]}" "$failed" "${missing[*]:-none}"
+  printf '# Long checks\n\nOf the %s checks that CI has no time for, %s have run and %s failed. Not run yet: %s.\n\n' \
+    "${#known[@]}" "${#all[@]}" "$failed" "${missing[*]:-none}"
   printf 'Written by %s, %s cores.\n\n' "\`tools/checks/long.sh --write\`" "$(nproc)"
   printf '| check | outcome | day | commit | minutes | summary |\n|---|---|---|---|---|---|\n'
   printf '%s\n' "${all[@]}"

@@ -23,7 +23,7 @@
 #include "tools/record/decided_launch.h"
 #include "tools/record/found_choices.h"
 #include "tools/report/json_output.h"
-#include "tools/tune/setting_receipt.h"
+#include "tools/tune/trainer_settings.h"
 #include "tools/tune/watched_run.h"
 
 namespace dynamiccl {
@@ -96,9 +96,8 @@ Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime
   return RunSettings{std::move(settings), std::move(folder), records, std::move(own)};
 }
 
-std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used) {
-  const WatchedRun run = ReadWatched(used.folder.File(""));
-  return ReceiptsOf(used.settings.values, run.reports, run.step ? &*run.step : nullptr);
+std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used, const CommandWords& command) {
+  return ReceiptsOfWatched(used.settings.values, command, ReadWatched(used.folder.File("")));
 }
 
 // Returns the variables that the launch set in the job's environment, except those that are set only because
@@ -127,7 +126,7 @@ Result<int> RunCommand(CommandLine& line) {
   RegisterLaunchOptions(line.app(), options);
   line.app()
       .add_option("--settings", settings,
-                  "Apply this settings file to the script's PyTorch, and say what is in effect")
+                  "Apply this settings file to PyTorch or the trainer, and say what is in effect")
       ->check(CLI::ExistingFile);
   line.app().add_option("--trace", options.runtime.trace, "Record a trace here; %r stands for the rank");
   line.app().add_option(
@@ -146,7 +145,9 @@ Result<int> RunCommand(CommandLine& line) {
     DYNAMICCL_TRY(FoundChoices watched, FoundChoices::Watch(options.runtime));
     found.emplace(std::move(watched));
   }
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(options, line.program()));
+  const CommandWords command =
+      used ? WithTrainerValues(line.program(), used->settings.values) : line.program();
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(options, command));
   const bool decides = Decides(options.runtime);
   const auto begun = LaunchTime();
   DecidedLaunch launch;
@@ -155,11 +156,11 @@ Result<int> RunCommand(CommandLine& line) {
   } else {
     DYNAMICCL_TRY(launch.outcome, Launch(plan));
   }
-  const auto of_file = used ? ReceiptsAfter(*used) : std::vector<SettingReceipt>();
+  const auto of_file = used ? ReceiptsAfter(*used, command) : std::vector<SettingReceipt>();
   if (used && used->records) options.runtime.trace.clear();
   if (!options.quiet || !launch.outcome.ok()) PrintSummary(launch.outcome, options.runtime);
   if (!options.quiet && decides) spdlog::info("{}", Describe(launch));
-  const std::string choices = found ? found->Describe() : "";
+  const std::string choices = found ? found->Describe(launch.metrics) : "";
   if (!options.quiet && !choices.empty()) spdlog::info("{}", choices);
   if (!options.quiet) PrintReceipts(of_file);
   if (options.quiet && json.empty()) return ExitCodeOf(launch.outcome);

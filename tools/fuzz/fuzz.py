@@ -3,7 +3,7 @@
 """Builds and runs the fuzzers of tests/fuzz for a given time, and prints one line about each.
 
     tools/fuzz/fuzz.py --seconds 300                      all fuzzers, 300 s of wall-clock time in total, after the build
-    tools/fuzz/fuzz.py --within 300                       as in CI: 300 s in total, of which the build takes at most 240 s
+    tools/fuzz/fuzz.py --within 300                       300 s in total, of which the build takes at most 240 s
     tools/fuzz/fuzz.py --seconds 3600 --only '^settings$' --jobs 1     one fuzzer for an hour on one core
     tools/fuzz/fuzz.py --seconds 300 --json fuzz.json --add            adds executions and coverage to a JSON file
 

@@ -12,7 +12,7 @@ namespace {
 // Variables that bound channels. hostccl ignores a value that is no number from 1 to 1024, and logs that.
 constexpr std::string_view kBounds[] = {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_MIN_NCHANNELS",
                                         "NCCL_MAX_NCHANNELS"};
-constexpr int64_t kMostChannels = 1024;
+constexpr int64_t kMaxChannelsAsked = 1024;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::optional<Receipt> JudgeByHostccl(const Judged& judged) {
                        nullptr);
   if (std::ranges::find(kBounds, name) == std::end(kBounds)) return std::nullopt;
   const int64_t number = NumberAsNcclReads(judged.asked.value);
-  if (IsWholeNumber(judged.asked.value) && number >= 1 && number <= kMostChannels) return std::nullopt;
+  if (IsWholeNumber(judged.asked.value) && number >= 1 && number <= kMaxChannelsAsked) return std::nullopt;
   return NotInEffect(judged, "no bound", "hostccl ignores what is no number from 1 to 1024", nullptr);
 }
 

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 // Limit on the bytes of all files that are read at the end of a run. Reading a log of 64 MiB takes about a
 // second.
-constexpr uintmax_t kMostBytes = 64 << 20;
+constexpr uintmax_t kMaxOutputBytes = 64 << 20;
 // The most lines about settings. A longer block would push the program's own last lines off the screen.
-constexpr size_t kMostLines = 12;
+constexpr size_t kMaxLines = 12;
 constexpr const char* kMetricsPlace = "the job's counts";
 
 // Settings that only tools and set-up scripts read, not jobs.
@@ -99,7 +99,7 @@ class RunReader {
   void Add(const std::string& path) {
     std::error_code failed;
     read_ += fs::file_size(path, failed);
-    if (!failed && read_ > kMostBytes) {
+    if (!failed && read_ > kMaxOutputBytes) {
       receipts_.left_out.push_back(
           fmt::format("{} is too large to be read after a run: dynamiccl receipt {}", path, path));
       return;
@@ -166,9 +166,9 @@ std::vector<std::string> RunReceiptLines(const RunReceipts& run) {
                               CountOf(run, Standing::kNotProvable)));
   AddLines(run, Standing::kNotInEffect, "NO ", lines);
   AddLines(run, Standing::kInEffect, "yes", lines);
-  if (lines.size() > kMostLines + 1) {
-    const size_t more = lines.size() - kMostLines - 1;
-    lines.resize(kMostLines + 1);
+  if (lines.size() > kMaxLines + 1) {
+    const size_t more = lines.size() - kMaxLines - 1;
+    lines.resize(kMaxLines + 1);
     lines.push_back(fmt::format("  and {} more, which `dynamiccl receipt` shows", more));
   }
   AddUnproved(run, lines);

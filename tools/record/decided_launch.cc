@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A larger file is not one of DynamICCL's metrics: those of a process have some hundred lines.
-constexpr size_t kMostBytes = 16 << 20;
+constexpr size_t kMaxLogBytes = 16 << 20;
 // The label of GuardReason::kSlowerThanNccl.
 constexpr const char* kSlower = "slower_than_NCCL";
 
@@ -27,7 +27,7 @@ constexpr const char* kSlower = "slower_than_NCCL";
 std::vector<std::string> TextsSince(const std::string& pattern, fs::file_time_type begun) {
   std::vector<std::string> texts;
   for (const std::string& path : FilesWrittenSince(pattern, begun)) {
-    const auto file = ReadWholeFile(path.c_str(), kMostBytes);
+    const auto file = ReadWholeFile(path.c_str(), kMaxLogBytes);
     if (!file) continue;
     const auto* text = reinterpret_cast<const char*>(file->bytes.data());
     texts.emplace_back(text, file->bytes.size());

@@ -6,6 +6,7 @@
 #include "src/base/settings.h"
 #include "src/decision/site_store/site_store_file.h"
 #include "tools/report/choice_comparison.h"
+#include "tools/running/metrics_reading.h"
 
 namespace dynamiccl {
 namespace {
@@ -13,14 +14,44 @@ namespace {
 // The sentence names at most this many choices. It states only the number of the others.
 constexpr size_t kNamed = 4;
 
+// The labels of GuardReason::kSearch and GuardReason::kStepsChanged.
+constexpr const char* kBegun = "trials_begin";
+constexpr const char* kEnded = "steps_have_changed";
+
 std::string NameOf(const SiteKey& key, const Confirmed& confirmed) {
   return fmt::format("{} of {} {}", Name(key.key.collective), Name(key.key.size_class),
                      Name(confirmed.config));
 }
 
+// Why an experiment of the job has confirmed nothing.
+std::string WhyNothing(const std::optional<ExperimentCounts>& experiments) {
+  if (!experiments) return "";
+  if (experiments->ended > 0)
+    return fmt::format(": steps came with other calls, which ended {} of its experiments",
+                       experiments->ended);
+  if (experiments->begun > 0) return ": the job ended before its experiment had a result";
+  return ": no experiment began, which takes seven steps in a row with the same calls, and 32 calls";
+}
+
 }  // namespace
 
-std::string DescribeFound(const SiteStore& before, const SiteStore& after, const std::string& keep) {
+std::optional<ExperimentCounts> ExperimentsIn(const std::vector<std::string>& metrics) {
+  std::optional<ExperimentCounts> most;
+  for (const std::string& text : metrics) {
+    const auto versions = SumBy(ParseMetrics(text), "dynamiccl_table_versions_total", "reason");
+    if (versions.empty()) continue;
+    const auto count = [&](const char* reason) {
+      const auto found = versions.find(reason);
+      return found == versions.end() ? 0 : static_cast<uint64_t>(found->second);
+    };
+    const ExperimentCounts counts{count(kBegun), count(kEnded)};
+    if (!most || counts.begun + counts.ended > most->begun + most->ended) most = counts;
+  }
+  return most;
+}
+
+std::string DescribeFound(const SiteStore& before, const SiteStore& after, const std::string& keep,
+                          const std::optional<ExperimentCounts>& experiments) {
   std::string named;
   size_t better = 0, tried = 0;
   for (const auto& [key, confirmed] : after.entries()) {
@@ -30,7 +61,7 @@ std::string DescribeFound(const SiteStore& before, const SiteStore& after, const
     if (confirmed.config.leaves_nccl_alone()) continue;
     if (++better <= kNamed) named += (named.empty() ? "" : ", ") + NameOf(key, confirmed);
   }
-  if (tried == 0) return "nothing was confirmed: the job was too short, or its steps differ too much";
+  if (tried == 0) return "nothing was confirmed" + WhyNothing(experiments);
   if (better == 0)
     return fmt::format("nothing better than NCCL's choice was found for {} kinds of call", tried);
   if (better > kNamed) named += fmt::format(" and {} more", better - kNamed);
@@ -50,10 +81,11 @@ Result<FoundChoices> FoundChoices::Watch(RuntimeOptions& runtime) {
   return found;
 }
 
-std::string FoundChoices::Describe() const {
+std::string FoundChoices::Describe(const std::vector<std::string>& metrics) const {
   const auto after = ReadSiteStore(path_);
   if (!after) return "";
-  return DescribeFound(before_, *after, own() ? "--site-store FILE keeps it for the next job" : "");
+  return DescribeFound(before_, *after, own() ? "--site-store FILE keeps it for the next job" : "",
+                       ExperimentsIn(metrics));
 }
 
 }  // namespace dynamiccl

@@ -3,8 +3,10 @@
 // its rank 0 writes the confirmed choices into a site store.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/decision/site_store/site_store.h"
 #include "tools/launch/launch_plan.h"
@@ -22,8 +24,9 @@ class FoundChoices {
   // True if the user named no site store. The found choices are then lost, unless the user launches the job
   // again with a site store.
   bool own() const { return folder_.has_value(); }
-  // Returns one sentence on what the job found. Empty if the store is damaged.
-  std::string Describe() const;
+  // Returns one sentence on what the job found; where it found nothing, `metrics`, the text of each process's
+  // metrics file, says why. Empty if the store is damaged.
+  std::string Describe(const std::vector<std::string>& metrics) const;
 
  private:
   std::optional<TemporaryFolder> folder_;
@@ -32,9 +35,19 @@ class FoundChoices {
   SiteStore before_;
 };
 
+// How far a job's experiments came, by the versions of the guard that its ranks took up.
+struct ExperimentCounts {
+  uint64_t begun = 0;  // versions that began an experiment, or continued one
+  uint64_t ended = 0;  // experiments that ended because steps came with other calls
+};
+// Returns the counts of the process that began most, which is the leader's; nothing if no process of
+// `metrics` had a guard.
+std::optional<ExperimentCounts> ExperimentsIn(const std::vector<std::string>& metrics);
+
 // Describes the entries that `after` has and `before` does not have: "found better than NCCL's choice:
 // AllGather of 192K..224K Ring Simple x1". `keep` tells the reader how to keep them and is appended; it may
-// be empty.
-std::string DescribeFound(const SiteStore& before, const SiteStore& after, const std::string& keep);
+// be empty. If there are no such entries, `experiments` says why; nothing: it is not known.
+std::string DescribeFound(const SiteStore& before, const SiteStore& after, const std::string& keep,
+                          const std::optional<ExperimentCounts>& experiments);
 
 }  // namespace dynamiccl

@@ -18,7 +18,7 @@ namespace {
 constexpr double kLeastGain = 0.03;
 
 // The largest number of channels to force. NCCL's choice has the largest number of a machine anyway.
-constexpr int kMostChannels = 32;
+constexpr int kMaxForcedChannels = 32;
 // Stands for the time of a config that the collective does not have, or that was not tried.
 constexpr double kNotTimed = std::numeric_limits<double>::infinity();
 
@@ -95,7 +95,7 @@ std::vector<CollectiveConfig> FurtherConfigs(const ForcedSearch& search) {
     const auto best = std::min_element(shares.begin(), shares.end());
     if (best == shares.end() || *best == kNotTimed) continue;
     CollectiveConfig config = search.forced[static_cast<size_t>(best - shares.begin())];
-    for (config.channels = 2; config.channels <= kMostChannels; config.channels *= 2)
+    for (config.channels = 2; config.channels <= kMaxForcedChannels; config.channels *= 2)
       if (std::find(configs.begin(), configs.end(), config) == configs.end()) configs.push_back(config);
   }
   return configs;

@@ -28,8 +28,9 @@ if [[ -f "$build/CMakeCache.txt" ]]; then
 fi
 
 printf '==> configuring %s\n' "$build"
+mkdir -p "$build"
+log="$build/configure.log"
 cmake -S "$root" --preset release -DDYNAMICCL_BUILD_TORCH=$torch -DDYNAMICCL_BUILD_TESTS=$more -DDYNAMICCL_BUILD_BENCH=$more \
-  -DDYNAMICCL_BUILD_STUDIES=$more >"$root/build-configure.log" 2>&1 || { cat "$root/build-configure.log" >&2; exit 3; }
-rm -f "$root/build-configure.log"
+  -DDYNAMICCL_BUILD_STUDIES=$more >"$log" 2>&1 || { cat "$log" >&2; exit 3; }
 printf '==> building with %s jobs\n' "$jobs"
 cmake --build "$build" --parallel "$jobs" -- "$@"

@@ -8,6 +8,7 @@
 #include "src/collective/size_class.h"
 #include "tools/ab/rule_settings.h"
 #include "tools/tune/setting_receipt.h"
+#include "tools/tune/trainer_settings.h"
 
 namespace dynamiccl {
 namespace {
@@ -75,6 +76,8 @@ const char* Name(Framework framework) {
       return "DDP";
     case Framework::kFsdp2:
       return "FSDP2";
+    case Framework::kTrainer:
+      return "the ZeRO trainer";
     case Framework::kOther:
       return "no framework that can be set";
   }
@@ -96,6 +99,7 @@ std::string Candidate::Name() const {
 
 CandidateList CandidatesFor(const WatchedRun& base) {
   CandidateList list;
+  if (base.trainer) list.framework = TrainerCandidates(*base.trainer);
   for (const HookReport& report : base.reports) {
     if (report.ddp) AddBuckets(*report.ddp, list);
     if (report.fsdp2 && !report.ddp) {

@@ -80,31 +80,56 @@ bool Set(const std::string& setting, const Json& value, SettingTexts& settings) 
     settings["forward_prefetch"] = std::to_string(std::max(1, value.get<int>()));
   else if (setting == "fsdp2.backward_prefetch")
     settings["backward_depth"] = std::to_string(std::max(1, value.get<int>()));
+  else if (setting == "zero.bucket_bytes")
+    settings["bucket_bytes"] = std::to_string(BucketBytesOf(value));
+  else if (setting == "zero.overlap" || setting == "zero.prefetch")
+    settings[setting.substr(setting.find('.') + 1)] = value.get<bool>() ? "true" : "false";
   else
     return false;
   return true;
 }
 
+// The first part of a setting's name: "ddp" in "ddp.bucket_cap_mb".
+std::string GroupOf(const AdvisedJob& job) {
+  return (job.IsTrainer() ? "zero" : job.framework) + ".";
+}
+
+// A job as the simulator knows it, and the recorded step in which its calls are found.
+struct KnownJob {
+  AdvisedJob job;
+  RecordedStep step;
+  bool on_host = false;
+};
+
+// The trainer's scalars stay in the step, because the time of its optimizer follows from them.
+Result<KnownJob> KnownJobOf(const WatchedRun& base) {
+  if (base.trainer) return KnownJob{*base.trainer, *base.step, base.trainer_on_host};
+  const HookReport* const report = ReportOf(base.reports);
+  if (report == nullptr) return MakeError(ErrorKind::kUnsupported, "no DDP and no FSDP2 was seen");
+  KnownJob known{.job = {}, .step = WithoutScalars(*base.step)};
+  if (known.step.operations.empty()) return MakeError(ErrorKind::kUnsupported, "the step has scalars only");
+  DYNAMICCL_TRY(known.job, report->ddp ? DdpJob(*report->ddp, known.step) : Fsdp2Job(known.step));
+  known.on_host = report->ddp ? report->ddp->on_host : report->fsdp2->on_host;
+  return known;
+}
+
 }  // namespace
 
 Result<ChangePrediction> ChangePrediction::From(const WatchedRun& base) {
-  const HookReport* const report = ReportOf(base.reports);
-  if (report == nullptr) return MakeError(ErrorKind::kUnsupported, "no DDP and no FSDP2 was seen");
-  const RecordedStep step = WithoutScalars(*base.step);
-  if (step.operations.empty()) return MakeError(ErrorKind::kUnsupported, "the step has scalars only");
+  DYNAMICCL_TRY(const KnownJob known, KnownJobOf(base));
+  const RecordedStep& step = known.step;
   ChangePrediction made;
-  DYNAMICCL_TRY(made.job_, report->ddp ? DdpJob(*report->ddp, step) : Fsdp2Job(step));
+  made.job_ = known.job;
   DYNAMICCL_TRY(const double share, ShareOfCalls(made.job_, step));
   if (share < kFewestCalls)
     return MakeError(ErrorKind::kUnsupported, "only {:.0f} % of the calls are those of {} as it is known",
                      100 * share, made.job_.framework);
   DYNAMICCL_TRY(made.system_, SystemOfTimes(step));
   made.ranks_per_node_ = step.ranks_per_node;
-  if (report->ddp ? report->ddp->on_host : report->fsdp2->on_host) made.seen_ = HostSchedule(made.job_, step);
+  if (known.on_host) made.seen_ = HostSchedule(made.job_, step);
   const StepPrediction prediction(made.system_, made.ranks_per_node_, made.seen_);
   DYNAMICCL_TRY(made.compute_, prediction.ComputeOf(made.job_, step, step.step_ns));
-  DYNAMICCL_TRY(const PredictedStep own, prediction.Of(made.job_, made.compute_));
-  made.step_ns_ = own.step_ns;
+  DYNAMICCL_TRY(made.own_, prediction.Of(made.job_, made.compute_));
   return made;
 }
 
@@ -112,22 +137,32 @@ std::optional<AdvisedJob> ChangePrediction::JobWith(const Candidate& candidate) 
   if (!candidate.config.empty() || candidate.values.empty()) return std::nullopt;
   AdvisedJob job = job_;
   for (const auto& [setting, value] : candidate.values)
-    if (!setting.starts_with(job.framework) || !Set(setting, value, job.settings)) return std::nullopt;
+    if (!setting.starts_with(GroupOf(job)) || !Set(setting, value, job.settings)) return std::nullopt;
   return job;
 }
 
 std::optional<double> ChangePrediction::RatioOf(const Candidate& candidate) const {
   const std::optional<AdvisedJob> job = JobWith(candidate);
-  if (!job || step_ns_ <= 0) return std::nullopt;
+  if (!job || own_.step_ns <= 0) return std::nullopt;
   const auto predicted = StepPrediction(system_, ranks_per_node_, seen_).Of(*job, compute_);
   if (!predicted) return std::nullopt;
-  return static_cast<double>(predicted->step_ns) / static_cast<double>(step_ns_);
+  return static_cast<double>(predicted->step_ns) / static_cast<double>(own_.step_ns);
+}
+
+double ChangePrediction::ExposedShare() const {
+  if (own_.step_ns <= 0) return 0;
+  return static_cast<double>(own_.exposed_ns) / static_cast<double>(own_.step_ns);
 }
 
 std::vector<uint64_t> ChangePrediction::CallsOf(const Candidate& candidate) const {
   const std::optional<AdvisedJob> job = candidate.values.empty() ? job_ : JobWith(candidate);
   std::vector<uint64_t> calls;
-  if (!job || job->framework != "ddp") return calls;
+  const bool bucketed =
+      job && (job->framework == "ddp" ||
+              (job->IsTrainer() && std::ranges::all_of(candidate.values, [](const auto& value) {
+                 return value.first == "zero.bucket_bytes";
+               })));
+  if (!bucketed) return calls;
   const auto operations = OperationsOf(*job);
   if (operations)
     for (const WireOperation& operation : *operations) calls.push_back(operation.Bytes());

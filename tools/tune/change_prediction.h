@@ -27,9 +27,11 @@ class ChangePrediction {
   // Returns the predicted step time with the candidate's settings, divided by that of the unchanged job.
   // Nothing for a candidate with a config, and for settings that the simulator does not know.
   std::optional<double> RatioOf(const Candidate& candidate) const;
-  // Returns the bytes of each call of a DDP job with the candidate's settings. Two candidates with equal
-  // lists are the same to the job. Empty for other frameworks, whose settings only change when calls are
-  // issued, and where RatioOf returns nothing.
+  // Returns the share of the unchanged job's simulated step that waits for communication, from 0 to 1.
+  double ExposedShare() const;
+  // Returns the bytes of each call of a step with the candidate's sizes of buckets. Two candidates with equal
+  // lists are the same to the job. Empty for FSDP2 and for settings that only change when calls are issued,
+  // and where RatioOf returns nothing.
   std::vector<uint64_t> CallsOf(const Candidate& candidate) const;
 
  private:
@@ -42,7 +44,7 @@ class ChangePrediction {
   int ranks_per_node_ = 1;
   SeenSchedule seen_;
   TrainerCompute compute_;
-  int64_t step_ns_ = 0;
+  PredictedStep own_;
 };
 
 // The predicted step time of one candidate, or the reason why it is not tried. The journal keeps it.

@@ -4,12 +4,14 @@
 #include "tools/tune/framework_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <optional>
 #include <set>
 
 #include "src/base/sha256.h"
+#include "src/collective/size_class.h"
 
 namespace dynamiccl {
 namespace {
@@ -22,15 +24,21 @@ constexpr std::string_view kChecksumKey = "\"checksum\"";
 // modules than most models have, so it is most likely a typo.
 constexpr int kMostPrefetch = 8;
 
-enum class Kind { kPositive, kFlag, kDepth };
+enum class Kind { kPositive, kFlag, kDepth, kBucket };
 
-// Every setting that the hook knows (plugin/startup/dynamiccl_settings/settings_file.py).
+// Every setting that the hook knows (plugin/startup/dynamiccl_settings/settings_file.py), and those of the
+// trainer.
 const std::map<std::string, Kind>& KnownSettings() {
-  static const std::map<std::string, Kind> known = {
-      {"ddp.bucket_cap_mb", Kind::kPositive},       {"ddp.first_bucket_mb", Kind::kPositive},
-      {"ddp.gradient_as_bucket_view", Kind::kFlag}, {"ddp.static_graph", Kind::kFlag},
-      {"fsdp2.reshard_after_forward", Kind::kFlag}, {"fsdp2.forward_prefetch", Kind::kDepth},
-      {"fsdp2.backward_prefetch", Kind::kDepth}};
+  static const std::map<std::string, Kind> known = {{"ddp.bucket_cap_mb", Kind::kPositive},
+                                                    {"ddp.first_bucket_mb", Kind::kPositive},
+                                                    {"ddp.gradient_as_bucket_view", Kind::kFlag},
+                                                    {"ddp.static_graph", Kind::kFlag},
+                                                    {"fsdp2.reshard_after_forward", Kind::kFlag},
+                                                    {"fsdp2.forward_prefetch", Kind::kDepth},
+                                                    {"fsdp2.backward_prefetch", Kind::kDepth},
+                                                    {"zero.bucket_bytes", Kind::kBucket},
+                                                    {"zero.overlap", Kind::kFlag},
+                                                    {"zero.prefetch", Kind::kFlag}};
   return known;
 }
 
@@ -42,6 +50,8 @@ bool Fits(Kind kind, const Json& value) {
       return value.is_boolean();
     case Kind::kDepth:
       return value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= kMostPrefetch;
+    case Kind::kBucket:
+      return value == "all" || (value.is_number_integer() && value.get<int64_t>() > 0);
   }
   return false;
 }
@@ -54,6 +64,8 @@ const char* Describe(Kind kind) {
       return "true or false";
     case Kind::kDepth:
       return "a whole number from 0 to 8";
+    case Kind::kBucket:
+      return "a number of bytes, or all";
   }
   return "";
 }
@@ -119,7 +131,7 @@ Status CheckHeader(const Json& json, const std::string& path) {
 Status ReadMembers(const Json& json, const std::string& path, FrameworkSettings& settings) {
   for (const auto& [key, value] : json.items()) {
     if (key == "format" || key == "version" || key == "checksum") continue;
-    if (key == "ddp" || key == "fsdp2") {
+    if (key == "ddp" || key == "fsdp2" || key == "zero") {
       DYNAMICCL_CHECK_OK(ReadGroup(value, key, path, settings.values));
     } else if (key == "rules" && value.is_string()) {
       settings.rules = value;
@@ -131,6 +143,28 @@ Status ReadMembers(const Json& json, const std::string& path, FrameworkSettings&
     }
   }
   return {};
+}
+
+// Reads a value as a user types it; sizes may be "4M" or "all". A text that is no value becomes a discarded
+// Json.
+Json ValueOf(const std::string& text, Kind kind) {
+  if (kind != Kind::kBucket || text == "all")
+    return kind == Kind::kBucket ? Json(text) : Json::parse(text, nullptr, false);
+  const auto bytes = ParseBytes(text);
+  return bytes ? Json(*bytes) : Json(Json::value_t::discarded);
+}
+
+// The shortest text that the trainer reads as this size.
+std::string BucketText(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  const auto bytes = value.get<uint64_t>();
+  const std::string text = FormatBytes(bytes);
+  const auto back = ParseBytes(text);
+  return back && *back == bytes ? text : std::to_string(bytes);
+}
+
+std::string TextOf(const std::string& setting, const Json& value) {
+  return setting == "zero.bucket_bytes" ? BucketText(value) : value.dump();
 }
 
 // "True" and "False" as Python writes them.
@@ -177,12 +211,12 @@ Result<FrameworkSettings> ReadFrameworkSettings(const std::string& path) {
 
 Status AddValue(const std::string& text, FrameworkValues& values) {
   const size_t sign = text.find('=');
-  const Json value = Json::parse(text.substr(sign + 1), nullptr, false);
   std::string names;
   for (const auto& [setting, kind] : KnownSettings()) {
     const std::string name = setting.substr(setting.find('.') + 1);
     names += (names.empty() ? "" : ", ") + name;
     if (name != text.substr(0, sign)) continue;
+    const Json value = sign == std::string::npos ? Json() : ValueOf(text.substr(sign + 1), kind);
     if (!Fits(kind, value))
       return MakeError(ErrorKind::kInvalidArgument, "'{}': {} is {}", text, name, Describe(kind));
     values[setting] = value;
@@ -195,11 +229,28 @@ Status AddValue(const std::string& text, FrameworkValues& values) {
 std::string DescribeValues(const FrameworkValues& values) {
   std::string text;
   for (const auto& [setting, value] : values)
-    text += (text.empty() ? "" : " ") + setting.substr(setting.find('.') + 1) + "=" + value.dump();
+    text += (text.empty() ? "" : " ") + setting.substr(setting.find('.') + 1) + "=" + TextOf(setting, value);
   return text.empty() ? "default" : text;
 }
 
+int64_t BucketBytesOf(const Json& value) {
+  return value.is_string() ? kBytesOfOneBucket : value.get<int64_t>();
+}
+
+std::vector<std::string> TrainerOptionsOf(const FrameworkValues& values) {
+  std::vector<std::string> options;
+  for (const auto& [setting, value] : values) {
+    if (setting == "zero.bucket_bytes")
+      options.insert(options.end(), {"--bucket-bytes", BucketText(value)});
+    else if (setting.starts_with("zero."))
+      options.push_back(fmt::format("--{}{}", value.get<bool>() ? "" : "no-", setting.substr(5)));
+  }
+  return options;
+}
+
 std::string LinesForScript(const FrameworkValues& values) {
+  const std::vector<std::string> trainer = TrainerOptionsOf(values);
+  if (!trainer.empty()) return fmt::format("dynamiccl-zero train ... {}\n", fmt::join(trainer, " "));
   std::string ddp, fsdp2, prefetch;
   for (const auto& [setting, value] : values) {
     const std::string name = setting.substr(setting.find('.') + 1);

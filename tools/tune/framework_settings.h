@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of PyTorch's DDP and FSDP2, with the rules that go with them, as a file
-// (docs/formats/settings.md). The hook in plugin/startup applies the file to a script that is not edited.
+// Settings of PyTorch's DDP and FSDP2 and of the project's own trainer, with the rules that go with them, as
+// a file (docs/formats/settings.md). The hook in plugin/startup applies the file to a script that is not
+// edited; the trainer gets its settings as options (trainer_settings.h).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/report/json_output.h"
 
@@ -30,6 +33,14 @@ std::string FrameworkSettingsText(const FrameworkSettings& settings);
 Result<FrameworkSettings> ParseFrameworkSettings(std::string_view text, const std::string& path);
 // Reads the file and makes the path of its rules absolute.
 Result<FrameworkSettings> ReadFrameworkSettings(const std::string& path);
+
+// Bytes that "zero.bucket_bytes" means by "all": one bucket for the whole model.
+inline constexpr int64_t kBytesOfOneBucket = int64_t{1} << 44;
+// Bytes of a value of "zero.bucket_bytes".
+int64_t BucketBytesOf(const Json& value);
+// Returns the trainer's values as options of `dynamiccl-zero train`, for example {"--bucket-bytes", "4M",
+// "--no-prefetch"}. Values of other frameworks are left out.
+std::vector<std::string> TrainerOptionsOf(const FrameworkValues& values);
 
 // Adds a setting given as a text such as "bucket_cap_mb=100", without the name of its framework.
 Status AddValue(const std::string& text, FrameworkValues& values);

@@ -16,7 +16,8 @@ DdpReport DdpOf(const Json& json) {
           .gradient_bytes = json.value("gradient_bytes", uint64_t{0}),
           .parameters = json.value("parameters", std::vector<uint64_t>()),
           .on_host = json.value("on_host", false),
-          .buckets = json.value("buckets", std::vector<uint64_t>())};
+          .buckets = json.value("buckets", std::vector<uint64_t>()),
+          .gradient_pieces = json.value("gradient_pieces", std::vector<uint64_t>())};
 }
 
 Fsdp2Report Fsdp2Of(const Json& json) {

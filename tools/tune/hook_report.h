@@ -23,6 +23,9 @@ struct DdpReport {
   bool on_host = false;
   // Bytes of each bucket by the reducer's own account; empty where this torch keeps none.
   std::vector<uint64_t> buckets;
+  // Bytes of each piece of memory in which the gradients were at an optimizer's step, the smallest first;
+  // empty: not reported.
+  std::vector<uint64_t> gradient_pieces;
 };
 
 // The modules that fully_shard wrapped in a process.

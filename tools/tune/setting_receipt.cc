@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges each setting by the calls that it must change: buckets by the AllReduces of a step, resharding by
-// its AllGathers beside its ReduceScatters, prefetching in the backward pass by the gathers before the first
-// ReduceScatter.
+// Judges each setting by the calls that it must change: buckets by the AllReduces of a step, a static graph
+// by an AllReduce that the reducer makes only once, resharding by the AllGathers of a step beside its
+// ReduceScatters, and prefetching by the gathers that come before a module computes or a ReduceScatter.
+// Gradients that are views of buckets change no call; they lie in pieces of memory of the AllReduces' sizes.
 #include "tools/tune/setting_receipt.h"
 
 #include <fmt/format.h>
@@ -87,9 +88,80 @@ Judgement JudgeReshard(bool asked, const RecordedStep& step) {
   return NotInEffect(seen + (again ? ": parameters are gathered again" : ": nothing is gathered again"));
 }
 
+std::string Each(const char* noun, size_t count) {
+  return count == 1 ? fmt::format("one {}", noun) : fmt::format("{} {}s", count, noun);
+}
+
+// Judges a static graph by the reducer's AllReduce that counts which parameters were used: one int32 for each
+// parameter. With a static graph it comes in the first backward pass only; without one never, or, with
+// find_unused_parameters, in each pass.
+Judgement JudgeStaticGraph(bool asked, const HookReport& report, const RecordedStep& step) {
+  if (!report.ddp || report.ddp->parameters.empty() || report.ddp->constructed != 1 || !step.int32_reduces)
+    return NotProvable("the framework has it; of its first backward pass no calls are known");
+  const auto parameters = static_cast<int64_t>(report.ddp->parameters.size());
+  const auto found = step.int32_reduces->find(parameters);
+  const size_t count = found == step.int32_reduces->end() ? 0 : found->second;
+  const std::string seen = fmt::format("{} of the {} parameters' use", Each("AllReduce", count), parameters);
+  return (count == 1) == asked ? InEffect(seen) : NotInEffect(seen);
+}
+
+// Judges whether gradients are views of buckets by the memory in which they lie.
+Judgement JudgeBucketViews(bool asked, const HookReport& report, const RecordedStep& step) {
+  if (!report.ddp || report.ddp->gradient_pieces.empty())
+    return NotProvable("the framework has it; no optimizer stepped");
+  std::vector<uint64_t> buckets = report.ddp->buckets, parameters = report.ddp->parameters;
+  std::ranges::sort(buckets);
+  std::ranges::sort(parameters);
+  const std::vector<uint64_t>& pieces = report.ddp->gradient_pieces;
+  if (buckets == parameters) return NotProvable("each bucket has one parameter");
+  const std::string seen =
+      fmt::format("gradients lie in {}, DDP has {}", Each("piece", pieces.size()) + " of memory",
+                  Each("bucket", buckets.size()));
+  if (!asked) return pieces == buckets ? NotInEffect(seen) : InEffect(seen);
+  const Judgement travels = JudgeBuckets(report, step);
+  if (travels.standing != SettingStanding::kInEffect) return travels;
+  return pieces == buckets ? InEffect(seen + " of these sizes") : NotInEffect(seen);
+}
+
+// Number of modules that gather parameters in a forward pass: all wrapped ones, or all but the outermost if
+// it has no parameters of its own. 0: the step's ReduceScatters fit neither.
+size_t GatheringModules(const HookReport& report, const RecordedStep& step) {
+  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  const auto wrapped = static_cast<size_t>(report.fsdp2 ? std::max(0, report.fsdp2->wrapped) : 0);
+  for (const size_t modules : {wrapped, wrapped - 1})
+    if (wrapped > 1 && scatters > 0 && scatters % modules == 0) return modules;
+  return 0;
+}
+
+// Judges the prefetch depth by the gathers of the forward pass that come before the second wrapped module
+// computes: those of the outermost module and of the second one, and of as many more as are prefetched. The
+// hook marks these calls as forward ones.
+Judgement JudgeForwardPrefetch(int depth, const HookReport& report, const RecordedStep& step) {
+  const auto ahead = static_cast<size_t>(std::ranges::count_if(step.operations, [](const WireOperation& one) {
+    return one.collective == Collective::kAllGather && one.phase == Phase::kForward;
+  }));
+  const size_t modules = GatheringModules(report, step);
+  if (ahead == 0 || modules == 0) return NotProvable("the framework has it; its modules do not gather alike");
+  const size_t own = modules == static_cast<size_t>(report.fsdp2->wrapped) ? 2 : 1;
+  const size_t expected = std::min(modules, own + static_cast<size_t>(depth));
+  const std::string seen = fmt::format("{} before the second module computes", Each("AllGather", ahead));
+  return ahead == expected ? InEffect(seen) : NotInEffect(fmt::format("{}, not {}", seen, expected));
+}
+
+// True if the outermost module gathers its parameters again in the backward pass, which then begins with this
+// gather. Usually the outermost module keeps them.
+bool OutermostGathersAgain(const HookReport& report, const RecordedStep& step) {
+  const size_t modules = CountOf(step, Collective::kReduceScatter);
+  std::vector<int64_t> gathered;
+  for (const WireOperation& one : step.operations)
+    if (one.collective == Collective::kAllGather) gathered.push_back(one.elements);
+  return report.fsdp2 && static_cast<size_t>(report.fsdp2->wrapped) == modules &&
+         gathered.size() == 2 * modules && gathered[modules] == gathered.front();
+}
+
 // Judges the prefetch depth by the gathers before the first ReduceScatter of the backward pass. This needs
 // marked steps, because otherwise it is unknown with which call a step begins.
-Judgement JudgeBackwardPrefetch(int depth, const RecordedStep& step) {
+Judgement JudgeBackwardPrefetch(int depth, const HookReport& report, const RecordedStep& step) {
   const auto is = [](Collective collective) {
     return [collective](const WireOperation& operation) { return operation.collective == collective; };
   };
@@ -100,7 +172,8 @@ Judgement JudgeBackwardPrefetch(int depth, const RecordedStep& step) {
   if (!step.marked || gathers <= wrapped) return NotProvable("nothing is gathered in the backward pass");
   const std::string seen =
       fmt::format("{} AllGathers of the backward pass before its first ReduceScatter", before - wrapped);
-  const std::ptrdiff_t expected = std::min<std::ptrdiff_t>(1 + std::max(depth, 1), gathers - wrapped);
+  const int own = OutermostGathersAgain(report, step) ? 2 : 1;
+  const std::ptrdiff_t expected = std::min<std::ptrdiff_t>(own + std::max(depth, 1), gathers - wrapped);
   return before - wrapped == expected ? InEffect(seen)
                                       : NotInEffect(fmt::format("{}, not {}", seen, expected));
 }
@@ -109,7 +182,10 @@ Judgement JudgeByCalls(const std::string& setting, const Json& asked, const Hook
                        const RecordedStep& step) {
   if (setting == "ddp.bucket_cap_mb" || setting == "ddp.first_bucket_mb") return JudgeBuckets(report, step);
   if (setting == "fsdp2.reshard_after_forward") return JudgeReshard(asked.get<bool>(), step);
-  if (setting == "fsdp2.backward_prefetch") return JudgeBackwardPrefetch(asked.get<int>(), step);
+  if (setting == "ddp.static_graph") return JudgeStaticGraph(asked.get<bool>(), report, step);
+  if (setting == "ddp.gradient_as_bucket_view") return JudgeBucketViews(asked.get<bool>(), report, step);
+  if (setting == "fsdp2.forward_prefetch") return JudgeForwardPrefetch(asked.get<int>(), report, step);
+  if (setting == "fsdp2.backward_prefetch") return JudgeBackwardPrefetch(asked.get<int>(), report, step);
   return NotProvable("the framework has it; it changes no call");
 }
 
@@ -119,19 +195,26 @@ bool SameValue(const Json& asked, const Json& in_effect) {
   return std::abs(asked.get<double>() - in_effect.get<double>()) <= 1e-3 * asked.get<double>();
 }
 
+// Says why a process has no row for a setting.
+std::string WhyNotSeen(const std::string& setting, const HookReport& report) {
+  if (!report.uses_framework()) return "no report";
+  const bool used = setting.starts_with("ddp.") ? report.ddp.has_value() : report.fsdp2.has_value();
+  return used ? "it did not read the settings file: its environment was changed"
+              : "the script does not use what the setting is for";
+}
+
 // Returns the reason why a process did not apply the setting, for the lowest such rank; empty if all applied
 // it.
 std::string WhyNotApplied(const std::string& setting, const Json& asked,
                           const std::vector<HookReport>& reports) {
   if (reports.empty())
-    return "the hook saw no DDP and no FSDP2: the script uses neither, or Python ran with -S, -I or -E";
+    return "the hook saw no DDP and no FSDP2: the script uses neither, Python ran with -S, -I or -E, or its "
+           "PYTHONPATH was replaced";
   for (const HookReport& report : reports) {
     const std::string where = fmt::format("rank {}: ", report.rank);
     if (!report.error.empty()) return where + report.error;
     const auto row = report.settings.find(setting);
-    if (row == report.settings.end())
-      return where +
-             (report.uses_framework() ? "the script does not use what the setting is for" : "no report");
+    if (row == report.settings.end()) return where + WhyNotSeen(setting, report);
     if (!row->second.reason.empty()) return where + row->second.reason;
     if (!SameValue(asked, row->second.in_effect))
       return fmt::format("{}the framework has {}", where, row->second.in_effect.dump());

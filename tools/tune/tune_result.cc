@@ -38,7 +38,10 @@ std::string IntervalText(const TunedRatio& ratio) {
 std::string NumericsText(const TuneResult& result) {
   const Candidate& best = Best(result);
   const bool moves_sums =
-      std::ranges::any_of(best.values, [](const auto& value) { return value.first.starts_with("ddp."); }) ||
+      std::ranges::any_of(best.values,
+                          [](const auto& value) {
+                            return value.first.starts_with("ddp.") || value.first == "zero.bucket_bytes";
+                          }) ||
       !best.config.empty();
   if (!moves_sums || result.ranks <= 2) return "the losses stay the same to the bit";
   return "gradients change within the order of their sums, as with another number of ranks";
@@ -95,6 +98,9 @@ std::string NothingText(const TuneResult& result) {
   if (result.budget_ended)
     return "Nothing is proved: the budget ended first. The same command goes on with a larger --budget.\n";
   if (result.tried.size() == 1) return "Nothing was tried beside the job as it is.\n";
+  if (std::all_of(result.tried.begin() + 1, result.tried.end(),
+                  [](const TriedCandidate& tried) { return tried.step_ms.empty(); }))
+    return "Nothing was compared: each setting was given up before it could be timed; its row says why.\n";
   return "Nothing to win: no setting that was tried makes a step shorter by 0.5 % or more for certain.\n";
 }
 
@@ -110,7 +116,9 @@ std::string WinText(const TuneResult& result, const std::string& folder) {
   text += "sums  " + NumericsText(result) + "\n\nWithout an edit of the script:\n";
   text += fmt::format("  dynamiccl run --settings {}/{} -- ...\n", folder, kSettingsFile);
   const std::string lines = LinesForScript(best.values);
-  if (!lines.empty()) text += "Or in the script:\n  " + lines;
+  if (!lines.empty())
+    text +=
+        (result.framework == Framework::kTrainer ? "Or as options:\n  " : "Or in the script:\n  ") + lines;
   if (!best.config.empty())
     text += fmt::format("{} DYNAMICCL_RULES={}/{}\n", lines.empty() ? "Or by" : "with", folder, kRulesFile);
   return text;
@@ -170,6 +178,7 @@ Status WriteTuned(const TuneResult& result, const std::string& folder) {
 std::string Describe(const TuneResult& result, const std::string& folder) {
   std::string text = fmt::format("{} on {} ranks, {} starts: {}\n", Name(result.framework), result.ranks,
                                  result.starts, result.calls);
+  if (!result.job.empty()) text += "job   " + result.job + "\n";
   text += (result.best == 0 ? NothingText(result) : WinText(result, folder)) + "\n" + Table(result);
   for (const std::string& note : result.notes) text += note + "\n";
   return text;
@@ -184,6 +193,7 @@ Json ToJson(const TuneResult& result) {
           {"framework", Name(result.framework)},
           {"ranks", result.ranks},
           {"calls", result.calls},
+          {"job", result.job},
           {"step_ms", result.OwnStepMs()},
           {"best", result.best == 0 ? Json() : Json(Best(result).Name())},
           {"starts", result.starts},

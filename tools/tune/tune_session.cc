@@ -13,10 +13,15 @@
 #include "src/collective/size_class.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/ab/rule_settings.h"
+#include "tools/advise/advice.h"
+#include "tools/advise/trainer_options.h"
 #include "tools/launch/shell_quote.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/config_turns.h"
+#include "tools/tune/job_description.h"
 #include "tools/tune/setting_receipt.h"
+#include "tools/tune/stood_still.h"
+#include "tools/tune/trainer_settings.h"
 #include "tools/version.h"
 
 namespace dynamiccl {
@@ -62,6 +67,12 @@ constexpr const char* kAllTimes = "all";
 // Name under which the journal keeps the run of the job in which configs take turns.
 constexpr const char* kConfigsInTurns = "configs in turns";
 
+// Returns the time at which a run that began at `begun_ns` ended by itself or reached its limit. Times are
+// those of CLOCK_REALTIME. The processes of a job that is ended at its limit may take seconds to end.
+int64_t EndOf(const LaunchOutcome& outcome, int64_t begun_ns, std::chrono::milliseconds limit) {
+  return begun_ns + (outcome.timed_out ? std::chrono::nanoseconds(limit).count() : outcome.wall_ns);
+}
+
 auto Interrupted(const LaunchOutcome& outcome) {
   return WithHint(MakeError(ErrorKind::kPeerFailed, "interrupted: {}", Describe(outcome)),
                   "the same command goes on where this one ended; the job's own settings were not touched");
@@ -69,8 +80,9 @@ auto Interrupted(const LaunchOutcome& outcome) {
 
 // Writes into `start` what a run proves about a candidate. Receipts prove its settings; calls that rules
 // decided prove its config.
-void Prove(const Candidate& candidate, const WatchedRun& run, JobStart& start) {
-  for (const SettingReceipt& receipt : ReceiptsOf(candidate.values, run.reports, &*run.step)) {
+void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run, JobStart& start) {
+  const CommandWords command = WithTrainerValues(program, candidate.values);
+  for (const SettingReceipt& receipt : ReceiptsOfWatched(candidate.values, command, run)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
     if (receipt.standing == SettingStanding::kNotInEffect)
       start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
@@ -159,7 +171,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
     DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
   }
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, line_.program()));
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithTrainerValues(line_.program(), candidate.values)));
   plan.output_path = File("job.log");
   plan.time_limit = StartLimit();
   return dynamiccl::Launch(plan);
@@ -167,20 +179,24 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
 
 Result<JobStart> TuneSession::Start(const Candidate& candidate, const std::string& times, WatchedRun& run) {
   DYNAMICCL_TRY(const TemporaryFolder folder, TemporaryFolder::Create("tune"));
+  const int64_t begun_ns = RealtimeNanoseconds();
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(candidate, times, folder.File("")));
   JobStart start{.candidate = candidate.Name(),
                  .seconds = static_cast<double>(outcome.wall_ns) * kSecondsOfNs};
   interrupted_by_ = outcome.interrupted_by;
   if (interrupted_by_ != 0) return Interrupted(outcome);
-  run = ReadWatched(folder.File(""));
+  run = ReadWatched(folder.File(""), EndOf(outcome, begun_ns, StartLimit()));
   if (!outcome.ok() && !outcome.timed_out) {
     start.failure = "the job failed: " + dynamiccl::Describe(outcome);
   } else if (!run.step) {
     start.failure = run.why_no_step;
-  } else {
+  } else if (&run != &base_ && outcome.timed_out) {
+    start.failure = WhyStoodStill(run.when, base_.when, run.step->step_ns);
+  }
+  if (start.failure.empty()) {
     start.step_ms = static_cast<double>(run.step->step_ns) * 1e-6;
     start.buckets = BucketsOf(*run.step);
-    Prove(candidate, run, start);
+    Prove(candidate, line_.program(), run, start);
   }
   return start;
 }
@@ -193,6 +209,7 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
                        .trace = folder.File("turns.ctrace"),
                        .output_path = File("job.log"),
                        .time_limit = StartLimit()};
+  const int64_t begun_ns = RealtimeNanoseconds();
   DYNAMICCL_TRY(const TurnsStart turns, StartInTurns(given_.launch, line_.program(), plan));
   const LaunchOutcome& outcome = turns.recorded.outcome;
   JobStart start{.candidate = kConfigsInTurns,
@@ -203,7 +220,12 @@ Result<JobStart> TuneSession::StartConfigs(const CandidateList& list) {
     start.failure = "the job failed with NCCL's configs in turns: " + dynamiccl::Describe(outcome);
     return start;
   }
-  JudgeTurns(turns.calls, settings, start);
+  if (outcome.timed_out) {
+    const RunCalls when = CallsOfRun({turns.trace}, EndOf(outcome, begun_ns, StartLimit()));
+    start.failure = WhyStoodStill(when, base_.when, base_.step->step_ns);
+    if (!start.failure.empty()) start.failure = "NCCL's configs were not tried: " + start.failure;
+  }
+  if (start.failure.empty()) JudgeTurns(turns.calls, settings, start);
   return start;
 }
 
@@ -220,6 +242,7 @@ Status TuneSession::TryConfigsInTurns(CandidateList& list) {
     DYNAMICCL_TRY(start, StartConfigs(list));
     DYNAMICCL_CHECK_OK(journal_->Add(*start));
   }
+  ++result_.starts;
   if (!start->failure.empty()) {
     spdlog::warn("{}", start->failure);
     list.left_out.push_back(start->failure);
@@ -240,19 +263,36 @@ Status TuneSession::Observe() {
         fmt::format("its output is in {}; a step has to repeat {} times within --start-limit ({:.0f} s)",
                     File("job.log"), kFewestSteps, given_.start_limit_s));
   starts_s_ = start.seconds;
+  ++result_.starts;
   result_.framework = FrameworkOf(base_.reports);
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
+  RecogniseTrainer();
+  if (const std::string note = CallsNotSimulated(*base_.step); !note.empty()) result_.notes.push_back(note);
   spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
                result_.calls);
-  if (result_.framework == Framework::kOther)
-    result_.notes.emplace_back(
-        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
-        "are tried");
   for (const std::string& note : result_.notes) spdlog::warn("{}", note);
   by_buckets_[start.buckets] = "default";
   return {};
+}
+
+void TuneSession::RecogniseTrainer() {
+  const auto options = TrainerOptionsIn(line_.program());
+  if (!options && result_.framework == Framework::kOther)
+    result_.notes.emplace_back(
+        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
+        "are tried");
+  if (!options) return;
+  auto job = TrainerJobOf(*options, result_.ranks);
+  if (!job) {
+    result_.notes.push_back("the trainer's own settings are not tried: " + job.error().message);
+    return;
+  }
+  result_.framework = Framework::kTrainer;
+  base_.trainer = std::move(*job);
+  LaunchOptions launch = given_.launch;
+  base_.trainer_on_host = PlanLaunch(launch, line_.program()) && launch.runtime.hostccl;
 }
 
 Result<CandidateList> TuneSession::ListOf() {
@@ -268,12 +308,14 @@ Result<CandidateList> TuneSession::ListOf() {
 }
 
 std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
+  result_.job = DescribeJob(base_, std::nullopt);
   if (list.framework.empty()) return {};
   const auto prediction = ChangePrediction::From(base_);
   if (!prediction) {
     list.left_out.push_back("no setting's worth is predicted: " + prediction.error().message);
     return {};
   }
+  result_.job = DescribeJob(base_, prediction->ExposedShare());
   std::vector<Forecast> forecasts = ForecastsOf(*prediction, list.framework);
   // A user who names candidates wants all of them tried, so no prediction leaves one out.
   if (!given_.only.empty())
@@ -283,7 +325,8 @@ std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
 
 Result<SearchShape> TuneSession::Shape(CandidateList& list) {
   const std::optional<SearchShape> found = journal_->FoundShape();
-  const std::vector<Forecast> forecasts = found ? found->forecasts : Predict(list);
+  const std::vector<Forecast> predicted = Predict(list);
+  const std::vector<Forecast> forecasts = found ? found->forecasts : predicted;
   Apply(forecasts, list);
   SearchShape shape = found ? *found : ShapeFor(list);
   shape.forecasts = forecasts;
@@ -311,7 +354,7 @@ SearchShape TuneSession::ShapeFor(const CandidateList& list) const {
 }
 
 bool TuneSession::FitsBudget(size_t starts) const {
-  const double each = starts_s_ / static_cast<double>(std::max<size_t>(result_.starts, 1));
+  const double each = starts_s_ / static_cast<double>(std::max<size_t>(starts_in_turns_, 1));
   return Elapsed() + each * static_cast<double>(starts) <= given_.budget_s;
 }
 
@@ -354,7 +397,8 @@ Result<JobStart> TuneSession::FindOrStart(const Candidate& candidate, int turn) 
     spdlog::info("{}: {}", earlier->candidate,
                  earlier->failure.empty() ? fmt::format("{:.2f} ms", earlier->step_ms) : earlier->failure);
   }
-  starts_s_ = result_.starts == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  starts_s_ = starts_in_turns_ == 0 ? earlier->seconds : starts_s_ + earlier->seconds;
+  ++starts_in_turns_;
   ++result_.starts;
   return std::move(*earlier);
 }

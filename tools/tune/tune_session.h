@@ -35,6 +35,8 @@ struct TuneResult {
   double watched_ms = 0;
   // The calls of a step, described in words.
   std::string calls;
+  // The settings that decide the job's communication (job_description.h).
+  std::string job;
   std::vector<TriedCandidate> tried;
   // The candidates' ratios with intervals, in the order of `tried`.
   std::vector<TunedRatio> ratios;
@@ -42,7 +44,8 @@ struct TuneResult {
   std::vector<std::string> seen;
   // Index of the best candidate; 0: the job as it is.
   size_t best = 0;
-  // Number of times that the job was started, including the starts of earlier tunes with the same journal.
+  // Number of times that the job was started: those in which it was only watched, that in which configs took
+  // turns, and those of the turns, also in earlier processes of this tune.
   size_t starts = 0;
   // True if the budget ended the search before it was over.
   bool budget_ended = false;
@@ -77,13 +80,16 @@ class TuneSession {
                                const std::string& folder);
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
+  // Finds out whether the command starts the project's own trainer, and if so, with which settings. Notes
+  // where no framework was found.
+  void RecogniseTrainer();
   Result<CandidateList> ListOf();
   // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
   // that the user named with --try are all kept.
   Status TryConfigsInTurns(CandidateList& list);
   Result<JobStart> StartConfigs(const CandidateList& list);
-  // Predicts what the framework's candidates are worth. If this is not possible, returns nothing and adds a
-  // note to the list.
+  // Predicts what the framework's candidates are worth, and describes the job. If this is not possible,
+  // returns nothing and adds a note to the list.
   std::vector<Forecast> Predict(CandidateList& list);
   // Orders the list by the forecasts and cuts it to the budget. A continued tune uses the order and length of
   // the earlier process.
@@ -103,8 +109,10 @@ class TuneSession {
   int64_t begun_ns_ = 0;
   // Seconds that all starts of the job took in earlier processes of this tune.
   double earlier_s_ = 0;
-  // Seconds that all starts of the job took so far. They give the expected duration of later starts.
+  // Seconds that all starts of the job in turns took so far, and their number. They give the expected
+  // duration of later starts. Until the first turn, both are those of the start that was only watched.
   double starts_s_ = 0;
+  size_t starts_in_turns_ = 0;
   std::optional<TuneJournal> journal_;
   WatchedRun base_;
   TuneResult result_;

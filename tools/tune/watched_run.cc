@@ -48,9 +48,10 @@ void Watch(const std::string& folder, RuntimeOptions& runtime) {
   if (runtime.trace.empty()) runtime.trace = folder + "/%h.%p" + kTraceEnd;
 }
 
-WatchedRun ReadWatched(const std::string& folder) {
+WatchedRun ReadWatched(const std::string& folder, int64_t ended_ns) {
   WatchedRun run{.reports = ReadHookReports(folder), .why_no_step = "no collective was recorded"};
   const std::vector<Trace> traces = TracesIn(folder);
+  run.when = CallsOfRun(traces, ended_ns);
   for (const Trace& trace : traces) {
     Result<RecordedStep> step = StepOf(trace);
     if (!step) continue;

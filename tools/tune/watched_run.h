@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "tools/advise/advised_job.h"
 #include "tools/advise/recorded_step.h"
 #include "tools/launch/launch_plan.h"
 #include "tools/tune/hook_report.h"
+#include "tools/tune/stood_still.h"
 #include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
@@ -31,12 +33,19 @@ struct WatchedRun {
   size_t decided_by_rules = 0;
   // Number of whole turns that settings would have in a job with these calls (tools/ab/job_in_turns.h).
   size_t turns = 0;
+  // The times of all ranks' calls.
+  RunCalls when;
+  // The job, if the project's own trainer ran. TuneSession knows it from the command.
+  std::optional<AdvisedJob> trainer;
+  // True if that job's tensors are in host memory.
+  bool trainer_on_host = false;
 };
 
 // Makes a launch report and record into `folder`, which only this run uses. If the user asked for a trace
 // elsewhere, the trace stays there, and ReadWatched does not see the calls.
 void Watch(const std::string& folder, RuntimeOptions& runtime);
-// Reads what the processes of an ended launch wrote into `folder`. Processes may have been killed.
-WatchedRun ReadWatched(const std::string& folder);
+// Reads what the processes of an ended launch wrote into `folder`. Processes may have been killed. `ended_ns`
+// is RunCalls::ended_ns.
+WatchedRun ReadWatched(const std::string& folder, int64_t ended_ns = 0);
 
 }  // namespace dynamiccl

@@ -25,6 +25,8 @@ void TakeLine(const Json& line, TrainerReport& report) {
   if (line.contains("step_ms")) report.step_ms.push_back(line.at("step_ms"));
   if (line.contains("held_out_bits_per_byte"))
     report.held_out_bits_per_byte = line.at("held_out_bits_per_byte");
+  if (line.contains("evaluated_after_step"))
+    report.evaluations.push_back({line.at("evaluated_after_step"), line.at("held_out_bits_per_byte")});
   if (!line.contains("memory")) return;
   for (const auto& [name, value] : line.at("memory").items()) {
     report.peak_bytes[name] = value.is_object() ? value.at("peak").get<int64_t>() : value.get<int64_t>();

@@ -12,10 +12,19 @@
 
 namespace dynamiccl {
 
+// One evaluation on the held-out text.
+struct HeldOutEvaluation {
+  // Index of the step that preceded it, from 0.
+  int64_t after_step = 0;
+  double held_out_bits_per_byte = 0.0;
+};
+
 // The report of rank 0.
 struct TrainerReport {
   std::vector<double> step_ms;
-  // Bits per byte on the held-out text; 0: not evaluated.
+  // In the order of the steps.
+  std::vector<HeldOutEvaluation> evaluations;
+  // Bits per byte of the last evaluation; 0: not evaluated.
   double held_out_bits_per_byte = 0.0;
   // Peak bytes by category. "total" and "activations_kept" are among the categories.
   std::map<std::string, int64_t> peak_bytes;

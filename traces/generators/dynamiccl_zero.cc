@@ -3,10 +3,11 @@
 // hybrid sharding, second copies for backward passes, and the exchange by owners of the ZeRO paper. Settings
 // have the names of the trainer's options. A step of stage 3 is
 // - forward: AllGather for each unit
-// - backward: AllGather for each unit but the root, one unit ahead with prefetch; ReduceScatter for each full
+// - backward: AllGather for each unit but the root, prefetch_units ahead; ReduceScatter for each full
 //   bucket, with hybrid sharding then AllReduce of the bucket over the replicas
 // - optimizer: AllReduce of loss and squared norm
-// Stages 1 and 2 gather after the optimizer instead, and stage 0 sums buckets by AllReduce.
+// Stages 1 and 2 gather after the optimizer instead. Stage 0 sums buckets by AllReduce, and so do stages 1
+// and 2 with exchange=all_reduce.
 #include <array>
 
 #include "traces/generators/framework_generator.h"
@@ -23,17 +24,23 @@ constexpr std::array kDynamicclZeroSettings = {
     GeneratorSetting{"bucket_bytes", SettingKind::kInteger, "4194304",
                      "of a gradient bucket, over all ranks"},
     GeneratorSetting{"unit", SettingKind::kChoice, "block",
-                     "what is gathered and, for parameter, summed at once", 1, "block,parameter"},
+                     "what is gathered and, for parameter, summed at once; half_block (gpt): attention and "
+                     "feed-forward network apart",
+                     1, "block,half_block,parameter"},
+    GeneratorSetting{"unit_blocks", SettingKind::kInteger, "1",
+                     "with unit=block: how many neighbouring blocks are one unit", 1},
     GeneratorSetting{"exchange", SettingKind::kChoice, "collective",
-                     "owner: one Reduce and one Broadcast for each rank's part", 1, "collective,owner"},
+                     "owner: one Reduce and one Broadcast for each rank's part; all_reduce: gradients by "
+                     "AllReduce in stages 1 and 2",
+                     1, "collective,owner,all_reduce"},
     GeneratorSetting{"micro_steps", SettingKind::kInteger, "1", "passes of a step"},
     GeneratorSetting{"accumulation", SettingKind::kChoice, "default",
                      "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3",
                      1, "default,local,sharded"},
-    GeneratorSetting{
-        "overlap", SettingKind::kFlag, "true",
-        "with a shard group: a bucket's sum over replicas waits until its buffer is needed again"},
+    GeneratorSetting{"overlap", SettingKind::kFlag, "true", "communicate while computing"},
     GeneratorSetting{"prefetch", SettingKind::kFlag, "true", "stage 3: gather the next unit early"},
+    GeneratorSetting{"prefetch_units", SettingKind::kInteger, "1",
+                     "stage 3 with prefetch: how many units are gathered early", 1},
     GeneratorSetting{
         "hybrid", SettingKind::kChoice, "shard",
         "what a shard group is for: shard divides over it only, hpz gathers in it in the backward", 1,
@@ -68,6 +75,13 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
     return refuse("stage 0 divides nothing, so that it has no shard groups", "take stage=1, 2 or 3");
   if (stage == ZeroStage::kStage0 && settings.Choice("exchange") == "owner")
     return refuse("exchange=owner: in stage 0 every rank owns everything", "take stage=1, 2 or 3");
+  if ((stage == ZeroStage::kStage0 || stage == ZeroStage::kStage3) &&
+      settings.Choice("exchange") == "all_reduce")
+    return refuse("exchange=all_reduce is for stages 1 and 2", "take stage=1 or 2");
+  if (settings.Choice("unit") != "block" && settings.Integer("unit_blocks") > 1)
+    return refuse("unit_blocks is for unit=block", "leave out one of them");
+  if (settings.Choice("unit") == "half_block" && !HasHalves(input.model))
+    return refuse("unit=half_block is for a gpt, whose blocks have two halves", "take unit=block");
   if (stage < ZeroStage::kStage2 && settings.Choice("accumulation") == "sharded")
     return refuse("accumulation=sharded is for stages 2 and 3", "leave it out");
   if (hpz && (stage != ZeroStage::kStage3 || !input.world.IsHybrid()))

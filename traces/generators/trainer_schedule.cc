@@ -1,17 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/generators/trainer_schedule.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace dynamiccl {
 namespace {
+
+using Parameters = std::vector<size_t>;  // indices into ModelShape::parameters
+
+// Place in the block of the first parameter of its feed-forward part; its size if there is none.
+size_t FeedForwardOf(const ModelShape& model, const Parameters& block) {
+  const auto begins = [&](size_t index) {
+    return model.parameters[index].name.find(".ln_2.") != std::string::npos;
+  };
+  return static_cast<size_t>(std::ranges::find_if(block, begins) - block.begin());
+}
+
+// The root and the pieces that compute one after another: blocks, groups of blocks, or halves of blocks.
+std::vector<Parameters> PiecesOf(const GeneratorInput& input) {
+  const std::vector<Parameters> blocks = UnitsOf(input.model);
+  const auto group = static_cast<size_t>(input.settings.Integer("unit_blocks"));
+  std::vector<Parameters> pieces = {blocks.front()};
+  for (size_t block = 1; block < blocks.size(); ++block) {
+    const Parameters& parameters = blocks[block];
+    if (input.settings.Choice("unit") == "half_block") {
+      const auto half = parameters.begin() + static_cast<ptrdiff_t>(FeedForwardOf(input.model, parameters));
+      pieces.emplace_back(parameters.begin(), half);
+      pieces.emplace_back(half, parameters.end());
+    } else if ((block - 1) % group == 0) {
+      pieces.push_back(parameters);
+    } else {
+      pieces.back().insert(pieces.back().end(), parameters.begin(), parameters.end());
+    }
+  }
+  return pieces;
+}
 
 // Returns the number of elements of each unit. With unit=parameter every parameter is a unit. For each block,
 // `blocks` gets the index after its last unit.
 std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& blocks) {
   const bool by_parameter = input.settings.Choice("unit") == "parameter";
   std::vector<int64_t> flats;
-  for (const std::vector<size_t>& unit : UnitsOf(input.model)) {
+  for (const Parameters& unit : PiecesOf(input)) {
     std::vector<int64_t> parameters;
     for (const size_t index : unit) parameters.push_back(input.model.parameters[index].Elements());
     if (by_parameter) {
@@ -26,6 +57,14 @@ std::vector<int64_t> FlatsOf(const GeneratorInput& input, std::vector<size_t>& b
 
 }  // namespace
 
+bool HasHalves(const ModelShape& model) {
+  const std::vector<Parameters> blocks = UnitsOf(model);
+  return std::all_of(blocks.begin() + 1, blocks.end(), [&](const Parameters& block) {
+    const size_t half = FeedForwardOf(model, block);
+    return half > 0 && half < block.size();
+  });
+}
+
 TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& list)
     : list_(list),
       world_(input.world),
@@ -36,8 +75,11 @@ TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& lis
       reduces_each_pass_(stage_ >= ZeroStage::kStage2 && input.settings.Choice("accumulation") != "local"),
       hpz_(input.settings.Choice("hybrid") == "hpz"),
       owner_(input.settings.Choice("exchange") == "owner"),
+      all_reduce_(stage_ == ZeroStage::kStage0 || input.settings.Choice("exchange") == "all_reduce"),
       overlap_(input.settings.Flag("overlap")),
-      prefetch_(input.settings.Flag("prefetch")),
+      units_ahead_(input.settings.Flag("prefetch")
+                       ? static_cast<size_t>(input.settings.Integer("prefetch_units"))
+                       : 0),
       axis_(hpz_ ? Axis::kData : input.world.ShardAxis()),
       flats_(FlatsOf(input, blocks_)),
       arena_(flats_, {.ranks = input.world.RanksOn(axis_),
@@ -66,9 +108,9 @@ void TrainerSchedule::Compute(TrainerActionKind kind, double share) {
   actions_.push_back({.kind = kind, .share = share});
 }
 
-void TrainerSchedule::Issued(Open& open) {
+void TrainerSchedule::Issued(Open& open, int64_t after) {
   for (; issued_ < list_.size(); ++issued_) {
-    actions_.push_back({.kind = TrainerActionKind::kIssue, .operation = issued_});
+    actions_.push_back({.kind = TrainerActionKind::kIssue, .operation = issued_, .after = after});
     open.push_back(issued_);
   }
 }
@@ -107,7 +149,8 @@ void TrainerSchedule::Forward() {
   for (size_t block = 0; block < blocks_.size(); ++block) {
     for (size_t unit = BeginOf(block); unit < blocks_[block]; ++unit) {
       GatherForForward(unit);
-      if (prefetch_) GatherForForward(unit + 1);
+      for (size_t ahead = 1; ahead <= std::min(units_ahead_, arena_.units()); ++ahead)
+        GatherForForward(unit + ahead);
       WaitFor(gathers_[unit]);
     }
     if (block > 0) Compute(TrainerActionKind::kForward, ShareOf(block));
@@ -130,7 +173,7 @@ void TrainerSchedule::Backward(bool reduce) {
   for (size_t block = blocks_.size(); block-- > 0;) {
     for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
       GatherForBackward(unit);
-      if (prefetch_ && unit > 0) GatherForBackward(unit - 1);
+      for (size_t ahead = 1; ahead <= std::min(units_ahead_, unit); ++ahead) GatherForBackward(unit - ahead);
       WaitFor(gathers_[unit]);
     }
     if (block > 0) Compute(TrainerActionKind::kBackward, ShareOf(block));
@@ -143,7 +186,7 @@ void TrainerSchedule::Backward(bool reduce) {
 void TrainerSchedule::Reduce(size_t block) {
   for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
     for (const BucketPart& part : arena_.BucketsOf(unit)) {
-      if (part.opens) Settle(buckets_[current_]);
+      if (part.opens) WaitFor(buckets_[current_]);
       if (part.full > 0) Send(part.full);
     }
   }
@@ -151,7 +194,7 @@ void TrainerSchedule::Reduce(size_t block) {
 
 void TrainerSchedule::Send(int64_t elements) {
   const int ranks = world_.RanksOn(axis_);
-  if (stage_ == ZeroStage::kStage0) {
+  if (all_reduce_) {
     list_.AllReduce(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);
   } else if (!owner_) {
     list_.ReduceScatter(elements * ranks, reduce_type_, ReduceOp::kSum, Role::kGradientReduce, axis_);
@@ -159,33 +202,29 @@ void TrainerSchedule::Send(int64_t elements) {
     for (int owner = 0; owner < ranks; ++owner)
       list_.Reduce(elements, reduce_type_, ReduceOp::kSum, owner, Role::kGradientReduce, axis_);
   }
-  Bucket& bucket = buckets_[current_];
-  bucket.elements = elements;
-  Issued(bucket.sent);
+  Open& bucket = buckets_[current_];
+  Issued(bucket);
+  // If the sums of several passes are accumulated, the replicas are summed once, after the last pass. After
+  // an AllReduce the sums are still in the buffer.
+  if (IsReplicated() && !AddsUpShards())
+    SumOverReplicas(elements, reduce_type_, all_reduce_ ? bucket : replica_sums_,
+                    static_cast<int64_t>(bucket.back()));
   if (!overlap_) {
-    Settle(bucket);
+    WaitFor(bucket);
     WaitFor(replica_sums_);
   }
   if (!one_buffer_) current_ = (current_ + 1) % kBuffers;
 }
 
-void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open) {
+void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after) {
   list_.AllReduce(elements, type, ReduceOp::kSum, Role::kGradientReduce, Axis::kReplicate);
-  Issued(open);
-}
-
-// Waits for the bucket, then sums it over the replicas. If the sums of several passes are accumulated, the
-// replicas are summed once, after the last pass, and not here.
-void TrainerSchedule::Settle(Bucket& bucket) {
-  if (bucket.sent.empty()) return;
-  WaitFor(bucket.sent);
-  if (IsReplicated() && !AddsUpShards()) SumOverReplicas(bucket.elements, reduce_type_, replica_sums_);
+  Issued(open, after);
 }
 
 // Settles both buckets, the older one first.
 void TrainerSchedule::SettleAll() {
-  Settle(buckets_[current_]);
-  Settle(buckets_[1 - current_]);
+  WaitFor(buckets_[current_]);
+  WaitFor(buckets_[1 - current_]);
   WaitFor(replica_sums_);
 }
 
@@ -197,9 +236,11 @@ void TrainerSchedule::Optimizer() {
   Issued(scalars);
   WaitFor(scalars);
   const int ranks = stage_ == ZeroStage::kStage0 ? 1 : world_.RanksOn(axis_);
-  Compute(TrainerActionKind::kUpdate, 1.0 / ranks);
-  if (stage_ != ZeroStage::kStage1 && stage_ != ZeroStage::kStage2) return;
+  const bool replicates = stage_ == ZeroStage::kStage1 || stage_ == ZeroStage::kStage2;
+  if (!replicates || !overlap_) Compute(TrainerActionKind::kUpdate, 1.0 / ranks);
+  if (!replicates) return;
   for (size_t unit = 0; unit < arena_.units(); ++unit) {
+    if (overlap_) Compute(TrainerActionKind::kUpdate, static_cast<double>(flats_[unit]) / elements_ / ranks);
     Gather(unit, Role::kPostStepGather, axis_);
     if (!overlap_) WaitFor(gathers_[unit]);
   }

@@ -24,7 +24,7 @@ constexpr uint64_t kMaxNs = uint64_t{1} << 53;
 
 // Memory is reserved for at most this many layers before they are read, because a damaged file may state any
 // number.
-constexpr uint64_t kMostReserved = uint64_t{1} << 21;
+constexpr uint64_t kMaxReserved = uint64_t{1} << 21;
 
 // Policies for which ASTRA-sim runs the weight gradient of a layer before its input gradient.
 constexpr std::string_view kWeightGradientFirst[] = {"DATA"};
@@ -111,7 +111,7 @@ class WorkloadParser {
     const auto layers = NumberIn<uint64_t>(words[0]);
     if (!layers || words.size() != 1) return Fail(fmt::format("'{}' is not a number of layers", words[0]));
     expected_layers_ = *layers;
-    workload_.layers.reserve(std::min(*layers, kMostReserved));
+    workload_.layers.reserve(std::min(*layers, kMaxReserved));
     return {};
   }
 

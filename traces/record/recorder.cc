@@ -25,6 +25,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
+#include "src/base/settings.h"
 
 namespace dynamiccl {
 namespace {
@@ -154,7 +155,7 @@ void Recorder::FillHeader(const RecorderOptions& options) {
   header.world = options.world;
   header.process_id = ::getpid();
   header.opened = Anchor();
-  ::gethostname(header.host, sizeof(header.host) - 1);
+  CopyText(header.host, HostName());
   CopyText(header.library, options.library);
   CopyText(header.writer, "dynamiccl " DYNAMICCL_VERSION);
   header.checksum = XXH3_64bits(&header, offsetof(TraceHeader, checksum));

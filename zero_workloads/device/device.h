@@ -46,6 +46,9 @@ class Stream {
   cudaStream_t handle() const { return handle_; }
   // Work issued to this stream after this call starts after the compute work issued so far.
   void StartAfterCompute();
+  // Work issued to this stream after this call starts after the event, which may belong to another stream.
+  // The caller does not wait. A null event has no effect.
+  void StartAfter(const Event& event);
   // Returns an event that happens when everything issued to this stream so far is done.
   Event Record();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements device.h on CUDA, with the CUDA runtime and LibTorch's caching allocator. Built with
 // -DDYNAMICCL_CUDA=ON, which needs a LibTorch built for CUDA.
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/Allocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -108,6 +110,10 @@ void Stream::StartAfterCompute() {
   Check(cudaStreamWaitEvent(handle_, compute->event, 0), "cudaStreamWaitEvent");
 }
 
+void Stream::StartAfter(const Event& event) {
+  if (event != nullptr) Check(cudaStreamWaitEvent(handle_, event->event, 0), "cudaStreamWaitEvent");
+}
+
 Event Stream::Record() {
   return RecordIn(handle_);
 }
@@ -162,6 +168,15 @@ void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
 
 at::Tensor NewHostTensor(int64_t elements, at::ScalarType type) {
   return HostBuffer(elements * static_cast<int64_t>(c10::elementSize(type))).view(type);
+}
+
+bool LiesOnHost(const at::Tensor& tensor) {
+  return tensor.is_cpu();
+}
+
+MemoryUse HostMemoryUse() {
+  const auto active = at::getHostAllocator(at::kCUDA)->get_stats().active_bytes;
+  return {active.current, active.peak};
 }
 
 int64_t DeviceMemoryBytes() {

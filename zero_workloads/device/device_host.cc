@@ -9,13 +9,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 
 #include "src/base/clock.h"
 #include "src/nccl_abi/host_stream.h"
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -37,6 +40,46 @@ int64_t RoundUpToLine(int64_t bytes) {
 void Check(ncclResult_t result, const char* function) {
   if (result != ncclSuccess)
     throw std::runtime_error(std::string(function) + ": " + ncclGetErrorString(result));
+}
+
+// The blocks of NewHostTensor: the second kind of memory of a run on CPUs. Any thread may call it.
+class HostBlocks {
+ public:
+  void Add(const void* block, int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_of_[block] = bytes;
+    use_.current += bytes;
+    use_.peak = std::max(use_.peak, use_.current);
+  }
+  void Remove(const void* block) {
+    const std::lock_guard lock(mutex_);
+    use_.current -= bytes_of_.at(block);
+    bytes_of_.erase(block);
+  }
+  bool Has(const void* block) {
+    const std::lock_guard lock(mutex_);
+    return bytes_of_.contains(block);
+  }
+  MemoryUse Use() {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const void*, int64_t> bytes_of_;
+  MemoryUse use_;
+};
+
+// The object is never destroyed, because static tensors may be freed at any time before the process ends.
+HostBlocks& TheHostBlocks() {
+  static HostBlocks* const blocks = new HostBlocks;
+  return *blocks;
+}
+
+void FreeHostBlock(void* block) {
+  TheHostBlocks().Remove(block);
+  std::free(block);
 }
 
 // Makes glibc keep freed memory. Units and activations are allocated and freed in every step. If glibc
@@ -84,6 +127,10 @@ Stream::~Stream() {
 
 void Stream::StartAfterCompute() {}
 
+void Stream::StartAfter(const Event& event) {
+  if (event != nullptr) Check(hostcclStreamWaitEvent(handle_, event->event), "hostcclStreamWaitEvent");
+}
+
 Event Stream::Record() {
   Event event(new EventState);
   Check(hostcclEventCreate(&event->event), "hostcclEventCreate");
@@ -118,12 +165,19 @@ void ResizeStorage(const at::Tensor& tensor, int64_t bytes) {
 }
 
 at::Tensor NewHostTensor(int64_t elements, at::ScalarType type) {
-  const auto bytes =
-      static_cast<size_t>(RoundUpToLine(elements * static_cast<int64_t>(c10::elementSize(type))));
-  void* const memory = std::aligned_alloc(kHostAlignment, bytes);
+  const int64_t bytes = RoundUpToLine(elements * static_cast<int64_t>(c10::elementSize(type)));
+  void* const memory = std::aligned_alloc(kHostAlignment, static_cast<size_t>(bytes));
   if (memory == nullptr) throw std::bad_alloc();
-  return at::from_blob(
-      memory, {elements}, [](void* block) { std::free(block); }, at::TensorOptions(type));
+  TheHostBlocks().Add(memory, bytes);
+  return at::from_blob(memory, {elements}, FreeHostBlock, at::TensorOptions(type));
+}
+
+bool LiesOnHost(const at::Tensor& tensor) {
+  return TheHostBlocks().Has(tensor.storage().data());
+}
+
+MemoryUse HostMemoryUse() {
+  return TheHostBlocks().Use();
 }
 
 int64_t DeviceMemoryBytes() {

@@ -9,6 +9,7 @@
 
 #include "zero_workloads/estimate/model_preset.h"
 #include "zero_workloads/estimate/paper_figures.h"
+#include "zero_workloads/estimate/training_time.h"
 
 namespace dynamiccl::zero {
 namespace {
@@ -17,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 // Number of bytes that the ZeRO paper calls a GB.
 constexpr double kGb = 1e9;
+constexpr double kTera = 1e12;
+constexpr double kSecondsOfDay = 86400;
 
 std::string Gb(double bytes) {
   return fmt::format("{:.2f}", bytes / kGb);
@@ -53,7 +56,25 @@ std::string Header(const EstimateSettings& settings) {
     text += fmt::format("; {} sequences of {} a rank, checkpoints: {}", settings.batch,
                         settings.shape->sequence, Name(settings.checkpoints));
   }
-  return text + "\nGB (10^9 bytes) on each rank\n\n";
+  const StateBytes bytes = BytesOf(settings);
+  return text + fmt::format(
+                    "\nfor one parameter: {:g} bytes of optimizer states (K), {:g} of gradients (alpha "
+                    "{:g})\nGB (10^9 bytes) on each rank\n\n",
+                    bytes.optimizer, bytes.gradient, bytes.gradient / 4);
+}
+
+double TrainingDays(const EstimateSettings& settings) {
+  return TrainingSecondsOf(settings) / kSecondsOfDay;
+}
+
+std::string TimeText(const EstimateSettings& settings) {
+  const bool recomputes = settings.checkpoints != Checkpoints::kNone;
+  return fmt::format(
+      "{:.4g} days to train on {:.4g} billion tokens: {} operations for each parameter and token{}, {} ranks "
+      "at {:g} TFLOPS\n",
+      TrainingDays(settings), settings.tokens / 1e9, OperationsOfParameter(recomputes),
+      recomputes ? " (2 of them recompute)" : "", settings.ranks * settings.tensor_parallel,
+      settings.operations_a_second / kTera);
 }
 
 std::string EstimateText(const EstimateSettings& settings) {
@@ -72,6 +93,7 @@ std::string EstimateText(const EstimateSettings& settings) {
   }
   if (estimates[0].on_host > 0)
     text += fmt::format("{} GB of checkpoints in host memory\n", Gb(estimates[0].on_host));
+  if (settings.tokens > 0) text += TimeText(settings);
   if (!settings.shape) text += "Activations are not known without --layers and --hidden.\n";
   return text;
 }
@@ -81,7 +103,10 @@ Json EstimateJson(const EstimateSettings& settings) {
                {"parameters", ParametersOf(settings)},
                {"dtype", settings.dtype},
                {"ranks", settings.ranks},
-               {"tensor_parallel", settings.tensor_parallel}};
+               {"tensor_parallel", settings.tensor_parallel},
+               {"optimizer_bytes_of_parameter", BytesOf(settings).optimizer},
+               {"gradient_bytes_of_parameter", BytesOf(settings).gradient}};
+  if (settings.tokens > 0) json["training_days"] = TrainingDays(settings);
   const auto estimates = EstimateOf(settings);
   for (size_t stage = 0; stage < estimates.size(); ++stage) {
     const StageEstimate& one = estimates[stage];
@@ -127,8 +152,16 @@ void EstimateCommand::Register(CLI::App& app) {
                  "Size of a gradient bucket; 0: one fused buffer in fp32.")
       ->transform(CLI::AsSizeValue(false))
       ->default_str("4M");
+  app.add_option("--unit-blocks", settings_.blocks_in_unit,
+                 "Blocks that stage 3 gathers at once; 0.5: halves of blocks.")
+      ->capture_default_str();
+  app.add_option("--prefetch-units", settings_.units_ahead,
+                 "Units that stage 3 gathers before their use; 0: none.")
+      ->capture_default_str();
   app.add_option("--device-memory", settings_.device_bytes, "Of a rank, 32GB for example: which stages fit.")
       ->transform(CLI::AsSizeValue(true));
+  RegisterStates(app);
+  RegisterTime(app);
   app.add_flag("--untied-head", untied_head_,
                "The head has weights of its own; GPT-2's are the token embedding.");
   app.add_flag("--paper", paper_, "The paper's own figures beside what the formulas give.");
@@ -137,6 +170,40 @@ void EstimateCommand::Register(CLI::App& app) {
     if (option != paper && option != app.get_help_ptr()) paper->excludes(option);
   }
   app.add_flag("--json", json_, "Print JSON.");
+}
+
+void EstimateCommand::RegisterStates(CLI::App& app) {
+  app.add_option("--optimizer-bytes", settings_.optimizer_bytes,
+                 "Of optimizer states for a parameter, master weights included (the paper's K); default: "
+                 "Adam's 12, or 8 with --dtype fp32. Momentum alone: 8; 8-bit Adam: 6.");
+  app.add_option("--gradient-type", settings_.gradient_type,
+                 "Type in which gradients are kept and summed over ranks: model (as --dtype) or fp32.")
+      ->capture_default_str();
+  app.add_option("--accumulation-type", settings_.accumulation_type,
+                 "Type of the sums of gradients over micro-steps, which take the gradients' place: model, "
+                 "fp32, or none for one micro-step.")
+      ->capture_default_str();
+  CLI::Option* const alpha =
+      app.add_option("--alpha", settings_.alpha,
+                     "Bytes of gradients for a parameter, divided by 4: 0.5 in 16 bits, 1 in fp32, 1.5 for "
+                     "16-bit gradients and fp32 sums at the same time.");
+  alpha->excludes(app.get_option("--accumulation-type"));
+}
+
+void EstimateCommand::RegisterTime(CLI::App& app) {
+  app.add_option("--tokens", tokens_, "Tokens to train on, 300B for example: prints how long that takes.");
+  app.add_option("--tflops", tflops_,
+                 "Of each rank while it trains, 140 for example: 10^12 operations in a second.");
+}
+
+Status EstimateCommand::TakeTime() {
+  settings_.operations_a_second = tflops_ * kTera;
+  if (Given("--tflops") && tflops_ <= 0)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--tflops {} must be positive", tflops_),
+                    "for example --tflops 140");
+  if (tokens_.empty()) return {};
+  DYNAMICCL_TRY(settings_.tokens, ParseParameters(tokens_, "tokens"));
+  return {};
 }
 
 Status EstimateCommand::CheckWhatGoesTogether() const {
@@ -198,6 +265,7 @@ Result<std::string> EstimateCommand::Run() {
   DYNAMICCL_CHECK_OK(TakePreset());
   DYNAMICCL_CHECK_OK(TakeShape());
   DYNAMICCL_CHECK_OK(TakeConfig());
+  DYNAMICCL_CHECK_OK(TakeTime());
   DYNAMICCL_CHECK_OK(Validate(settings_));
   if (json_) return EstimateJson(settings_).dump(2) + "\n";
   std::string text = EstimateText(settings_);

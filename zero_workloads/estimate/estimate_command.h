@@ -18,6 +18,9 @@ class EstimateCommand {
   Result<std::string> Run();
 
  private:
+  // Adds the options of states' sizes, and of the time to train.
+  void RegisterStates(CLI::App& app);
+  void RegisterTime(CLI::App& app);
   // Returns an error if options contradict each other or lack the model's shape.
   Status CheckWhatGoesTogether() const;
   bool Given(const char* option) const { return app_->count(option) > 0; }
@@ -25,12 +28,15 @@ class EstimateCommand {
   // win over a preset.
   Status TakeShape();
   Status TakePreset();
+  Status TakeTime();
   Status TakeConfig();
 
   CLI::App* app_ = nullptr;
   EstimateSettings settings_;
   TransformerShape shape_;
   std::string parameters_;
+  std::string tokens_;
+  double tflops_ = 0;
   std::string preset_;
   std::string config_;
   std::string checkpoints_ = "full";

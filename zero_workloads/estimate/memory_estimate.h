@@ -23,6 +23,16 @@ struct EstimateSettings {
   std::optional<TransformerShape> shape;
   // "fp32", "bf16" or "fp16". With bf16 and fp16, the optimizer keeps fp32 master weights.
   std::string dtype = "bf16";
+  // Bytes of optimizer states for one parameter, with fp32 master weights: the ZeRO paper's K. Without a
+  // value it is Adam's: 12, or 8 with fp32, where the parameters are the master weights.
+  std::optional<double> optimizer_bytes;
+  // Type in which gradients are kept and summed over ranks: "model" (as `dtype`) or "fp32".
+  std::string gradient_type = "model";
+  // Type of the sums of gradients over micro-steps, "model" or "fp32". The sums then take the place of the
+  // gradients, each of which is freed when it has been added. "none": there is one micro-step.
+  std::string accumulation_type = "none";
+  // Bytes of gradients for one parameter as a multiple of 4. Overrides the two types above for memory.
+  std::optional<double> alpha;
   // Number of data-parallel ranks.
   int64_t ranks = 8;
   int64_t tensor_parallel = 1;
@@ -33,8 +43,16 @@ struct EstimateSettings {
   double activations_of_block = kActivationsOfBlock;
   // Bytes of a gradient bucket. 0 means one fused fp32 buffer for all gradients.
   double bucket_bytes = 4 << 20;
+  // Number of units that stage 3 gathers ahead of the one that computes.
+  int64_t units_ahead = 1;
+  // Number of blocks in a unit; 0.5 for halves of blocks.
+  double blocks_in_unit = 1;
   // Memory of a device in bytes, to report which stages fit. 0 means that this is not reported.
   double device_bytes = 0;
+  // Tokens to train on, and the operations in a second that each rank reaches. 0 means that the time to train
+  // is not reported.
+  double tokens = 0;
+  double operations_a_second = 0;
 };
 
 // Bytes on one rank at one stage.
@@ -58,11 +76,17 @@ Status Validate(const EstimateSettings& settings);
 
 // The number of parameters of the whole model.
 double ParametersOf(const EstimateSettings& settings);
+// Bytes of each kind of state for one parameter.
+StateBytes BytesOf(const EstimateSettings& settings);
+// Seconds until all ranks together have computed the forward and backward passes of all tokens
+// (training_time.h). `tokens` and `operations_a_second` must be positive.
+double TrainingSecondsOf(const EstimateSettings& settings);
 // One estimate for each of the stages 0 to 3. The settings must be valid.
 std::array<StageEstimate, 4> EstimateOf(const EstimateSettings& settings);
 
-// Parses a number of parameters: "7.5B", "128M", "1T", or a plain number. K, M, B and T are powers of 1000.
-Result<double> ParseParameters(const std::string& text);
+// Parses a number of parameters or, as `what` says, of other things: "7.5B", "128M", "1T", or a plain number.
+// K, M, B and T are powers of 1000.
+Result<double> ParseParameters(const std::string& text, std::string_view what = "parameters");
 // Parses "none", "full", "partitioned" or "partitioned_cpu", as in --activation-checkpoints. The result is
 // empty for other names.
 std::optional<Checkpoints> ParseCheckpoints(std::string_view name);

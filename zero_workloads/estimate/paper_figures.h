@@ -22,7 +22,7 @@ struct PaperFigure {
   // Holds what one unit in the last digit of the printed figure is worth. Printed figures may be truncated
   // instead of rounded.
   double last_digit = 1;
-  // "GB" is 10^9 bytes, "B" 10^9 parameters.
+  // "GB" is 10^9 bytes, "B" 10^9 parameters, "days" are days.
   std::string unit;
   // The reason why the figure does not follow from the formula; empty if it does.
   std::string remark;

@@ -13,10 +13,11 @@
 
 namespace dynamiccl::zero {
 
-Gpt::Gpt(const GptShape& shape, const TensorSplit& split)
+Gpt::Gpt(const GptShape& shape, const TensorSplit& split, BlockUnits block_units)
     // GPT-2 draws the first values of token embeddings with standard deviation 0.02, and those of positions
     // with 0.01.
     : split_(split),
+      block_units_(block_units),
       token_embedding_({shape.vocabulary, shape.hidden, 0.02f}, split),
       position_embedding_({shape.sequence, shape.hidden, 0.01f}, split),
       last_norm_(shape.hidden),
@@ -28,17 +29,43 @@ Gpt::Gpt(const GptShape& shape, const TensorSplit& split)
   }
 }
 
+size_t Gpt::InnerUnits() const {
+  return block_units_ == BlockUnits::kHalves ? 2 * blocks_.size() : blocks_.size();
+}
+
+void Gpt::ListInnerParameters(size_t index, ParameterList* list) {
+  const bool halves = block_units_ == BlockUnits::kHalves;
+  const size_t number = halves ? index / 2 : index;
+  const std::string prefix = "block." + std::to_string(number);
+  if (!halves) {
+    blocks_[number]->ListParameters(prefix, list);
+  } else if (index % 2 == 0) {
+    blocks_[number]->ListAttentionParameters(prefix, list);
+  } else {
+    blocks_[number]->ListFeedForwardParameters(prefix, list);
+  }
+}
+
+UnitForward Gpt::InnerForward(size_t index) const {
+  if (block_units_ == BlockUnits::kWhole) {
+    return [block = blocks_[index].get()](const at::Tensor& in) { return block->forward(in); };
+  }
+  const TransformerBlock* const block = blocks_[index / 2].get();
+  if (index % 2 == 0) return [block](const at::Tensor& in) { return block->AttentionHalf(in); };
+  return [block](const at::Tensor& in) { return block->FeedForwardHalf(in); };
+}
+
 std::vector<ModelUnit> Gpt::Units() {
-  std::vector<ModelUnit> units(1 + blocks_.size());
+  std::vector<ModelUnit> units(1 + InnerUnits());
   units[0].name = "root";
   units[0].is_root = true;
   token_embedding_.ListParameters("root.token_embedding", &units[0].parameters);
   position_embedding_.ListParameters("root.position_embedding", &units[0].parameters);
   last_norm_.ListParameters("root.last_norm", &units[0].parameters);
   head_.ListParameters("root.head", &units[0].parameters);
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    units[i + 1].name = "block." + std::to_string(i);
-    blocks_[i]->ListParameters(units[i + 1].name, &units[i + 1].parameters);
+  for (size_t i = 0; i < InnerUnits(); ++i) {
+    units[i + 1].name = (block_units_ == BlockUnits::kHalves ? "half." : "block.") + std::to_string(i);
+    ListInnerParameters(i, &units[i + 1].parameters);
   }
   return units;
 }
@@ -47,11 +74,10 @@ at::Tensor Gpt::Loss(const at::Tensor& tokens, const at::Tensor& targets, int64_
                      UnitHooks* hooks) const {
   hooks->BeforeForward(0);
   at::Tensor x = token_embedding_.forward(tokens) + position_embedding_.forward(tokens.size(1));
-  for (size_t i = 0; i < blocks_.size(); ++i) {
+  for (size_t i = 0; i < InnerUnits(); ++i) {
     const int unit = static_cast<int>(i) + 1;
     hooks->BeforeForward(unit);
-    x = hooks->Forward(
-        unit, [block = blocks_[i].get()](const at::Tensor& in) { return block->forward(in); }, x);
+    x = hooks->Forward(unit, InnerForward(i), x);
     hooks->AfterForward(unit, x);
   }
   const at::Tensor logits = head_.forward(last_norm_.forward(x)).to(at::kFloat);

@@ -30,16 +30,25 @@ struct GptShape {
   int64_t vocabulary = 256;
 };
 
+// Says what the units of the model are, besides the root.
+enum class BlockUnits {
+  // Each block.
+  kWhole,
+  // Each half of a block: attention, and feed-forward network.
+  kHalves,
+};
+
 // The layers of one rank. The training process owns one and calls it on its training thread. Parameters are
 // undefined after construction: an engine (zero/zero_engine.h) binds them through Units() before the first
 // forward pass.
 //
-// Unit 0, the root, is embeddings, last norm and head; unit i is block i - 1.
+// Unit 0, the root, is embeddings, last norm and head; unit i is block i - 1, or half i - 1 of all halves.
 class Gpt {
  public:
   // With a group in `split` the model is divided among its ranks. Their number must divide heads, hidden
   // and vocabulary, and every sequence length if the sequence is split.
-  explicit Gpt(const GptShape& shape, const TensorSplit& split = {});
+  explicit Gpt(const GptShape& shape, const TensorSplit& split = {},
+               BlockUnits block_units = BlockUnits::kWhole);
   // Slots point into the layers, so the object has a fixed address.
   Gpt(const Gpt&) = delete;
   Gpt& operator=(const Gpt&) = delete;
@@ -59,8 +68,15 @@ class Gpt {
  private:
   at::Tensor Loss(const at::Tensor& tokens, const at::Tensor& targets, int64_t reduction,
                   UnitHooks* hooks) const;
+  // The number of units without the root.
+  size_t InnerUnits() const;
+  // Lists the parameters of inner unit `index`, with their block's prefix.
+  void ListInnerParameters(size_t index, ParameterList* list);
+  // The computation of inner unit `index`. It must not outlive the model.
+  UnitForward InnerForward(size_t index) const;
 
   TensorSplit split_;
+  BlockUnits block_units_;
   TokenEmbedding token_embedding_;
   PositionEmbedding position_embedding_;
   std::vector<std::unique_ptr<TransformerBlock>> blocks_;

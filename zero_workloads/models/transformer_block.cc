@@ -78,15 +78,26 @@ TransformerBlock::TransformerBlock(const BlockShape& shape, const TensorSplit& s
       feed_forward_(shape, split) {}
 
 void TransformerBlock::ListParameters(const std::string& prefix, ParameterList* list) {
+  ListAttentionParameters(prefix, list);
+  ListFeedForwardParameters(prefix, list);
+}
+
+void TransformerBlock::ListAttentionParameters(const std::string& prefix, ParameterList* list) {
   attention_norm_.ListParameters(prefix + ".attention_norm", list);
   attention_.ListParameters(prefix + ".attention", list);
+}
+
+void TransformerBlock::ListFeedForwardParameters(const std::string& prefix, ParameterList* list) {
   feed_forward_norm_.ListParameters(prefix + ".feed_forward_norm", list);
   feed_forward_.ListParameters(prefix + ".feed_forward", list);
 }
 
-at::Tensor TransformerBlock::forward(const at::Tensor& input) const {
-  const at::Tensor mixed = input + attention_.forward(attention_norm_.forward(input));
-  return mixed + feed_forward_.forward(feed_forward_norm_.forward(mixed));
+at::Tensor TransformerBlock::AttentionHalf(const at::Tensor& input) const {
+  return input + attention_.forward(attention_norm_.forward(input));
+}
+
+at::Tensor TransformerBlock::FeedForwardHalf(const at::Tensor& input) const {
+  return input + feed_forward_.forward(feed_forward_norm_.forward(input));
 }
 
 }  // namespace dynamiccl::zero

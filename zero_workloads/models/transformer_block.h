@@ -48,13 +48,19 @@ class FeedForward {
   RowParallelLinear contract_;
 };
 
-// One unit of the model. Gpt owns the blocks; the training thread calls them.
+// One or two units of the model. Gpt owns the blocks; the training thread calls them.
 class TransformerBlock {
  public:
   TransformerBlock(const BlockShape& shape, const TensorSplit& split);
   void ListParameters(const std::string& prefix, ParameterList* list);
-  // With a split sequence, input and output are this rank's slice of the sequence.
-  at::Tensor forward(const at::Tensor& input) const;
+  // List the parameters of the two halves. The block's parameters are those of both, in this order.
+  void ListAttentionParameters(const std::string& prefix, ParameterList* list);
+  void ListFeedForwardParameters(const std::string& prefix, ParameterList* list);
+  // The block's output is FeedForwardHalf(AttentionHalf(input)). With a split sequence, inputs and outputs
+  // are this rank's slice of the sequence.
+  at::Tensor forward(const at::Tensor& input) const { return FeedForwardHalf(AttentionHalf(input)); }
+  at::Tensor AttentionHalf(const at::Tensor& input) const;
+  at::Tensor FeedForwardHalf(const at::Tensor& input) const;
 
  private:
   LayerNorm attention_norm_;

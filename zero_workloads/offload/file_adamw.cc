@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline of a step, with sub-groups 0, 1, 2, ... over three buffers:
+// The pipeline of a step, with sub-groups ..., 7, 8, 9 over three buffers:
 //
-//   read 0 | update 0 | update 1 | update 2
-//          | read 1   | read 2   | read 3
-//          |          | write 0  | write 1
+//   read 9 | update 9 | update 8 | update 7
+//          | read 8   | read 7   | read 6
+//          |          | write 9  | write 8
 //
 // Buffers start at multiples of the disk's block, so that transfers can bypass the page cache.
 #include "zero_workloads/offload/file_adamw.h"
@@ -121,12 +121,13 @@ void FileAdamW::AwaitWriting(Buffer& buffer) {
   if (buffer.writing.valid()) traffic_.written_nanoseconds += Await(buffer.writing);
 }
 
-void FileAdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters) {
+void FileAdamW::Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters,
+                     const SubGroups& groups) {
   CountStep();
-  const int64_t groups = (elements_ + group_elements_ - 1) / group_elements_;
-  StartReading(0);
-  for (int64_t number = 0; number < groups; ++number) {
-    if (number + 1 < groups) StartReading(number + 1);
+  const int64_t last = (elements_ + group_elements_ - 1) / group_elements_ - 1;
+  StartReading(last);
+  for (int64_t number = last; number >= 0; --number) {
+    if (number > 0) StartReading(number - 1);
     AwaitReading(number);
     const auto [begin, length, blocks] = GroupAt(number);
     Update(BufferOf(number).states.Slice(0, length), gradients.narrow(0, begin, length), learning_rate,
@@ -134,6 +135,7 @@ void FileAdamW::Step(const at::Tensor& gradients, double learning_rate, const at
     // The update must be complete before the write reads the buffer.
     FinishCompute();
     StartWriting(number);
+    if (groups.updated) groups.updated(begin);
   }
   for (Buffer& buffer : ring_) AwaitWriting(buffer);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW whose states lie in files, as ZeRO-Infinity keeps them on NVMe (Rajbhandari et al., SC 2021). A step
-// walks through the states in sub-groups over a ring of three buffers: one is filled with the next sub-group
-// while the optimizer works on the second and the third is written back.
+// walks through the states in sub-groups, the last first, over a ring of three buffers: one is filled with
+// the next sub-group while the optimizer works on the second and the third is written back.
 #pragma once
 
 #include <array>
@@ -23,11 +23,13 @@ class FileAdamW final : public AdamW {
   // Waits for transfers under way and removes the files.
   ~FileAdamW() override;
 
-  void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters) override;
+  void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters,
+            const SubGroups& groups = {}) override;
   const OffloadTraffic& traffic() const { return traffic_; }
 
  private:
-  // Sub-group `number` of a step: its first element, its elements, and the disk blocks that hold them.
+  // Sub-group `number`, counted from the first element: its first element, its elements, and the disk blocks
+  // that hold them.
   struct Group {
     int64_t begin, length, blocks;
   };

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "zero_workloads/device/device.h"
 #include "zero_workloads/offload/file_adamw.h"
 #include "zero_workloads/parallel/partition.h"
 
@@ -15,6 +16,11 @@ namespace {
 
 // The form of the option that names a folder.
 constexpr std::string_view kNvmePrefix = "nvme:";
+
+AdamWStates HostStates(int64_t elements) {
+  const auto zeros = [elements] { return NewHostTensor(elements, at::kFloat).zero_(); };
+  return {zeros(), zeros(), zeros()};
+}
 
 }  // namespace
 
@@ -34,12 +40,7 @@ Result<OptimizerOffload> OptimizerOffload::Parse(const std::string& text) {
                   "none, cpu, or nvme:FOLDER");
 }
 
-Status OptimizerOffload::CheckFor(at::Device device) const {
-  if (place == Place::kCpu && device.is_cpu()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument,
-                              "--offload-optimizer cpu: this run is on the CPU, where all its memory is"),
-                    "nvme:FOLDER puts the states into files; cpu needs a build for CUDA");
-  }
+Status OptimizerOffload::CheckFolder() const {
   if (place != Place::kNvme) return {};
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
@@ -58,9 +59,8 @@ std::unique_ptr<AdamW> MakeAdamW(int64_t elements, const OptimizerOffload& offlo
     case OptimizerOffload::Place::kNone:
       return std::make_unique<AdamW>(AdamW::ZeroStates(elements, device), settings);
     case OptimizerOffload::Place::kCpu:
-      return std::make_unique<AdamW>(
-          AdamW::ZeroStates(elements, at::TensorOptions(at::kCPU).pinned_memory(true)), settings,
-          RoundUp(offload.buffer_bytes / 4, kShardAlignment));
+      return std::make_unique<AdamW>(HostStates(elements), settings,
+                                     RoundUp(offload.buffer_bytes / 4, kShardAlignment));
     case OptimizerOffload::Place::kNvme:
       return std::make_unique<FileAdamW>(elements, offload, settings);
   }

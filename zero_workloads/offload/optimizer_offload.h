@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says where the optimizer's states are stored: on the device, in host memory of a run on GPUs, or in files.
+// Says where the optimizer's states are stored: on the device, in host memory, or in files.
 // The results are bit by bit the same in all three places.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace dynamiccl::zero {
 
 // The value of --offload-optimizer, and its buffer size. Equal on all ranks except for `rank_name`.
 struct OptimizerOffload {
-  // The states lie on the device (kNone), in pinned host memory (kCpu) or in files (kNvme).
+  // The states lie on the device (kNone), in host memory (kCpu, see device/host_memory.h) or in files
+  // (kNvme).
   enum class Place : uint8_t { kNone, kCpu, kNvme };
   Place place = Place::kNone;
   // An existing folder on this rank's host. Only kNvme uses it.
@@ -29,9 +30,8 @@ struct OptimizerOffload {
 
   // Accepts "none", "cpu" or "nvme:FOLDER". For anything else, the hint of the error lists these forms.
   static Result<OptimizerOffload> Parse(const std::string& text);
-  // Returns an error if the folder does not exist or cannot be written. Also returns an error if `cpu` was
-  // given for a run that is already on the CPU.
-  Status CheckFor(at::Device device) const;
+  // Returns an error if the folder does not exist or cannot be written.
+  Status CheckFolder() const;
 };
 
 // Counts the bytes and the time of all transfers between the optimizer and its files since the start.

@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "zero_workloads/models/engine_state.h"
@@ -35,12 +36,23 @@ struct AdamWStates {
   AdamWStates Slice(int64_t begin, int64_t length) const;
 };
 
+// The sub-groups of a step. A step updates the elements from the last to the first, one sub-group after
+// another, so that the caller can use the new values of one while the next is computed.
+struct SubGroups {
+  // The first element of each sub-group, in falling order; the first sub-group reaches to the last element.
+  // FileAdamW ignores this and has sub-groups of its own. Empty means one sub-group.
+  std::vector<int64_t> begins;
+  // Called in the step after each sub-group: all elements from `begin` on have their new values. Empty means
+  // that nobody is told.
+  std::function<void(int64_t begin)> updated;
+};
+
 // The optimizer of one rank, over the elements that the rank updates. ZeroEngine owns it and calls it on the
 // training thread. It has no failure of its own; FileAdamW (offload/) throws when its files fail.
 class AdamW {
  public:
-  // Uses `states` without copying them; the caller fills the master weights in place. The states may be on
-  // another device than the gradients. In that case `slice_elements` elements at a time are copied to the
+  // Uses `states` without copying them; the caller fills the master weights in place. The states may lie
+  // in host memory (device/host_memory.h). In that case `slice_elements` elements at a time are copied to the
   // gradients' device and back, where 0 means all at once. A multiple of kShardAlignment
   // (parallel/partition.h) keeps the rounding independent of slicing.
   AdamW(AdamWStates states, const AdamWSettings& settings, int64_t slice_elements = 0);
@@ -56,8 +68,10 @@ class AdamW {
   int64_t steps() const;
   void set_steps(int64_t steps);
   // Performs one step. `gradients` are fp32 and as long as the states. `parameters`, if defined, receives the
-  // new master weights in its own type and lies on the gradients' device.
-  virtual void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters);
+  // new master weights in its own type and lies on the gradients' device. The result does not depend on
+  // `groups` if they begin at multiples of kShardAlignment.
+  virtual void Step(const at::Tensor& gradients, double learning_rate, const at::Tensor& parameters,
+                    const SubGroups& groups = {});
 
  protected:
   void CountStep() { steps_.add_(1); }
@@ -68,6 +82,10 @@ class AdamW {
   AdamWStates states_;
 
  private:
+  // Updates elements [begin, end), `slice_elements_` at a time.
+  void UpdateRange(int64_t begin, int64_t end, const at::Tensor& gradients, double learning_rate,
+                   const at::Tensor& parameters) const;
+
   AdamWSettings settings_;
   // Number of elements that are copied at a time. 0 means all elements.
   int64_t slice_elements_;

@@ -93,6 +93,9 @@ class ProcessGroup {
   // After this call, every rank's tensor has the content of the tensor of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 
+  // This group's later collectives start after `collective`, which another group of this rank has issued, is
+  // done. The caller does not wait.
+  void StartAfter(const PendingCollective& collective) { stream_.StartAfter(collective.event); }
   // Compute work issued after this call sees the result. On CUDA the call does not block.
   void Await(const PendingCollective& collective);
   // Blocks until the result is available.

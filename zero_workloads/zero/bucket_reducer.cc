@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bucket is opened (OpenAt), filled by one or more units (Add), sent (Send) and settled (Settle). Settling
 // happens late, when the buffer is needed again or the pass ends, so that the reduction overlaps with the
-// backward pass.
+// backward pass. With replicas, sending issues two collectives: the sum over the group and, ordered after it,
+// the sum over the replicas. The backward pass waits for neither.
 #include "zero_workloads/zero/bucket_reducer.h"
 
 #include <ATen/ops/empty.h>
@@ -95,9 +96,11 @@ void BucketReducer::Send() {
   Bucket& bucket = buckets_[current_];
   const int64_t length = bucket.end - bucket.begin;
   const at::Tensor input = bucket.buffer.narrow(0, 0, partition_.world() * length);
-  bucket.pending = settings_.kind == ReduceKind::kAllReduce
-                       ? group_->AllReduce(input, kLabel)
-                       : group_->ReduceScatter(input, gradients_.narrow(0, bucket.begin, length), kLabel);
+  bucket.pending = settings_.kind == ReduceKind::kReduceScatter
+                       ? group_->ReduceScatter(input, OwnSums(bucket), kLabel)
+                       : group_->AllReduce(input, kLabel);
+  bucket.pending_over = group_;
+  if (settings_.replicas != nullptr) SumOverReplicas(&bucket);
   if (!settings_.overlap) {
     Settle(&bucket);
     AwaitReplicas();
@@ -105,9 +108,22 @@ void BucketReducer::Send() {
   current_ = (current_ + 1) % buffers_;
 }
 
-void BucketReducer::SumOverReplicas(const Bucket& bucket) {
-  const at::Tensor sums = gradients_.narrow(0, bucket.begin, bucket.end - bucket.begin);
-  replica_sums_.push_back(settings_.replicas->AllReduce(sums, kLabel));
+at::Tensor BucketReducer::OwnSums(const Bucket& bucket) const {
+  const int64_t length = bucket.end - bucket.begin;
+  return settings_.kind == ReduceKind::kReduceScatter
+             ? gradients_.narrow(0, bucket.begin, length)
+             : bucket.buffer.narrow(0, group_->rank() * length, length);
+}
+
+void BucketReducer::SumOverReplicas(Bucket* bucket) {
+  settings_.replicas->StartAfter(bucket->pending);
+  PendingCollective sum = settings_.replicas->AllReduce(OwnSums(*bucket), kLabel);
+  if (settings_.kind == ReduceKind::kReduceScatter) {
+    replica_sums_.push_back(std::move(sum));
+    return;
+  }
+  bucket->pending = std::move(sum);
+  bucket->pending_over = settings_.replicas;
 }
 
 void BucketReducer::AwaitReplicas() {
@@ -117,15 +133,18 @@ void BucketReducer::AwaitReplicas() {
 
 void BucketReducer::Settle(Bucket* bucket) {
   if (bucket->pending.event == nullptr) return;
-  group_->Await(bucket->pending);
+  bucket->pending_over->Await(bucket->pending);
   bucket->pending = {};
-  if (settings_.kind == ReduceKind::kAllReduce) KeepSums(*bucket);
-  if (settings_.replicas != nullptr) SumOverReplicas(*bucket);
+  if (settings_.kind != ReduceKind::kReduceScatter) KeepSums(*bucket);
   if (settings_.poison) bucket->buffer.fill_(std::numeric_limits<float>::quiet_NaN());
 }
 
 void BucketReducer::KeepSums(const Bucket& bucket) {
   const int64_t length = bucket.end - bucket.begin;
+  if (settings_.kind == ReduceKind::kAllReduceKeepOwn) {
+    gradients_.narrow(0, bucket.begin, length).copy_(OwnSums(bucket));
+    return;
+  }
   gradients_.view({partition_.world(), -1})
       .narrow(1, bucket.begin, length)
       .copy_(bucket.buffer.narrow(0, 0, partition_.world() * length).view({partition_.world(), length}));

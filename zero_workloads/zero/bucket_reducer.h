@@ -26,6 +26,9 @@ enum class ReduceKind {
   kAllReduce,
   // Stages 1 to 3: a rank receives the sums for its own shards.
   kReduceScatter,
+  // Stages 1 and 2: every rank receives the sums for all parameters and keeps those for its own shards. This
+  // sends twice as much as kReduceScatter.
+  kAllReduceKeepOwn,
 };
 
 // Settings of a reducer. They are equal on all ranks, since all ranks must make the same calls.
@@ -40,8 +43,8 @@ struct BucketSettings {
   bool overlap = true;
   // For tests: a bucket is filled with NaN once it was sent and read, until new gradients overwrite it.
   bool poison = false;
-  // Hybrid sharding: the ranks that hold the same shard. When the sums of a bucket have arrived, they are
-  // summed over these ranks while later buckets are filled. Null if there are no replicas.
+  // Hybrid sharding: the ranks that hold the same shard. As soon as the sums of a bucket have arrived, they
+  // are summed over these ranks while later buckets are filled. Null if there are no replicas.
   ProcessGroup* replicas = nullptr;
 };
 
@@ -77,7 +80,9 @@ class BucketReducer {
     // The bucket holds the gradients for elements [begin, end) of each rank's arena (its shards,
     // partition.h).
     int64_t begin = 0, end = 0;
+    // The last collective that uses `buffer`, and the group that has issued it.
     PendingCollective pending;
+    ProcessGroup* pending_over = nullptr;
   };
 
   // Allocates one buffer if one bucket holds the whole arena, otherwise two.
@@ -89,11 +94,14 @@ class BucketReducer {
   void Send();
   // Waits for the bucket's reduction, if one is pending, and moves its sums to `gradients_`.
   void Settle(Bucket* bucket);
-  // Starts the sum over the replicas for a bucket whose ReduceScatter is done.
-  void SumOverReplicas(const Bucket& bucket);
+  // The sums for this rank's shards, where the first collective of the bucket puts them.
+  at::Tensor OwnSums(const Bucket& bucket) const;
+  // Issues the sum over the replicas behind the first collective of the bucket, without waiting for it.
+  void SumOverReplicas(Bucket* bucket);
   // Waits for all sums over replicas that this pass has started.
   void AwaitReplicas();
-  // Copies the sums for the shards of all ranks from a bucket to `gradients_`, after its AllReduce (stage 0).
+  // Copies the sums from a bucket to `gradients_` after its AllReduce: those for the shards of all ranks
+  // (stage 0), or those for this rank's shards (kAllReduceKeepOwn).
   void KeepSums(const Bucket& bucket);
 
   const Partition& partition_;
@@ -105,7 +113,7 @@ class BucketReducer {
   at::TensorOptions options_;
   at::Tensor gradients_;
   std::array<Bucket, 2> buckets_;
-  // Pending sums over replicas in this pass.
+  // Pending sums over replicas in this pass that use `gradients_` alone and no buffer.
   std::vector<PendingCollective> replica_sums_;
   // The number of buffers in use, 1 or 2.
   size_t buffers_ = 2;

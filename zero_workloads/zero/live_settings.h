@@ -10,7 +10,8 @@ namespace dynamiccl::zero {
 // change a bit of the result (docs/zero_trainer.md). They are equal on all ranks.
 struct LiveSettings {
   int64_t bucket_bytes = 0;
-  bool prefetch = true;
+  // The number of units that stage 3 gathers ahead of the unit that computes; 0 means none.
+  int64_t units_ahead = 1;
 
   friend bool operator==(const LiveSettings&, const LiveSettings&) = default;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages 0 to 2 differ in when ReduceGradients is called and in how ranks get the new parameters. In stage 0
-// a rank copies them from its own master weights. In stages 1 and 2 there is one AllGather for each unit.
+// a rank copies them from its own master weights. In stages 1 and 2 there is one AllGather for each unit,
+// issued during the optimizer step.
 #include "zero_workloads/zero/replicated_stages.h"
 
 namespace dynamiccl::zero {
@@ -33,14 +34,29 @@ void Stage1::AfterBackward() {
   for (int unit = units() - 1; unit >= 0; --unit) ReduceGradients(unit);
 }
 
+// The arena has the shards of the units from the last to the first.
+SubGroups Stage1::GroupsOfStep() {
+  if (!settings_.overlap) return {};
+  SubGroups groups;
+  for (int unit = 0; unit < units(); ++unit) groups.begins.push_back(partition_->unit(unit).arena_offset);
+  groups.updated = [this](int64_t begin) { GatherFrom(begin); };
+  return groups;
+}
+
+void Stage1::GatherFrom(int64_t begin) {
+  for (; next_to_gather_ < units(); ++next_to_gather_) {
+    if (partition_->unit(next_to_gather_).arena_offset < begin) return;
+    const size_t index = static_cast<size_t>(next_to_gather_);
+    gathers_[index] = group_->AllGather(Shard(parameter_shard_, next_to_gather_), parameters_[index].flat(),
+                                        {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_POST_STEP_GATHER});
+    if (!settings_.overlap) BeforeForward(next_to_gather_);
+  }
+}
+
 void Stage1::PublishParameters() {
   RefreshParameterShard();
-  for (int unit = 0; unit < units(); ++unit) {
-    const size_t index = static_cast<size_t>(unit);
-    gathers_[index] = group_->AllGather(Shard(parameter_shard_, unit), parameters_[index].flat(),
-                                        {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_POST_STEP_GATHER});
-    if (!settings_.overlap) BeforeForward(unit);
-  }
+  GatherFrom(0);
+  next_to_gather_ = 0;
 }
 
 }  // namespace dynamiccl::zero

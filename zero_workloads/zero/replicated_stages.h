@@ -24,7 +24,8 @@ class Stage0 final : public ZeroEngine {
 
 // ZeRO stage 1 (the paper's P_os): all gradients are kept until the backward pass of the last micro-step is
 // over, and each bucket is then reduced by ReduceScatter. A rank updates its shard of the parameters, and
-// AllGathers bring all shards to all ranks.
+// AllGathers bring all shards to all ranks. The optimizer updates the shards in the order of the forward
+// pass, and each unit is gathered as soon as its shard is updated, while the optimizer works on the next one.
 class Stage1 : public ZeroEngine {
  public:
   Stage1(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
@@ -34,9 +35,16 @@ class Stage1 : public ZeroEngine {
  protected:
   void GradientsReady(int) override {}
   void AfterBackward() override;
+  SubGroups GroupsOfStep() override;
   void PublishParameters() override;
 
  private:
+  // Starts the gathers of those units that are not gathered yet and whose shards lie in the arena from
+  // `begin` on.
+  void GatherFrom(int64_t begin);
+
+  // The first unit that has not been gathered since the last step.
+  int next_to_gather_ = 0;
   // For each unit, the gather of the latest step, until BeforeForward has waited for it.
   std::vector<PendingCollective> gathers_;
 };

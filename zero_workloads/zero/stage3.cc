@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathering and freeing of parameters by the events of a pass. With prefetch, the gather of the next unit
-// (the previous one in a backward pass) runs while this unit computes, so at most two units besides the root
-// are in memory.
+// Gathering and freeing of parameters by the events of a pass. With prefetch, the gathers of the next n units
+// (the previous ones in a backward pass) run while this unit computes, so at most n + 1 units besides the
+// root are in memory.
 #include "zero_workloads/zero/stage3.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "zero_workloads/memory/memory_counters.h"
@@ -68,10 +69,15 @@ void Stage3::Free(int unit) {
 
 void Stage3::BeforeForward(int unit) {
   Gather(unit, DYNAMICCL_PHASE_FORWARD);
-  if (settings_.prefetch && unit + 1 < units() && !IsInUse(unit + 1)) {
-    Gather(unit + 1, DYNAMICCL_PHASE_FORWARD);
-  }
+  GatherAheadForward(unit);
   StartUse(unit);
+}
+
+void Stage3::GatherAheadForward(int unit) {
+  const int64_t last = std::min<int64_t>(units() - 1, unit + settings_.units_ahead);
+  for (int next = unit + 1; next <= last; ++next) {
+    if (!IsInUse(next)) Gather(next, DYNAMICCL_PHASE_FORWARD);
+  }
 }
 
 void Stage3::AfterForward(int unit, const at::Tensor& output) {
@@ -85,11 +91,16 @@ void Stage3::AfterForward(int unit, const at::Tensor& output) {
 
 void Stage3::BeforeBackward(int unit) {
   Gather(unit, DYNAMICCL_PHASE_BACKWARD);
-  // The root was never freed, so its gather is not started ahead.
-  if (settings_.prefetch && unit > 0 && !IsRoot(unit - 1) && !IsInUse(unit - 1)) {
-    Gather(unit - 1, DYNAMICCL_PHASE_BACKWARD);
-  }
+  GatherAheadBackward(unit);
   StartUse(unit);
+}
+
+// The root was never freed, so its gather is not started ahead.
+void Stage3::GatherAheadBackward(int unit) {
+  const int64_t last = std::max<int64_t>(0, unit - settings_.units_ahead);
+  for (int next = unit - 1; next >= last && !IsRoot(next); --next) {
+    if (!IsInUse(next)) Gather(next, DYNAMICCL_PHASE_BACKWARD);
+  }
 }
 
 void Stage3::EndBackward(int unit) {

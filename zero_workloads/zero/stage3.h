@@ -54,6 +54,10 @@ class Stage3 final : public ZeroEngine {
   // Allocates the unit's memory and starts the gather, unless one is already in progress. `phase` labels the
   // call and decides whether the secondary copy may be used.
   void Gather(int unit, dynamicclPhase_t phase);
+  // Starts the gathers of the next `units_ahead` units in the order of a forward or a backward pass, unless
+  // they are in memory or their gathers are in progress.
+  void GatherAheadForward(int unit);
+  void GatherAheadBackward(int unit);
   // Waits for the unit's gather and marks the unit as in use.
   void StartUse(int unit);
   // Copies this rank's part of the unit to the second copy, once in each step, before the unit is freed.

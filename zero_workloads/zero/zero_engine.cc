@@ -29,6 +29,11 @@ std::span<const std::byte> Bytes(const at::Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.const_data_ptr()), static_cast<size_t>(tensor.nbytes())};
 }
 
+ReduceKind ReduceKindOf(const EngineSettings& settings) {
+  if (settings.stage == 0) return ReduceKind::kAllReduce;
+  return settings.all_reduce_gradients ? ReduceKind::kAllReduceKeepOwn : ReduceKind::kReduceScatter;
+}
+
 }  // namespace
 
 std::unique_ptr<ZeroEngine> ZeroEngine::Create(std::vector<ModelUnit> model, ProcessGroup* group,
@@ -56,11 +61,10 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   }
   partition_ = std::make_unique<Partition>(unit_elements, group->world());
   const at::TensorOptions options = at::TensorOptions().dtype(settings.type).device(settings.device);
-  const ReduceKind kind = settings.stage == 0 ? ReduceKind::kAllReduce : ReduceKind::kReduceScatter;
   reducer_ = std::make_unique<BucketReducer>(
       *partition_, group,
-      BucketSettings{kind, settings.bucket_bytes, settings.bucket_per_unit, settings.overlap, settings.poison,
-                     accumulates_shards() ? nullptr : settings.replicas},
+      BucketSettings{ReduceKindOf(settings), settings.bucket_bytes, settings.bucket_per_unit,
+                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas},
       options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
   passed_.resize(unit_elements.size());
@@ -76,7 +80,7 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
 
 void ZeroEngine::SetLive(const LiveSettings& live) {
   settings_.bucket_bytes = live.bucket_bytes;
-  settings_.prefetch = live.prefetch;
+  settings_.units_ahead = live.units_ahead;
   reducer_->SetBucketBytes(live.bucket_bytes);
 }
 
@@ -259,11 +263,15 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
   }
   if (outcome.skipped) return outcome;
   gradients.mul_(std::min(1.0, settings_.clip_norm / (outcome.gradient_norm + kClipEpsilon)) / factor);
+  UpdateParameters(gradients, learning_rate);
+  return outcome;
+}
+
+void ZeroEngine::UpdateParameters(const at::Tensor& gradients, double learning_rate) {
   const bool copies = parameter_shard_.defined() && !parameter_shard_.is_same(optimizer_->master());
-  optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor());
+  optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor(), GroupsOfStep());
   parameter_shard_written_ = copies;
   PublishParameters();
-  return outcome;
 }
 
 double ZeroEngine::GradientFactor() const {

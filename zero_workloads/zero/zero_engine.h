@@ -40,11 +40,14 @@ struct EngineSettings {
   int64_t bucket_bytes = 4 << 20;
   // If true, a unit's gradients are summed in one call, whatever their size.
   bool bucket_per_unit = false;
+  // Stages 1 and 2: if true, buckets are summed by AllReduce, and a rank keeps the part for its own shards.
+  // If false, they are summed by ReduceScatter.
+  bool all_reduce_gradients = false;
   // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
   // next forward pass.
   bool overlap = true;
-  // If true, stage 3 gathers the next unit while the present unit computes.
-  bool prefetch = true;
+  // The number of units that stage 3 gathers ahead while the present unit computes; 0 means none.
+  int64_t units_ahead = 1;
   // For tests: memory that is freed, or not yet gathered, holds NaN, so that a read at the wrong time shows
   // in the result.
   bool poison = false;
@@ -122,7 +125,7 @@ class ZeroEngine : public UnitHooks {
 
   // Changes how the next steps communicate. Call it between steps, on all ranks before the same step.
   void SetLive(const LiveSettings& live);
-  LiveSettings live() const { return {settings_.bucket_bytes, settings_.prefetch}; }
+  LiveSettings live() const { return {settings_.bucket_bytes, settings_.units_ahead}; }
 
   // The traffic between the optimizer and its files; null if the optimizer's states are not in files.
   const OffloadTraffic* offload_traffic() const { return TrafficOf(*optimizer_); }
@@ -165,6 +168,8 @@ class ZeroEngine : public UnitHooks {
   virtual void GradientsKept(int) {}
   // Called after each backward pass, except after passes whose gradients stay on this rank.
   virtual void AfterBackward() {}
+  // The sub-groups of the coming optimizer step, whose ends tell the stage which shards are up to date.
+  virtual SubGroups GroupsOfStep() { return {}; }
   // Called after the optimizer step: brings the new master weights to where the next forward pass needs them.
   virtual void PublishParameters() = 0;
 
@@ -202,6 +207,8 @@ class ZeroEngine : public UnitHooks {
 
  private:
   void InitialiseUnit(int unit, const at::Tensor& master);
+  // Performs the optimizer step with the clipped mean gradients, and publishes the parameters.
+  void UpdateParameters(const at::Tensor& gradients, double learning_rate);
   // Creates the pool of contiguous gradients, if this stage keeps gradients beyond their unit's backward
   // pass.
   void ReserveGradients();

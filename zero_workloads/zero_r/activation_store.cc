@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// To keep an input, the store takes this rank's part, finds a place and copies the part there. To restore the
+// To keep an input, the store takes this rank's part, finds memory and copies the part there. To restore the
 // input, it copies the part to the device, gathers all parts and reshapes the result. Parts on the host are
-// copied asynchronously, in the order of the compute stream.
+// copied asynchronously, in the order of the compute stream. With prefetch, the gather of the input that is
+// needed next is in progress while the block of the present one is computed again.
 #include "zero_workloads/zero_r/activation_store.h"
 
 #include <ATen/ops/empty.h>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "zero_workloads/device/device.h"
+#include "zero_workloads/device/host_memory.h"
 #include "zero_workloads/memory/memory_counters.h"
 
 namespace dynamiccl::zero {
@@ -23,23 +25,14 @@ constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_ACTIVATION};
 }  // namespace
 
 KeptActivation::KeptActivation(KeptActivation&& other) noexcept
-    : store_(std::exchange(other.store_, nullptr)),
-      shape_(std::move(other.shape_)),
-      part_(std::move(other.part_)),
-      slot_(other.slot_) {}
+    : store_(std::exchange(other.store_, nullptr)), place_(other.place_) {}
 
 KeptActivation::~KeptActivation() {
-  if (store_ == nullptr || !part_.defined()) return;
-  store_->Count(part_, -1);
-  if (slot_) store_->free_slots_.push_back(*slot_);
+  if (store_ != nullptr) store_->Drop(place_);
 }
 
 at::Tensor KeptActivation::Restore() const {
-  const ActivationStoreSettings& settings = store_->settings_;
-  at::Tensor part = part_;
-  if (settings.on_host) part = at::empty(part_.sizes(), settings.options).copy_(part_, /*non_blocking=*/true);
-  if (settings.divide_over != nullptr) return store_->Gather(part, shape_);
-  return part.view(shape_).detach();
+  return store_->Restore(place_);
 }
 
 ActivationStore::ActivationStore(const ActivationStoreSettings& settings) : settings_(settings) {
@@ -66,7 +59,7 @@ at::Tensor ActivationStore::OwnPart(const at::Tensor& input) const {
   return flat.narrow(0, settings_.divide_over->rank() * length, length);
 }
 
-at::Tensor ActivationStore::Place(int64_t elements, KeptActivation* kept) {
+at::Tensor ActivationStore::MemoryFor(int64_t elements, StoredActivation* stored) {
   if (pool_ == nullptr) {
     return settings_.on_host ? NewHostTensor(elements, settings_.options.dtype().toScalarType())
                              : at::empty({elements}, settings_.options);
@@ -75,27 +68,60 @@ at::Tensor ActivationStore::Place(int64_t elements, KeptActivation* kept) {
     throw std::logic_error(fmt::format("the pool of {} checkpoints has no room for one more of {} elements",
                                        pool_->slots(), elements));
   }
-  kept->slot_ = free_slots_.back();
+  stored->slot = free_slots_.back();
   free_slots_.pop_back();
-  return pool_->slot(*kept->slot_).narrow(0, 0, elements);
+  return pool_->slot(*stored->slot).narrow(0, 0, elements);
 }
 
 KeptActivation ActivationStore::Keep(const at::Tensor& input) {
-  KeptActivation kept(this, input.sizes().vec());
+  StoredActivation stored{.shape = input.sizes().vec()};
   const at::Tensor own = OwnPart(input);
   // If the input is neither divided nor moved to the host nor kept in a pool, the tensor itself is kept,
   // without a copy.
   const bool as_it_is = settings_.divide_over == nullptr && !settings_.on_host && pool_ == nullptr;
-  kept.part_ = as_it_is ? own : Place(own.numel(), &kept).copy_(own, /*non_blocking=*/true);
-  Recount(kept.part_, MemoryCategory::kCheckpoints);
-  Count(kept.part_, 1);
-  return kept;
+  stored.part = as_it_is ? own : MemoryFor(own.numel(), &stored);
+  if (settings_.on_host) {
+    CopyToHost(own, stored.part);
+  } else if (!as_it_is) {
+    stored.part.copy_(own, /*non_blocking=*/true);
+  }
+  Recount(stored.part, MemoryCategory::kCheckpoints);
+  Count(stored.part, 1);
+  return {this, stored_.insert(stored_.end(), std::move(stored))};
 }
 
-at::Tensor ActivationStore::Gather(const at::Tensor& part, const std::vector<int64_t>& shape) const {
-  const at::Tensor whole = at::empty(shape, settings_.options);
-  settings_.divide_over->Await(settings_.divide_over->AllGather(part, whole, kLabel));
-  return whole;
+void ActivationStore::StartRestoring(StoredActivation* stored) const {
+  if (stored->whole.defined()) return;
+  at::Tensor part = CopyToDevice(stored->part, settings_.options.device());
+  if (settings_.divide_over == nullptr) {
+    stored->whole = part.view(stored->shape).detach();
+    return;
+  }
+  stored->whole = at::empty(stored->shape, settings_.options);
+  stored->gather = settings_.divide_over->AllGather(part, stored->whole, kLabel);
+  stored->part_on_device = std::move(part);
+}
+
+at::Tensor ActivationStore::Restore(Place place) {
+  StartRestoring(&*place);
+  if (settings_.prefetch && place != stored_.begin()) StartRestoring(&*std::prev(place));
+  if (settings_.divide_over != nullptr) settings_.divide_over->Await(place->gather);
+  place->gather = {};
+  place->part_on_device.reset();
+  return std::exchange(place->whole, {});
+}
+
+void ActivationStore::Drop(Place place) {
+  // A gather that nobody took still writes to the memory. If it fails, its group fails in the next call too.
+  if (place->gather.event != nullptr) {
+    try {
+      settings_.divide_over->Await(place->gather);
+    } catch (const CollectiveFailure&) {
+    }
+  }
+  Count(place->part, -1);
+  if (place->slot) free_slots_.push_back(*place->slot);
+  stored_.erase(place);
 }
 
 void ActivationStore::Count(const at::Tensor& part, int sign) {

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,6 +24,9 @@ struct ActivationStoreSettings {
   ProcessGroup* divide_over = nullptr;
   // True if the kept parts lie in host memory.
   bool on_host = false;
+  // If true, restoring an input also starts to restore the one that was kept before it, which a backward pass
+  // needs next. This takes the memory of one more whole input.
+  bool prefetch = false;
   // If positive, room for `pool_slots` inputs of `input_elements` is allocated on construction (the ZeRO
   // paper's M_D). If 0, each input is allocated separately.
   int64_t pool_slots = 0;
@@ -39,6 +43,20 @@ struct ActivationBytes {
 
 class ActivationStore;
 
+// What the store has of one kept input.
+struct StoredActivation {
+  // The shape of the whole input, to which it is restored.
+  std::vector<int64_t> shape;
+  // The part that this rank keeps: one-dimensional and contiguous.
+  at::Tensor part;
+  // The number of the pool's slot that holds the part; empty without a pool.
+  std::optional<size_t> slot;
+  // From the start of restoring until the input is taken: the part on the device, the whole input, and the
+  // gather that fills it.
+  at::Tensor part_on_device, whole;
+  PendingCollective gather;
+};
+
 // One kept input. Destroying it returns its place to the store, which must outlive it.
 class KeptActivation {
  public:
@@ -52,16 +70,11 @@ class KeptActivation {
 
  private:
   friend class ActivationStore;
-  KeptActivation(ActivationStore* store, std::vector<int64_t> shape)
-      : store_(store), shape_(std::move(shape)) {}
+  using Place = std::list<StoredActivation>::iterator;
+  KeptActivation(ActivationStore* store, Place place) : store_(store), place_(place) {}
 
   ActivationStore* store_;
-  // The shape of the whole input, to which Restore reshapes.
-  std::vector<int64_t> shape_;
-  // The part that this rank keeps: one-dimensional and contiguous.
-  at::Tensor part_;
-  // The number of the pool's slot that holds the part; empty without a pool.
-  std::optional<size_t> slot_;
+  Place place_;
 };
 
 // The kept inputs of one rank. The training run owns it; forward and backward passes call it on their thread,
@@ -85,16 +98,24 @@ class ActivationStore {
 
  private:
   friend class KeptActivation;
+  using Place = std::list<StoredActivation>::iterator;
   // Returns a flat view of this rank's part of the input.
   at::Tensor OwnPart(const at::Tensor& input) const;
   // Returns memory for a part: a slot of the pool, or new memory if there is no pool.
-  at::Tensor Place(int64_t elements, KeptActivation* kept);
-  // Gathers the whole input from the parts of all ranks. A collective call.
-  at::Tensor Gather(const at::Tensor& part, const std::vector<int64_t>& shape) const;
+  at::Tensor MemoryFor(int64_t elements, StoredActivation* stored);
+  // Starts to restore an input, unless that has been done. If the input is partitioned, this issues an
+  // AllGather.
+  void StartRestoring(StoredActivation* stored) const;
+  // Starts to restore the input, and with prefetch the one before it, and returns the input.
+  at::Tensor Restore(Place place);
+  // Forgets an input and frees its memory.
+  void Drop(Place place);
   // Adds the part's bytes to the kept bytes (sign 1) or subtracts them (sign -1).
   void Count(const at::Tensor& part, int sign);
 
   ActivationStoreSettings settings_;
+  // The inputs that are kept, in the order in which they were kept.
+  std::list<StoredActivation> stored_;
   std::unique_ptr<ContiguousPool> pool_;
   std::vector<size_t> free_slots_;
   ActivationBytes kept_, peak_;

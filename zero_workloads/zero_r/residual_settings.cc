@@ -29,8 +29,8 @@ std::optional<Checkpoints> ResidualSettings::checkpoints() const {
 }
 
 std::string ResidualSettings::Canonical() const {
-  return fmt::format("activation_checkpoints={} contiguous_pools={}", activation_checkpoints,
-                     contiguous_pools);
+  return fmt::format("activation_checkpoints={} activation_prefetch={} contiguous_pools={}",
+                     activation_checkpoints, activation_prefetch, contiguous_pools);
 }
 
 Status Validate(const ResidualSettings& settings, int tensor_parallel) {

@@ -22,6 +22,8 @@ inline constexpr int64_t kOneBucketForAll = int64_t{1} << 59;
 struct ResidualSettings {
   // One of "none", "full", "partitioned", "partitioned_cpu" and "auto".
   std::string activation_checkpoints = "none";
+  // If true, the backward pass gathers the next block's partitioned input while a block is computed again.
+  bool activation_prefetch = true;
   // If true, gradients and checkpoints lie in contiguous pools (the ZeRO paper's M_D).
   bool contiguous_pools = false;
   // Name of one of the ZeRO paper's configurations C1 to C5. Empty means none of them.

@@ -9,6 +9,8 @@ import inspect
 _LAST_LOOK = 10
 # An argument of torch 2.13: a list with the size of each bucket. The last size is that of all further buckets, too.
 _LIST = "bucket_cap_mb_list"
+# The number of optimizer steps after which the gradients' memory is read for the last time.
+_LAST_GRADIENTS = 6
 _DEFAULT_CAP_MB = 25
 _MB = 2**20
 
@@ -30,6 +32,8 @@ def apply(module, usable, report):
         _confirm(self, signature.parameters, settings, report)
         if report.wanted:
             _observe(self, report)
+            if "gradient_as_bucket_view" in settings:
+                _observe_gradients(self, report)
 
     parallel.__init__ = construct
 
@@ -97,6 +101,26 @@ def _observe(parallel, report):
             report.write()
 
     handle = parallel.register_forward_pre_hook(before_forward)
+
+
+def _observe_gradients(parallel, report):
+    """Notes the sizes of the pieces of memory in which the gradients are when an optimizer steps: a piece for each
+    bucket if gradients are views of buckets, else one for each gradient."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    seen = report.framework("ddp")
+    steps = 0
+
+    def before_step(_optimizer, _args, _kwargs):
+        nonlocal steps
+        steps += 1
+        gradients = [p.grad.untyped_storage() for p in parallel.parameters() if p.grad is not None]
+        seen["gradient_pieces"] = sorted({piece.data_ptr(): piece.nbytes() for piece in gradients}.values())
+        report.write()
+        if steps == _LAST_GRADIENTS:
+            handle.remove()
+
+    handle = register_optimizer_step_pre_hook(before_step)
 
 
 def _note_buckets(parallel, seen):

@@ -4,6 +4,8 @@ import functools
 import inspect
 import os
 
+from dynamiccl_settings import steps
+
 
 def apply(module, usable, report):
     """Replaces fully_shard in the module that defines it, before other modules import it from there. `usable` is a
@@ -63,6 +65,8 @@ def _complete(root, fsdp_module, settings, report):
     for setting, order in (("forward_prefetch", wrapped), ("backward_prefetch", backwards)):
         if setting in settings:
             _prefetch(order, setting, settings[setting], report)
+    if "forward_prefetch" in settings and report.wanted and len(wrapped) > 1:
+        _mark_gathers_ahead(wrapped)
     report.write()
 
 
@@ -84,6 +88,14 @@ def _prefetch(order, setting, depth, report):
     for number, module in enumerate(order):
         getattr(module, method)(order[number + 1:number + 1 + depth])
     report.applied("fsdp2." + setting, depth, depth)
+
+
+def _mark_gathers_ahead(wrapped):
+    """Marks the calls from the outermost module's forward pass until the second wrapped module begins to compute. The
+    number of gathers among them shows how far ahead modules gather. The first hook runs before FSDP's own, the second
+    after it."""
+    wrapped[0].register_forward_pre_hook(lambda _module, _inputs: steps.mark_forward(True), prepend=True)
+    wrapped[1].register_forward_pre_hook(lambda _module, _inputs: steps.mark_forward(False))
 
 
 def _free_bytes(root):

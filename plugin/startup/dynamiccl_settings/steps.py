@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks the training steps in the trace, so that a step with only one call is recognised as a step.
 
-A step ends with step() of the optimizer that stepped first. The mark is written by dynamicclMarkPhase
+A step ends with step() of the optimizer that stepped first. Where forward prefetching is asked for, the calls of the
+forward pass before the second module computes are marked too. A mark is written by dynamicclMarkPhase
 (src/annotate/phase_marker.h), which exists only in a process with libdynamiccl.so.
 """
 import ctypes
 
-_PHASE_OTHER, _STAGE_UNKNOWN = 4, 4
+_PHASE_FORWARD, _PHASE_OTHER, _STAGE_UNKNOWN = 1, 4, 4
+# The step that is marked, and the function that marks; None: no step is marked.
+_now = {"step": 0, "mark_phase": None}
 
 
 def mark(optimizer_module):
@@ -20,14 +23,22 @@ def mark(optimizer_module):
     register = getattr(optimizer_module, "register_optimizer_step_post_hook", None)
     if register is None:
         return
-    done = {"steps": 0, "optimizer": None}
+    _now["mark_phase"] = mark_phase
+    first = {"optimizer": None}
 
     def after_step(optimizer, _args, _kwargs):
-        if done["optimizer"] is None:
-            done["optimizer"] = id(optimizer)
-        if done["optimizer"] != id(optimizer):
+        if first["optimizer"] is None:
+            first["optimizer"] = id(optimizer)
+        if first["optimizer"] != id(optimizer):
             return
-        done["steps"] += 1
-        mark_phase(_PHASE_OTHER, _STAGE_UNKNOWN, done["steps"])
+        _now["step"] += 1
+        mark_phase(_PHASE_OTHER, _STAGE_UNKNOWN, _now["step"])
 
     register(after_step)
+
+
+def mark_forward(begins):
+    """Marks that the calls from here on belong to the forward pass (`begins`), or no longer to its beginning. Does
+    nothing before the first optimizer step, because no step is marked until then."""
+    if _now["mark_phase"] is not None and _now["step"] > 0:
+        _now["mark_phase"](_PHASE_FORWARD if begins else _PHASE_OTHER, _STAGE_UNKNOWN, _now["step"])

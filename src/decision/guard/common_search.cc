@@ -14,13 +14,13 @@ namespace {
 // All keys try a config together only if keys with at least this share of the bytes can use the config.
 constexpr double kLeastShare = 1.0 / 3;
 // Within one block of steps an arm may make steps longer by this many usual steps together, in both rounds.
-constexpr double kMostInBlock = 0.6;
+constexpr double kMaxInBlock = 0.6;
 // Patience with an arm in the first round. The search looks for gains of 3 %, and a large gain shows after
 // few uses. So an arm is given up after two uses if its steps look slower. It is given up after four uses
 // unless its steps look faster by one standard error, and after one use that made a step longer by half or
 // more (0.405 is log(1.5)).
 constexpr ArmPatience kPatienceAtFirst{
-    .worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMostInBlock};
+    .worthwhile = 0.03, .uses_to_show = 2, .gross_first_use = 0.405, .most_in_block = kMaxInBlock};
 // Patience with an arm in the second round. If steps vary by more than kUsualNoise, small gains take longer
 // to show, so all arms are tried again, and an arm that looks slow is given up only when the standard error
 // of its effect is at most 4 %. Arms that the first round gave up after one use are tried once more, except
@@ -30,7 +30,7 @@ constexpr ArmPatience kPatienceLater{.worthwhile = 0.03,
                                      .uses_to_show = 2,
                                      .error_to_show = 0.04,
                                      .gross_first_use = kHopelessFirstUse,
-                                     .most_in_block = kMostInBlock};
+                                     .most_in_block = kMaxInBlock};
 constexpr double kUsualNoise = 0.05;
 // The common search ends this many blocks of steps after the first use of an arm. An effect's standard error
 // falls with the square root of the number of steps. So if steps vary by twice kUsualNoise, the search gets

@@ -16,7 +16,7 @@ namespace {
 // In the account of what arms cost, a step's time counts as at most this many times the usual one. The limit
 // is high for a step with arms, because one channel in place of 16 makes a step many times as long. A long
 // step without arms is a stall.
-constexpr double kMostWithArms = 32, kMostWithout = 2;
+constexpr double kMaxWithArms = 32, kMaxWithout = 2;
 // If a step with arms takes more than this many times the usual time, its cost counts at once and not only
 // when its block is complete.
 constexpr double kGrossStep = 2;
@@ -182,7 +182,7 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
     row.configs.push_back(config);
   }
   if (arms > 0 && off > std::log(kGrossStep))
-    gross_ns_ += std::min(ns / averages_.step_ns, kMostWithArms) * averages_.step_ns - averages_.step_ns;
+    gross_ns_ += std::min(ns / averages_.step_ns, kMaxWithArms) * averages_.step_ns - averages_.step_ns;
   block_.push_back(std::move(row));
   arms_of_block_.push_back(static_cast<int>(arms));
   if (block_.size() < kStepsOfBlock) return;
@@ -223,7 +223,7 @@ double StepExperiment::ExcessInBlock(int number) const {
   if (usual.size() < kFewestUsual) return 0;
   const double level = Median(usual);
   double excess = 0;
-  for (const double log_time : with_config) excess += std::min(std::expm1(log_time - level), kMostOfOneStep);
+  for (const double log_time : with_config) excess += std::min(std::expm1(log_time - level), kMaxOfOneStep);
   return excess;
 }
 
@@ -238,7 +238,7 @@ void StepExperiment::AddToCost() {
   for (size_t i = 0; i < block_.size(); ++i) {
     const double uses = arms_of_block_[i] - mean_uses;
     uses_squared_ += uses * uses;
-    const double most = level + std::log(arms_of_block_[i] > 0 ? kMostWithArms : kMostWithout);
+    const double most = level + std::log(arms_of_block_[i] > 0 ? kMaxWithArms : kMaxWithout);
     uses_with_time_ += uses * std::expm1(std::min(times[i], most) - level);
     arm_uses_ += static_cast<uint64_t>(arms_of_block_[i]);
   }

@@ -35,12 +35,12 @@ struct SeenConfig {
   uint32_t blocks = 0;   // number of blocks in which at least one step used it
   double first_off = 0;  // log of the first step that used the config over the mean step's time
   // By how many usual steps those of the block under way took longer that used the config, compared with the
-  // block's steps without arms. Each step counts as at most kMostOfOneStep of that.
+  // block's steps without arms. Each step counts as at most kMaxOfOneStep of that.
   double block_excess = 0;
 };
 
 // A single step, which may have been a stall, does not make block_excess larger than this.
-inline constexpr double kMostOfOneStep = 0.3;
+inline constexpr double kMaxOfOneStep = 0.3;
 
 // Stands in place of a KeyCode for the effects of common arms. It is above every KeyCode.
 inline constexpr uint32_t kAllKeys = 1u << 20;

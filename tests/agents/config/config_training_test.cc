@@ -10,6 +10,7 @@
 #include "agents/config/config_export.h"
 #include "agents/evaluation/policy_choosers.h"
 #include "src/policy/policy_checks.h"
+#include "tests/support/judge_held_out.h"
 #include "tests/support/synthetic_sweep.h"
 
 namespace dynamiccl::agents {
@@ -80,7 +81,7 @@ TEST(ConfigTraining, LearnsWhatTheCostModelGetsWrongAndCarriesItToOtherSizes) {
   EXPECT_LT(agreement.difference_octaves, 0.01);
 
   const Chooser library{"default", [](const SweptKey&) { return kLeaveNcclAlone; }};
-  const auto summaries = JudgeChoosers(keys, hold_out, {library, PolicyChooser(policy)});
+  const auto summaries = JudgeHeldOut(keys, hold_out, {library, PolicyChooser(policy)});
   for (const Split split : {Split::kSeen, Split::kHeldOutSize, Split::kHeldOutTopology}) {
     const double before = Find(summaries, "default", split).mean_regret;
     EXPECT_LT(Find(summaries, "policy", split).mean_regret, 0.5 * before) << Name(split);
@@ -94,7 +95,7 @@ TEST(ConfigTraining, WhereTheCostModelIsRightNcclIsLeftAlone) {
   ConfigTrainingReport report;
   Policy policy;
   ASSERT_TRUE(ExportConfig(TrainConfig(samples, Short(), &report), samples, policy.tensors));
-  const auto summaries = JudgeChoosers(keys, {}, {PolicyChooser(policy)});
+  const auto summaries = JudgeHeldOut(keys, {}, {PolicyChooser(policy)});
   EXPECT_LT(summaries[0].share_changed, 0.25);
   EXPECT_LT(summaries[0].share_worse, 0.02);
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "tests/support/judge_held_out.h"
+
 namespace dynamiccl::agents {
 namespace {
 
@@ -34,7 +36,7 @@ TEST(Regret, OracleIsValuedByTheHalfItDidNotPickBy) {
 }
 
 TEST(Regret, SummaryIsRelativeToOracleAndDefault) {
-  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kTreeLL)});
+  const auto summaries = JudgeHeldOut({Key()}, {}, {Always(kTreeLL)});
   ASSERT_EQ(summaries.size(), 1u);
   EXPECT_NEAR(summaries[0].mean_regret, 80.0 / 110 - 1, 1e-12);
   EXPECT_NEAR(summaries[0].speed_up, 100.0 / 80, 1e-12);
@@ -44,7 +46,7 @@ TEST(Regret, SummaryIsRelativeToOracleAndDefault) {
 
 TEST(Regret, TheDefaultsOwnConfigIsTheDefault) {
   const auto summaries =
-      JudgeChoosers({Key()}, {}, {Always(kRingSimple, "its config"), Always(kLeaveNcclAlone, "default")});
+      JudgeHeldOut({Key()}, {}, {Always(kRingSimple, "its config"), Always(kLeaveNcclAlone, "default")});
   ASSERT_EQ(summaries.size(), 2u);
   EXPECT_EQ(summaries[0].speed_up, 1);
   EXPECT_EQ(summaries[0].share_changed, 0);
@@ -52,7 +54,7 @@ TEST(Regret, TheDefaultsOwnConfigIsTheDefault) {
 }
 
 TEST(Regret, MoreThanFivePercentSlowerCountsAsWorse) {
-  const auto summaries = JudgeChoosers({Key()}, {}, {Always(kRingLL)});
+  const auto summaries = JudgeHeldOut({Key()}, {}, {Always(kRingLL)});
   EXPECT_EQ(summaries[0].share_worse, 1);
   EXPECT_NEAR(summaries[0].worst_slowdown, 0.1, 1e-12);
 }
@@ -69,7 +71,7 @@ TEST(Regret, SurelyWorseIsWhatNoiseCannotExplain) {
     SweptKey key = Key();
     key.configs = {Repeated(kRingLL, 110, spread), Repeated(kTreeLL, 100, spread)};
     key.default_choice = Repeated(kRingSimple, 100, spread);
-    const auto summaries = JudgeChoosers({key}, {}, {Always(kRingLL)});
+    const auto summaries = JudgeHeldOut({key}, {}, {Always(kRingLL)});
     EXPECT_EQ(summaries[0].share_worse, 1);
     EXPECT_EQ(summaries[0].surely_worse, spread < 0.01 ? 1 : 0);
   }
@@ -81,7 +83,7 @@ TEST(Regret, GainsBeyondNoiseAreCountedApart) {
   noisy.configs = {{kRingLL, {50, 95}}, {kTreeLL, {95, 140}}, {kRingSimple, {100, 100}}};
   noisy.question.bytes = 1;
   const auto by = [&](const CollectiveConfig& config) {
-    return JudgeChoosers({clear, noisy}, {}, {Always(config)}).front();
+    return JudgeHeldOut({clear, noisy}, {}, {Always(config)}).front();
   };
   for (const auto& [config, kept] : {std::pair(kRingLL, 1.0), std::pair(kLeaveNcclAlone, 0.0)}) {
     const RegretSummary summary = by(config);
@@ -103,7 +105,7 @@ TEST(Regret, OneBadWindowOfATopologyIsItsWorst) {
   SweptKey other = Key(), third = Key();
   other.topology = "u";
   third.topology = "v";
-  const auto summaries = JudgeChoosers({Key(), other, third}, {}, {tries});
+  const auto summaries = JudgeHeldOut({Key(), other, third}, {}, {tries});
   EXPECT_EQ(summaries[0].cost.worst_window, 0.5);
   EXPECT_EQ(summaries[0].median_window, 0.1);
 }
@@ -112,7 +114,7 @@ TEST(Regret, SplitsAreApartAndKeysWithoutADefaultAreLeftOut) {
   SweptKey other = Key(), incomplete = Key();
   other.topology = "out";
   incomplete.default_choice.reset();
-  const auto summaries = JudgeChoosers({Key(), other, incomplete}, {0, {"out"}}, {Always(kTreeLL)});
+  const auto summaries = JudgeHeldOut({Key(), other, incomplete}, {0, {"out"}}, {Always(kTreeLL)});
   ASSERT_EQ(summaries.size(), 2u);
   EXPECT_EQ(summaries[0].split, Split::kSeen);
   EXPECT_EQ(summaries[0].keys, 1u);

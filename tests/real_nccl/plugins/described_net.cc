@@ -24,11 +24,11 @@ namespace {
 using namespace idle_connections;
 using cuda_standin::XmlElement;
 
-constexpr int kMostFused = 4;
+constexpr int kMaxFused = 4;
 
 struct FusedDevices {
   int count;
-  int devices[kMostFused];
+  int devices[kMaxFused];
 };
 
 struct Properties10 {
@@ -114,7 +114,7 @@ class Adapters {
 
   ncclResult_t Fuse(const FusedDevices& wanted, int* device) {
     const std::lock_guard lock(mutex_);
-    if (wanted.count < 1 || wanted.count > kMostFused) return ncclInvalidArgument;
+    if (wanted.count < 1 || wanted.count > kMaxFused) return ncclInvalidArgument;
     Adapter fused = adapters_.at(static_cast<size_t>(wanted.devices[0]));
     fused.parts.assign(wanted.devices, wanted.devices + wanted.count);
     for (int part = 1; part < wanted.count; ++part) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tests/src/cost_model/nccl_choice.h"
+
 namespace dynamiccl {
 namespace {
 

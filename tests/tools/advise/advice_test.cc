@@ -155,8 +155,11 @@ TEST(RecogniseJob, ReadsTheTrainersSettingsOffItsCalls) {
       {{"stage", "1"}, {"bucket_bytes", "262144"}},
       {{"stage", "2"}, {"bucket_bytes", "100000"}, {"micro_steps", "3"}},
       {{"stage", "2"}, {"dtype", "bfloat16"}, {"reduce_type", "float32"}},
+      {{"stage", "1"}, {"bucket_bytes", "262144"}, {"exchange", "all_reduce"}},
       {{"stage", "3"}, {"bucket_bytes", "262144"}, {"prefetch", "false"}},
       {{"stage", "3"}, {"bucket_bytes", "262144"}, {"micro_steps", "2"}},
+      {{"stage", "3"}, {"bucket_bytes", "262144"}, {"prefetch_units", "2"}},
+      {{"stage", "3"}, {"bucket_bytes", "1000000"}, {"prefetch_units", "3"}, {"micro_steps", "2"}},
       {{"stage", "0"}, {"bucket_bytes", "262144"}},
   };
   for (const SettingTexts& settings : cases) {
@@ -272,6 +275,9 @@ TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
     Seal(record);
   }
   EXPECT_EQ(StepOf(trace)->between_two, 2u);
+  EXPECT_EQ(CallsNotSimulated(*StepOf(trace)),
+            "2 calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated");
+  EXPECT_EQ(CallsNotSimulated(RecordedStep()), "");
 }
 
 // Times that were not measured tell no step's length.

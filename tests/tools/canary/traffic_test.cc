@@ -71,9 +71,9 @@ TEST(Traffic, OfManySizesKeepsThoseWithMostBytes) {
   for (uint64_t i = 0; i < 20; ++i) builder.Call(i, Collective::kReduceScatter, uint64_t{1024} << i);
   const auto traffic = TrafficOf(TraceOf(std::move(builder)), 0);
   ASSERT_TRUE(traffic);
-  EXPECT_EQ(traffic->classes.size(), kMostClasses);
+  EXPECT_EQ(traffic->classes.size(), kMaxClasses);
   EXPECT_EQ(traffic->classes.front().bytes, uint64_t{1024} << 19);
-  EXPECT_EQ(traffic->calls_left_out, 20 - kMostClasses);
+  EXPECT_EQ(traffic->calls_left_out, 20 - kMaxClasses);
 }
 
 constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 8};

@@ -11,7 +11,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const FrameworkValues kValues = {{"ddp.bucket_cap_mb", 0.5}, {"fsdp2.reshard_after_forward", false}};
+const FrameworkValues kValues = {{"ddp.bucket_cap_mb", 0.5},
+                                 {"fsdp2.reshard_after_forward", false},
+                                 {"zero.bucket_bytes", "all"},
+                                 {"zero.overlap", false}};
 
 std::string WholeText() {
   return FrameworkSettingsText({.values = kValues, .rules = "tuned.rules.toml", .origin = {{"ranks", 2}}});
@@ -61,6 +64,8 @@ TEST(FrameworkSettings, ErrorsSayWhatAndWhere) {
   EXPECT_THAT(ErrorOf(text(R"("ddp": {"bucket_mb": 1})")).message, HasSubstr("no setting ddp.bucket_mb"));
   EXPECT_THAT(ErrorOf(text(R"("ddp": {"bucket_cap_mb": 0})")).message, HasSubstr("not a number above 0"));
   EXPECT_THAT(ErrorOf(text(R"("fsdp2": {"forward_prefetch": 1.5})")).message, HasSubstr("whole number"));
+  EXPECT_THAT(ErrorOf(text(R"("zero": {"bucket_bytes": "big"})")).message,
+              HasSubstr("a number of bytes, or all"));
   EXPECT_THAT(ErrorOf(text(R"("other": {})")).message, HasSubstr("\"other\" is not known"));
   EXPECT_THAT(ErrorOf("{}").message, HasSubstr("no settings file"));
   EXPECT_EQ(ErrorOf(WholeText().substr(0, 40)).kind, ErrorKind::kCorrupt);
@@ -86,6 +91,20 @@ TEST(FrameworkSettings, AreNamedAsInAScript) {
       "DistributedDataParallel(..., bucket_cap_mb=100)\nfully_shard(..., reshard_after_forward=False)\n");
   EXPECT_THAT(AddValue("bucket=1", values).error().hint, HasSubstr("bucket_cap_mb"));
   EXPECT_FALSE(AddValue("static_graph=1", values));
+}
+
+TEST(FrameworkSettings, OfTheTrainerAreItsOptions) {
+  FrameworkValues values;
+  for (const char* const text : {"bucket_bytes=4M", "overlap=false", "prefetch=true"})
+    ASSERT_TRUE(AddValue(text, values)) << text;
+  EXPECT_EQ(values.at("zero.bucket_bytes"), 4 << 20);
+  EXPECT_EQ(DescribeValues(values), "bucket_bytes=4M overlap=false prefetch=true");
+  EXPECT_EQ(LinesForScript(values), "dynamiccl-zero train ... --bucket-bytes 4M --no-overlap --prefetch\n");
+  ASSERT_TRUE(AddValue("bucket_bytes=all", values));
+  EXPECT_EQ(BucketBytesOf(values.at("zero.bucket_bytes")), kBytesOfOneBucket);
+  EXPECT_EQ(DescribeValues(values), "bucket_bytes=all overlap=false prefetch=true");
+  EXPECT_THAT(AddValue("bucket_bytes=big", values).error().message, HasSubstr("a number of bytes, or all"));
+  EXPECT_FALSE(AddValue("bucket_bytes=0", values));
 }
 
 }  // namespace

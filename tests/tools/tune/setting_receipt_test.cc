@@ -110,7 +110,85 @@ TEST(ShardReceipt, BackwardPrefetchShowsInTheOrder) {
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, two), SettingStanding::kInEffect);
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 2, one), SettingStanding::kNotInEffect);
   EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 1, one), SettingStanding::kInEffect);
+  // The outermost module gathers again too, before the others.
+  const auto outermost = StepOf({{kGather, 1},
+                                 {kGather, 2},
+                                 {kGather, 3},
+                                 {kGather, 1},
+                                 {kGather, 3},
+                                 {kGather, 2},
+                                 {kScatter, 3},
+                                 {kScatter, 2},
+                                 {kScatter, 1}});
+  EXPECT_EQ(Sharded("fsdp2.backward_prefetch", 1, outermost), SettingStanding::kInEffect);
+  // No gather is marked as one of the forward pass.
   EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 1, one), SettingStanding::kNotProvable);
+}
+
+// Three modules gather forward; the first `ahead` gathers come before the second module computes.
+RecordedStep Forward(size_t ahead) {
+  auto step = StepOf({{kGather, 1}, {kGather, 2}, {kGather, 3}, {kScatter, 3}, {kScatter, 2}, {kScatter, 1}});
+  for (size_t i = 0; i < ahead; ++i) step.operations[i].phase = Phase::kForward;
+  return step;
+}
+
+TEST(ShardReceipt, ForwardPrefetchShowsInTheGathersBeforeAModuleComputes) {
+  for (const int depth : {0, 1})
+    for (const size_t ahead : {2u, 3u})
+      EXPECT_EQ(Sharded("fsdp2.forward_prefetch", depth, Forward(ahead)),
+                ahead == 2u + static_cast<size_t>(depth) ? SettingStanding::kInEffect
+                                                         : SettingStanding::kNotInEffect)
+          << depth << " " << ahead;
+  // There are no more modules to gather.
+  EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 2, Forward(3)), SettingStanding::kInEffect);
+  // The outermost of the three modules has no parameters of its own.
+  auto two_gather = StepOf({{kGather, 2}, {kGather, 3}, {kScatter, 3}, {kScatter, 2}});
+  two_gather.operations[0].phase = Phase::kForward;
+  EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 0, two_gather), SettingStanding::kInEffect);
+  EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 1, two_gather), SettingStanding::kNotInEffect);
+}
+
+SettingStanding OfDdp(const std::string& setting, bool asked, const HookReport& given,
+                      const RecordedStep& step) {
+  HookReport report = given;
+  report.settings = {{setting, {asked, asked, ""}}};
+  return ReceiptsOf({{setting, asked}}, {report}, &step).front().standing;
+}
+
+TEST(DdpReceipt, AStaticGraphCountsTheUseOfParametersOnce) {
+  HookReport report = Ddp({8000});
+  report.ddp->parameters = {4000, 4000};
+  auto step = StepOf({{kReduce, 2000}});
+  EXPECT_EQ(OfDdp("ddp.static_graph", true, report, step), SettingStanding::kNotProvable);
+  const std::map<size_t, bool> is_static = {{0, false}, {1, true}, {12, false}};
+  for (const auto& [count, shows] : is_static) {
+    step.int32_reduces = std::map<int64_t, size_t>{{7, 3}};
+    if (count > 0) (*step.int32_reduces)[2] = count;
+    for (const bool asked : {false, true})
+      EXPECT_EQ(OfDdp("ddp.static_graph", asked, report, step),
+                asked == shows ? SettingStanding::kInEffect : SettingStanding::kNotInEffect)
+          << count;
+  }
+  report.ddp->constructed = 2;
+  EXPECT_EQ(OfDdp("ddp.static_graph", true, report, step), SettingStanding::kNotProvable);
+}
+
+TEST(DdpReceipt, ViewsOfBucketsShowInTheMemoryOfGradients) {
+  constexpr const char* kViews = "ddp.gradient_as_bucket_view";
+  HookReport report = Ddp({8000, 4000});
+  report.ddp->parameters = {4000, 4000, 4000};
+  const auto step = StepOf({{kReduce, 1000}, {kReduce, 2000}});
+  EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kNotProvable);
+  report.ddp->gradient_pieces = {4000, 8000};
+  EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kInEffect);
+  EXPECT_EQ(OfDdp(kViews, false, report, step), SettingStanding::kNotInEffect);
+  // The gradients are reduced in other calls than the buckets.
+  EXPECT_EQ(OfDdp(kViews, true, report, StepOf({{kReduce, 3000}})), SettingStanding::kNotInEffect);
+  report.ddp->gradient_pieces = {4000, 4000, 4000};
+  EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kNotInEffect);
+  EXPECT_EQ(OfDdp(kViews, false, report, step), SettingStanding::kInEffect);
+  report.ddp->buckets = {4000, 4000, 4000};
+  EXPECT_EQ(OfDdp(kViews, true, report, step), SettingStanding::kNotProvable);
 }
 
 }  // namespace

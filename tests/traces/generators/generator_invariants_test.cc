@@ -410,6 +410,9 @@ TEST(GeneratorErrors, SayWhatAndWhere) {
   has("dynamiccl-zero", {.data = 4, .tensor = 2}, {}, "has no tensor parallelism");
   has("dynamiccl-zero", {.data = 4, .shard = 2}, {}, "stage 0 divides nothing");
   has("dynamiccl-zero", {}, {{"exchange", "owner"}}, "in stage 0 every rank owns everything");
+  has("dynamiccl-zero", {}, {{"exchange", "all_reduce"}}, "is for stages 1 and 2");
+  has("dynamiccl-zero", {}, {{"unit", "parameter"}, {"unit_blocks", "2"}}, "unit_blocks is for unit=block");
+  has("dynamiccl-zero", {}, {{"stage", "3"}, {"exchange", "all_reduce"}}, "is for stages 1 and 2");
   has("dynamiccl-zero", {}, {{"stage", "1"}, {"accumulation", "sharded"}}, "is for stages 2 and 3");
   has("dynamiccl-zero", {.data = 4}, {{"stage", "3"}, {"hybrid", "hpz"}}, "a --shard-group smaller");
   has("dynamiccl-zero", {.data = 4, .shard = 2}, {{"stage", "2"}, {"hybrid", "hpz"}}, "set stage=3");

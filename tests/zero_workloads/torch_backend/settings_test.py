@@ -62,12 +62,12 @@ class Job(unittest.TestCase):
             json.dump({"format": "dynamiccl-settings", "version": 1, **groups}, file)
         return self.path("s.json")
 
-    def train(self, parallel, *options, python=(SCRIPT,)):
-        """The losses of both ranks, and the receipts."""
-        self.dynamiccl("run", "-n", "2", *options, "--json", self.path("run.json"), "--", sys.executable, "-W", "ignore",
+    def train(self, parallel, *options, python=(SCRIPT,), ranks=2):
+        """The losses of all ranks, and the receipts."""
+        self.dynamiccl("run", "-n", str(ranks), *options, "--json", self.path("run.json"), "--", sys.executable, "-W", "ignore",
                        *python, "--parallel", parallel, *MODEL, "--json", self.path("{rank}.json"))
         losses = []
-        for rank in range(2):
+        for rank in range(ranks):
             with open(self.path(f"{rank}.json")) as file:
                 losses.append(json.load(file)["losses"])
         with open(self.path("run.json")) as file:
@@ -82,7 +82,31 @@ class Settings(Job):
         self.assertEqual(losses, plain)
         standing = {r["setting"]: (r["standing"], r["how"]) for r in receipts}
         self.assertEqual(standing["fsdp2.reshard_after_forward"], ("in effect", "3 AllGathers and 3 ReduceScatters a step"))
-        self.assertEqual(standing["fsdp2.forward_prefetch"][0], "not provable")
+        self.assertEqual(standing["fsdp2.forward_prefetch"],
+                         ("in effect", "3 AllGathers before the second module computes"))
+
+
+class SettingsOfFsdp2(Job):
+    def test_prefetching_keeps_every_bit_on_two_and_on_four_ranks(self):
+        for ranks in (2, 4):
+            plain, _ = self.train("fsdp2", ranks=ranks)
+            for asked in ({"forward_prefetch": 2, "backward_prefetch": 2}, {"reshard_after_forward": False}):
+                with self.subTest(ranks=ranks, asked=asked):
+                    losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked), ranks=ranks)
+                    self.assertEqual(losses, plain)
+                    self.assertEqual({r["standing"] for r in receipts}, {"in effect"}, receipts)
+
+    def test_configs_of_nccl_keep_every_bit_on_two_ranks(self):
+        for parallel, configs in (("ddp", ("ring/simple/1", "tree/ll128", "ring/ll")), ("fsdp2", ("pat/simple/1", "ring/ll128"))):
+            plain, _ = self.train(parallel)
+            for config in configs:
+                with self.subTest(parallel=parallel, config=config), open(self.path("rules.toml"), "w") as rules:
+                    rules.write("version = 1\n" + "".join(
+                        f'[[rule]]\ncollective = "{collective}"\nconfig = "{config}"\n' for collective in
+                        (["allreduce"] if parallel == "ddp" else ["allgather", "reducescatter"])))
+                    rules.flush()
+                    losses, _ = self.train(parallel, "--settings", self.settings(rules="rules.toml"))
+                    self.assertEqual(losses, plain)
 
 
 class SettingsOfDdp(Job):
@@ -112,7 +136,7 @@ class Tune(Job):
     def test_a_short_tune_leaves_settings_that_run(self):
         job = ("--", sys.executable, "-W", "ignore", SCRIPT, "--parallel", "ddp", *MODEL)
         done = self.dynamiccl("tune", "-n", "2", "--budget", "1s", "--try", "bucket_cap_mb=0.3", "bucket_cap_mb=1000", *job)
-        self.assertRegex(done.stdout, r"DDP on 2 ranks, 3 starts: 1 AllReduce of 1.05M together")
+        self.assertRegex(done.stdout, r"DDP on 2 ranks, 4 starts: 1 AllReduce of 1.05M together")
         self.assertIn("the same AllReduces as default", done.stdout)
         with open(self.path("tune/tune.json")) as file:
             tried = {row["setting"]: row for row in json.load(file)["tried"]}

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include "tools/bench/nccl_library.h"
+
 namespace dynamiccl::cuda {
 namespace {
 
@@ -14,7 +16,7 @@ Result<DynamicLibrary> OpenRuntimeLibrary() {
     if (library) return library;
   }
   return WithHint(MakeError(ErrorKind::kUnavailable, "libcudart.so, .13 and .12 were not found"),
-                  "put the CUDA runtime's folder in LD_LIBRARY_PATH, or use hostccl (--hostccl)");
+                  fmt::format("put the CUDA runtime's folder in LD_LIBRARY_PATH, or {}", kHostcclFolder));
 }
 
 // Looks up the CUDA function `name` and stores it in `function`. Returns false if the library lacks the
@@ -54,8 +56,9 @@ Result<std::shared_ptr<const Driver>> Driver::Open() {
   auto driver = std::make_shared<Driver>();
   auto library = DynamicLibrary::Open("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    return WithHint(MakeError(ErrorKind::kUnavailable, "libcuda.so.1: {}", library.error().message),
-                    "NVIDIA's driver brings it; without a GPU use hostccl (--hostccl)");
+    return WithHint(
+        MakeError(ErrorKind::kUnavailable, "libcuda.so.1: {}", library.error().message),
+        fmt::format("NVIDIA's driver brings it; without a GPU put in LD_LIBRARY_PATH {}", kHostcclFolder));
   }
   driver->library_ = std::move(*library);
 #define DYNAMICCL_RESOLVE(name, parameters) \

@@ -78,10 +78,6 @@ void Gain(const JobOptions& job_options, const Machine& machine, Gained& result)
   SimulatedJob job(MeasuredJob(job_options, machine, kCrowding));
   job.RunSteps(machine.steps);
   result.share.Add(GainedShare(job));
-  std::string all;
-  for (const auto& each : job.switches())
-    all += fmt::format(" {}:{}", each.call / kCallsPerStep, Name(each.reason));
-  if (std::getenv("SHOW")) fmt::print("{} {:.2f}:{}\n", machine.steps, GainedShare(job), all);
   double freed = 0;
   for (size_t key = 0; key < job.truth().size(); ++key)
     freed += job.ChoiceOf(key).leaves_nccl_alone() ? 0 : 1;

@@ -12,6 +12,7 @@
 #include "tests/src/decision/guard/odd_fabric_promises.h"
 #include "tests/src/decision/guard/promise_jobs.h"
 #include "tests/src/decision/guard/short_job_promises.h"
+#include "tests/src/decision/guard/small_gain_promises.h"
 
 namespace dynamiccl::testing {
 namespace {
@@ -359,12 +360,23 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   });
 }
 
-constexpr PromiseCase kCases[] = {
-    {"bad-policy", BadPolicy}, {"slower", Slower},       {"spoilt", Spoilt},
-    {"degraded", Degraded},    {"quiet", Quiet},         {"store", Store},
-    {"straggler", Straggler},  {"hidden", Hidden},       {"growing", Growing},
-    {"odd-fabric", OddFabric}, {"elsewhere", Elsewhere}, {"slow-since", SlowSince},
-    {"crowded", Crowded},      {"short", ShortJobs},     {"short-slower", ShortJobsOfSlowerPolicy}};
+constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy},
+                                  {"slower", Slower},
+                                  {"spoilt", Spoilt},
+                                  {"degraded", Degraded},
+                                  {"quiet", Quiet},
+                                  {"store", Store},
+                                  {"straggler", Straggler},
+                                  {"hidden", Hidden},
+                                  {"growing", Growing},
+                                  {"odd-fabric", OddFabric},
+                                  {"elsewhere", Elsewhere},
+                                  {"slow-since", SlowSince},
+                                  {"small-gain", SmallGain},
+                                  {"alike", Alike},
+                                  {"crowded", Crowded},
+                                  {"short", ShortJobs},
+                                  {"short-slower", ShortJobsOfSlowerPolicy}};
 
 }  // namespace
 

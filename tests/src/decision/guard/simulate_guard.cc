@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/src/decision/guard/guard_promises.h"
 
@@ -15,22 +17,27 @@ void Print(const Promise& promise) {
              promise.jobs, promise.figures);
 }
 
+std::vector<std::string> CaseNames() {
+  std::vector<std::string> names;
+  for (const PromiseCase& each : PromiseCases()) names.emplace_back(each.name);
+  return names;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The guard in virtual time: a bad policy, a degraded link, quiet, and overlapped keys.");
+  CLI::App app("The guard in virtual time: what docs/results/guard.md states, for any seeds.");
   PromiseOptions options;
   std::string only;
   app.add_option("--seeds", options.seeds, "Seeds of each case.")->check(CLI::PositiveNumber);
   app.add_option("--first-seed", options.first_seed, "The first of them.");
   app.add_option("--keys", options.keys, "Keys of the job.")->check(CLI::Range(1, 40));
   app.add_option("--quiet-minutes", options.quiet_minutes, "Of each quiet job.")->check(CLI::PositiveNumber);
-  app.add_option(
-      "--only", only,
-      "bad-policy, slower, spoilt, degraded, quiet, store, straggler, hidden, growing, odd-fabric, crowded, "
-      "short or short-slower; empty: all.");
+  app.add_option("--only", only, "The case to run; without it, all of them.")
+      ->check(CLI::IsMember(CaseNames()));
   std::string timing_only;
-  app.add_option("--timing", timing_only, "all, planned or windows; empty: each of them.");
+  app.add_option("--timing", timing_only, "How calls are timed; without it, in each of these ways.")
+      ->check(CLI::IsMember(std::vector<std::string>{"all", "planned", "windows"}));
   CLI11_PARSE(app, argc, argv);
   bool kept = true;
   for (const PromiseCase& each : PromiseCases()) {

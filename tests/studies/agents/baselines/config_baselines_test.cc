@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "studies/agents/baselines/config_baselines_probing.h"
+#include "tests/support/judge_held_out.h"
 #include "tests/support/sample_policy.h"
 #include "tests/support/synthetic_sweep.h"
 
@@ -129,7 +130,7 @@ TEST(Regret, IntervalsOfTwoSeedsHoldBothMeans) {
     keys.push_back(Key("t" + std::to_string(i % 10), 1024 + static_cast<uint64_t>(i), 8, 50, 0));
   const Chooser none{"who", [](const SweptKey&) { return kLeaveNcclAlone; }};
   const Chooser best{"who", [](const SweptKey&) { return kBest; }};
-  const auto summaries = JudgeChoosers(keys, HoldOut{}, {none, best});
+  const auto summaries = JudgeHeldOut(keys, HoldOut{}, {none, best});
   ASSERT_EQ(summaries.size(), 1u);
   EXPECT_EQ(summaries[0].seeds, 2u);
   EXPECT_EQ(summaries[0].keys, 30u);

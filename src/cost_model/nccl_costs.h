@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes what a release of NVIDIA's NCCL picks by itself for one lone call without a tuner, and at which
-// cost: algorithm, protocol, channels and threads. The input are the graphs that NCCL's topology search
-// found. tests/src/cost_model/nccl_agreement.cc compares the result with what the releases themselves chose.
+// Computes at which cost a release of NVIDIA's NCCL prices each algorithm and protocol for one lone call. The
+// input are the graphs that NCCL's topology search found. tests/src/cost_model/nccl_agreement.cc compares the
+// costs, and the choice that follows from them, with those of the releases themselves.
 //
 // Sources: NCCL 2.22 to 2.30, src/graph/tuning.cc and src/enqueue.cc, and src/tuning of later releases
 // (Apache-2.0), in own words. Calls are of float and sum, out of place, on buffers that are not registered.
@@ -12,10 +12,8 @@
 #include <map>
 
 #include "src/collective/collective.h"
-#include "src/collective/collective_config.h"
 #include "src/cost_model/cost_model.h"
 #include "src/cost_model/nccl_graph.h"
-#include "src/cost_model/nccl_model.h"
 #include "src/nccl_abi/tuner_v5.h"
 
 namespace dynamiccl {
@@ -34,23 +32,8 @@ struct NcclCommunicatorFacts {
   ncclTunerConstants_v5_t constants = {};
 };
 
-// Returns the inputs of NCCL's formula, with the rules of the communicator's release and GPU.
-NcclModelInput NcclModelOf(const NcclCommunicatorFacts& facts);
-
 // Returns the microseconds of a lone call (numPipeOps 1) of `bytes`; -1 for a pair that the release does not
 // offer.
 CostTable NcclCosts(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
-
-// The configuration of a launch. `config.channels` is the number of channels that get a share of the call.
-struct NcclOwnChoice {
-  CollectiveConfig config;
-  int threads = 0;  // threads of a channel
-
-  friend bool operator==(const NcclOwnChoice&, const NcclOwnChoice&) = default;
-};
-
-// Returns NCCL's choice for a lone call of `bytes` (NCCL's total); default-constructed if no pair is
-// possible.
-NcclOwnChoice NcclChoice(const NcclCommunicatorFacts& facts, Collective collective, uint64_t bytes);
 
 }  // namespace dynamiccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model against NVIDIA's own library: costs and choices of the committed data set (traces/nccl_choices),
 // from the graphs that each release found.
-#include "src/cost_model/nccl_own_choice.h"
+#include "tests/src/cost_model/nccl_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tune/job_description.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "src/collective/size_class.h"
+#include "tools/tune/framework_settings.h"
+#include "tools/tune/setting_receipt.h"
+
+namespace dynamiccl {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+std::string YesOrNo(const AdvisedJob& job, const char* setting) {
+  return fmt::format("{}{}", SettingOf(job, setting) == "true" ? "" : "no ", setting);
+}
+
+void AddTrainer(const AdvisedJob& job, Parts& parts) {
+  parts.push_back(fmt::format("ZeRO stage {}", StageOf(job)));
+  const int64_t bytes = std::stoll(SettingOf(job, "bucket_bytes"));
+  if (SettingOf(job, "unit") == "block")
+    parts.push_back(bytes >= kBytesOfOneBucket ? "one bucket"
+                                               : "buckets of " + FormatBytes(static_cast<uint64_t>(bytes)));
+  parts.push_back(YesOrNo(job, "overlap"));
+  if (StageOf(job) == 3) parts.push_back(YesOrNo(job, "prefetch"));
+}
+
+void AddFsdp2(const Fsdp2Report& report, const RecordedStep& step, Parts& parts) {
+  const size_t gathers = CountOf(step, Collective::kAllGather);
+  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  parts.push_back(fmt::format("{} wrapped modules", report.wrapped));
+  if (scatters == 0) return;
+  parts.emplace_back(gathers > scatters ? "parameters gathered again in the backward pass"
+                                        : "parameters kept for the backward pass");
+}
+
+// Adds the type of the largest call that sums gradients.
+void AddReduceType(const RecordedStep& step, Parts& parts) {
+  const WireOperation* largest = nullptr;
+  for (const WireOperation& one : step.operations) {
+    const bool sums =
+        one.collective == Collective::kAllReduce || one.collective == Collective::kReduceScatter;
+    if (sums && (largest == nullptr || one.Bytes() > largest->Bytes())) largest = &one;
+  }
+  if (largest != nullptr) parts.push_back(fmt::format("gradients summed as {}", Name(largest->data_type)));
+}
+
+}  // namespace
+
+std::string DescribeJob(const WatchedRun& base, std::optional<double> exposed_share) {
+  Parts parts;
+  if (base.trainer) AddTrainer(*base.trainer, parts);
+  const auto report = std::ranges::find_if(base.reports, &HookReport::uses_framework);
+  if (report != base.reports.end() && report->ddp)
+    parts.push_back(fmt::format("buckets of {:.3g} MiB", report->ddp->bucket_cap_mb));
+  else if (report != base.reports.end())
+    AddFsdp2(*report->fsdp2, *base.step, parts);
+  if (base.step->shard_ranks > 0)
+    parts.push_back(
+        fmt::format("states divided over {} of {} ranks", base.step->shard_ranks, base.step->ranks));
+  AddReduceType(*base.step, parts);
+  if (exposed_share)
+    parts.push_back(
+        fmt::format("{:.0f} % of a step waits for communication (simulated)", 100 * *exposed_share));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace dynamiccl

@@ -38,6 +38,15 @@ TEST(XmlTree, ReadsElementsAndAttributesOverCommentsAndDeclarations) {
   EXPECT_EQ(pci.Find("width"), nullptr);
 }
 
+TEST(XmlTree, AnElementKnowsItsLine) {
+  std::string error;
+  const auto root = ParseXml(kTopology, &error);
+  ASSERT_TRUE(root) << error;
+  std::vector<int> lines;
+  root->Visit([&](const XmlElement& element) { lines.push_back(element.line); });
+  EXPECT_EQ(lines, (std::vector<int>{3, 4, 4, 5}));
+}
+
 TEST(XmlTree, WhatIsWrittenReadsTheSame) {
   std::string error;
   auto root = ParseXml(kTopology, &error);

@@ -94,6 +94,11 @@ END
   [[ "$output" == *"./cut.xml: "*"NCCL_TOPO_DUMP_FILE"* ]]
   refused 2.28.9 2.28.9 --machine "$DYNAMICCL_BIN"
   [[ "$output" == *"neither a topology of NCCL nor of collect_machine.sh"* ]]
+  refused 2.28.9 2.28.9 --machine "$(topology g5)"
+  [[ "$output" == *"g5 has no <net>, and 2 nodes need a network"*"--world 1x8"* ]]
+  sed 's/speed="100000"/speed="fast"/' "$(topology four_a100_mesh)" >fast.xml
+  refused 2.28.9 2.28.9 --machine ./fast.xml
+  [[ "$output" == *'./fast.xml: line 12: <net> has speed="fast", which is no number'* ]]
   refused 2.28 v2.28.9-1 --machine dgx_a100
   [[ "$output" == *"2.28: neither a release nor a file"*"three numbers"* ]]
   refused v2.28.9-1 2.28.9 --machine dgx_a100 --sizes 1M,0

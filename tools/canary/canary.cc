@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The release in use runs first. Its duration sets the time limit after which a run of another release counts
-// as hung. Then each other release is judged. A grave difference is confirmed by a second run; after that the
-// canary looks for remedies and bisects.
+// as hung. Then each other release is judged. A grave difference is confirmed by a second run that shows the
+// same one; after that the canary looks for remedies and bisects.
 #include "tools/canary/canary.h"
 
 #include <algorithm>
+#include <compare>
+#include <set>
 
 namespace dynamiccl {
 namespace {
@@ -38,6 +40,69 @@ const Candidate kCandidates[] = {
 bool HasGrave(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
                      [](const Difference& one) { return one.gravity == Gravity::kGrave; });
+}
+
+// A kind of grave difference. A hang and a failure are different kinds: one is never the other's second run.
+struct Symptom {
+  Connecting connecting = Connecting::kAtFirstCall;
+  DifferenceKind kind = DifferenceKind::kEnd;
+  bool hangs = false;
+
+  auto operator<=>(const Symptom&) const = default;
+};
+using Symptoms = std::set<Symptom>;
+
+Symptom SymptomOf(const JudgedCell& run, const Difference& difference) {
+  return {run.connecting, difference.kind,
+          difference.kind == DifferenceKind::kEnd && run.cell.end == CellEnd::kHung};
+}
+
+Symptoms SymptomsOf(const JudgedCell& run) {
+  Symptoms symptoms;
+  for (const Difference& one : run.differences) {
+    if (one.gravity == Gravity::kGrave) symptoms.insert(SymptomOf(run, one));
+  }
+  return symptoms;
+}
+
+bool HaveOneInCommon(const Symptoms& some, const Symptoms& others) {
+  return std::ranges::any_of(some, [&](const Symptom& one) { return others.contains(one); });
+}
+
+// Returns `run` without the grave differences that `other`, another run of the same release, does not show.
+// Adds the warnings of `other` to those that it shows too, because a crash may come before a warning.
+JudgedCell Confirmed(JudgedCell run, const JudgedCell& other) {
+  const auto shown = [&](const Difference& one) {
+    return std::ranges::find_if(other.differences, [&](const Difference& its) {
+      return its.gravity == Gravity::kGrave && SymptomOf(other, its) == SymptomOf(run, one);
+    });
+  };
+  std::erase_if(run.differences, [&](const Difference& one) {
+    return one.gravity == Gravity::kGrave && shown(one) == other.differences.end();
+  });
+  for (Difference& one : run.differences) {
+    const auto again = shown(one);
+    if (again != other.differences.end())
+      one.warnings.insert(one.warnings.end(), again->warnings.begin(), again->warnings.end());
+  }
+  return run;
+}
+
+// Divides the symptoms into failures and others. The failure comes first; none of the parts is empty.
+std::vector<Symptoms> FailuresAndOthers(const Symptoms& all) {
+  Symptoms failures, others;
+  for (const Symptom& one : all) (one.kind == DifferenceKind::kEnd ? failures : others).insert(one);
+  std::vector<Symptoms> parts;
+  for (const Symptoms& part : {failures, others}) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+std::vector<DifferenceKind> KindsOfSymptoms(const Symptoms& symptoms) {
+  std::set<DifferenceKind> kinds;
+  for (const Symptom& one : symptoms) kinds.insert(one.kind);
+  return {kinds.begin(), kinds.end()};
 }
 
 // One canary.
@@ -90,30 +155,58 @@ class Canary {
     return std::max(least, static_cast<int>(kLimitFactor * in_use.seconds));
   }
 
-  // Runs a release and returns the result with its differences from the release in use. When a difference is
-  // grave, the run is repeated, and the grave difference counts only if the second run has one too.
-  Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use) const {
-    const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
-    says_(fmt::format("NCCL {}, {}", library.text(), Name(in_use.connecting)));
-    DYNAMICCL_TRY(Cell cell, runner_.Run(request));
+  // Runs a release, from the cache or anew, and compares it with the release in use.
+  enum class Reuse { kKept, kNothing };
+  Result<JudgedCell> Compared(const CellRequest& request, const JudgedCell& in_use, Reuse reuse) const {
+    DYNAMICCL_TRY(Cell cell, reuse == Reuse::kKept ? runner_.Run(request) : runner_.RunAgain(request));
     std::vector<Difference> differences = CompareCells(in_use.cell, cell, traffic());
-    if (HasGrave(differences)) {
-      says_(fmt::format("NCCL {}, {}: once more", library.text(), Name(in_use.connecting)));
-      DYNAMICCL_TRY(Cell second, runner_.RunAgain(request));
-      std::vector<Difference> again = CompareCells(in_use.cell, second, traffic());
-      if (!HasGrave(again)) {
-        cell = std::move(second);
-        differences = std::move(again);
-      }
-    }
     return JudgedCell{in_use.connecting, std::move(cell), std::move(differences)};
+  }
+
+  // Runs a release and returns the result with its differences from the release in use. When a difference is
+  // grave, the run is repeated, and the grave difference counts only if the second run has the same. If both
+  // runs have grave differences and none in common, a third run decides. If it agrees with none of them, the
+  // result says so in `problem`.
+  Result<JudgedCell> JudgeCell(const ReleaseLibrary& library, const JudgedCell& in_use,
+                               std::string* problem) const {
+    constexpr int kMostRuns = 3;
+    const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
+    std::vector<JudgedCell> runs;
+    while (runs.size() < kMostRuns) {
+      says_(fmt::format("NCCL {}, {}{}", library.text(), Name(in_use.connecting),
+                        runs.empty() ? "" : ": once more"));
+      DYNAMICCL_TRY(JudgedCell run, Compared(request, in_use, runs.empty() ? Reuse::kKept : Reuse::kNothing));
+      if (runs.size() < 2 && !HasGrave(run.differences)) return run;
+      for (JudgedCell& earlier : runs) {
+        if (HaveOneInCommon(SymptomsOf(earlier), SymptomsOf(run))) return Confirmed(std::move(earlier), run);
+      }
+      runs.push_back(std::move(run));
+    }
+    *problem = fmt::format(
+        "three runs, {}, had nothing in common: {}; {}; {}. Run it again with --fresh on a "
+        "machine with less to do",
+        Name(in_use.connecting), EndText(runs[0].cell), EndText(runs[1].cell), EndText(runs[2].cell));
+    return std::move(runs.back());
+  }
+
+  // Says why nothing can be judged if the release in use fails no matter when its ranks connect. Else empty.
+  std::string WhyInUseFails() const {
+    for (const JudgedCell& one : answer_.in_use_cells) {
+      if (one.cell.passed()) return "";
+    }
+    return fmt::format(
+        "NCCL {}, the release in use, does not run on this description itself: {}. If your job runs with it, "
+        "the description is not your machine: give the file that this very job wrote (NCCL_TOPO_DUMP_FILE), "
+        "and its NCCL_ variables by --env",
+        answer_.in_use.text(), EndText(answer_.in_use_cells.front().cell));
   }
 
   Result<JudgedRelease> Judge(const ReleaseLibrary& library) {
     JudgedRelease judged{.library = library};
+    judged.problem = WhyInUseFails();
     std::vector<Difference> all;
     for (const JudgedCell& in_use : answer_.in_use_cells) {
-      DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use));
+      DYNAMICCL_TRY(JudgedCell cell, JudgeCell(library, in_use, &judged.problem));
       if (cell.cell.end == CellEnd::kNotRun) judged.problem = cell.cell.problem;
       // Notices (differences that are not grave) do not depend on when ranks connect, so only the first cell
       // of a release keeps its notices. A cell is a run with one time of connecting. A grave difference that
@@ -129,7 +222,7 @@ class Canary {
     judged.effect = EffectOf(judged);
     judged.issues = IssuesFor(known_, answer_.in_use.release, library.release,
                               request_.machines.front().architecture, all);
-    if (!HasGrave(all)) return judged;
+    if (!judged.problem.empty() || !HasGrave(all)) return judged;
     if (request_.seeks_remedies) DYNAMICCL_CHECK_OK(SeekRemedies(&judged));
     if (request_.bisects) DYNAMICCL_CHECK_OK(Bisect(&judged));
     return judged;
@@ -186,50 +279,43 @@ class Canary {
     return cell.end != CellEnd::kNotRun && !HasGrave(CompareCells(in_use, cell, traffic()));
   }
 
-  // Returns whether the release has a grave difference at any of the times when ranks may connect.
-  Result<bool> IsGrave(const ReleaseLibrary& library) const {
+  // Returns whether the release has one of the symptoms. A hang counts if a second run hangs too. A release
+  // that fails otherwise does not come far enough to show the symptoms.
+  Result<FaultState> StateOf(const ReleaseLibrary& library, const Symptoms& sought) const {
+    FaultState state = FaultState::kAbsent;
     for (const JudgedCell& in_use : answer_.in_use_cells) {
+      const bool is_sought = std::ranges::any_of(
+          sought, [&](const Symptom& one) { return one.connecting == in_use.connecting; });
+      if (!is_sought) continue;
       says_(fmt::format("bisecting: NCCL {}, {}", library.text(), Name(in_use.connecting)));
-      DYNAMICCL_TRY(const Cell cell, runner_.Run(RequestOf(library, in_use.connecting,
-                                                           LimitFor(in_use.cell, kLeastRemedyLimit_s))));
-      if (HasGrave(CompareCells(in_use.cell, cell, traffic()))) return true;
+      const CellRequest request = RequestOf(library, in_use.connecting, LimitFor(in_use.cell, kLeastLimit_s));
+      DYNAMICCL_TRY(JudgedCell run, Compared(request, in_use, Reuse::kKept));
+      if (run.cell.end == CellEnd::kHung) {
+        DYNAMICCL_TRY(run, Compared(request, in_use, Reuse::kNothing));
+      }
+      if (HaveOneInCommon(SymptomsOf(run), sought)) return FaultState::kPresent;
+      if (!run.cell.passed()) state = FaultState::kHidden;
     }
-    return false;
+    return state;
   }
 
-  // Bisects the cached releases. `without` and `with` are indices in `releases` of a release without the
-  // grave difference and of one with it. On return they are neighbours.
-  Status Halve(const std::vector<ReleaseLibrary>& releases, size_t* without, size_t* with) const {
-    for (;;) {
-      const size_t low = std::min(*without, *with), high = std::max(*without, *with);
-      if (high - low <= 1) return {};
-      const size_t middle = low + (high - low) / 2;
-      DYNAMICCL_TRY(const bool grave, IsGrave(releases[middle]));
-      *(grave ? with : without) = middle;
-    }
-  }
-
+  // Bisects the cached releases for the failures of the judged release, and for its other grave differences.
   Status Bisect(JudgedRelease* judged) const {
     judged->bisected = true;
-    const std::vector<ReleaseLibrary> releases = CachedReleases();
-    const auto place = [&](const ReleaseLibrary& library) {
-      return static_cast<size_t>(
-          std::find_if(releases.begin(), releases.end(),
-                       [&](const ReleaseLibrary& one) { return one.release == library.release; }) -
-          releases.begin());
-    };
-    size_t without = place(answer_.in_use), with = place(judged->library);
-    if (without == releases.size() || with == releases.size() || with < without) return {};
-    const size_t bad = with;
-    DYNAMICCL_CHECK_OK(Halve(releases, &without, &with));
-    judged->first_with = releases[with].release;
-    judged->last_without = releases[without].release;
-    if (bad + 1 >= releases.size()) return {};
-    size_t free = releases.size() - 1, still = bad;
-    DYNAMICCL_TRY(const bool newest_has_it, IsGrave(releases[free]));
-    if (newest_has_it) return {};
-    DYNAMICCL_CHECK_OK(Halve(releases, &free, &still));
-    judged->free_again = releases[free].release;
+    if (judged->library.release <= answer_.in_use.release) return {};
+    const std::vector<ReleaseLibrary> libraries = CachedReleases();
+    std::vector<NcclRelease> releases;
+    for (const ReleaseLibrary& one : libraries) releases.push_back(one.release);
+    Symptoms all;
+    for (const JudgedCell& cell : judged->cells) all.merge(SymptomsOf(cell));
+    for (const Symptoms& sought : FailuresAndOthers(all)) {
+      const auto state = [&](const NcclRelease& release) {
+        return StateOf(*std::ranges::find(libraries, release, &ReleaseLibrary::release), sought);
+      };
+      DYNAMICCL_TRY(Bisection found,
+                    BisectFault(answer_.in_use.release, judged->library.release, releases, state));
+      judged->periods.push_back({KindsOfSymptoms(sought), std::move(found)});
+    }
     return {};
   }
 

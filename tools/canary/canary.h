@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/canary/bisection.h"
 #include "tools/canary/cell_runner.h"
 #include "tools/canary/comparison.h"
 #include "tools/canary/known_issues.h"
@@ -39,6 +40,13 @@ struct JudgedCell {
   std::vector<Difference> differences;
 };
 
+// The releases that bring and end grave differences of the judged release. A failure (DifferenceKind::kEnd)
+// has its own periods, because the releases after it often still have the other differences.
+struct FaultPeriod {
+  std::vector<DifferenceKind> kinds;
+  Bisection releases;
+};
+
 // A variable and a value that remove every grave difference, no matter when the ranks connect.
 struct Remedy {
   std::string variable;
@@ -53,11 +61,9 @@ struct JudgedRelease {
   std::vector<Remedy> remedies;
   std::vector<std::string> tried;  // "NCCL_PXN_DISABLE=1", of those that were tried
   bool bisected = false;
-  // Results of the bisection among the cached releases: the first release that has the grave difference, the
-  // last one before it, and the first one after the judged release that no longer has it.
-  std::optional<real_nccl::NcclRelease> first_with;
-  std::optional<real_nccl::NcclRelease> last_without;
-  std::optional<real_nccl::NcclRelease> free_again;
+  // Results of the bisection among the cached releases, the failure first. Empty if the judged release is not
+  // the newer one.
+  std::vector<FaultPeriod> periods;
   // Holds what the release would change for the calls of CanaryRequest::traffic. Nothing without traffic, or
   // if one of the releases did not run all calls.
   std::optional<TrafficEffect> effect;
@@ -71,8 +77,9 @@ struct CanaryAnswer {
 };
 
 // Runs every release of the request and judges it against the release in use. A grave difference counts only
-// when a second run shows it too. `says` receives one line of progress for each run. It is an error when the
-// release in use does not run on this machine, because then nothing can be compared.
+// when a second run shows the same one. Three runs that all end otherwise give no verdict, and neither does a
+// release in use that fails itself. `says` receives one line of progress for each run. It is an error when
+// the release in use cannot be run on this machine.
 Result<CanaryAnswer> RunCanary(const CellRunner& runner, const CanaryRequest& request,
                                const std::vector<KnownIssue>& known,
                                const std::function<void(const std::string&)>& says);

@@ -145,15 +145,71 @@ std::string FormatTraffic(const Traffic& traffic) {
   return text;
 }
 
+// Returns "2.25.1 to 2.27.7" for two releases and more.
+std::string RangeText(const std::vector<real_nccl::NcclRelease>& releases) {
+  if (releases.size() == 1) return releases.front().text();
+  return fmt::format("{} to {}", releases.front().text(), releases.back().text());
+}
+
+std::vector<std::string> TextsOf(const std::vector<real_nccl::NcclRelease>& releases) {
+  std::vector<std::string> texts;
+  for (const real_nccl::NcclRelease& one : releases) texts.push_back(one.text());
+  return texts;
+}
+
+// Divides the releases that did not run into those before the fault's first release and those after it.
+std::pair<std::vector<real_nccl::NcclRelease>, std::vector<real_nccl::NcclRelease>> Gaps(
+    const Bisection& found) {
+  const auto middle = std::ranges::lower_bound(found.not_looked_at, found.first_with);
+  return {{found.not_looked_at.begin(), middle}, {middle, found.not_looked_at.end()}};
+}
+
+std::string PeriodText(const Bisection& found) {
+  const auto [before, after] = Gaps(found);
+  std::string text = fmt::format("{}{}; {} is free of it", before.empty() ? "" : "first seen in ",
+                                 found.first_with.text(), found.last_without.text());
+  if (!found.free_again) return text + "; no newer release of the cache is free of it";
+  if (after.empty()) return text + fmt::format("; free again from {}", found.free_again->text());
+  return text + fmt::format("; last seen in {}, free again in {}", found.last_with->text(),
+                            found.free_again->text());
+}
+
+// Names the releases that the bisection could not judge, and how to get those that are not in the cache.
+std::vector<std::string> UnjudgedLines(const Bisection& found) {
+  std::vector<std::string> lines, ranges;
+  const auto [before, after] = Gaps(found);
+  for (const auto& gap : {before, after}) {
+    if (!gap.empty()) ranges.push_back(RangeText(gap));
+  }
+  if (!ranges.empty()) {
+    lines.push_back(
+        fmt::format("not looked at: {}, which are not in the cache; to get them:", fmt::join(ranges, ", ")));
+    lines.push_back(
+        fmt::format("tools/setup/fetch_nccl.sh {}", fmt::join(TextsOf(found.not_looked_at), " ")));
+  }
+  if (!found.hidden.empty())
+    lines.push_back(
+        fmt::format("not judged, since they fail otherwise: {}", fmt::join(TextsOf(found.hidden), ", ")));
+  return lines;
+}
+
+std::string KindsText(const std::vector<DifferenceKind>& kinds) {
+  std::vector<std::string> names;
+  for (const DifferenceKind kind : kinds) names.emplace_back(Name(kind));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string FormatBisection(const JudgedRelease& judged) {
   if (!judged.bisected) return "";
-  if (!judged.first_with)
-    return Line("since", "", "not looked for: both releases must be in the cache, the one in use the older");
-  std::string text =
-      fmt::format("{}; {} is free of it", judged.first_with->text(), judged.last_without->text());
-  text += judged.free_again ? fmt::format("; free again from {}", judged.free_again->text())
-                            : "; no newer release of the cache is free of it";
-  return Line("since", "", text);
+  if (judged.periods.empty())
+    return Line("since", "", "not looked for: the release in use is not the older one");
+  std::string text;
+  for (const FaultPeriod& one : judged.periods) {
+    const std::string of = judged.periods.size() > 1 ? KindsText(one.kinds) + ": " : "";
+    text += Line("since", "", of + PeriodText(one.releases));
+    for (const std::string& line : UnjudgedLines(one.releases)) text += Line("", "", line);
+  }
+  return text;
 }
 
 std::string FormatRemedies(const JudgedRelease& judged) {
@@ -174,8 +230,8 @@ std::string FormatRemedies(const JudgedRelease& judged) {
 std::string FormatJudged(const CanaryRequest& request, const CanaryAnswer& answer,
                          const JudgedRelease& judged) {
   if (!judged.problem.empty()) {
-    return fmt::format("NCCL {} -> {}: no verdict\n  {}\n", answer.in_use.text(), judged.library.text(),
-                       judged.problem);
+    return fmt::format("NCCL {} -> {}: no verdict\n  {}\n{}", answer.in_use.text(), judged.library.text(),
+                       judged.problem, FormatDifferences(judged));
   }
   return fmt::format("NCCL {} -> {}: {}\n", answer.in_use.text(), judged.library.text(),
                      Upper(Name(judged.verdict))) +
@@ -314,6 +370,22 @@ Json TrafficJson(const std::optional<Traffic>& traffic) {
           {"other_communicators", traffic->other_communicators}};
 }
 
+Json PeriodsJson(const std::vector<FaultPeriod>& periods) {
+  Json all = Json::array();
+  for (const FaultPeriod& one : periods) {
+    Json kinds = Json::array();
+    for (const DifferenceKind kind : one.kinds) kinds.push_back(Name(kind));
+    all.push_back({{"kinds", kinds},
+                   {"first_with", one.releases.first_with.text()},
+                   {"last_without", one.releases.last_without.text()},
+                   {"last_with", ReleaseJson(one.releases.last_with)},
+                   {"free_again", ReleaseJson(one.releases.free_again)},
+                   {"not_looked_at", TextsOf(one.releases.not_looked_at)},
+                   {"not_judged", TextsOf(one.releases.hidden)}});
+  }
+  return all;
+}
+
 Json JudgedJson(const CanaryRequest& request, const JudgedRelease& judged) {
   Json issues = Json::array(), remedies = Json::array();
   for (const KnownIssue& issue : judged.issues)
@@ -327,9 +399,7 @@ Json JudgedJson(const CanaryRequest& request, const JudgedRelease& judged) {
           {"problem", judged.problem},
           {"cells", CellsJson(judged.cells)},
           {"traffic", EffectJson(request.traffic, judged.effect)},
-          {"first_with", ReleaseJson(judged.first_with)},
-          {"last_without", ReleaseJson(judged.last_without)},
-          {"free_again", ReleaseJson(judged.free_again)},
+          {"periods", PeriodsJson(judged.periods)},
           {"known_issues", issues},
           {"remedies", remedies},
           {"tried", judged.tried}};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "src/collective/size_class.h"
 
@@ -28,8 +29,9 @@ class CellComparison {
   std::vector<Difference> Compare() {
     if (before_.end == CellEnd::kNotRun || after_.end == CellEnd::kNotRun) return {};
     CompareEnds();
+    if (!before_.passed()) return found_;
     CompareSearches();
-    if (before_.passed() && after_.passed()) {
+    if (after_.passed()) {
       if (traffic_ != nullptr) effect_ = EffectOn(*traffic_, before_, after_);
       CompareTraffic();
       CompareAdapters();
@@ -52,27 +54,8 @@ class CellComparison {
                       .after = std::move(after),
                       .note = std::move(note),
                       .where = "",
-                      .collectives = ""});
-  }
-
-  static std::string EndText(const Cell& cell) {
-    const std::string joined = fmt::format("{} of {} ranks joined", cell.ranks_joined, cell.ranks);
-    const std::string warning = cell.warnings.empty() ? "" : ": " + cell.warnings.back();
-    switch (cell.end) {
-      case CellEnd::kPassed:
-        return "runs";
-      case CellEnd::kHung:
-        return fmt::format("hangs, {} after {:.0f} s", joined, cell.seconds);
-      case CellEnd::kCrashed:
-        return fmt::format("crashes ({}), {}{}", cell.problem, joined, warning);
-      case CellEnd::kInitFailed:
-        return fmt::format("init fails, {}{}", joined, warning);
-      case CellEnd::kCallFailed:
-        return fmt::format("a collective fails{}", warning);
-      case CellEnd::kNotRun:
-        break;
-    }
-    return cell.problem;
+                      .collectives = "",
+                      .warnings = {}});
   }
 
   static std::string StackNote(const Cell& cell) {
@@ -83,14 +66,13 @@ class CellComparison {
 
   void CompareEnds() {
     if (before_.passed() && after_.passed()) return;
-    if (before_.end == after_.end) {
-      Add(DifferenceKind::kEnd, Gravity::kNotice, EndText(before_), EndText(after_),
-          "neither runs, so nothing else can be compared");
-      return;
-    }
-    const bool mended = after_.passed();
-    Add(DifferenceKind::kEnd, mended ? Gravity::kNotice : Gravity::kGrave, EndText(before_), EndText(after_),
-        StackNote(after_));
+    const bool neither_runs = !before_.passed() && !after_.passed();
+    Add(DifferenceKind::kEnd, before_.passed() ? Gravity::kGrave : Gravity::kNotice, EndText(before_),
+        EndText(after_), neither_runs ? "neither runs, so nothing else can be compared" : StackNote(after_));
+    std::ranges::copy_if(after_.warnings, std::back_inserter(found_.back().warnings),
+                         [&](const std::string& one) {
+                           return std::ranges::find(before_.warnings, one) == before_.warnings.end();
+                         });
   }
 
   static bool GaveUp(const Cell& cell) {
@@ -210,7 +192,8 @@ class CellComparison {
                    .after = ConfigText(after),
                    .note = std::move(note),
                    .where = size,
-                   .collectives = std::string(Name(before.collective))};
+                   .collectives = std::string(Name(before.collective)),
+                   .warnings = {}};
     for (Difference& known : found_) {
       if (effect_) break;  // each kind of call has its own part of the job's time
       if (known.kind != one.kind || known.before != one.before || known.after != one.after ||
@@ -283,6 +266,26 @@ const char* Name(DifferenceKind kind) {
 const char* Name(CanaryVerdict verdict) {
   constexpr const char* kNames[] = {"same", "changed", "worse", "fails"};
   return kNames[static_cast<size_t>(verdict)];
+}
+
+std::string EndText(const Cell& cell) {
+  const std::string joined = fmt::format("{} of {} ranks joined", cell.ranks_joined, cell.ranks);
+  const std::string warning = cell.warnings.empty() ? "" : ": " + cell.warnings.back();
+  switch (cell.end) {
+    case CellEnd::kPassed:
+      return "runs";
+    case CellEnd::kHung:
+      return fmt::format("hangs, {} after {:.0f} s", joined, cell.seconds);
+    case CellEnd::kCrashed:
+      return fmt::format("crashes ({}), {}{}", cell.problem, joined, warning);
+    case CellEnd::kInitFailed:
+      return fmt::format("init fails, {}{}", joined, warning);
+    case CellEnd::kCallFailed:
+      return fmt::format("a collective fails{}", warning);
+    case CellEnd::kNotRun:
+      break;
+  }
+  return cell.problem;
 }
 
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic) {

@@ -34,9 +34,10 @@ struct Difference {
   Gravity gravity = Gravity::kNotice;
   std::string before;
   std::string after;
-  std::string note;         // what it means; may be empty
-  std::string where;        // kChoice: the size, "1M"
-  std::string collectives;  // kChoice: "AllReduce, AllGather"
+  std::string note;                   // what it means; may be empty
+  std::string where;                  // kChoice: the size, "1M"
+  std::string collectives;            // kChoice: "AllReduce, AllGather"
+  std::vector<std::string> warnings;  // kEnd: NCCL's warnings in the second run and not in the first
 
   bool operator==(const Difference&) const = default;
 };
@@ -46,14 +47,17 @@ struct Difference {
 enum class CanaryVerdict { kSame, kChanged, kWorse, kFails };
 const char* Name(CanaryVerdict verdict);
 
-// Returns the differences between two runs, grave ones first. A failure that only the older release has is a
-// notice. If one of the runs did not take place, there are no differences.
+// Returns the differences between two runs, grave ones first. If the first run failed, nothing is grave: the
+// only difference is how each of them ended. If one of the runs did not take place, there are no differences.
 //
 // `traffic` has the calls of a job; null: the calls of the cells are compared. With `traffic`, only choices
 // for the job's calls are compared, those that the cost model expects to become slower first. It is then a
 // grave difference if the job's calls take longer in total, and the loss of an adapter is only a notice if no
 // call becomes slower.
 std::vector<Difference> CompareCells(const Cell& before, const Cell& after, const Traffic* traffic = nullptr);
+
+// Says in some words how a run ended: "init fails, 0 of 8 ranks joined: ...", with NCCL's last warning.
+std::string EndText(const Cell& cell);
 
 CanaryVerdict VerdictOf(const std::vector<Difference>& differences);
 

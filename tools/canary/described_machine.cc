@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "tests/real_nccl/cuda_standin/machine.h"
@@ -49,6 +50,29 @@ const GpuFacts& FactsOf(int architecture) {
   return known == std::rend(kGpuFacts) ? kGpuFacts[0] : *known;
 }
 
+constexpr const char* kHowToDumpAll =
+    "let a communicator of all GPUs of the node write NCCL_TOPO_DUMP_FILE; --gpus then names those of your "
+    "ranks";
+
+// Attributes that NCCL reads as numbers. NCCL takes any other text for 0, without a word.
+const std::map<std::string, std::vector<const char*>> kNumbers = {
+    {"system", {"version"}},
+    {"cpu", {"numaid", "familyid", "modelid"}},
+    {"pci", {"class", "link_width"}},
+    {"gpu", {"dev", "sm", "rank", "gdr"}},
+    {"nvlink", {"count", "tclass"}},
+    {"net", {"dev", "speed", "latency", "port", "guid", "maxconn", "gdr", "coll"}}};
+
+// Returns whether the text is one number: "-1", "1.5", "1e-05" or "0x1f".
+bool IsNumber(const std::string& text) {
+  const bool hexadecimal = text.starts_with("0x");
+  const size_t other = hexadecimal ? text.find_first_not_of("0123456789abcdefABCDEF", 2)
+                                   : text.find_first_not_of("0123456789.e+-");
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return !text.empty() && other == std::string::npos && *end == '\0';
+}
+
 // Returns 0 for a text that is no number.
 int Number(const std::string& text, int base = 10) {
   return static_cast<int>(std::strtol(text.c_str(), nullptr, base));
@@ -64,6 +88,8 @@ class TopologyReader {
       return Missing(fmt::format("<{}> where <system> is expected: not a topology of NCCL", root_.tag));
     }
     DYNAMICCL_CHECK_OK(CheckAttributes());
+    DYNAMICCL_CHECK_OK(CheckNumbers());
+    DYNAMICCL_CHECK_OK(CheckLinks());
     DYNAMICCL_CHECK_OK(RenumberDevices());
     RenumberLinks();
     RenumberAdapters();
@@ -107,6 +133,41 @@ class TopologyReader {
     if (!missing.empty()) return Missing(missing);
     if (gpus == 0) return Missing("no <gpu>: what the devices are is left to the machine");
     return {};
+  }
+
+  Status CheckNumbers() const {
+    std::string wrong;
+    root_.Visit([&](const XmlElement& element) {
+      const auto numbers = kNumbers.find(element.tag);
+      if (numbers == kNumbers.end()) return;
+      for (const char* name : numbers->second) {
+        const std::string* value = element.Find(name);
+        if (wrong.empty() && value != nullptr && !IsNumber(*value))
+          wrong = fmt::format("line {}: <{}> has {}=\"{}\", which is no number", element.line, element.tag,
+                              name, *value);
+      }
+    });
+    if (!wrong.empty()) return Missing(wrong);
+    return {};
+  }
+
+  // It is an error when an NVLink leads to a GPU that the file does not have. NCCL writes such a file for a
+  // communicator of some of the node's GPUs, and a file that was cut by hand is also like this.
+  Status CheckLinks() const {
+    constexpr std::string_view kDisplayClass = "0x03";  // PCI's class of GPUs
+    std::set<std::string> devices;
+    root_.Visit([&](const XmlElement& element) {
+      if (element.tag == "pci") devices.insert(element.Get("busid"));
+    });
+    std::string wrong;
+    root_.Visit([&](const XmlElement& element) {
+      if (element.tag != "nvlink" || !element.Get("tclass").starts_with(kDisplayClass)) return;
+      const std::string target = element.Get("target");
+      if (wrong.empty() && !devices.contains(target))
+        wrong = fmt::format("line {}: <nvlink> to GPU {}, which is not in the file", element.line, target);
+    });
+    if (wrong.empty()) return {};
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: {}", name_, wrong), kHowToDumpAll);
   }
 
   Status RenumberDevices() {
@@ -254,7 +315,7 @@ std::vector<XmlElement> HostsOf(const XmlElement& root) {
     const auto place = static_cast<size_t>(known - names.begin());
     if (known == names.end()) {
       names.push_back(name);
-      hosts.push_back({.tag = root.tag, .attributes = root.attributes, .children = {}});
+      hosts.push_back({.tag = root.tag, .attributes = root.attributes, .children = {}, .line = root.line});
     }
     hosts[place].children.push_back(child);
   }
@@ -284,7 +345,7 @@ Result<std::vector<DescribedMachine>> DescribeHosts(const std::string& name, con
     return machines;
   }
   for (const XmlElement& host : hosts) {
-    DYNAMICCL_TRY(DescribedMachine machine, DescribeTopology(name, cuda_standin::WriteXml(host)));
+    DYNAMICCL_TRY(DescribedMachine machine, TopologyReader(name, host).Read());
     DYNAMICCL_CHECK_OK(ShareNvlink(static_cast<int>(hosts.size()), &machine));
     machines.push_back(std::move(machine));
   }
@@ -340,6 +401,21 @@ Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installa
                               "{}: neither a topology of NCCL nor of collect_machine.sh", named),
                     kHowToDump);
   return DescribeHosts(named, text);
+}
+
+Status CheckAdapters(const std::vector<DescribedMachine>& machines, int nodes) {
+  for (const DescribedMachine& one : machines) {
+    if (one.adapters > 0 || nodes < 2 || one.nvlink_domain_nodes >= nodes) continue;
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "{} has no <net>, and {} nodes need a network: NCCL would take that of this machine",
+                  one.name, nodes),
+        fmt::format(
+            "give the file that a job of several nodes wrote (NCCL_TOPO_DUMP_FILE), or judge one node "
+            "by --world 1x{}",
+            one.gpus));
+  }
+  return {};
 }
 
 Status ShareNvlink(int nodes, DescribedMachine* machine) {

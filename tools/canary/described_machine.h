@@ -29,13 +29,18 @@ struct DescribedMachine {
 // Returns one machine. A topology of several hosts, which NCCL writes for an NVLink domain, gives one machine
 // for each host, or a single one if the hosts differ only in the GUIDs of their adapters. An error says which
 // attribute is missing and how to get it. NCCL would fill a missing attribute from the machine on which the
-// canary runs, which is the wrong machine.
+// canary runs, which is the wrong machine. A text where a number belongs, and an NVLink to a GPU that the
+// file does not have, are errors that name the line.
 Result<std::vector<DescribedMachine>> DescribeNodes(const Installation& installation,
                                                     const std::string& named);
 
 // Describes one machine by the text of a topology of one host. Errors name `file`; its stem is the machine's
 // name.
 Result<DescribedMachine> DescribeTopology(const std::string& file, const std::string& text);
+
+// It is an error if there are several nodes and one of them has no adapters, because NCCL would then use the
+// network of the machine on which the canary runs. Nodes of one NVLink domain need none.
+Status CheckAdapters(const std::vector<DescribedMachine>& machines, int nodes);
 
 // Puts `nodes` neighbouring nodes into one NVLink domain. It is an error if the machine's description states
 // another number of nodes in a domain.

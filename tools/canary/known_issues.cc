@@ -69,7 +69,8 @@ bool IsLossAsNotice(DifferenceKind kind) {
 
 bool ShowsAs(const KnownIssue& issue, const Difference& one) {
   const auto says = [&](const std::string& side) { return side.find(issue.text) != std::string::npos; };
-  const bool is_new = issue.text.empty() || (says(one.after) && !says(one.before));
+  const bool is_new =
+      issue.text.empty() || (says(one.after) && !says(one.before)) || std::ranges::any_of(one.warnings, says);
   // A notice is a difference that is not grave. If it does not contain the issue's own text, it may also mean
   // that the fault was fixed, so it does not count.
   const bool counts = one.gravity == Gravity::kGrave || IsLossAsNotice(one.kind) || !issue.text.empty();

@@ -27,8 +27,8 @@ struct KnownIssue {
   real_nccl::NcclRelease since;                 // the first release that has it
   std::optional<real_nccl::NcclRelease> until;  // the first without it again
   std::vector<DifferenceKind> shows_as;
-  // A text that the difference contains for the judged release and not for the release in use. Empty: any
-  // difference of the right kind counts.
+  // A text that the difference, or a warning of the run (Difference::warnings), contains for the judged
+  // release and not for the release in use. Empty: any difference of the right kind counts.
   std::string text;
   bool logged = false;  // `text` is a line of NCCL's own log, so a log that holds it shows the fault
   std::vector<int> architectures;  // of GPUs that have it; empty: any

@@ -253,6 +253,7 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
   DYNAMICCL_CHECK_OK(options.traces.empty() ? TakeSizes(options, request)
                                             : TakeTraffic(installation, options, request));
   DYNAMICCL_CHECK_OK(PlaceMachines(request));
+  DYNAMICCL_CHECK_OK(CheckAdapters(request.machines, static_cast<int>(request.ranks_of_nodes.size())));
   DYNAMICCL_CHECK_OK(TakeGpus(options.gpus, request));
   DYNAMICCL_TRY(request.environment, EnvironmentOf(options.environment));
   DYNAMICCL_TRY(request.connecting, ConnectingOf(options.connect));

@@ -23,9 +23,16 @@ class XmlParser {
 
  private:
   bool Fail(const std::string& what) {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n');
-    *error_ = "line " + std::to_string(line) + ": " + what;
+    *error_ = "line " + std::to_string(Line()) + ": " + what;
     return false;
+  }
+
+  // The line of the position. The position never moves back, so each line break is counted once.
+  int Line() {
+    const auto at = [&](size_t place) { return text_.begin() + static_cast<std::ptrdiff_t>(place); };
+    line_ += static_cast<int>(std::count(at(counted_), at(at_), '\n'));
+    counted_ = at_;
+    return line_;
   }
 
   bool StartsWith(std::string_view word) const { return text_.substr(at_).starts_with(word); }
@@ -78,6 +85,7 @@ class XmlParser {
 
   bool ParseElement(XmlElement* element, int depth) {
     if (depth > kDeepest) return Fail("elements are nested deeper than 64 levels");
+    element->line = Line();
     ++at_;
     element->tag = ParseName();
     if (element->tag.empty()) return Fail("an element without a name");
@@ -106,6 +114,8 @@ class XmlParser {
   const std::string_view text_;
   std::string* const error_;
   size_t at_ = 0;
+  size_t counted_ = 0;  // up to here the line breaks are counted in line_
+  int line_ = 1;
 };
 
 void Write(const XmlElement& element, size_t depth, std::string* out) {

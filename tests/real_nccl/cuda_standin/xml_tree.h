@@ -17,6 +17,7 @@ struct XmlElement {
   std::string tag;
   std::vector<std::pair<std::string, std::string>> attributes;  // in the order of the file
   std::vector<XmlElement> children;
+  int line = 0;  // of the file, where the element begins; 0 if it was not read from one
 
   // Value of an attribute; nullptr without it.
   const std::string* Find(std::string_view name) const;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `dynamiccl canary` that need no NCCL: machines, what a run left behind, comparisons, known
-// issues. canary.bats and canary_reports.bats run releases.
+// The parts of `dynamiccl canary` that need no NCCL: what a run left behind, comparisons, known issues.
+// canary.bats and canary_reports.bats run releases.
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 
-#include "tests/real_nccl/cuda_standin/machine.h"
 #include "tools/canary/canary.h"
 #include "tools/canary/cell_json.h"
 #include "tools/canary/cell_output.h"
@@ -20,77 +19,10 @@ std::string FileText(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string MeshTopology() {
-  return FileText(CANARY_TESTS "/four_a100_mesh.xml");
-}
-
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
   const size_t at = text.find(what);
   EXPECT_NE(at, std::string::npos) << what;
   return at == std::string::npos ? text : text.replace(at, what.size(), with);
-}
-
-// ---- machines ----
-
-TEST(DescribedMachine, TopologyBecomesWhatTheStandInReads) {
-  const auto machine = DescribeTopology("mesh", MeshTopology());
-  ASSERT_TRUE(machine) << machine.error().message;
-  EXPECT_EQ(machine->gpus, 4);
-  EXPECT_EQ(machine->adapters, 4);
-  EXPECT_EQ(machine->architecture, 80);
-  std::string error;
-  const auto stand_in = cuda_standin::ParseMachine(machine->stand_in, &error);
-  ASSERT_TRUE(stand_in) << error;
-  EXPECT_EQ(stand_in->gpu_buses.size(), 4u);
-  EXPECT_EQ(stand_in->gpu_device, 0x20b2);
-  EXPECT_EQ(stand_in->multicast, 0);
-}
-
-TEST(DescribedMachine, DevicesOfOtherDomainsAndLinksBetweenThemAreRenumberedAlike) {
-  const std::string text = Replaced(MeshTopology(), "busid=\"0000:1d:00.0\"", "busid=\"0003:1d:00.1\"");
-  // Links to that GPU still name the old address, as if NCCL had written a link to a device outside the file.
-  const auto machine = DescribeTopology("mesh", text);
-  ASSERT_TRUE(machine) << machine.error().message;
-  std::string error;
-  const auto stand_in = cuda_standin::ParseMachine(machine->stand_in, &error);
-  ASSERT_TRUE(stand_in) << error;
-  const std::string first = fmt::format("busid=\"0000:{:02x}:00.0\"", stand_in->gpu_buses.at(0));
-  EXPECT_NE(machine->topology.find(first), std::string::npos);
-  EXPECT_EQ(machine->topology.find("0003:"), std::string::npos);
-  EXPECT_NE(machine->topology.find(fmt::format("target=\"0000:{:02x}:00.0\"", stand_in->gpu_buses.at(1))),
-            std::string::npos);
-}
-
-TEST(DescribedMachine, GpusBehindASwitchOfHopperHaveMulticast) {
-  std::string text = MeshTopology();
-  for (size_t at = 0; (at = text.find("sm=\"80\"", at)) != std::string::npos;)
-    text.replace(at, 7, "sm=\"90\"");
-  text = Replaced(text, "<nvlink target=\"0000:56:00.0\" count=\"4\" tclass=\"0x030200\"/>",
-                  "<nvlink target=\"0000:05:00.0\" count=\"4\" tclass=\"0x068000\"/>");
-  const auto machine = DescribeTopology("hopper", text);
-  ASSERT_TRUE(machine) << machine.error().message;
-  EXPECT_NE(machine->stand_in.find("multicast = 1"), std::string::npos);
-}
-
-// NCCL would fill each of these from the machine that it runs on, which is not the user's.
-TEST(DescribedMachine, WhatIsLeftToTheMachineIsRefused) {
-  const struct {
-    const char* what;
-    const char* with;
-    const char* message;
-  } cases[] = {{" modelid=\"106\"", "", "<cpu> without 'modelid'"},
-               {" link_width=\"16\"", "", "<pci> without 'link_width'"},
-               {" gdr=\"1\">", ">", "<gpu> without 'gdr'"},
-               {" speed=\"100000\"", "", "<net> without 'speed'"},
-               {"<system version=\"1\">", "<graphs>", "ends <graphs>"}};
-  for (const auto& one : cases) {
-    const auto machine = DescribeTopology("mesh", Replaced(MeshTopology(), one.what, one.with));
-    ASSERT_FALSE(machine) << one.what;
-    EXPECT_NE(machine.error().message.find(one.message), std::string::npos) << machine.error().message;
-    EXPECT_NE(machine.error().hint.find("NCCL_TOPO_DUMP_FILE"), std::string::npos);
-  }
-  EXPECT_FALSE(DescribeTopology("empty", ""));
-  EXPECT_FALSE(DescribeTopology("no GPU", "<system version=\"1\"></system>"));
 }
 
 // ---- what a run left behind ----
@@ -307,6 +239,16 @@ TEST(CompareCells, AMendedFailureIsANotice) {
   Cell before = GoodCell();
   before.end = CellEnd::kInitFailed;
   const auto differences = CompareCells(before, GoodCell());
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences.front().gravity, Gravity::kNotice);
+}
+
+TEST(CompareCells, NothingIsGraveWhereTheReleaseInUseFailsToo) {
+  Cell before = GoodCell(), after = GoodCell();
+  before.end = CellEnd::kInitFailed;
+  after.end = CellEnd::kCrashed;
+  after.warnings = {"no path for pattern 1, falling back to simple order"};
+  const auto differences = CompareCells(before, after);
   ASSERT_EQ(differences.size(), 1u);
   EXPECT_EQ(differences.front().gravity, Gravity::kNotice);
 }

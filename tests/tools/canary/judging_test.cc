@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// How runs become verdicts. A script takes the place of the program that calls NCCL: it ends each run of each
+// release as the test says. canary_reports.bats judges releases themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tools/canary/canary.h"
+#include "tools/canary/canary_text.h"
+#include "tools/launch/temporary_folder.h"
+#include "tools/report/json_output.h"
+
+namespace dynamiccl {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Ends the run as the next line of the release's file `plan` says: "passes", "crashes", "hangs", or
+// "fails WARNING". The last line stands for all further runs. "with WARNING" passes with a warning.
+constexpr const char* kDriver = R"sh(#!/bin/sh
+release="${LD_LIBRARY_PATH##*:}"
+line="$(head -1 "$release/plan")"
+[ "$(wc -l <"$release/plan")" -eq 1 ] || sed -i 1d "$release/plan"
+warns() { echo "h:1:2 [0] graph/search.cc:1 NCCL WARN $1"; }
+case "$line" in
+  crashes*) warns "${line#crashes }"; warns "and then"; kill -SEGV $$ ;;
+  hangs) sleep 30 ;;
+  fails*) warns "${line#fails }"; exit 4 ;;
+  with*) warns "${line#with }" ;;
+esac
+)sh";
+
+class Judging : public testing::Test {
+ protected:
+  Judging() {
+    setenv("XDG_CACHE_HOME", folder_.File("cache").c_str(), 1);
+    fs::create_directories(folder_.File("objects"));
+    const std::string driver = folder_.File("objects") + "/real_nccl_driver";
+    EXPECT_TRUE(WriteTextFile(driver, kDriver));
+    fs::permissions(driver, fs::perms::owner_all);
+    installation_.real_nccl_dir = folder_.File("objects");
+  }
+  ~Judging() override { unsetenv("XDG_CACHE_HOME"); }
+
+  // Puts a release into the cache, whose runs end as the lines of `plan` say.
+  ReleaseLibrary Release(const char* text, const std::string& plan) {
+    const std::string lib =
+        fmt::format("{}/dynamiccl/wheels/nccl-{}/nvidia/nccl/lib", folder_.File("cache"), text);
+    fs::create_directories(lib);
+    EXPECT_TRUE(WriteTextFile(lib + "/libnccl.so.2", text));
+    EXPECT_TRUE(WriteTextFile(lib + "/plan", plan + "\n"));
+    return {*real_nccl::ParseRelease(text), lib};
+  }
+
+  // Judges the second release against the first, and bisects.
+  CanaryAnswer Judged(const ReleaseLibrary& in_use, const ReleaseLibrary& judged) {
+    request_ = {.machines = {{.name = "node", .gpus = 1, .adapters = 1, .architecture = 80}},
+                .releases = {in_use, judged},
+                .ranks_of_nodes = {1, 1},
+                .bytes = {1024},
+                .connecting = {Connecting::kAtFirstCall},
+                .seeks_remedies = false,
+                .bisects = true,
+                .limit_s = 2};
+    const auto known = ParseKnownIssues(ReadTextFile(KNOWN_ISSUES).value()).value();
+    const auto answer = RunCanary(CellRunner(installation_, false), request_, known, [](const auto&) {});
+    EXPECT_TRUE(answer) << answer.error().message;
+    return *answer;
+  }
+
+  TemporaryFolder folder_ = TemporaryFolder::Create("judging").value();
+  Installation installation_;
+  CanaryRequest request_;
+};
+
+TEST_F(Judging, AGraveDifferenceCountsWhenTheSecondRunShowsTheSame) {
+  const ReleaseLibrary good = Release("2.24.3", "passes");
+  const auto verdict = [&](const std::string& plan) {
+    const JudgedRelease judged = Judged(good, Release("2.25.1", plan)).judged.front();
+    return judged.problem.empty() ? std::string(Name(judged.verdict)) : judged.problem;
+  };
+  EXPECT_EQ(verdict("crashes"), "fails");
+  EXPECT_EQ(verdict("crashes\npasses"), "same");
+  EXPECT_EQ(verdict("hangs\nhangs\ncrashes"), "fails");
+  // A crash is no second hang. The third run decides.
+  EXPECT_EQ(verdict("hangs\ncrashes\nhangs\ncrashes"), "fails");
+  EXPECT_THAT(verdict("hangs\ncrashes\npasses"),
+              AllOf(HasSubstr("three runs"), HasSubstr("hangs, 0 of 2 ranks joined"), HasSubstr("crashes"),
+                    HasSubstr("--fresh")));
+}
+
+TEST_F(Judging, NothingIsJudgedWhereTheReleaseInUseFailsItself) {
+  const ReleaseLibrary in_use = Release("2.24.3", "fails XML Topology has wrong version 99, 1 needed");
+  for (const char* plan : {"crashes", "fails XML Topology has wrong version 99, 1 needed", "passes"}) {
+    const CanaryAnswer answer = Judged(in_use, Release("2.28.9", plan));
+    const std::string text = FormatCanary(request_, answer);
+    EXPECT_THAT(text, HasSubstr("NCCL 2.24.3 -> 2.28.9: no verdict"));
+    EXPECT_THAT(text, AllOf(HasSubstr("XML Topology has wrong version 99"), HasSubstr("NCCL_TOPO_DUMP_FILE"),
+                            Not(HasSubstr("grave"))));
+  }
+}
+
+// As NVIDIA/nccl#1748 and #1946: the crash ends before the search that gives up does.
+TEST_F(Judging, AFailureIsBisectedApartFromOtherDifferences) {
+  const char* gave_up = "with no path for pattern 1, falling back to simple order";
+  const ReleaseLibrary in_use = Release("2.24.3", "passes");
+  const ReleaseLibrary judged = Release("2.25.1", "crashes falling back to simple order");
+  Release("2.26.2", "fails falling back to simple order");
+  Release("2.27.3", gave_up);
+  Release("2.28.9", gave_up);
+  Release("2.29.2", "passes");
+  const JudgedRelease its = Judged(in_use, judged).judged.front();
+  ASSERT_EQ(its.periods.size(), 2u);
+  EXPECT_THAT(its.periods[0].kinds, ElementsAre(DifferenceKind::kEnd));
+  EXPECT_EQ(its.periods[0].releases.first_with.text(), "2.25.1");
+  EXPECT_EQ(its.periods[0].releases.last_with->text(), "2.26.2");
+  EXPECT_EQ(its.periods[0].releases.free_again->text(), "2.27.3");
+  EXPECT_THAT(its.periods[1].kinds, ElementsAre(DifferenceKind::kSearch));
+  EXPECT_EQ(its.periods[1].releases.free_again->text(), "2.29.2");
+}
+
+TEST_F(Judging, AHangEndsAReleaseThatOnlyCrashesOrHangsOnceHidesIt) {
+  const ReleaseLibrary in_use = Release("2.24.3", "passes");
+  const ReleaseLibrary judged = Release("2.26.2", "hangs");
+  Release("2.25.1", "hangs\npasses");
+  Release("2.27.3", "crashes");
+  Release("2.28.9", "passes");
+  const auto found = Judged(in_use, judged).judged.front().periods.at(0).releases;
+  EXPECT_EQ(found.last_without.text() + " " + found.first_with.text(), "2.25.1 2.26.2");
+  EXPECT_EQ(found.free_again->text(), "2.28.9");
+  EXPECT_THAT(found.hidden, ElementsAre(NcclRelease{2, 27, 3}));
+}
+
+TEST_F(Judging, TheTextNamesGapsAndTheCommandThatClosesThem) {
+  const ReleaseLibrary in_use = Release("2.24.3", "passes"), judged = Release("2.28.9", "crashes");
+  Release("2.32.3", "passes");
+  const std::string text = FormatCanary(request_, Judged(in_use, judged));
+  EXPECT_THAT(text,
+              HasSubstr("first seen in 2.28.9; 2.24.3 is free of it; last seen in 2.28.9, free again in "
+                        "2.32.3"));
+  EXPECT_THAT(text, HasSubstr("not looked at: 2.25.1 to 2.28.7, 2.29.2 to 2.31.2"));
+  EXPECT_THAT(text, HasSubstr("tools/setup/fetch_nccl.sh 2.25.1 2.26.2 2.26.5 2.27.3 "));
+  Release("2.25.1", "crashes");
+  Release("2.29.2", "passes");
+  EXPECT_THAT(FormatCanary(request_, Judged(in_use, judged)),
+              HasSubstr("since               2.25.1; 2.24.3 is free of it; free again from 2.29.2\n"));
+}
+
+TEST_F(Judging, AKnownIssueFitsByAnyWarningOfTheRun) {
+  const ReleaseLibrary in_use = Release("2.24.3", "passes");
+  const auto issues = [&](const char* plan) {
+    std::string found;
+    const CanaryAnswer answer = Judged(in_use, Release("2.25.1", plan));
+    for (const KnownIssue& one : answer.judged.front().issues) found += one.id;
+    return found;
+  };
+  // The script warns once more before it crashes, so this is not the last warning.
+  EXPECT_EQ(issues("crashes Could not find NET with id 0"), "NVIDIA/nccl#1748");
+  EXPECT_EQ(issues("crashes Could not find something\ncrashes Could not find NET with id 0"),
+            "NVIDIA/nccl#1748")
+      << "only the second run warns before it crashes";
+  EXPECT_EQ(issues("crashes Could not find something"), "");
+}
+
+}  // namespace
+}  // namespace dynamiccl

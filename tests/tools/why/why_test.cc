@@ -354,6 +354,24 @@ TEST(WhyFiles, ASweepShowsWhereTheDefaultIsSlower) {
               HasSubstr("Only the library's own choice was timed"));
 }
 
+// 1.5 % is a loss if the repeats are steady, and none if they scatter by more than that. 0.5 % is none.
+TEST(WhyFiles, ADefaultWithinOnePercentOrWithinTheNoiseIsLeft) {
+  const auto slower = [](const std::vector<float>& repeats) {
+    MeasurementFile sweep = Sweep();
+    std::erase_if(sweep.rows, [](const Measurement& row) { return row.bytes > 1 << 20; });
+    for (Measurement& row : sweep.rows) {
+      row.microseconds.assign(6, 1000);
+      if (row.is_default) row.microseconds = repeats;
+    }
+    WhyInput input;
+    input.measurements.push_back(sweep);
+    return TextOf(input).find("In 0 of 1 cases") != std::string::npos;
+  };
+  EXPECT_TRUE(slower({1015, 1015, 1015, 1015, 1015, 1015}));
+  EXPECT_FALSE(slower({1005, 1005, 1005, 1005, 1005, 1005}));
+  EXPECT_FALSE(slower({980, 1050, 1015, 980, 1050, 1015}));
+}
+
 // 128 MiB in 1509.5 us are 88.92 GB/s; nccl-tests prints half of it as bus bandwidth for 2 ranks.
 TEST(WhyFiles, AnAllToAllShowsNoBusBandwidth) {
   const Folder folder;

@@ -94,6 +94,12 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
                                 100 * static_cast<double>(device.hidden_ns) / communicating));
 }
 
+// Names the bandwidth that goes with BusBandwidthFactor. Importers read an all-to-all as SendRecv, and only
+// SendRecv itself has equal bus and algorithm bandwidths. So for both this is called algorithm bandwidth.
+std::string_view BandwidthName(Collective collective) {
+  return collective == Collective::kSendRecv ? "algorithm bandwidth" : "bus bandwidth";
+}
+
 std::string KindText(const CallKind& kind, double all_ms) {
   std::string text =
       fmt::format("{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives",
@@ -103,7 +109,7 @@ std::string KindText(const CallKind& kind, double all_ms) {
   if (kind.total_ms * 1e3 > kFewLongCalls * kind.median_us * static_cast<double>(kind.calls))
     text += fmt::format(", the longest {:.0f} us", kind.longest_us);
   if (kind.bytes >= kLeastBandwidthBytes && kind.calls >= kLeastBandwidthCalls)
-    text += fmt::format(", {:.1f} GB/s bus bandwidth", kind.BusBandwidth());
+    text += fmt::format(", {:.1f} GB/s {}", kind.BusBandwidth(), BandwidthName(kind.collective));
   return text;
 }
 
@@ -126,16 +132,18 @@ void AddWaits(const RankWaits& waits, size_t ranks, std::vector<std::string>& li
   lines.push_back(text + ".");
 }
 
-// Says how high the bus bandwidth of the library's own choices gets for one collective, and from which size
+// Says how high the bandwidth of the library's own choices gets for one collective, and from which size
 // on it reaches half of that.
 std::string BandwidthText(const std::string& topology, Collective collective, int n_ranks,
                           const std::map<uint64_t, double>& gb_s_by_bytes) {
   const auto best = std::ranges::max_element(gb_s_by_bytes, {}, [](const auto& each) { return each.second; });
   const auto half =
       std::ranges::find_if(gb_s_by_bytes, [&](const auto& each) { return each.second >= best->second / 2; });
-  return fmt::format("{} among {} on {}: up to {:.1f} GB/s bus bandwidth (at {}); half of it from {} on",
-                     Name(collective), Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
-                     FormatBytes(best->first), FormatBytes(half->first));
+  const bool pairs = collective == Collective::kSendRecv;
+  return fmt::format("{} among {} on {}: up to {:.1f} GB/s {} (at {}); half of it from {} on",
+                     pairs ? "SendRecv or all-to-all" : Name(collective),
+                     Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
+                     BandwidthName(collective), FormatBytes(best->first), FormatBytes(half->first));
 }
 
 void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines) {

@@ -119,6 +119,41 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
   return {};
 }
 
+// Returns what shows that two files with traces are not of one job, such as "8 and 2 ranks"; empty if nothing
+// does. Values that a file does not state are not compared.
+std::string Contradiction(const WhyFile& file_a, const Trace& a, const WhyFile& file_b, const Trace& b) {
+  if (file_a.kind != file_b.kind) {
+    const auto name = [](const WhyFile& file) { return file.kind.substr(0, file.kind.find(':')); };
+    return fmt::format("{} and {}", name(file_a), name(file_b));
+  }
+  if (a.sections.empty() || b.sections.empty()) return "";
+  const TraceSection &first = a.sections.front(), &second = b.sections.front();
+  if (first.world > 0 && second.world > 0 && first.world != second.world)
+    return fmt::format("jobs of {} and {} ranks", first.world, second.world);
+  if (!first.library.empty() && !second.library.empty() && first.library != second.library)
+    return fmt::format("calls of {} and {}", first.library, second.library);
+  for (const TraceSection& one : a.sections)
+    for (const TraceSection& other : b.sections)
+      if (one.rank >= 0 && one.rank == other.rank) return fmt::format("two traces of rank {}", one.rank);
+  return "";
+}
+
+// Compares each trace with all before it. `file_of[i]` is the place in `files` of the file of trace i.
+Status CheckOneJob(const std::vector<WhyFile>& files, const std::vector<size_t>& file_of,
+                   const std::vector<Trace>& traces) {
+  for (size_t i = 1; i < traces.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const WhyFile &one = files[file_of[j]], &other = files[file_of[i]];
+      const std::string why = Contradiction(one, traces[j], other, traces[i]);
+      if (!why.empty())
+        return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} and {} are not of one job: {}", one.path,
+                                  other.path, why),
+                        "give the files of one job: one a rank, or one alone");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string OtherBackend(const WhyInput& input) {
@@ -154,12 +189,17 @@ Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {
   if (files.empty())
     return MakeError(ErrorKind::kInvalidArgument, "{}: no file in it; folders in it are not searched",
                      fmt::join(paths, ", "));
-  for (const std::string& path : files) DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
+  std::vector<size_t> file_of;
+  for (const std::string& path : files) {
+    DYNAMICCL_CHECK_OK(ReadOne(path, input, traces));
+    file_of.resize(traces.size(), input.files.size() - 1);
+  }
   if (traces.empty()) return input;
   if (traces.size() == 1) {
     input.trace = std::move(traces.front());
     return input;
   }
+  DYNAMICCL_CHECK_OK(CheckOneJob(input.files, file_of, traces));
   Result<Trace> merged = MergeTraces(std::move(traces));
   if (!merged)
     return WithHint(tl::unexpected(merged.error()), "give the files of one job: one a rank, or one alone");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxRows = 3;
 // A choice counts as good when its time is at most this many times that of the best config.
-constexpr double kNearBest = 1.02;
+constexpr double kNearBest = 1.01;
 // A change of the job is mentioned only if it is predicted to shorten a step by at least this share.
 constexpr double kLeastGain = 0.01;
 

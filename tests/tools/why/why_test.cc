@@ -354,6 +354,42 @@ TEST(WhyFiles, ASweepShowsWhereTheDefaultIsSlower) {
               HasSubstr("Only the library's own choice was timed"));
 }
 
+// 1.5 % is a loss if the repeats are steady, and none if they scatter by more than that. 0.5 % is none.
+TEST(WhyFiles, ADefaultWithinOnePercentOrWithinTheNoiseIsLeft) {
+  const auto slower = [](const std::vector<float>& repeats) {
+    MeasurementFile sweep = Sweep();
+    std::erase_if(sweep.rows, [](const Measurement& row) { return row.bytes > 1 << 20; });
+    for (Measurement& row : sweep.rows) {
+      row.microseconds.assign(6, 1000);
+      if (row.is_default) row.microseconds = repeats;
+    }
+    WhyInput input;
+    input.measurements.push_back(sweep);
+    return TextOf(input).find("In 0 of 1 cases") != std::string::npos;
+  };
+  EXPECT_TRUE(slower({1015, 1015, 1015, 1015, 1015, 1015}));
+  EXPECT_FALSE(slower({1005, 1005, 1005, 1005, 1005, 1005}));
+  EXPECT_FALSE(slower({980, 1050, 1015, 980, 1050, 1015}));
+}
+
+// 128 MiB in 1509.5 us are 88.92 GB/s; nccl-tests prints half of it as bus bandwidth for 2 ranks.
+TEST(WhyFiles, AnAllToAllShowsNoBusBandwidth) {
+  const Folder folder;
+  const std::string path = folder.Write(
+      "alltoall_perf.txt",
+      "# nThread 1 nGpus 2 minBytes 134217728 maxBytes 134217728 step: 2(factor)\n"
+      "#  Rank  0 Group  0 Pid 1 on  a device  0 [0x01] NVIDIA H100\n"
+      "#  Rank  1 Group  0 Pid 1 on  a device  1 [0x02] NVIDIA H100\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw "
+      "  busbw #wrong\n"
+      "   134217728      16777216     float    none      -1   1509.5   88.92   44.46      0   1509.5   88.92 "
+      "  44.46    N/A\n");
+  const std::string text = TextOfFiles({path});
+  EXPECT_THAT(text, HasSubstr("SendRecv or all-to-all among 2 ranks on alltoall_perf: up to 88.9 GB/s "
+                              "algorithm bandwidth (at 128M)"));
+  EXPECT_EQ(text.find("bus bandwidth"), std::string::npos);
+}
+
 TEST(WhyFiles, ForeignAndDamagedFilesAreNamed) {
   const Folder folder;
   const auto error = [](const std::string& path) {
@@ -395,7 +431,34 @@ TEST(WhyFiles, TwoJobsAreNotMixed) {
     ASSERT_TRUE(WriteTraceFile(folder.File(name), {{SectionOf(0, 2, calls)}}));
   const Result<WhyInput> input = ReadWhyFiles({folder.File("a.ctrace"), folder.File("b.ctrace")});
   ASSERT_FALSE(input);
-  EXPECT_THAT(Describe(input.error()), HasSubstr("give the files of one job"));
+  EXPECT_THAT(Describe(input.error()), AllOf(HasSubstr("give the files of one job"), HasSubstr("a.ctrace"),
+                                             HasSubstr("b.ctrace"), HasSubstr("two traces of rank 0")));
+}
+
+// The samples are of jobs of 8, 2 and 7 ranks, recorded by different tools: no two of them are one job.
+TEST(WhyFiles, FilesOfDifferentJobsAreNamed) {
+  const std::string names[] = {SAMPLES "/nccl_inspector.log", SAMPLES "/ddp_resnet_2_ranks.pt.trace.json",
+                               SAMPLES "/nccl_profiler.json"};
+  for (const std::string& one : names) {
+    EXPECT_TRUE(ReadWhyFiles({one})) << one;
+    for (const std::string& other : names) {
+      if (one == other) continue;
+      const Result<WhyInput> input = ReadWhyFiles({one, other});
+      ASSERT_FALSE(input) << one << " " << other;
+      EXPECT_THAT(Describe(input.error()),
+                  AllOf(HasSubstr(one), HasSubstr(other), HasSubstr("not of one job")));
+    }
+  }
+  const Folder folder;
+  const std::vector<TimedCallOfRank> calls(20);
+  Trace two{{SectionOf(0, 2, calls)}}, four{{SectionOf(1, 4, calls)}};
+  two.sections[0].world = 2;
+  four.sections[0].world = 4;
+  ASSERT_TRUE(WriteTraceFile(folder.File("two.ctrace"), two));
+  ASSERT_TRUE(WriteTraceFile(folder.File("four.ctrace"), four));
+  const Result<WhyInput> input = ReadWhyFiles({folder.File("two.ctrace"), folder.File("four.ctrace")});
+  ASSERT_FALSE(input);
+  EXPECT_THAT(Describe(input.error()), HasSubstr("jobs of 2 and 4 ranks"));
 }
 
 // Rows are at most 100 columns wide, and the text loses no word.

@@ -137,8 +137,8 @@ class SearchBudget {
     finished_ = finished;
     if (finished == 1 || line_.IsDue())
       line_.Show(fmt::format(
-          "search for the best: {} of {} runs{}; it ends after {:.0f} s (--search-seconds)", finished, runs_,
-          TimeLeftText(passed, static_cast<double>(finished), static_cast<double>(runs_)), seconds_));
+          "search for the best: {} of {} runs{}; it ends after {:.0f} s (of --search-seconds)", finished,
+          runs_, TimeLeftText(passed, static_cast<double>(finished), static_cast<double>(runs_)), seconds_));
     ended_ = passed >= seconds_;
     return !ended_;
   }
@@ -151,7 +151,7 @@ class SearchBudget {
         rounds == 0 ? fmt::format("{} of {} configs once, the others not at all", finished_ - 1, configs)
                     : fmt::format("{} configs in {} of {} rounds", configs, rounds, runs_ / arms);
     return fmt::format(
-        "the search for the best ended after {:.0f} s (--search-seconds) and tried {}; a larger value, "
+        "the search for the best ended after {:.0f} s (of --search-seconds) and tried {}; a larger value, "
         "--count or "
         "--measurements finds more",
         Passed(), reached);

@@ -99,7 +99,7 @@ class TrainerSchedule {
   std::vector<TrainerAction> actions_;
   std::vector<Open> gathers_;   // by unit
   std::vector<bool> gathered_;  // by unit, in this pass
-  // For each buffer, the operations that use it.
+  // The operations that still use each buffer. Such a buffer may not be filled again.
   Open buckets_[kBuffers];
   size_t current_ = 0;
   size_t issued_ = 0;

@@ -47,7 +47,7 @@ double GatheredOf(const EstimateSettings& settings) {
   const int64_t layers = std::exchange(root.layers, 0);
   const double root_parameters = ParametersOf(root);
   const double block = (ParametersOf(*settings.shape) - root_parameters) / static_cast<double>(layers);
-  const double blocks = settings.blocks_in_unit * static_cast<double>(1 + settings.units_ahead);
+  const double blocks = settings.blocks_in_unit * (1 + static_cast<double>(settings.units_ahead));
   const double at_once = root_parameters + block * std::min(static_cast<double>(layers), blocks);
   return at_once * BytesOf(settings).parameter / static_cast<double>(settings.tensor_parallel);
 }

@@ -74,8 +74,8 @@ void Stage3::BeforeForward(int unit) {
 }
 
 void Stage3::GatherAheadForward(int unit) {
-  const int64_t last = std::min<int64_t>(units() - 1, unit + settings_.units_ahead);
-  for (int next = unit + 1; next <= last; ++next) {
+  const int64_t ahead = std::min<int64_t>(settings_.units_ahead, units() - 1 - unit);
+  for (int next = unit + 1; next <= unit + ahead; ++next) {
     if (!IsInUse(next)) Gather(next, DYNAMICCL_PHASE_FORWARD);
   }
 }
@@ -97,8 +97,8 @@ void Stage3::BeforeBackward(int unit) {
 
 // The root was never freed, so its gather is not started ahead.
 void Stage3::GatherAheadBackward(int unit) {
-  const int64_t last = std::max<int64_t>(0, unit - settings_.units_ahead);
-  for (int next = unit - 1; next >= last && !IsRoot(next); --next) {
+  const int64_t ahead = std::min<int64_t>(settings_.units_ahead, unit);
+  for (int next = unit - 1; next >= unit - ahead && !IsRoot(next); --next) {
     if (!IsInUse(next)) Gather(next, DYNAMICCL_PHASE_BACKWARD);
   }
 }

@@ -43,7 +43,7 @@ struct ActivationBytes {
 
 class ActivationStore;
 
-// What the store has of one kept input.
+// One kept input, as the store holds it from Keep until its KeptActivation is destroyed.
 struct StoredActivation {
   // The shape of the whole input, to which it is restored.
   std::vector<int64_t> shape;

@@ -60,7 +60,8 @@ TEST(EventSimulation, ACommunicatorRunsItsCollectivesInOrder) {
   EXPECT_EQ(result.finished_ns, 2100);
 }
 
-// Of two communicators, each fast enough for both at once.
+// Returns a job with two communicators: neighbours, and ranks across. Each has links that are fast enough for
+// both to transfer at once.
 SimulatedJob JobOfTwoLayouts(RankProgram program) {
   SimulatedJob job = JobOfAll(4, 4, std::move(program), 100, 40);
   job.layouts = {Neighbours(4, 2), Across(4, 2)};

@@ -139,7 +139,7 @@ TEST(ShardReceipt, ForwardPrefetchShowsInTheGathersBeforeAModuleComputes) {
                 ahead == 2u + static_cast<size_t>(depth) ? SettingStanding::kInEffect
                                                          : SettingStanding::kNotInEffect)
           << depth << " " << ahead;
-  // There are no more modules to gather.
+  // A depth of 2 would show as four gathers, but only three modules gather.
   EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 2, Forward(3)), SettingStanding::kInEffect);
   // The outermost of the three modules has no parameters of its own.
   auto two_gather = StepOf({{kGather, 2}, {kGather, 3}, {kScatter, 3}, {kScatter, 2}});

@@ -18,28 +18,6 @@ MODEL = ["--layers", "2", "--hidden", "96", "--vocabulary", "256", "--sequence",
 # The backend's folder is on PYTHONPATH, which -I makes Python ignore.
 ISOLATED = f"import runpy, sys; sys.path.append({os.environ['PYTHONPATH'].split(os.pathsep)[0]!r}); " \
            f"sys.argv = sys.argv[1:]; runpy.run_path({SCRIPT!r}, run_name='__main__')"
-# A subclass that reduces each gradient by itself, so no bucket of DDP travels.
-SUBCLASS = f"""
-import runpy, sys
-import torch.distributed as dist
-import torch.nn.parallel as parallel
-
-class PerParameter(parallel.DistributedDataParallel):
-    def __init__(self, *arguments, **named):
-        super().__init__(*arguments, **named)
-        self.register_comm_hook(None, self.reduce)
-
-    @staticmethod
-    def reduce(_state, bucket):
-        for gradient in bucket.gradients():
-            dist.all_reduce(gradient)
-        return dist.all_reduce(bucket.buffer()[:1].clone(), async_op=True).get_future().then(
-            lambda _: bucket.buffer() / dist.get_world_size())
-
-parallel.DistributedDataParallel = PerParameter
-sys.argv = sys.argv[1:]
-runpy.run_path({SCRIPT!r}, run_name="__main__")
-"""
 
 
 class Job(unittest.TestCase):
@@ -123,7 +101,6 @@ class SettingsOfDdp(Job):
 
     def test_what_does_not_take_effect_is_said(self):
         cases = [("ddp", ("-I", "-c", ISOLATED, SCRIPT), "Python ran with -S, -I or -E"),
-                 ("ddp", ("-c", SUBCLASS, SCRIPT), "do not travel in DDP's buckets"),
                  ("fsdp2", (SCRIPT,), "does not use what the setting is for")]
         for parallel, python, reason in cases:
             with self.subTest(reason=reason):

@@ -280,8 +280,9 @@ Status Validate(const TrainingSettings& settings) {
   for (const auto& [option, value, low, high] : ranges) {
     // The condition is written such that NaN fails as well.
     if (value >= low && value <= high) continue;
-    const std::string limit =
-        high == kAny ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high);
+    const std::string limit = high != kAny   ? fmt::format("{} to {}", low, high)
+                              : value > high ? fmt::format("at most {}", high)
+                                             : fmt::format("at least {}", low);
     return MakeError(ErrorKind::kInvalidArgument, "{} {} is out of range: {}", option, value, limit);
   }
   DYNAMICCL_CHECK_OK(ValidateWords(settings));

@@ -74,6 +74,7 @@ TEST(BadInput, PrefetchWindow) {
     return arguments;
   };
   ExpectFailure(with("0", {"--stage", "3"}), kUsage, "--prefetch-units 0 is out of range: at least 1");
+  ExpectFailure(with("9223372036854775807", {"--stage", "3"}), kUsage, "is out of range: at most 1e+18");
   ExpectFailure(with("two", {"--stage", "3"}), kUsage, "--prefetch-units");
   ExpectFailure(with("2", {"--stage", "2"}), kUsage, "it is for --stage 3");
   ExpectFailure(with("2", {"--stage", "3", "--no-prefetch"}), kUsage,

@@ -72,7 +72,7 @@ TEST(ScheduleOfCommunication, UnitsGatheredAheadChangeNothing) {
   const TrainingReport alone = TrainSmall(1, model);
   for (const int ranks : {2, 4}) {
     const TrainingReport reference = TrainSmall(ranks, Joined(model, {"--stage", "2"}), kRankOrder);
-    for (const char* units : {"2", "3", "9223372036854775807"}) {
+    for (const char* units : {"2", "3", "1000000000000000000"}) {
       const Arguments ahead = {"--stage", "3", "--prefetch-units", units};
       ExpectEqual(reference, TrainSmall(ranks, Joined(model, ahead), kRankOrder), units);
     }

@@ -78,16 +78,16 @@ TEST(TrainedSteps, DamageIsAnErrorWithThePath) {
 
 TEST(Findings, SayWhatAWholeRunGainedBesideItsNoise) {
   DemoResult result;
-  result.whole_runs = {{"slow rail", "default", 400, 20, 20, {}},
-                       {"slow rail", "adaptive", 400, 15, 12, {}},
-                       {"slow rail", "adaptive again", 400, 12, 12, {}},
-                       {"slow rail", "default again", 400, 20.4, 20, {}},
-                       {"healthy", "default", 400, 10, 10, {}}};
+  result.whole_runs = {
+      {"slow rail", "default", 400, 20, 20, {}},         {"slow rail", "adaptive", 400, 15, 12, {}},
+      {"slow rail", "adaptive again", 400, 12, 12, {}},  {"slow rail", "one channel", 400, 11, 11, {}},
+      {"slow rail", "default again", 400, 20.4, 20, {}}, {"healthy", "default", 400, 10, 10, {}}};
   const std::vector<std::string> findings = FindingsOf(result);
   EXPECT_THAT(findings,
               Contains(HasSubstr("-25.0 % over the whole run and -40.0 % in its last fifth; with what that "
-                                 "run had left, -40.0 %. Default against default: +2.0 %")));
-  EXPECT_THAT(findings, ::testing::Not(Contains(HasSubstr("healthy")))) << "three of its runs are missing";
+                                 "run had left, -40.0 % from the first step on; with one channel for "
+                                 "all calls, -45.0 %. Default against default: +2.0 %")));
+  EXPECT_THAT(findings, ::testing::Not(Contains(HasSubstr("healthy")))) << "four of its runs are missing";
 }
 
 TEST(Findings, SayWhereNothingCouldBeWon) {

@@ -57,7 +57,7 @@ EOF
   [ "$(wc -l < widths.txt)" -eq 3 ]
   while read -r width taken there tables; do
     [ "$taken" -le "$there" ] || { cat widths.txt; false; }
-    [ "$width" -lt 1280 ] || [ "$tables" -eq 0 ] || { cat widths.txt; false; }
+    [ "$tables" -eq 0 ] || { cat widths.txt; false; }
   done < widths.txt
 }
 

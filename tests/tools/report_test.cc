@@ -71,6 +71,14 @@ TEST(HtmlTable, FillsShortRowsAndCutsLongOnes) {
   EXPECT_THAT(table.Html(), Not(HasSubstr("3")));
 }
 
+TEST(HtmlTable, CellsOfManyColumnsNameTheirColumnForAPhone) {
+  HtmlTable table({{"a"}, {"b", true}, {"c"}, {"<d>"}});
+  table.AddRow({"1", "2", "3", "4"});
+  EXPECT_THAT(table.Html(), HasSubstr("<table class=\"rows\">"));
+  EXPECT_THAT(table.Html(), HasSubstr("<td class=\"n\" data-title=\"b\">2</td>"));
+  EXPECT_THAT(table.Html(), HasSubstr("<td data-title=\"&lt;d&gt;\">4</td>"));
+}
+
 TEST(Report, NeedsNoNetworkAndRunsNoScript) {
   const std::string html =
       RenderReport({.demo = SmallDemo(), .measurements = {{"s.measurements", SmallSweep()}}});
@@ -154,6 +162,13 @@ TEST(Timing, QuartilesOfKnownSamples) {
   EXPECT_FALSE(ClearlyDiffer(timing, {}));
   EXPECT_FALSE(ClearlyDiffer({1, 1, 1, 2}, {9, 9, 9, 2})) << "two samples say nothing";
   EXPECT_TRUE(ClearlyDiffer({1, 1, 1, 3}, {9, 9, 9, 3}));
+}
+
+TEST(StackedBars, TotalsAreReadable) {
+  const std::string svg =
+      StackedBars("calls", {{"a", {{"x", 1200}, {"y", 34}}}, {"b", {{"x", 0.12345}}}}, "calls");
+  EXPECT_THAT(svg, HasSubstr(">1234 calls<"));
+  EXPECT_THAT(svg, HasSubstr(">0.123 calls<"));
 }
 
 TEST(SizeTimeChart, LeavesOutWhatHasNoLogarithm) {

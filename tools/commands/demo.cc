@@ -17,7 +17,7 @@ Result<int> DemoCommand(CommandLine& line) {
   options.output_dir = "demo";
   bool json = false;
   line.app().add_flag("--quick", options.quick,
-                      "Under 2 minutes instead of 10: fewer shapes, sizes and repeats");
+                      "Some 2 minutes instead of 5: one fabric, fewer shapes, sizes and repeats");
   line.app().add_option("--data", options.text,
                         "Text file or folder (default: what fetch_shakespeare.sh fetched)");
   line.app().add_option("-o,--output", options.output_dir, "Folder for all results")->capture_default_str();

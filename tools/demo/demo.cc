@@ -78,6 +78,10 @@ Status WriteReport(DemoSession& session, const SweptConfigs& swept) {
 Status RunDemo(DemoSession& session) {
   const DemoBudget& budget = session.plan().budget;
   double left = budget.record_s + budget.sweep_s + budget.train_s + budget.compare_s + budget.whole_s;
+  session.BeginStep("whole", "whole runs that learn as they go, on fabrics that NCCL's model does not know",
+                    left);
+  DYNAMICCL_CHECK_OK(RunWhole(session));
+  left -= budget.whole_s;
   session.BeginStep("record", "training ZeRO stages 0 to 3 on real text and recording their collectives",
                     left);
   DYNAMICCL_TRY(const RecordedRuns runs, RecordRuns(session));
@@ -91,9 +95,6 @@ Status RunDemo(DemoSession& session) {
   session.BeginStep("compare", "training again, by default and with what was learned, in turn", left);
   DYNAMICCL_TRY(const std::string rules, WriteBestRules(session, swept));
   DYNAMICCL_CHECK_OK(CompareArms(session, policy, rules));
-  session.BeginStep("whole", "whole runs that learn as they go, on fabrics that NCCL's model does not know",
-                    budget.whole_s);
-  DYNAMICCL_CHECK_OK(RunWhole(session));
   session.BeginStep("judge", "comparing choices, losses and recognised stages", 1);
   DYNAMICCL_CHECK_OK(JudgeChoices(session, policy, swept));
   DYNAMICCL_CHECK_OK(AddImportedSample(session));

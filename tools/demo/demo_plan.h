@@ -23,8 +23,8 @@ struct TrainingShape {
   int seed = 1;
 };
 
-// Seconds of each part of the demo. Their sum leaves time for start-up within what the command promises: 10
-// minutes, or 2 with --quick.
+// Seconds of each part of the demo. Their sum is about what the command promises: some 5 minutes, or 2 with
+// --quick.
 struct DemoBudget {
   double record_s = 0;
   double sweep_s = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -88,6 +89,11 @@ Status AddImportedSample(DemoSession& session);
 // Counts the calls of a recorded run by the ZeRO stage that the structure agent recognised after each call.
 // Index 0 to 3 are the stages, index 4 is unknown. The agent sees only the calls, as in a job.
 std::vector<int64_t> RecogniseStages(const Policy& policy, const SectionCalls& section);
+
+// Returns a sentence that compares the step times of the runs on this fabric: by default twice, whose
+// difference is the noise, in mode adaptive, and with one channel for all calls. Nothing if one of the runs
+// is missing.
+std::optional<std::string> FindingOfFabric(const DemoResult& result, const std::string& fabric);
 
 // Returns the result of a demo as sentences: where the policy was faster than NCCL's default, where it was
 // slower, where nothing could be gained, and how large the noise is.

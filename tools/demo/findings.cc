@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace dynamiccl {
 namespace {
@@ -51,24 +52,11 @@ const WholeRunRow* WholeRun(const DemoResult& result, const std::string& fabric,
   return nullptr;
 }
 
-// Adds one sentence for each fabric. It compares the step time of mode adaptive with the default, over the
-// whole run and over its last fifth. It also says by how much two default runs differ.
 void AddWholeRuns(const DemoResult& result, std::vector<std::string>& findings) {
-  for (const WholeRunRow& usual : result.whole_runs) {
-    if (usual.arm != kDefaultArm) continue;
-    const auto* adaptive = WholeRun(result, usual.fabric, "adaptive");
-    const auto* again = WholeRun(result, usual.fabric, "adaptive again");
-    const auto* noise = WholeRun(result, usual.fabric, "default again");
-    if (adaptive == nullptr || again == nullptr || noise == nullptr) continue;
-    const auto change = [](double ms, double of_ms) { return 100 * (ms / of_ms - 1); };
-    findings.push_back(
-        fmt::format("On the fabric \"{}\" a step took {:.1f} ms by default; in mode adaptive, from nothing, "
-                    "{:+.1f} % over the whole "
-                    "run and {:+.1f} % in its last fifth; with what that run had left, {:+.1f} %. Default "
-                    "against default: {:+.1f} %.",
-                    usual.fabric, usual.mean_ms, change(adaptive->mean_ms, usual.mean_ms),
-                    change(adaptive->end_ms, usual.end_ms), change(again->mean_ms, usual.mean_ms),
-                    change(noise->mean_ms, usual.mean_ms)));
+  for (const WholeRunRow& row : result.whole_runs) {
+    if (row.arm != kDefaultArm) continue;
+    if (std::optional<std::string> finding = FindingOfFabric(result, row.fabric))
+      findings.push_back(std::move(*finding));
   }
 }
 
@@ -184,6 +172,23 @@ void AddFailures(const DemoResult& result, std::vector<std::string>& findings) {
 }
 
 }  // namespace
+
+std::optional<std::string> FindingOfFabric(const DemoResult& result, const std::string& fabric) {
+  const auto* usual = WholeRun(result, fabric, kDefaultArm);
+  const auto* adaptive = WholeRun(result, fabric, "adaptive");
+  const auto* again = WholeRun(result, fabric, "adaptive again");
+  const auto* one_channel = WholeRun(result, fabric, "one channel");
+  const auto* noise = WholeRun(result, fabric, "default again");
+  for (const WholeRunRow* row : {usual, adaptive, again, one_channel, noise})
+    if (row == nullptr) return std::nullopt;
+  const auto change = [&](const WholeRunRow* row) { return 100 * (row->mean_ms / usual->mean_ms - 1); };
+  return fmt::format(
+      "On the fabric \"{}\" a step took {:.1f} ms by default; in mode adaptive, from nothing, {:+.1f} % over "
+      "the whole run and {:+.1f} % in its last fifth; with what that run had left, {:+.1f} % from the first "
+      "step on; with one channel for all calls, {:+.1f} %. Default against default: {:+.1f} %.",
+      fabric, usual->mean_ms, change(adaptive), 100 * (adaptive->end_ms / usual->end_ms - 1), change(again),
+      change(one_channel), change(noise));
+}
 
 std::vector<std::string> FindingsOf(const DemoResult& result) {
   std::vector<std::string> findings;

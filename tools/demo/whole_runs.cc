@@ -103,6 +103,7 @@ Status RunFabric(DemoSession& session, const NamedFabric& fabric, const std::str
   std::filesystem::remove(store, ignored);
   for (size_t i = 0; i < arms.size(); ++i)
     DYNAMICCL_CHECK_OK(RunArm(session, fabric, arms[i], fmt::format("whole-{}-{}", number, i)));
+  if (const auto finding = FindingOfFabric(session.result(), fabric.name)) session.Say(*finding);
   return {};
 }
 

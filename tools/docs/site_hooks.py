@@ -36,10 +36,15 @@ def on_page_markdown(markdown, page, **_):
     return _with_blank_lines(_without_outside_links(markdown, page))
 
 
-# The theme's grey text (comments of code, titles of the navigation) has slightly less contrast than the 4.5 : 1 of WCAG
-# (see site_widths.py).
-QUIET_TEXT = '<style>[data-md-color-scheme="default"] { --md-default-fg-color--light: rgba(0, 0, 0, 0.62); }</style>'
+# Quiet text, links in code, numbers and constants of the theme have slightly less contrast than the 4.5 : 1 of WCAG (see
+# site_widths.py). These colours are the theme's own, a little darker or lighter.
+CONTRAST = """<style>
+[data-md-color-scheme="default"] { --md-default-fg-color--light: rgba(0, 0, 0, 0.62); }
+[data-md-color-scheme="slate"][data-md-color-primary] {
+  --md-default-fg-color--light: hsla(225, 15%, 90%, 0.66); --md-typeset-a-color: #7ba4f0;
+  --md-code-hl-number-color: #ea7d71; --md-code-hl-constant-color: #a698ea; }
+</style>"""
 
 
 def on_post_page(output, **_):
-    return output.replace("</head>", QUIET_TEXT + "</head>", 1)
+    return output.replace("</head>", CONTRAST + "</head>", 1)

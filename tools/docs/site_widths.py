@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens each page of build/site in a browser, at the widths of a phone and of a desktop, and checks width and contrast.
+"""Opens each page of build/site in a browser, at the widths of a phone and of a desktop, in the light and the dark theme,
+and checks width and contrast.
 
     tools/docs/build_site.sh && tools/docs/site_widths.py                 names each page that scrolls sideways, or that has
                                                                           text of too little contrast (WCAG 2.1, AA); exit code 1
@@ -21,6 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SITE = ROOT / "build" / "site"
 WIDTHS = (390, 1280)
+THEMES = {"light": 1, "dark": 0}  # Chromium's numbers of the schemes that a reader's system may prefer
 BROWSERS = ("chromium", "chromium-headless-shell", "chrome-headless-shell", "google-chrome")
 MILLISECONDS = 600_000  # of the browser's virtual time, for all pages
 FRAMES = """<!doctype html><body><script>
@@ -87,18 +89,21 @@ def browse(folder, *arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def faults_of(pages, folder):
+def faults_of(pages, folder, theme):
     """Returns one line for each page that is wider than the browser's frame or has text of too little contrast."""
     looks = ",".join(f"[{width}, '{page.relative_to(SITE).as_posix()}', '{page.as_uri()}']" for page in pages for width in WIDTHS)
+    folder = folder / theme  # a browser's profile keeps the theme that a page had first
+    folder.mkdir()
     frames = folder / "frames.html"
     frames.write_text(FRAMES.replace("LOOKS", looks), encoding="utf-8")
-    shown = browse(folder, f"--virtual-time-budget={MILLISECONDS}", "--dump-dom", frames.as_uri())
+    shown = browse(folder, f"--virtual-time-budget={MILLISECONDS}", f"--blink-settings=preferredColorScheme={THEMES[theme]}", "--dump-dom",
+                   frames.as_uri())
     found = re.search(r'<pre id="widths">(.*?)</pre>', shown, re.DOTALL)
     rows = [line.split() for line in html.unescape(found[1]).splitlines() if line] if found else []
     if len(rows) != len(pages) * len(WIDTHS):
         return [f"site widths: the browser showed {len(rows)} of {len(pages) * len(WIDTHS)} pages"]
-    wide = [f"build/site/{name}: {taken} pixels wide where there are {there}" for _, name, taken, there, _ in rows if int(taken) > int(there)]
-    return wide + sorted({f"build/site/{name}: too little contrast: {kinds}" for _, name, _, _, kinds in rows if kinds != "-"})
+    wide = [f"build/site/{name}: {theme} theme: {taken} pixels wide where there are {there}" for _, name, taken, there, _ in rows if int(taken) > int(there)]
+    return wide + sorted({f"build/site/{name}: {theme} theme: too little contrast: {kinds}" for _, name, _, _, kinds in rows if kinds != "-"})
 
 
 def keep_pictures(pages, folder, pictures):
@@ -123,12 +128,12 @@ def main():
         return 0
     pages = [page for page in sorted(SITE.rglob("*.html")) if page.relative_to(SITE).as_posix().startswith(options.only)]
     with tempfile.TemporaryDirectory() as folder:
-        faults = faults_of(pages, pathlib.Path(folder))
+        faults = [fault for theme in THEMES for fault in faults_of(pages, pathlib.Path(folder), theme)]
         if options.pictures:
             keep_pictures(pages, pathlib.Path(folder), options.pictures.resolve())
     for fault in faults:
         print(fault)
-    print(f"site widths: {len(pages)} pages at {' and '.join(map(str, WIDTHS))} pixels: {f'{len(faults)} violations' if faults else 'ok'}")
+    print(f"site widths: {len(pages)} pages at {' and '.join(map(str, WIDTHS))} pixels, {' and '.join(THEMES)}: {f'{len(faults)} violations' if faults else 'ok'}")
     return 1 if faults else 0
 
 

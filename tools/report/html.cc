@@ -7,9 +7,10 @@
 namespace dynamiccl {
 namespace {
 
-// The page's styles. A table breaks lines between words before it gets wider than the page. A table that is
-// still too wide, as on a phone, scrolls inside its frame. Print has no colours and frames. Dark mode follows
-// the reader's setting.
+// The page's styles. A table breaks lines between words before it gets wider than the page. On a phone or a
+// small tablet each row of a table with many columns (class "rows") becomes a list with one line a cell,
+// which begins with the column's title. A table that is still too wide scrolls inside its frame. Print has no
+// colours and frames. Dark mode follows the reader's setting.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--ground:#fff;--band:#f6f8fa;
 --default:#6e7781;--ours:#0969da;--best:#1a7f37;--win:#dafbe1;--loss:#ffebe9;--held:#fff8c5}
@@ -35,7 +36,12 @@ svg text.on-dark{fill:#fff}svg text.on-light{fill:#111}
 svg .default{stroke:var(--default);fill:var(--default)}svg .ours{stroke:var(--ours);fill:var(--ours)}
 svg .best{stroke:var(--best);fill:var(--best)}svg polyline{fill:none!important;stroke-width:2}
 svg polyline.default{stroke-dasharray:5 3}svg polyline.best{stroke-dasharray:2 2}
-@media(max-width:36rem){svg text{font-size:13.5px}table{font-size:.76rem}th,td{padding:.2rem .3rem}}
+@media(max-width:36rem){svg text{font-size:13.5px}table{font-size:.76rem}th,td{padding:.2rem .3rem;overflow-wrap:anywhere}}
+@media screen and (max-width:48rem){
+.rows,.rows tbody{display:block}.rows thead{display:none}
+.rows tr{display:block;margin:.5rem 0;border:1px solid var(--line);border-radius:6px;break-inside:avoid}
+.rows td{display:flex;justify-content:space-between;gap:1rem;border:0;text-align:right}.rows td:empty{display:none}
+.rows td::before{content:attr(data-title);color:var(--soft);text-align:left}}
 @media print{body{max-width:none;font-size:10pt;color:#000;background:#fff}nav{display:none}.scroll{overflow:visible}
 table{font-size:7.5pt}th,td{padding:.15rem .3rem}figure,tr{break-inside:avoid}}
 )css";
@@ -55,6 +61,15 @@ std::string EscapedSentence(std::string_view text) {
     begin = close + 1;
   }
   return html;
+}
+
+// Tables with more columns than this are shown as lists on a narrow screen.
+constexpr size_t kColumnsOnPhone = 3;
+
+// What a cell's tag says: that it holds a number, and its column's title where a narrow screen shows it.
+std::string Attributes(const HtmlColumn& column, bool many_columns) {
+  return fmt::format("{}{}", column.is_number ? " class=\"n\"" : "",
+                     many_columns ? fmt::format(" data-title=\"{}\"", EscapeHtml(column.title)) : "");
 }
 
 }  // namespace
@@ -89,7 +104,8 @@ void HtmlTable::AddRow(std::vector<std::string> cells, const std::string& emphas
   cells.resize(columns_.size());
   body_ += emphasis.empty() ? "<tr>" : fmt::format("<tr class=\"{}\">", EscapeHtml(emphasis));
   for (size_t i = 0; i < cells.size(); ++i) {
-    body_ += fmt::format("<td{}>{}</td>", columns_[i].is_number ? " class=\"n\"" : "", EscapeHtml(cells[i]));
+    body_ += fmt::format("<td{}>{}</td>", Attributes(columns_[i], columns_.size() > kColumnsOnPhone),
+                         EscapeHtml(cells[i]));
   }
   body_ += "</tr>\n";
 }
@@ -97,12 +113,11 @@ void HtmlTable::AddRow(std::vector<std::string> cells, const std::string& emphas
 std::string HtmlTable::Html() const {
   std::string head;
   for (const HtmlColumn& column : columns_) {
-    head += fmt::format("<th scope=\"col\"{}>{}</th>", column.is_number ? " class=\"n\"" : "",
-                        EscapeHtml(column.title));
+    head += fmt::format("<th scope=\"col\"{}>{}</th>", Attributes(column, false), EscapeHtml(column.title));
   }
   return fmt::format(
-      "<div class=\"scroll\"><table><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n", head,
-      body_);
+      "<div class=\"scroll\"><table{}><thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+      columns_.size() > kColumnsOnPhone ? " class=\"rows\"" : "", head, body_);
 }
 
 std::string HtmlParagraph(std::string_view text) {

@@ -27,7 +27,9 @@ class HtmlTable {
   void AddRow(std::vector<std::string> cells, const std::string& emphasis = {});
   // True if the table has no rows.
   bool empty() const { return body_.empty(); }
-  // Returns the table as HTML, inside a frame that scrolls sideways on a narrow screen.
+  // Returns the table as HTML, inside a frame that scrolls sideways on a narrow screen. A table with more
+  // than three columns has the column's title in each cell, from which the style sheet makes a list for a
+  // phone.
   std::string Html() const;
 
  private:

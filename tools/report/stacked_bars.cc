@@ -14,8 +14,8 @@ namespace {
 constexpr double kWidth = 460;
 // Least space left of the bars for their names, in units of the viewBox.
 constexpr double kLeast = 64;
-// Width of a letter in units of the viewBox, at the larger text size that phones use.
-constexpr double kLetter = 7.2;
+// Width of a letter in units of the viewBox, at the larger text size that phones use, in a wide font.
+constexpr double kLetter = 8.2;
 // Space right of the bars for their totals, in units of the viewBox.
 constexpr double kRight = 92;
 constexpr double kBarHeight = 20;
@@ -48,6 +48,11 @@ double LeftOf(const std::vector<Bar>& bars) {
   double left = kLeast;
   for (const Bar& bar : bars) left = std::max(left, kLetter * static_cast<double>(bar.name.size()) + 8);
   return left;
+}
+
+// Returns three digits of a number below 1,000, and the whole number above.
+std::string TotalText(double total) {
+  return total < 1000 ? fmt::format("{:.3g}", total) : fmt::format("{:.0f}", total);
 }
 
 // Says where a bar is drawn, and how many units of the viewBox a value of 1 is wide.
@@ -85,8 +90,8 @@ std::string StackedBars(const std::string& caption, const std::vector<Bar>& bars
   for (const Bar& bar : bars) {
     const double total = Total(bar);
     svg += DrawBar(bar, {left, y, pixels_per_unit}, names);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.3g} {}</text>", left + total * pixels_per_unit + 5,
-                       y + 14, total, EscapeHtml(unit));
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{} {}</text>", left + total * pixels_per_unit + 5, y + 14,
+                       TotalText(total), EscapeHtml(unit));
     y += kPitch;
   }
   return ChartFigure(caption, kWidth, y, svg);

@@ -19,6 +19,9 @@ namespace {
 // formulas are right while a library keeps its algorithm; the straight line is right on average where a cliff
 // lies between the two.
 constexpr double kFormulaShare = 0.5;
+// Above the largest measured rank count, the share of the straight line through the two largest. The formulas
+// overlook what slows a network down as it grows, and the line takes a cliff for a slope.
+constexpr double kLineShare = 0.5;
 // The values that are tried for drift_bytes_per_rank.
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 // Share of a residual that is left at a rank count twice as large or small. If both neighbours are one
@@ -136,6 +139,7 @@ void FitResiduals(System& system, std::span<const TimedCell> cells) {
   system.formula_share = counts.size() >= kLeastForLine ? kFormulaShare : 1;
   system.residual_reach = counts.size() >= kLeastForLine ? kReach : kReachOfTwo;
   system.drift_bytes_per_rank = 0;
+  system.line_share = counts.size() >= kLeastForLine ? kLineShare : 0;
   system.residuals = ResidualsOf(system, cells);
   if (counts.size() < kLeastForDrift) return;
   counts.erase(counts.begin());

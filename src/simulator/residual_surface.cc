@@ -2,10 +2,12 @@
 // Interpolates residuals between measured rank counts; a column holds the residuals of one rank count.
 //
 // Below the least and above the largest rank count, the nearest column's residual counts, multiplied by
-// residual_reach for each doubling. Between two columns their residuals are weighted; each weight fades in
-// the same way and is 1 at its own column (Weight). The share 1 - formula_share of the formulas' curvature
-// between the columns is subtracted. At formula_share 0 this leaves a straight line between the measured
-// times, in logarithms of ranks and time.
+// residual_reach for each doubling. Above the largest, the straight line through the times of the two largest
+// columns has a share too: line_share at the largest column, fading in the same way. It is 0 where one of the
+// two columns lies inside a node and the asked rank count does not. Between two columns their residuals are
+// weighted; each weight fades in the same way and is 1 at its own column (Weight). The share 1 -
+// formula_share of the formulas' curvature between the columns is subtracted. At formula_share 0 this leaves
+// a straight line between the measured times, in logarithms of ranks and time.
 #include "src/simulator/residual_surface.h"
 
 #include <algorithm>
@@ -70,14 +72,32 @@ ResidualSurface::Seen ResidualSurface::See(const Column& column, int n_ranks, ui
           .log_formula = LogFormula(column.formulas, there)};
 }
 
+// Blends what the nearest column's residual says with the straight line through its time and its neighbour's,
+// whose share fades with the distance.
+double ResidualSurface::Beyond(const Columns::const_iterator nearest, const CollectiveTimes& here,
+                               int n_ranks, uint64_t bytes) const {
+  const double distance = std::log2(n_ranks) - nearest->first;
+  const double kept = std::pow(system_.residual_reach, std::fabs(distance));
+  const Seen near = See(nearest->second, n_ranks, bytes);
+  const double faded = kept * near.residual;
+  if (distance < 0 || nearest == columns_.begin()) return faded;
+  const auto second = std::prev(nearest);
+  // A time inside one node says nothing of the network.
+  const bool on_one_node = second->second.n_ranks <= system_.ranks_per_node;
+  if (on_one_node != (n_ranks <= system_.ranks_per_node)) return faded;
+  const Seen far = See(second->second, n_ranks, bytes);
+  const double slope = (near.LogTime() - far.LogTime()) / (nearest->first - second->first);
+  const double line = near.LogTime() + slope * distance - LogFormula(here, static_cast<double>(bytes));
+  const double share = kept * system_.line_share;
+  return (1 - share) * faded + share * line;
+}
+
 double ResidualSurface::At(const CollectiveTimes& here, int n_ranks, uint64_t bytes) const {
   if (columns_.empty()) return 0;
   const double place = std::log2(n_ranks);
   const auto above = columns_.lower_bound(place);
   if (above == columns_.begin() || above == columns_.end()) {
-    const auto nearest = above == columns_.end() ? std::prev(above) : above;
-    const double kept = std::pow(system_.residual_reach, std::fabs(place - nearest->first));
-    return kept * See(nearest->second, n_ranks, bytes).residual;
+    return Beyond(above == columns_.end() ? std::prev(above) : above, here, n_ranks, bytes);
   }
   const auto below = std::prev(above);
   const double share = (place - below->first) / (above->first - below->first);

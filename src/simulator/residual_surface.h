@@ -35,8 +35,13 @@ class ResidualSurface {
   struct Seen {
     double residual;
     double log_formula;
+    double LogTime() const { return log_formula + residual; }
   };
+  using Columns = std::map<double, Column>;  // by log2 of the number of ranks
   Seen See(const Column& column, int n_ranks, uint64_t bytes) const;
+  // Returns At below the least or above the largest column, of which `nearest` is the nearer one.
+  double Beyond(Columns::const_iterator nearest, const CollectiveTimes& here, int n_ranks,
+                uint64_t bytes) const;
   // Weight of a column's residual `near` doublings away, when another column lies `far` doublings away on the
   // other side.
   double Weight(double near, double far) const;
@@ -45,7 +50,7 @@ class ResidualSurface {
   const System& system_;
   Collective collective_;
   CollectiveConfig config_;
-  std::map<double, Column> columns_;  // by log2 of the number of ranks
+  Columns columns_;
 };
 
 }  // namespace dynamiccl

@@ -80,6 +80,9 @@ struct System {
   // Share of a residual's logarithm that is left at twice or half the rank count at which it was measured,
   // from 0 to 1.
   double residual_reach = 1;
+  // Above the largest measured rank count: the share of the straight line through the times at the two
+  // largest ones, in logarithms, from 0 to 1. It fades with the distance by residual_reach.
+  double line_share = 0;
   // A cliff at a size with at least this many bytes per rank has the same bytes per rank at every rank count.
   // Every other cliff has the same size at every rank count. 0: all cliffs have the same size.
   uint64_t drift_bytes_per_rank = 0;

@@ -17,6 +17,8 @@ namespace {
 // The most bytes of a file, 64 MiB, and the largest number of ranks in it: far beyond any real file.
 constexpr size_t kMaxBytes = 64 << 20;
 constexpr int kMaxRanks = 1 << 20;
+// The version that is written. Version 1, without line_share, is read too.
+constexpr int kVersion = 2;
 
 // Reads one file into a System, one function for each kind of table. It has no state beyond the base class.
 class SystemReader : private TomlReader {
@@ -24,10 +26,12 @@ class SystemReader : private TomlReader {
   using TomlReader::TomlReader;
 
   Result<System> Read(const toml::table& root) const {
-    DYNAMICCL_CHECK_OK(OnlyKeys(
-        root, {"version", "name", "source", "ranks_per_node", "max_channels", "formula_share",
-               "residual_reach", "drift_bytes_per_rank", "network_ranks", "path", "residual", "error"}));
-    DYNAMICCL_CHECK_OK(Integer(root, "version", 1, 1));
+    DYNAMICCL_TRY(const int64_t version, Integer(root, "version", 1, kVersion));
+    Keys keys{"version",       "name",          "source",         "ranks_per_node",
+              "max_channels",  "formula_share", "residual_reach", "drift_bytes_per_rank",
+              "network_ranks", "path",          "residual",       "error"};
+    if (version >= 2) keys.push_back("line_share");
+    DYNAMICCL_CHECK_OK(OnlyKeys(root, keys));
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
     DYNAMICCL_TRY(system.source, Text(root, "source"));
@@ -66,6 +70,9 @@ class SystemReader : private TomlReader {
     }
     if (root.contains("residual_reach")) {
       DYNAMICCL_TRY(system.residual_reach, NumberWithin(root, "residual_reach", 0, 1));
+    }
+    if (root.contains("line_share")) {
+      DYNAMICCL_TRY(system.line_share, NumberWithin(root, "line_share", 0, 1));
     }
     if (!root.contains("drift_bytes_per_rank")) return {};
     DYNAMICCL_TRY(const int64_t bytes, Integer(root, "drift_bytes_per_rank", 0, int64_t{1} << 40));

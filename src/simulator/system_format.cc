@@ -62,10 +62,11 @@ std::string SystemSealOf(std::string_view text) {
 
 std::string FormatSystem(const System& system) {
   std::string text = fmt::format(
-      "# dynamiccl-system\nversion = 1\nname = {}\nsource = {}\nranks_per_node = {}\nmax_channels = {}\n"
-      "formula_share = {}\nresidual_reach = {}\ndrift_bytes_per_rank = {}\n",
+      "# dynamiccl-system\nversion = 2\nname = {}\nsource = {}\nranks_per_node = {}\nmax_channels = {}\n"
+      "formula_share = {}\nresidual_reach = {}\nline_share = {}\ndrift_bytes_per_rank = {}\n",
       Quoted(system.name), Quoted(system.source), system.ranks_per_node, system.max_channels,
-      Number(system.formula_share), Number(system.residual_reach), system.drift_bytes_per_rank);
+      Number(system.formula_share), Number(system.residual_reach), Number(system.line_share),
+      system.drift_bytes_per_rank);
   if (system.network_ranks != 1) text += fmt::format("network_ranks = {}\n", system.network_ranks);
   for (int a = 0; a < kAlgorithms; ++a) {
     for (int p = 0; p < kProtocols; ++p) {

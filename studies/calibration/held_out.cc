@@ -34,19 +34,21 @@ double AtLine(double low_place, double low, double high_place, double high, doub
   return std::exp((1 - share) * std::log(low) + share * std::log(high));
 }
 
-// Value between the curve's neighbours of `place`. Where a neighbour is missing: the nearest value with
-// `ends`, else nothing.
-std::optional<double> Interpolated(const Curve& curve, uint64_t place, bool ends) {
+double AtLine(const Curve::value_type& one, const Curve::value_type& other, uint64_t place) {
+  return AtLine(static_cast<double>(one.first), one.second, static_cast<double>(other.first), other.second,
+                static_cast<double>(place));
+}
+
+// Value between the curve's neighbours of `place`. Where a neighbour is missing: nothing, or with `ends` the
+// value on the line through the two nearest points, and with one point its value.
+std::optional<double> OnLine(const Curve& curve, uint64_t place, bool ends) {
   const auto above = curve.upper_bound(place);
-  const auto at_or_above = curve.lower_bound(place);
-  const bool has_below = at_or_above != curve.begin();
-  if (above != curve.end() && has_below) {
-    const auto below = std::prev(at_or_above);
-    return AtLine(static_cast<double>(below->first), below->second, static_cast<double>(above->first),
-                  above->second, static_cast<double>(place));
-  }
-  if (!ends || (above == curve.end() && !has_below)) return std::nullopt;
-  return above != curve.end() ? above->second : std::prev(at_or_above)->second;
+  const bool has_below = above != curve.begin();
+  if (above != curve.end() && has_below) return AtLine(*std::prev(above), *above, place);
+  if (!ends || curve.empty()) return std::nullopt;
+  if (curve.size() == 1) return curve.begin()->second;
+  if (has_below) return AtLine(*std::prev(above, 2), *std::prev(above), place);
+  return AtLine(*above, *std::next(above), place);
 }
 
 double ErrorOf(double predicted, double measured) {
@@ -60,7 +62,10 @@ class Evaluation {
       : system_(system), options_(options), ranks_per_node_(RanksPerNode(system.cells)) {
     const System shape{.ranks_per_node = ranks_per_node_};
     for (const TimedCell& cell : system.cells) {
-      if (!FillsNodes(shape, cell)) continue;
+      if (!FillsNodes(shape, cell)) {
+        result_.has_partial_nodes = true;
+        continue;
+      }
       counts_.insert(cell.n_ranks);
       sizes_.insert(cell.bytes);
       by_ranks_[{LineOf(cell), cell.bytes}][static_cast<uint64_t>(cell.n_ranks)] = cell.us;
@@ -133,10 +138,10 @@ class Evaluation {
     const double predicted = times.Microseconds(cell.collective, cell.bytes, cell.config);
     Curve ranks = by_ranks_.at({LineOf(cell), cell.bytes});
     ranks.erase(static_cast<uint64_t>(cell.n_ranks));
-    const auto line = Interpolated(ranks, static_cast<uint64_t>(cell.n_ranks), true);
+    const auto line = OnLine(ranks, static_cast<uint64_t>(cell.n_ranks), true);
     Curve sizes = by_size_.at({LineOf(cell), cell.n_ranks});
     sizes.erase(cell.bytes);
-    const auto between = Interpolated(sizes, cell.bytes, false);
+    const auto between = OnLine(sizes, cell.bytes, false);
     // Judged on the same cells as the baseline that sees as little.
     if (predicted <= 0 || !(kind == LeftOut::kSize ? between : line)) return;
     HeldOutErrors& errors = result_.errors[kind];
@@ -224,6 +229,7 @@ void Pool(HeldOutResult& into, const HeldOutResult& one) {
     append(all.by_size, errors.by_size);
     append(all.repeats, errors.repeats);
   }
+  into.has_partial_nodes = into.has_partial_nodes || one.has_partial_nodes;
   into.order.calls += one.order.calls;
   into.order.pairs += one.order.pairs;
   into.order.agreeing += one.order.agreeing;

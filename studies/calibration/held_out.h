@@ -33,8 +33,8 @@ struct HeldOutErrors {
   std::vector<double> system;
   // Errors of the same fit's formulas without residuals.
   std::vector<double> formulas;
-  // Errors of a straight line in logarithms between the neighbouring rank counts at equal size. At the ends
-  // the nearest rank count's time counts.
+  // Errors of a straight line in logarithms through the two neighbouring rank counts at equal size. At the
+  // ends it is the line through the two nearest rank counts.
   std::vector<double> by_ranks;
   // Errors of the same line between the neighbouring sizes at equal rank count.
   std::vector<double> by_size;
@@ -63,6 +63,8 @@ struct ConfigOrder {
 struct HeldOutResult {
   std::string system;
   std::vector<int> rank_counts;
+  // True if some measured communicators used a part of each node only.
+  bool has_partial_nodes = false;
   std::map<LeftOut, HeldOutErrors> errors;
   ConfigOrder order;
 };

@@ -58,6 +58,56 @@ void PrintOrder(const std::vector<HeldOutResult>& results) {
   }
 }
 
+// The bounds for the largest rank count, which the fit did not see: of the median error, on full nodes and
+// where some runs used parts of nodes, and of the mean error over the median.
+constexpr double kMostMedian = 0.15;
+constexpr double kMostMedianOnParts = 0.25;
+constexpr double kMostMean = 2;
+
+// A system at its largest rank count, against the bounds.
+struct LargestCount {
+  ErrorSummary fitted, line;
+  bool median_holds, line_holds, mean_holds;
+};
+
+std::optional<LargestCount> AgainstBounds(const HeldOutResult& result) {
+  const auto found = result.errors.find(LeftOut::kLargest);
+  if (found == result.errors.end()) return std::nullopt;
+  const ErrorSummary fitted = SummarizeErrors(found->second.system);
+  const ErrorSummary line = SummarizeErrors(found->second.by_ranks);
+  const double most = result.has_partial_nodes ? kMostMedianOnParts : kMostMedian;
+  return LargestCount{fitted, line, fitted.median <= most, fitted.median <= line.median,
+                      fitted.mean <= kMostMean * fitted.median};
+}
+
+const char* Held(bool holds) {
+  return holds ? "held" : "missed";
+}
+
+void PrintBounds(const std::vector<HeldOutResult>& results) {
+  fmt::print(
+      "\n| system at its largest rank count | fitted | line | median at most 15 % (25 % with parts of nodes) "
+      "| "
+      "median at most the line's | mean at most twice the median |\n|---|---|---|---|---|---|\n");
+  for (const HeldOutResult& result : results) {
+    const auto largest = AgainstBounds(result);
+    if (!largest) continue;
+    const HeldOutErrors& errors = result.errors.at(LeftOut::kLargest);
+    fmt::print("| {}, {} | {} | {} | {} | {} | {} |\n", result.system, result.rank_counts.back(),
+               Percent(errors.system), Percent(errors.by_ranks), Held(largest->median_holds),
+               Held(largest->line_holds), Held(largest->mean_holds));
+  }
+}
+
+Json BoundsJson(const HeldOutResult& result) {
+  const auto largest = AgainstBounds(result);
+  if (!largest) return nullptr;
+  return {{"partial_nodes", result.has_partial_nodes},
+          {"median_holds", largest->median_holds},
+          {"line_holds", largest->line_holds},
+          {"mean_holds", largest->mean_holds}};
+}
+
 Json HeldOutJson(const HeldOutResult& result) {
   Json by_kind;
   for (const auto& [left_out, errors] : result.errors) {
@@ -70,6 +120,7 @@ Json HeldOutJson(const HeldOutResult& result) {
   return {{"system", result.system},
           {"ranks", result.rank_counts},
           {"left_out", by_kind},
+          {"bounds", BoundsJson(result)},
           {"order",
            {{"calls", result.order.calls},
             {"pairs", result.order.pairs},
@@ -116,6 +167,7 @@ Result<int> JudgeFits(const std::vector<TimedSystem>& systems, const HeldOutOpti
   }
   PrintHeader();
   for (const HeldOutResult& result : results) PrintHeldOut(result);
+  PrintBounds(results);
   fmt::print("\n");
   PrintOrder(results);
   for (const std::string& why : skipped) fmt::print("not judged: {}\n", why);

@@ -9,6 +9,7 @@ namespace dynamiccl {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TurnComparison Compared(double ratio, ConfidenceInterval interval) {
   return {
@@ -55,6 +56,19 @@ TEST(PilotVerdict, IsNothingToWinWhereTheSearchFoundNothing) {
   result.searched = {Compared(1.01, {0.9, 1.1}), Compared(1.02, {0.9, 1.1})};
   EXPECT_EQ(result.Verdict(), PilotVerdict::kNothing);
   EXPECT_THAT(Describe(result), HasSubstr("None of 2 configs was faster"));
+}
+
+// 10 s of which the calls span 4.
+TEST(PilotResult, SaysThatAShortJobIsMostlyStartUp) {
+  PilotResult result = Decided(0.8, {0.78, 0.82});
+  result.observed.outcome.wall_ns = 10'000'000'000;
+  result.calls_ns = 4'000'000'000;
+  EXPECT_THAT(Describe(result), HasSubstr("took 10.0 s, 6.0 s of it before its first call"));
+  EXPECT_EQ(ToJson(result)["calls_ns"], 4'000'000'000);
+  result.calls_ns = 6'000'000'000;
+  EXPECT_THAT(Describe(result), Not(HasSubstr("start-up")));
+  result.calls_ns = 0;
+  EXPECT_THAT(Describe(result), Not(HasSubstr("start-up")));
 }
 
 TEST(PilotResult, SaysInJsonAndInThePageWhatItFound) {

@@ -67,7 +67,8 @@ Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System&
                                   on_host ? HostSchedule(base, step) : SeenSchedule());
   DYNAMICCL_TRY(advice.compute, prediction.ComputeOf(base, step, advice.step_ns));
   DYNAMICCL_TRY(advice.simulated, prediction.Of(base, advice.compute));
-  for (PossibleChange& change : PossibleChanges(base, step.ranks_per_node)) {
+  const TensorsOn device = on_host ? TensorsOn::kCpus : TensorsOn::kGpus;
+  for (PossibleChange& change : PossibleChanges(base, step.ranks_per_node, device)) {
     DYNAMICCL_TRY(const PredictedStep predicted, prediction.Of(change.job, advice.compute));
     advice.changes.push_back({std::move(change), predicted});
   }

@@ -17,6 +17,8 @@ namespace {
 
 // Remarks that the advice adds to a change of the number type in which gradients are summed.
 constexpr const char* kSixteenBits = "gradients are summed in 16 bits: errors grow with the ranks";
+constexpr const char* kSixteenBitsOnGpus =
+    "gradients are summed in 16 bits: errors grow with the ranks; PyTorch refuses this hook without GPUs";
 constexpr const char* kThirtyTwoBits = "gradients are summed in fp32: more exact";
 
 // One setting of a framework and the values to try, separated by commas. In `how`, {} stands for the value.
@@ -25,6 +27,8 @@ struct SettingToTry {
   std::string_view values;
   std::string_view how;
   std::string_view remark = {};
+  // True if the framework refuses the value for tensors on CPUs.
+  bool gpus_only = false;
 };
 
 // `how` is empty for the project's own trainer: its options are derived from the changed job (OptionsFor). A
@@ -45,7 +49,7 @@ constexpr SettingToTry kTable[] = {
     {"ddp", "dtype", "bfloat16",
      "model.register_comm_hook(None, "
      "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook)",
-     kSixteenBits},
+     kSixteenBitsOnGpus, true},
     {"ddp", "no_sync", "true", "with model.no_sync(): for all micro-steps but the last"},
     {"ddp", "find_unused_parameters", "false", "DistributedDataParallel(find_unused_parameters=False)",
      "every parameter must take part in every step"},
@@ -174,16 +178,16 @@ void AddRow(const AdvisedJob& base, const SettingToTry& row, std::vector<Possibl
 
 // One form of hybrid sharding: model states are divided within groups of ranks and copied between the groups.
 // `kind` is the value of the framework's setting "hybrid"; empty: the framework has no such setting. In
-// `what` and `how`, {} stands for the number of ranks in a group.
+// `what` and `how`, {} stands for the number of ranks in a group, and in `how` {1} for the kind of device.
 struct HybridWay {
   std::string_view framework, kind;  // of setting "hybrid"; empty: it has none
-  std::string_view what, how;        // {} is the size of the group
+  std::string_view what, how;
 };
 constexpr HybridWay kHybridWays[] = {
     {kTrainer, "shard", "states divided over {} ranks", ""},
     {kTrainer, "hpz", "backward gathers from a copy divided over {} ranks", ""},
     {"fsdp2", "", "states divided over {} ranks",
-     "fully_shard(mesh=init_device_mesh(\"cuda\", (copies, {})))"},
+     "fully_shard(mesh=init_device_mesh(\"{1}\", (copies, {0})))"},
     {"deepspeed3", "mics", "states divided over {} ranks",
      "\"zero_optimization\": {{\"mics_shard_size\": {}}}"},
     {"deepspeed3", "hpz", "backward gathers from a copy divided over {} ranks",
@@ -192,7 +196,8 @@ constexpr HybridWay kHybridWays[] = {
 
 // Adds a change to hybrid sharding over the ranks of a node, if there are several nodes with several ranks
 // each.
-void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleChange>& changes) {
+void AddHybrid(const AdvisedJob& base, int ranks_per_node, TensorsOn device,
+               std::vector<PossibleChange>& changes) {
   const int group = ranks_per_node / std::max(1, base.world.tensor);
   if (base.world.IsHybrid() || group < 2 || group >= base.world.data || base.world.data % group != 0) return;
   const int stage = base.IsTrainer() ? StageOf(base) : 3;
@@ -204,7 +209,8 @@ void AddHybrid(const AdvisedJob& base, int ranks_per_node, std::vector<PossibleC
     if (!way.kind.empty()) change.job.settings["hybrid"] = way.kind;
     change.what = fmt::format(fmt::runtime(std::string(way.what)), group);
     change.how = base.IsTrainer() ? fmt::format("{}", fmt::join(OptionsFor(base, change.job), " "))
-                                  : fmt::format(fmt::runtime(std::string(way.how)), group);
+                                  : fmt::format(fmt::runtime(std::string(way.how)), group,
+                                                device == TensorsOn::kCpus ? "cpu" : "cuda");
     changes.push_back(std::move(change));
   }
 }
@@ -281,11 +287,13 @@ double MemoryOf(const AdvisedJob& job) {
   return memory;
 }
 
-std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node) {
+std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node, TensorsOn device) {
   std::vector<PossibleChange> changes;
-  for (const SettingToTry& row : kTable)
-    if (row.framework == job.framework) AddRow(job, row, changes);
-  AddHybrid(job, ranks_per_node, changes);
+  for (const SettingToTry& row : kTable) {
+    const bool refused = row.gpus_only && device == TensorsOn::kCpus;
+    if (row.framework == job.framework && !refused) AddRow(job, row, changes);
+  }
+  AddHybrid(job, ranks_per_node, device, changes);
   AddWholeSharding(job, changes);
   const double before = MemoryOf(job);
   for (PossibleChange& change : changes) change.memory_bytes = MemoryOf(change.job) - before;

@@ -25,9 +25,13 @@ struct PossibleChange {
   double memory_bytes;
 };
 
-// Returns every change of one setting that the framework accepts and that makes a difference. A change to
-// hybrid sharding divides the model over groups of `ranks_per_node` ranks.
-std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node);
+// Where the job's tensors are.
+enum class TensorsOn { kGpus, kCpus };
+
+// Returns every change of one setting that the framework accepts on this device and that makes a difference.
+// A change to hybrid sharding divides the model over groups of `ranks_per_node` ranks.
+std::vector<PossibleChange> PossibleChanges(const AdvisedJob& job, int ranks_per_node,
+                                            TensorsOn device = TensorsOn::kGpus);
 
 // Bytes on a rank of the model's states, two gradient buckets and the gathered parameters, without
 // activations.

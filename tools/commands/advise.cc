@@ -67,7 +67,9 @@ void RegisterAdviseOptions(CLI::App& app, AdviseOptions& given) {
          "Policy whose LSTM recognises calls without labels (default: the job's own, else the shipped one)")
       ->check(CLI::ExistingFile);
   app.add_flag("--on-host", given.on_host,
-               "The job ran on CPUs over hostccl, whose threads share the cores with it (set by --measure)");
+               "The job ran on CPUs over hostccl, whose threads share the cores with it; changes that need "
+               "GPUs are left "
+               "out (set by --measure)");
   app.add_flag("--json", given.json, "Write JSON instead of tables");
   app.add_flag("--measure", given.measure,
                "Run the trainer, whose options stand after --, with each change and without, in turns");

@@ -16,6 +16,9 @@
 namespace dynamiccl {
 namespace {
 
+// A job whose calls span less than this share of its time is mostly start-up.
+constexpr double kMostOfTheTime = 0.5;
+
 const char* Name(PilotVerdict verdict) {
   switch (verdict) {
     case PilotVerdict::kFaster:
@@ -70,6 +73,18 @@ std::string VerdictText(const PilotResult& result) {
   return "";
 }
 
+// Returns a sentence if the job spends most of its time before its first call and after its last one, where
+// no choice of NCCL's matters; else an empty text.
+std::string StartUpText(const PilotResult& result) {
+  const auto wall = static_cast<double>(result.observed.outcome.wall_ns);
+  const auto calls = static_cast<double>(result.calls_ns);
+  if (calls <= 0 || calls >= kMostOfTheTime * wall) return "";
+  return fmt::format(
+      "A start of the job took {:.1f} s, {:.1f} s of it before its first call and after its last one, mostly "
+      "start-up: ratios are of the steps, not of the whole job.",
+      wall * 1e-9, (wall - calls) * 1e-9);
+}
+
 // Returns the lines that text and HTML have in common.
 std::vector<std::string> Lines(const PilotResult& result) {
   std::vector<std::string> lines;
@@ -77,6 +92,7 @@ std::vector<std::string> Lines(const PilotResult& result) {
     lines.push_back(coverage);
   if (result.decided) lines.push_back(ComparedText(result));
   lines.push_back(VerdictText(result));
+  if (const std::string start_up = StartUpText(result); !start_up.empty()) lines.push_back(start_up);
   for (const std::string& note : result.notes) lines.push_back("Left out: " + note + ".");
   return lines;
 }
@@ -130,6 +146,8 @@ Json ToJson(const PilotResult& result) {
           {"records", result.observed.records},
           {"lost", result.observed.lost},
           {"coverage", ToJson(result.observed.coverage)},
+          {"start_ns", result.observed.outcome.wall_ns},
+          {"calls_ns", result.calls_ns},
           {"searched", searched},
           {"ours", result.ours},
           {"decided", result.decided ? ToJson(*result.decided) : Json()},

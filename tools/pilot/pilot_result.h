@@ -25,6 +25,8 @@ struct PilotResult {
   std::string machine;
   RecordedLaunch observed;
   std::string trace;
+  // Nanoseconds from the first to the last recorded call of the unchanged job; 0: not known.
+  int64_t calls_ns = 0;
   // One comparison for each start of the job during the search: the configs that took turns in this start,
   // compared with NCCL's choice.
   std::vector<TurnComparison> searched;

@@ -119,6 +119,8 @@ Status PilotSession::Observe() {
   spdlog::info("{}", Describe(result_.observed.coverage));
   DYNAMICCL_TRY(const Trace trace, ReadTrace(result_.trace));
   if (!trace.sections.empty()) observed_ = CallsOf(trace.sections.front());
+  if (!observed_.calls.empty())
+    result_.calls_ns = observed_.calls.back().issued.issued_ns - observed_.calls.front().issued.issued_ns;
   if (TurnsOfStart(observed_, kSearchTurn) < 2)
     result_.why_not = fmt::format(
         "the {} calls of a start show no training step that repeats, or too few for two settings to take "

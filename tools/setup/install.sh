@@ -70,6 +70,16 @@ install_torch() {
     fail "LibTorch $torch_version could not be installed" "set CMAKE_PREFIX_PATH to a LibTorch, or DYNAMICCL_WITHOUT_TORCH=1"
 }
 
+# PyTorch's own distributed tests need them, and tests of the torch backend that are skipped without them.
+install_test_modules() {
+  [[ "$wanted" == programs || -n "${DYNAMICCL_WITHOUT_TORCH:-}" || ! -x "$root/.venv/bin/python3" ]] && return
+  "$root/.venv/bin/python3" -c "import expecttest, numpy" 2>/dev/null && return
+  say "tests of the torch backend: pip install numpy expecttest into .venv"
+  "$root/.venv/bin/pip" install -q --disable-pip-version-check numpy expecttest ||
+    say "numpy and expecttest could not be installed: tests that need them are skipped"
+}
+
 command -v apt-get >/dev/null || fail "this script knows Debian's apt only" "install the equivalents of tools/setup/packages.txt"
 install_packages
 install_torch
+install_test_modules

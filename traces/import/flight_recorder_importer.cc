@@ -135,7 +135,9 @@ class Dump {
     entry.out_elements = ElementsOfShapes(json["output_sizes"]);
     entry.type = DataTypeOfPyTorch(json["input_dtypes"][0].Text());
     entry.created_ns = std::clamp<int64_t>(IntegerOf(json, "time_created_ns", 0), 0, INT64_MAX / 2);
-    if (const auto duration = json["duration_ms"].Number(1e12))
+    // The hook's duration is mostly by the host's clock, from before the call was issued to after: none of
+    // NCCL's.
+    if (const auto duration = json["duration_ms"].Number(1e12); duration && !IsOfRecorderHook(name))
       entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
     entry.sequence = IntegerOf(json, "collective_seq_id", 0);
     if (*collective > Collective::kSendRecv) TakePeers(name, entry);

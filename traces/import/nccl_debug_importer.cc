@@ -443,7 +443,8 @@ class NcclDebug final : public TraceImporter {
     return "log of NCCL or RCCL with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL,TUNING, without times";
   }
   bool Recognises(std::string_view head) const override {
-    return head.find(" NCCL INFO ") != std::string_view::npos;
+    return head.find(" NCCL INFO ") != std::string_view::npos ||
+           head.find(kPluginMark) != std::string_view::npos;
   }
   Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));

@@ -11,6 +11,11 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kMark = " NCCL INFO ";
+// What stands before the place and the text of a record of the log plugin.
+constexpr std::string_view kPluginRank = " rank=";
+constexpr std::string_view kPluginMessage = " msg=\"";
+// What stands between a call's name and its numbers.
+constexpr std::string_view kCallMark = ": opCount ";
 
 // Returns the word that ends at `end`, and moves `end` to the blank before the word.
 std::string_view WordBefore(std::string_view line, size_t& end) {
@@ -20,6 +25,39 @@ std::string_view WordBefore(std::string_view line, size_t& end) {
   return line.substr(end, stop - end);
 }
 
+// Parses "<host>:<pid>:<tid>".
+std::optional<DebugPiece> PieceOf(std::string_view place, int32_t device) {
+  const size_t thread = place.rfind(':');
+  if (thread == std::string_view::npos || thread == 0) return std::nullopt;
+  const size_t process = place.rfind(':', thread - 1);
+  if (process == std::string_view::npos) return std::nullopt;
+  const auto process_id = NumberIn<int64_t>(place.substr(process + 1, thread - process - 1));
+  if (!process_id || !NumberIn<int64_t>(place.substr(thread + 1))) return std::nullopt;
+  return DebugPiece{place.substr(0, process), *process_id, device, ""};
+}
+
+// Parses a record of NCCL's log plugin. Only records of errors, which hold no call, have more fields between
+// "rank=" and "msg=". Of a record that is cut, the text ends where a call's numbers begin, so that it counts
+// as cut.
+std::optional<DebugPiece> PluginRecord(std::string_view line) {
+  const size_t mark = line.find(kPluginMark);
+  if (mark == std::string_view::npos) return std::nullopt;
+  const std::string_view record = line.substr(mark);
+  const size_t rank = record.find(kPluginRank);
+  const size_t message = record.find(kPluginMessage);
+  if (rank == std::string_view::npos || message == std::string_view::npos || message < rank)
+    return std::nullopt;
+  const size_t place = rank + kPluginRank.size();
+  auto piece = PieceOf(record.substr(place, message - place), -1);
+  if (!piece) return std::nullopt;
+  piece->text = record.substr(message + kPluginMessage.size());
+  if (piece->text.ends_with('"'))
+    piece->text.remove_suffix(1);
+  else if (const size_t numbers = piece->text.find(kCallMark); numbers != std::string_view::npos)
+    piece->text = piece->text.substr(0, numbers + kCallMark.size());
+  return piece;
+}
+
 // Parses "<host>:<pid>:<tid> [<device>]" that ends at `mark`. Sets `begin` to its first byte.
 std::optional<DebugPiece> PrefixBefore(std::string_view line, size_t mark, size_t& begin) {
   begin = mark;
@@ -27,13 +65,7 @@ std::optional<DebugPiece> PrefixBefore(std::string_view line, size_t mark, size_
   const std::string_view place = WordBefore(line, begin);
   if (device.size() < 3 || device.front() != '[' || device.back() != ']') return std::nullopt;
   const auto number = NumberIn<int32_t>(device.substr(1, device.size() - 2));
-  const size_t thread = place.rfind(':');
-  if (!number || thread == std::string_view::npos || thread == 0) return std::nullopt;
-  const size_t process = place.rfind(':', thread - 1);
-  if (process == std::string_view::npos) return std::nullopt;
-  const auto process_id = NumberIn<int64_t>(place.substr(process + 1, thread - process - 1));
-  if (!process_id || !NumberIn<int64_t>(place.substr(thread + 1))) return std::nullopt;
-  return DebugPiece{place.substr(0, process), *process_id, *number, ""};
+  return number ? PieceOf(place, *number) : std::nullopt;
 }
 
 // Iterates over "key value key value".
@@ -132,6 +164,7 @@ std::optional<uint8_t> ChannelsOf(std::string_view text) {
 }  // namespace
 
 std::vector<DebugPiece> DebugPieces(std::string_view line) {
+  if (const auto record = PluginRecord(line)) return {*record};
   std::vector<DebugPiece> pieces;
   for (size_t mark = 0; (mark = line.find(kMark, mark)) != std::string_view::npos; mark += kMark.size()) {
     size_t begin = 0;
@@ -149,7 +182,7 @@ std::vector<DebugPiece> DebugPieces(std::string_view line) {
 }
 
 bool BeginsDebugCall(std::string_view text) {
-  const size_t colon = text.find(": opCount ");
+  const size_t colon = text.find(kCallMark);
   return colon != std::string_view::npos && FunctionOf(text.substr(0, colon));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses single lines of an NCCL_DEBUG=INFO log, of NCCL 2.19 to 2.32 and RCCL:
 //     <host>:<pid>:<tid> [<device>] NCCL INFO <text>
+// and of the records that the example of NCCL's log plugin (NCCL_LOG_PLUGIN) prints:
+//     LOG/Plugin: level=INFO subsys=0x40 rank=<host>:<pid>:<tid> msg="<text>"
 // Several processes that write to one file cut each other's lines, so a line may contain the beginnings of
 // several. The parsers return nothing for a text that is cut or of another kind.
 #pragma once
@@ -20,8 +22,8 @@ namespace dynamiccl {
 struct DebugPiece {
   std::string_view host;
   int64_t process_id = 0;
-  int32_t device = -1;
-  std::string_view text;  // behind "NCCL INFO "
+  int32_t device = -1;    // -1: not in this line
+  std::string_view text;  // behind "NCCL INFO ", or between the quotes of "msg="
 };
 
 // The pieces in their order in the line; all but the last one are cut. Empty for lines of other programs. The
@@ -42,6 +44,9 @@ struct DebugCall {
   int32_t job_rank = -1;  // RCCL's globalrank
 };
 std::optional<DebugCall> ParseDebugCall(std::string_view text);
+// Begins every record that the log plugin's example prints.
+inline constexpr std::string_view kPluginMark = "LOG/Plugin: level=";
+
 // True if the text begins a call, complete or cut.
 bool BeginsDebugCall(std::string_view text);
 

@@ -80,6 +80,7 @@ constexpr NamedDataType kDataTypeNames[] = {
 };
 
 constexpr std::string_view kNcclBackends[] = {"nccl:", "nccl2:"};
+constexpr std::string_view kRecorderHook = "c10d:";
 
 // Returns the length of the prefix that names a backend of NCCL; 0 without one.
 size_t NcclPrefixOf(std::string_view name) {
@@ -95,8 +96,12 @@ bool IsOfNcclBackend(std::string_view name) {
   return NcclPrefixOf(name) > 0;
 }
 
+bool IsOfRecorderHook(std::string_view name) {
+  return name.starts_with(kRecorderHook) && !name.substr(kRecorderHook.size()).starts_with(':');
+}
+
 std::optional<Collective> CollectiveOfPyTorch(std::string_view name) {
-  name.remove_prefix(NcclPrefixOf(name));
+  name.remove_prefix(IsOfRecorderHook(name) ? kRecorderHook.size() : NcclPrefixOf(name));
   name = name.substr(0, name.find(' '));  // "send 0->1"
   std::string folded;
   for (const char c : name) {

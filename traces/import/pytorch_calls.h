@@ -17,7 +17,12 @@ namespace dynamiccl {
 // Returns whether the name begins with a backend that calls NCCL: "nccl:" or "nccl2:".
 bool IsOfNcclBackend(std::string_view name);
 
-// The collective of "allreduce", "nccl:all_reduce", "nccl2:_all_gather_base", "nccl:send 0->1" and so on.
+// Returns whether the flight recorder's hook recorded the call: "c10d:all_reduce", whatever the backend.
+// PyTorch attaches the hook to groups whose backend does not record by itself, such as "nccl2".
+// "c10d::allreduce_" is an operator of PyTorch.
+bool IsOfRecorderHook(std::string_view name);
+
+// The collective of "allreduce", "nccl:all_reduce", "nccl2:_all_gather_base", "c10d:send 0->1" and so on.
 // Nothing for names that move no data ("wait", "init", "coalesced"), for other backends ("gloo:all_reduce")
 // and for unknown names.
 std::optional<Collective> CollectiveOfPyTorch(std::string_view name);

@@ -17,7 +17,9 @@ std::optional<std::string> PrintedVersion(std::string_view line) {
   const auto words = Words(line.substr(at + kVersion.size()));
   const size_t first = !words.empty() && words[0] == ":" ? 1 : 0;
   if (words.size() <= first) return std::nullopt;
-  return fmt::format("{}CCL {}", line[at - 1], words[first]);
+  std::string_view version = words[first];
+  if (version.ends_with('"')) version.remove_suffix(1);  // in a record of NCCL's log plugin
+  return fmt::format("{}CCL {}", line[at - 1], version);
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ class HostBackend final : public c10d::Backend {
 
   // These operations are implemented in tensor_lists.cc. Each has a list with a tensor for each rank.
   WorkHandle allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& opts) override;
+  WorkHandle allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                 const c10d::AllgatherOptions& opts) override;
   WorkHandle reduce_scatter(Tensors& outputs, TensorLists& inputs,
                             const c10d::ReduceScatterOptions& opts) override;
   WorkHandle gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& opts) override;

@@ -39,6 +39,24 @@ void CheckSameCount(const char* operation, const at::Tensor& own, const at::Tens
                     " elements, its place in the list ", in_list.numel());
 }
 
+// Returns the tensors of all lists, one list after another. There must be one list for each of `size` ranks,
+// with a contiguous tensor for each input, of its size. Otherwise the function throws.
+Tensors ForEachInput(const char* operation, const std::vector<Tensors>& lists, const Tensors& inputs,
+                     int size) {
+  TORCH_CHECK_VALUE(lists.size() == static_cast<size_t>(size), operation, ": ", lists.size(), " lists for ",
+                    size, " ranks");
+  CheckContiguous(operation, inputs, inputs[0]);
+  Tensors all;
+  for (const Tensors& list : lists) {
+    TORCH_CHECK_VALUE(list.size() == inputs.size(), operation, ": a list of ", list.size(), " tensors for ",
+                      inputs.size(), " inputs");
+    CheckContiguous(operation, list, inputs[0]);
+    for (size_t i = 0; i < list.size(); ++i) CheckSameCount(operation, inputs[i], list[i]);
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
+}
+
 at::Tensor FlatFor(const Tensors& tensors) {
   return at::empty({static_cast<int64_t>(tensors.size()) * tensors[0].numel()}, tensors[0].options());
 }
@@ -118,6 +136,27 @@ HostBackend::WorkHandle HostBackend::allgather(TensorLists& outputs, Tensors& in
       const void* sent = root == getRank() ? input.data_ptr() : received.data;
       return ncclBroadcast(sent, received.data, received.count, received.type, root, communicator, stream);
     });
+  });
+}
+
+// Each rank contributes several tensors. As over gloo, they travel as one flat tensor in one AllGather, so
+// they have one type, and every rank's tensors have the same sizes.
+HostBackend::WorkHandle HostBackend::allgather_coalesced(TensorLists& outputs, Tensors& inputs,
+                                                         const c10d::AllgatherOptions& opts) {
+  constexpr const char* kOperation = "all_gather_coalesced";
+  TORCH_CHECK_VALUE(!inputs.empty(), kOperation, ": the list of inputs is empty");
+  const Tensors received = ForEachInput(kOperation, outputs, inputs, getSize());
+  int64_t elements = 0;
+  for (const at::Tensor& input : inputs) elements += input.numel();
+  const at::Tensor sent = at::empty({elements}, inputs[0].options());
+  CopyIn(inputs, sent);
+  const at::Tensor flat = at::empty({getSize() * elements}, inputs[0].options());
+  Call call{kOperation, c10d::OpType::ALLGATHER_COALESCED, opts.timeout, {inputs, received}};
+  call.content.kept = {sent};
+  call.content.after = [flat, received] { CopyOut(flat, received); };
+  return Issue(std::move(call), false, [&](ncclComm_t communicator, cudaStream_t stream) {
+    const NcclElements own = MovedElements(sent);
+    return ncclAllGather(own.data, flat.data_ptr(), own.count, own.type, communicator, stream);
   });
 }
 

@@ -205,6 +205,42 @@ TEST(ClosedForm, WithoutTheFormulasShareTimesBetweenRankCountsLieOnAStraightLine
   EXPECT_NEAR(time(16), (ends / 2 + with_formulas) / 2, 1e-6);
 }
 
+// Beyond the largest measured rank count the line through the two largest times has its share, in logarithms;
+// it fades by residual_reach, and says nothing across the border of a node.
+TEST(ClosedForm, BeyondTheMeasuredRankCountsTheLineHasItsShare) {
+  System system =
+      WithPath(Algorithm::kRing, Protocol::kSimple, {.base_us = 3, .inter_hop_us = 7, .intra_gbps = 10}, 1);
+  const Collective all = Collective::kAllReduce;
+  for (const auto& [ranks, factor] : {std::pair(4, 0.3), {16, 0.9}, {64, 0.1}}) {
+    system.residuals.push_back({.collective = all, .n_ranks = ranks, .bytes = 1 << 20, .log_factor = factor});
+  }
+  const auto time = [&](int ranks) {
+    return std::log(CollectiveTimes(system, ranks).Microseconds(all, 1 << 20, kLeaveNcclAlone));
+  };
+  const double line = time(64) + (time(64) - time(16)) / 2;  // at 128 ranks
+  const double formulas = time(128);
+  system.line_share = 1;
+  EXPECT_NEAR(time(128), line, 1e-6);
+  EXPECT_NEAR(time(64), line - (time(64) - time(16)) / 2, 1e-6) << "measured times stay";
+  system.line_share = 0.25;
+  EXPECT_NEAR(time(128), 0.25 * line + 0.75 * formulas, 1e-6);
+  const double below = time(2);
+  system.line_share = 0;
+  EXPECT_EQ(time(2), below) << "the line is for larger rank counts";
+  system.residual_reach = 0.5;
+  const double faded = time(128);
+  system.line_share = 1;
+  EXPECT_NEAR(time(128), 0.5 * line + 0.5 * faded, 1e-6);
+  system.ranks_per_node = 16;
+  System without = system;
+  without.line_share = 0;
+  std::erase_if(system.residuals, [](const Residual& residual) { return residual.n_ranks > 16; });
+  std::erase_if(without.residuals, [](const Residual& residual) { return residual.n_ranks > 16; });
+  EXPECT_EQ(CollectiveTimes(system, 32).Microseconds(all, 1 << 20, kLeaveNcclAlone),
+            CollectiveTimes(without, 32).Microseconds(all, 1 << 20, kLeaveNcclAlone))
+      << "times inside a node say nothing of the network";
+}
+
 // Random systems: the prices made ready agree with the formulas asked one by one, and grow with the size.
 TEST(ClosedForm, ReadyPricesAreTheFormulas) {
   std::mt19937 random(7);

@@ -18,6 +18,7 @@ System Sample() {
                 .max_channels = 16,
                 .formula_share = 0.5,
                 .residual_reach = 0.9,
+                .line_share = 0.25,
                 .drift_bytes_per_rank = 1 << 18};
   system.network_ranks = 2;
   system.errors = {{Collective::kAllGather, 8, 3, 0.05, 0.1}, {Collective::kAllReduce, 64, 27, 1.0 / 3, 0.5}};
@@ -68,6 +69,19 @@ TEST(SystemFile, FilesByHandNeedNoHash) {
   EXPECT_FALSE(read->path(Algorithm::kRing, Protocol::kSimple).known());
 }
 
+// Version 1 has no line_share; its predictions stay as they were.
+TEST(SystemFile, OldVersionsAreRead) {
+  const auto old = ParseSystem(kByHand, "old.toml");
+  ASSERT_TRUE(old) << Describe(old.error());
+  EXPECT_EQ(old->line_share, 0);
+  std::string text = kByHand;
+  text.replace(0, std::string("version = 1").size(), "version = 2\nline_share = 0.5");
+  const auto read = ParseSystem(text, "new.toml");
+  ASSERT_TRUE(read) << Describe(read.error());
+  EXPECT_EQ(read->line_share, 0.5);
+  EXPECT_NE(FormatSystem(*read).find("version = 2\n"), std::string::npos);
+}
+
 TEST(SystemFile, NoTruncatedFileIsRead) {
   const std::string text = FormatSystem(Sample());
   for (size_t length = 0; length < text.size(); ++length) {
@@ -93,8 +107,10 @@ std::string Refusal(const std::string& from, const std::string& to) {
 }
 
 TEST(SystemFile, ComplaintsNameThePlace) {
-  EXPECT_EQ(Refusal("version = 1", "version = 2"),
-            "hand.toml: line 1, column 11: 'version' must be an integer from 1 to 1");
+  EXPECT_EQ(Refusal("version = 1", "version = 3"),
+            "hand.toml: line 1, column 11: 'version' must be an integer from 1 to 2");
+  EXPECT_EQ(Refusal("max_channels = 4", "max_channels = 4\nline_share = 0.5"),
+            "hand.toml: line 6, column 1: unknown key 'line_share'");
   EXPECT_EQ(Refusal("\"Ring\"", "\"Rong\""), "hand.toml: line 7, column 13: no algorithm 'Rong'");
   EXPECT_EQ(Refusal("intra_gbps = 10", "intra_gbps = 0"),
             "hand.toml: line 12, column 14: 'intra_gbps' must be above 0");

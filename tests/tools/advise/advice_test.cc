@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/simulator/event_simulation.h"
@@ -264,6 +265,28 @@ TEST(Advise, GatheredUnitsThatStayTakeMemory) {
       EXPECT_LT(change.memory_bytes, 0) << change.what;
     }
   }
+}
+
+// DistributedDataParallel refuses bf16_compress_hook in a build of PyTorch without GPUs, and a mesh of CPUs
+// is called "cpu".
+TEST(Advise, PrescribesNothingThatTheDeviceRefuses) {
+  AdvisedJob job = Trainer({});
+  job.framework = "ddp";
+  job.settings = {};
+  job.world = {4, 1, 0};
+  const auto hooks = [&](TensorsOn device) {
+    const auto changes = PossibleChanges(job, 2, device);
+    return std::ranges::count_if(changes, [](const PossibleChange& change) {
+      return change.how.find("bf16_compress_hook") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(hooks(TensorsOn::kGpus), 1);
+  EXPECT_EQ(hooks(TensorsOn::kCpus), 0);
+  job.framework = "fsdp2";
+  EXPECT_EQ(PossibleChanges(job, 2, TensorsOn::kGpus).back().how,
+            "fully_shard(mesh=init_device_mesh(\"cuda\", (copies, 2)))");
+  EXPECT_EQ(PossibleChanges(job, 2, TensorsOn::kCpus).back().how,
+            "fully_shard(mesh=init_device_mesh(\"cpu\", (copies, 2)))");
 }
 
 TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {

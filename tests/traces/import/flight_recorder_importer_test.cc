@@ -84,9 +84,9 @@ TEST(FlightRecorder, OtherBackendsAreLeftOut) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("'gloo:all_reduce'")));
 }
 
-// The names that PyTorch's own test of the hook expects of the backend "nccl2"
-// (test_c10d_flight_recorder_hook.py).
-TEST(FlightRecorder, EveryNameOfTheNccl2BackendIsACall) {
+// The names of ProcessGroupNCCL's operations, behind the backend's name and behind "c10d:", the fixed prefix
+// of the recorder's hook (PyTorch's test_c10d_flight_recorder_hook.py).
+TEST(FlightRecorder, EveryNameOfTheNccl2BackendAndOfTheHookIsACall) {
   const std::pair<std::string, Collective> named[] = {
       {"all_reduce", Collective::kAllReduce},
       {"allreduce_coalesced", Collective::kAllReduce},
@@ -105,14 +105,24 @@ TEST(FlightRecorder, EveryNameOfTheNccl2BackendIsACall) {
       {"recv 1<-0", Collective::kRecv}};
   const std::string text = ContentOf(kSample);
   for (const auto& [name, collective] : named) {
-    std::string other = text;
-    other.replace(other.find("nccl:all_reduce"), 15, "nccl2:" + name);
-    const auto imported = ImportText(other, "flight-recorder", "trace_rank_1");
-    const SectionCalls calls = Calls(imported);
-    ASSERT_EQ(calls.calls.size(), 6u) << name;
-    EXPECT_EQ(calls.calls[0].issued.call.collective, collective) << name;
-    EXPECT_EQ(calls.calls[0].issued.call.bytes, 48u) << name;
+    for (const std::string prefix : {"nccl2:", "c10d:"}) {
+      std::string other = text;
+      other.replace(other.find("nccl:all_reduce"), 15, prefix + name);
+      const auto imported = ImportText(other, "flight-recorder", "trace_rank_1");
+      const SectionCalls calls = Calls(imported);
+      ASSERT_EQ(calls.calls.size(), 6u) << name;
+      EXPECT_EQ(calls.calls[0].issued.call.collective, collective) << name;
+      EXPECT_EQ(calls.calls[0].issued.call.bytes, 48u) << name;
+      EXPECT_EQ(calls.calls[0].issued.duration_ns, prefix == "c10d:" ? -1 : 500'000)
+          << "the hook's duration is the host's";
+    }
   }
+}
+
+TEST(FlightRecorder, AnOperatorOfPyTorchIsNoCallOfTheHook) {
+  std::string text = ContentOf(kSample);
+  text.replace(text.find("nccl:all_reduce"), 15, "c10d::allreduce");
+  EXPECT_EQ(Calls(ImportText(text, "flight-recorder", "trace_rank_1")).calls.size(), 5u);
 }
 
 TEST(FlightRecorder, EveryTruncationIsRefused) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "tests/traces/import/damaged_copies.h"
 #include "tests/traces/import/import_data.h"
@@ -269,6 +270,54 @@ TEST(NcclDebug, RanksBecomeSections) {
   EXPECT_FALSE(calls.calls[2].decision);
   EXPECT_EQ(calls.calls[2].issued.call.call_number, 2u);
   EXPECT_EQ(CountOf(*imported, "algorithm"), 1u);
+}
+
+// The same job through the example of NCCL's log plugin (plugins/log/example): the records have the lines'
+// texts.
+TEST(NcclDebug, RecordsOfTheLogPluginAreTheLines) {
+  std::string records = "LOG/Plugin: example sink installed\n";
+  std::istringstream lines(TwoRanks());
+  for (std::string line; std::getline(lines, line);) {
+    const size_t info = line.find(" NCCL INFO ");
+    const std::string place = info == line.npos ? "node0:100:100" : line.substr(0, line.find(' '));
+    const std::string text = info == line.npos ? line : line.substr(info + 11);
+    records += fmt::format("LOG/Plugin: level={} subsys=0x40 rank={} msg=\"{}\"\n",
+                           info == line.npos ? "VERSION" : "INFO", place, text);
+  }
+  records +=
+      "LOG/Plugin: level=ERROR code=3(internal error) subsys=0x1 rank=node0:100:100 dev=0 at=a.cc:1(f)"
+      " event=\"%s\" msg=\"AllReduce: opCount 9\"\n";
+  const auto expected = ImportText(TwoRanks(), "");
+  const auto imported = ImportText(records, "");
+  ASSERT_TRUE(imported) << imported.error().message;
+  ASSERT_EQ(imported->trace->sections.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const TraceSection& section = imported->trace->sections[i];
+    EXPECT_EQ(section.library, "NCCL 2.28.9+cuda12.9");
+    EXPECT_EQ(section.host, "node0");
+    const SectionCalls calls = CallsOf(section);
+    const SectionCalls same = CallsOf(expected->trace->sections[i]);
+    ASSERT_EQ(calls.calls.size(), same.calls.size());
+    for (size_t k = 0; k < calls.calls.size(); ++k) {
+      EXPECT_EQ(calls.calls[k].issued.call.bytes, same.calls[k].issued.call.bytes);
+      EXPECT_EQ(calls.calls[k].issued.call.collective, same.calls[k].issued.call.collective);
+      EXPECT_EQ(calls.calls[k].decision.has_value(), same.calls[k].decision.has_value());
+    }
+  }
+}
+
+TEST(NcclDebugLines, ARecordOfTheLogPluginThatIsCutIsACutCall) {
+  const std::string record =
+      "LOG/Plugin: level=INFO subsys=0x10 rank=n1:10:12 msg=\"AllReduce: opCount 1 sendbuff 0x7f00 recvbuff "
+      "0x7f80 count 4 datatype 7 op 0 root 0 comm 0xc0 [nranks=2] stream 0x55\"";
+  ASSERT_EQ(DebugPieces(record).size(), 1u);
+  EXPECT_TRUE(ParseDebugCall(DebugPieces(record)[0].text));
+  for (size_t length = record.find("count 4"); length < record.size(); ++length) {
+    const auto pieces = DebugPieces(std::string_view(record).substr(0, length));
+    ASSERT_EQ(pieces.size(), 1u) << length;
+    EXPECT_FALSE(ParseDebugCall(pieces[0].text)) << length;
+    EXPECT_TRUE(BeginsDebugCall(pieces[0].text)) << length;
+  }
 }
 
 TEST(NcclDebug, OneChoiceForAlikeCallsOfAGroup) {

@@ -275,8 +275,7 @@ def wrong_input_is_refused():
     raises(ValueError, ["all_reduce", "bitwise"], dist.all_reduce, torch.zeros(4, dtype=torch.int32), ReduceOp.BAND)
     raises(ValueError, ["all_reduce", "compute", "int16"], dist.all_reduce, torch.zeros(4, dtype=torch.int16))
     raises(ValueError, ["bool", "SUM, MAX"], dist.all_reduce, torch.zeros(4, dtype=torch.bool), ReduceOp.AVG)
-    raises(ValueError, ["floating point"], dist.all_reduce, torch.zeros(4, dtype=torch.int32),
-           dist._make_nccl_premul_sum(0.5))
+    raises(ValueError, ["floating point"], dist.all_reduce, torch.zeros(4).int(), dist._make_nccl_premul_sum(0.5))
     raises(ValueError, ["all_gather_single", "7 elements", f"each of {world}"], dist.all_gather_single,
            torch.zeros(7), four)
     raises((TypeError, ValueError), ["type"], dist.reduce_scatter_single, four,
@@ -284,6 +283,9 @@ def wrong_input_is_refused():
     raises(ValueError, ["reduce_scatter_single", "not contiguous"], dist.reduce_scatter_single, four,
            torch.zeros(4, world).t())
     raises(ValueError, [], dist.all_gather, [four], four)
+    gather = dist.all_gather_coalesced
+    raises(ValueError, ["all_gather_coalesced", "1 lists", f"{world} ranks"], gather, [[four]], [four])
+    raises(ValueError, ["all_gather_coalesced", "5 elements"], gather, [[four]] * world, [torch.zeros(5)])
     raises(ValueError, ["all_to_all_single", "splits"], dist.all_to_all_single, torch.zeros(4), torch.zeros(4),
            [4] + [0] * (world - 1), [1] * world + [0])
     raises(ValueError, ["tag 3", "order"], dist.isend, four, (rank + 1) % world, tag=3)

@@ -100,6 +100,17 @@ def check_all_gather_list(shape, dtype, seed):
     return work, lambda: [require_equal(a, b, f"all_gather {dtype} {shape}") for a, b in zip(outputs, inputs)]
 
 
+def check_all_gather_coalesced(shape, dtype, seed):
+    """Tensors of three sizes, one of them empty, from each rank in one call."""
+    rank, world = me()
+    shapes = [shape, (0,), (shape[0] + 1,) + shape[1:]]
+    inputs = [[tensor_of(each, dtype, seed + i, r) for i, each in enumerate(shapes)] for r in range(world)]
+    outputs = [[torch.zeros_like(tensor) for tensor in of_rank] for of_rank in inputs]
+    work = dist.all_gather_coalesced(outputs, inputs[rank], async_op=True)
+    pairs = [pair for lists in zip(outputs, inputs) for pair in zip(*lists)]
+    return work, lambda: [require_equal(a, b, f"all_gather_coalesced {dtype} {shape}") for a, b in pairs]
+
+
 def check_gather(shape, dtype, seed):
     rank, world = me()
     root = seed % world
@@ -140,15 +151,15 @@ def check_all_to_all(shape, dtype, seed):
 
 
 REDUCTIONS = [check_all_reduce, check_reduce, check_reduce_scatter_single, check_reduce_scatter_list]
-MOVES = [check_broadcast, check_all_gather_single, check_all_gather_list, check_gather, check_scatter,
-         check_all_to_all_single, check_all_to_all]
+MOVES = [check_broadcast, check_all_gather_single, check_all_gather_list, check_all_gather_coalesced, check_gather,
+         check_scatter, check_all_to_all_single, check_all_to_all]
 
 
 def finish(pair):
     work, check = pair
     if work is not None:
         work.wait()
-        assert work.is_completed()
+        assert work.done() if hasattr(work, "done") else work.is_completed()  # a future or a work
     check()
 
 

@@ -8,10 +8,8 @@ NOT_APPLICABLE = {
     "NCCL receives from a named rank only": [
         "test_send_recv_any_source", "test_send_recv_any_source_autograd_profiler", "test_send_recv_any_source_torch_profiler"],
     "PyTorch offers monitored_barrier for gloo only": [
-        "test_monitored_barrier_gloo", "test_monitored_barrier_gloo_rank_0_timeout", "test_monitored_barrier_gloo_subgroup"],
+        "test_monitored_barrier_failure_order", "test_monitored_barrier_gloo", "test_monitored_barrier_gloo_rank_0_timeout",
+        "test_monitored_barrier_gloo_subgroup", "test_monitored_barrier_wait_all_ranks"],
     "NCCL has no sparse tensors": ["test_sparse_all_reduce_sum", "test_sparse_all_reduce_sum_cuda"],
-    "all_gather_coalesced is deprecated, and PyTorch's NCCL backend lacks it too": [
-        "test_all_gather_coalesced_complex", "test_all_gather_coalesced_full_group", "test_all_gather_coalesced_simple",
-        "test_all_gather_coalesced_with_empty"],
     "DDP's log calls the backend of every plugin \"custom\"": ["test_ddp_logging_data_cpu"],
 }

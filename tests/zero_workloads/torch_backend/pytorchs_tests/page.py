@@ -17,7 +17,7 @@ pass over gloo, the control, which passes {gloo_passed}; {not_applicable} do not
 {date}, {cores} cores ({machine}), PyTorch {torch}, {ranks} ranks, commit {commit}:
 
 ```
-pip install numpy expecttest       # into the Python of the build, which these tests need
+tools/setup/install.sh             # installs NumPy and expecttest into .venv, which these tests need
 PYTHONPATH=build/release/lib/python .venv/bin/python tests/zero_workloads/torch_backend/pytorchs_tests/run.py \\
   --results results.json --page docs/results/torch-distributed-tests.md
 ```

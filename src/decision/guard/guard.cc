@@ -24,7 +24,8 @@ constexpr uint64_t kCallsToAgree = 32;
 constexpr uint64_t kStepsToAgree = 4;
 // A choice is revoked when steps with NCCL's choice are faster by this many standard errors. After n blocks
 // of steps more are needed, by the factor 1 + kFewBlocks / n: only one step in 32 uses NCCL's choice beside a
-// proven one, so a single odd step weighs much at first.
+// proven one, so a single odd step weighs much at first. After a change of the fabric n counts steps with
+// NCCL's choice, because every second step uses it then, and one block says much.
 constexpr double kRevokedErrors = 3;
 constexpr double kFewBlocks = 3;
 // Once the common search has ended with a gain, a key tries this many arms at a time, because little is left
@@ -165,8 +166,8 @@ void Guard::Account(const GuardedCall& call, const GuardedKey& key) {
 bool Guard::MustRevoke(const GuardedKey& key) const {
   if (key.choice().leaves_nccl_alone() || !key.drawn()) return key.MustRevoke();
   const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, key.choice());
-  if (nccl.blocks == 0) return key.IsGross();
-  const double errors = kRevokedErrors * (1 + kFewBlocks / nccl.blocks);
+  if (nccl.steps == 0) return key.IsGross();
+  const double errors = kRevokedErrors * (1 + kFewBlocks / (proves_again_ ? nccl.steps : nccl.blocks));
   return key.IsGross() || nccl.effect.mean < -std::max(kLeastGain, errors * nccl.effect.error);
 }
 

@@ -18,7 +18,8 @@ constexpr size_t kCallsOfLayers = 128;
 constexpr size_t kCallsOfBuckets = 32;
 constexpr size_t kStepsRepeated = 7;
 constexpr size_t kStepsBefore = 2;
-// An experiment ends after this many consecutive steps whose number of calls differs from that at its start.
+// An experiment ends after this many consecutive steps whose calls differ, in their number or kind, from
+// those at its start.
 constexpr uint64_t kMisfitSteps = 6;
 // The least duration of a step of the experiment, in nanoseconds. Shorter program steps are combined, because
 // a host that runs ahead of its device issues single calls at irregular times.
@@ -75,17 +76,20 @@ void Guard::FollowSteps(const GuardedCall& call) {
   const size_t least = std::max(gathers ? kCallsOfLayers : kCallsOfBuckets, kStepsRepeated * steps_.calls());
   const bool repeats = steps_.repeated() >= least;
   if (calls == 0 || !repeats || effects_.held() < kStepsBefore * steps_.calls()) return;
-  if (has_steps() && calls == period_of_grid_) {
+  // The calls repeat, and for some time they have not been those with which the experiment began.
+  const bool has_other_calls = experiment_.unlike() >= kMisfitSteps;
+  if (has_steps() && calls == period_of_grid_ && !has_other_calls) {
     misfits_ = 0;
     return;
   }
-  if (has_steps() && ++misfits_ < kMisfitSteps * calls) return;
+  if (has_steps() && !has_other_calls && ++misfits_ < kMisfitSteps * calls) return;
   if (structure_.IsOther(steps_.digest())) Reopen(calls);
   ForgetOtherCircumstances();
   const int64_t step_ns = std::max<int64_t>(steps_.step_ns(), 1);
   const int64_t together = std::clamp<int64_t>(kLeastStepNs / step_ns, 1, 4096);
   period_of_grid_ = calls;
-  BeginExperiment({effects_.step_begins_at(), static_cast<uint32_t>(calls * static_cast<uint64_t>(together))},
+  const auto times = static_cast<uint64_t>(together);
+  BeginExperiment({effects_.step_begins_at(), static_cast<uint32_t>(calls * times), times * steps_.digest()},
                   call.at_ns);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/statistics.h"
+#include "src/decision/guard/step_period.h"
 
 namespace dynamiccl {
 namespace {
@@ -64,6 +65,7 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
   std::optional<double> ended;
   if (now_.calls == 0 || number != now_.number) ended = End(call, number);
   ++now_.calls;
+  now_.digest += StepPeriod::DigestOf(KeyCode({call.key.collective, call.key.size_class, Role::kUnknown}));
   now_.mixed |= call.captured;
   const bool as_arm = call.use != CallUse::kChoice;
   // A key that takes no part in the experiment still uses its choice in most calls. Its few samples of NCCL's
@@ -81,7 +83,9 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
 
 std::optional<double> StepExperiment::End(const GuardedCall& next, uint64_t number) {
   const bool complete = now_.calls > 0 && number == now_.number + 1;
-  const bool usual = now_.calls == calls_before_;
+  const bool is_alike = grid_.digest == 0 || now_.digest == grid_.digest;
+  const bool usual = now_.calls == calls_before_ && is_alike;
+  if (complete) unlike_ = is_alike ? 0 : unlike_ + 1;
   std::optional<double> level;
   const int64_t step_ns = complete && usual ? TimeUntil(next) : 0;
   if (step_ns > 0 && !now_.mixed) {

@@ -24,6 +24,8 @@ namespace dynamiccl {
 struct StepGrid {
   uint64_t origin = 0;
   uint32_t calls = 0;  // 0: steps are not known
+  // Sum of StepPeriod::DigestOf over the calls of a step, without their roles; 0: not known.
+  uint64_t digest = 0;
 
   friend bool operator==(const StepGrid&, const StepGrid&) = default;
 };
@@ -66,6 +68,10 @@ class StepExperiment {
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
+  // Number of steps in a row, up to the last one, whose calls were not those of the grid's digest. They say
+  // nothing, because a config may be used only in them, as that of an evaluation's calls, and would be
+  // credited with their time.
+  uint32_t unlike() const { return unlike_; }
   // Number of steps taken so far.
   uint64_t steps() const { return rows_; }
   // Number of blocks judged so far.
@@ -104,6 +110,7 @@ class StepExperiment {
     int64_t issued_ns = 0;  // when its first call was issued
     int64_t begun_ns = -1;  // when its first call began, by the device; below 0: not known
     uint32_t calls = 0;
+    uint64_t digest = 0;   // of its calls, as StepGrid::digest
     bool mixed = false;    // a key used two configs, or a call was captured
     bool sampled = false;  // a call of a key without arms was a sample
     struct Used {
@@ -153,6 +160,7 @@ class StepExperiment {
   uint64_t rows_ = 0;
   Step now_;
   uint32_t calls_before_ = 0;  // calls of the last complete step
+  uint32_t unlike_ = 0;
   struct Clock {
     // Number of further steps that may lack a stamp of the device before steps are timed by when calls are
     // issued; 0: they are timed that way already.

@@ -34,14 +34,16 @@ void StepPeriod::Take(uint32_t key, int64_t issued_ns) {
   if (!fits_ && taken_ >= search_at_) Search();
 }
 
+// The first constant of SplitMix64's finaliser spreads the keys, so that different sets of calls have
+// different sums.
+uint64_t StepPeriod::DigestOf(uint32_t key) {
+  const uint64_t mixed = (uint64_t{key} + 1) * 0xbf58476d1ce4e5b9;
+  return mixed ^ mixed >> 32;
+}
+
 uint64_t StepPeriod::digest() const {
-  // The digest is a sum, which does not depend on the order of the calls. The first constant of SplitMix64's
-  // finaliser spreads the keys, so that different sets of calls have different sums.
   uint64_t sum = 0;
-  for (size_t i = 0; i < period_; ++i) {
-    const uint64_t mixed = (Before(i).key + 1) * 0xbf58476d1ce4e5b9;
-    sum += mixed ^ mixed >> 32;
-  }
+  for (size_t i = 0; i < period_; ++i) sum += DigestOf(Before(i).key);
   return sum;
 }
 

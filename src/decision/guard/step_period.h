@@ -27,6 +27,9 @@ class StepPeriod {
   void Take(uint32_t key, int64_t issued_ns);
   // Calls in a step; 0: no period is known.
   size_t calls() const { return period_; }
+  // Returns what a call of this key adds to a digest of calls, which is a sum and so does not depend on their
+  // order.
+  static uint64_t DigestOf(uint32_t key);
   // Returns a digest of the calls of the last step; 0: no period is known. The digest does not depend on the
   // order of the calls, so it does not depend on where a step begins either.
   uint64_t digest() const;

@@ -10,6 +10,7 @@
 #include "src/decision/site_store/site_store_file.h"
 #include "tests/src/decision/guard/crowded_promises.h"
 #include "tests/src/decision/guard/odd_fabric_promises.h"
+#include "tests/src/decision/guard/phase_promises.h"
 #include "tests/src/decision/guard/promise_jobs.h"
 #include "tests/src/decision/guard/short_job_promises.h"
 #include "tests/src/decision/guard/small_gain_promises.h"
@@ -360,23 +361,13 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
   });
 }
 
-constexpr PromiseCase kCases[] = {{"bad-policy", BadPolicy},
-                                  {"slower", Slower},
-                                  {"spoilt", Spoilt},
-                                  {"degraded", Degraded},
-                                  {"quiet", Quiet},
-                                  {"store", Store},
-                                  {"straggler", Straggler},
-                                  {"hidden", Hidden},
-                                  {"growing", Growing},
-                                  {"odd-fabric", OddFabric},
-                                  {"elsewhere", Elsewhere},
-                                  {"slow-since", SlowSince},
-                                  {"small-gain", SmallGain},
-                                  {"alike", Alike},
-                                  {"crowded", Crowded},
-                                  {"short", ShortJobs},
-                                  {"short-slower", ShortJobsOfSlowerPolicy}};
+constexpr PromiseCase kCases[] = {
+    {"bad-policy", BadPolicy}, {"slower", Slower},       {"spoilt", Spoilt},
+    {"degraded", Degraded},    {"quiet", Quiet},         {"store", Store},
+    {"straggler", Straggler},  {"hidden", Hidden},       {"growing", Growing},
+    {"odd-fabric", OddFabric}, {"elsewhere", Elsewhere}, {"slow-since", SlowSince},
+    {"small-gain", SmallGain}, {"alike", Alike},         {"crowded", Crowded},
+    {"two-phases", TwoPhases}, {"short", ShortJobs},     {"short-slower", ShortJobsOfSlowerPolicy}};
 
 }  // namespace
 

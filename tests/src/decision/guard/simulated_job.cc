@@ -224,7 +224,7 @@ void SimulatedJob::Call(size_t index, int place) {
     worst_trial_ratio_ = std::max(worst_trial_ratio_, ratio);
   }
   call.skew_ns = Skew(nccl_ns);
-  if (options_.device_times && BeginsStep(plan_, calls_)) call.begun_ns = now_ns_;
+  if (options_.device_times && BeginsStep(plan_, calls_)) call.begun_ns = now_ns_ + device_shift_ns_;
   Time(TimedByPlan(entry, samples, ordinal), transfer_ns, call);
   KeyHistory& history = history_[index];
   ++history.calls;
@@ -341,6 +341,12 @@ void SimulatedJob::Grow(int classes, double spread) {
   factor_.resize(truth_.size(), 1.0);
   ordinals_.resize(truth_.size(), 0);
   for (size_t& key : order_) key += before;
+}
+
+void SimulatedJob::UsePlaces(const std::vector<size_t>& places) {
+  order_ = places;
+  bias_.resize(places.size(), 0.0);
+  options_.calls_per_step = static_cast<int>(places.size());
 }
 
 void SimulatedJob::ReorderCalls() {

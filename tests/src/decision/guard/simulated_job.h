@@ -130,6 +130,12 @@ class SimulatedJob {
     structure_changes_ = changes;
     stage_ = stage;
   }
+  // From now on: a step has calls of these keys, in this order.
+  void UsePlaces(const std::vector<size_t>& places);
+  // From now on: the device's clock is so many nanoseconds ahead of what it was.
+  void ShiftDeviceClock(int64_t ns) { device_shift_ns_ += ns; }
+  // The whole job stands still for so long.
+  void StandStill(int64_t ns) { now_ns_ += ns; }
   // From now on: no step is like the one before it.
   void LoseSteps() { has_steps_ = false; }
   void DelayRanks(double skew_share) { skew_share_ = skew_share; }
@@ -201,6 +207,7 @@ class SimulatedJob {
   std::deque<std::pair<uint64_t, GuardedCall>> news_;
   std::vector<Switch> switches_;
   int64_t now_ns_ = 0;            // the device's clock
+  int64_t device_shift_ns_ = 0;   // that its readers see
   int64_t host_ns_ = 0;           // when the newest call was issued
   std::deque<int64_t> ahead_ns_;  // when the last calls began on the device
   uint64_t steps_ = 0;

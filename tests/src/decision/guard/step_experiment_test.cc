@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "src/decision/guard/step_period.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -25,6 +27,10 @@ class Program {
     Call(kGather, gather, 0);
     Call(kGather, gather, 2);
     Call(kReduce, reduce, 4);
+    Pass(step_ns);
+  }
+  // The calls of a step were made.
+  void Pass(int64_t step_ns) {
     call_ += 5;
     now_ns_ += step_ns;
   }
@@ -199,6 +205,28 @@ TEST(StepExperiment, StepsWithOtherCallsAreLeftOut) {
     program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 90'000'000);
   }
   EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.03);
+}
+
+// After every tenth step an evaluation of as many calls as a step has, which takes half as long. Only in it
+// a key of its own uses an arm, which would else be credited with the shorter time.
+TEST(StepExperiment, StepsOfAsManyOtherCallsAreLeftOut) {
+  constexpr TableKey kEvaluated{Collective::kAllGather, {50}, Role::kParameterGather};
+  const auto digest_of = [](const TableKey& key) {
+    return StepPeriod::DigestOf(KeyCode({key.collective, key.size_class, Role::kUnknown}));
+  };
+  for (const bool knows_calls : {false, true}) {
+    Program program;
+    if (knows_calls) program.experiment.Begin({1000, 5, 2 * digest_of(kGather) + digest_of(kReduce)});
+    for (uint64_t i = 0; i < 60; ++i) {
+      RunSteps(program, 10, i + 1);
+      const CollectiveConfig& config = i % 2 == 0 ? kRing : kLeaveNcclAlone;
+      for (const uint64_t place : {0, 2, 4}) program.Call(kEvaluated, config, place);
+      program.Pass(5'000'000);
+    }
+    const SeenConfig seen = program.experiment.Seen(KeyCode(kEvaluated), kRing, kLeaveNcclAlone);
+    EXPECT_EQ(seen.steps > 0, !knows_calls);
+    EXPECT_NEAR(program.Seen().effect.mean, std::log(0.7), 0.03);
+  }
 }
 
 TEST(StepExperiment, BeginsAnewWithOtherSteps) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "src/decision/switching/call_gate.h"
 #include "src/decision/switching/switch_leader.h"
@@ -32,10 +33,19 @@ struct SimulationCounts {
   uint64_t crashes = 0;
   uint64_t lost_messages = 0;
   uint64_t converged = 0;
+  // Of lives whose leader has a guard (tests/plugin/simulated_experiments.h).
+  uint64_t trials = 0;      // decisions that used an arm
+  uint64_t leading = 0;     // those of them in plans with an arm that leads
+  uint64_t searches = 0;    // committed versions that begin or continue an experiment
+  uint64_t challenges = 0;  // committed versions with a challenger beside the leading arm
+  uint64_t beliefs = 0;     // committed versions whose leading arm is one that other places' findings promise
+  uint64_t adoptions = 0;   // committed versions that adopt what steps found
+  uint64_t revocations = 0;    // committed versions that could not wait
+  uint64_t memory_levels = 0;  // committed versions with another level of memory
 };
 
 template <class Member, class Structure>
-class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, SimulationCounts> {
+class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCounts> {
  public:
   SimulatedCommunicator(uint64_t seed, uint64_t decisions)
       : SimulatedLife(seed, decisions, DrawFaults), leader_(faults_.n_ranks) {
@@ -43,27 +53,67 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
     for (Rank& rank : ranks_) Add(rank);
   }
 
- private:
+ protected:
   struct Rank : SimulatedRank {
-    CallGate gate;
-    Member member{gate};
+    CallGate own_gate;
+    CallGate* gate = &own_gate;
+    Member member{own_gate};
     Structure structure;
     bool begun = false;  // next_call has begun
   };
 
+  // What the rank decides at its next call: the version in use in the upper 32 bits, the rest in the lower.
+  virtual uint64_t DecisionOf(Rank& rank) {
+    return uint64_t{rank.gate->version()} << 32 | rank.structure.Read(now_);
+  }
+  // The leader's wish for another table.
+  virtual void Request() { RequestOf(NextVersion(), DrawReason()); }
+  // The leader's thread goes on, before it sends.
+  virtual void LeaderWorks() {}
+  virtual void TakeOutcome(const SwitchOutcome&) {}
+  // Whether the rank can make the table of this version.
+  virtual bool Offer(Rank&, uint32_t) { return true; }
+  // Asks for the version; what became of an earlier request is told by TakeOutcome.
+  bool RequestOf(uint32_t version, SwitchReason reason) {
+    if (random_.Chance(faults_.unusable_table)) {
+      unusable_version_ = version;
+      unusable_rank_ = static_cast<int>(random_.Below(ranks_.size()));
+    }
+    const bool taken = leader_.Request({reason, version});
+    counts_.requests += taken ? 1 : 0;
+    return taken;
+  }
+  uint32_t NextVersion() { return ++version_; }
+  void HearVerdict(Rank& rank, const SwitchMessage& message) {
+    if constexpr (std::is_void_v<decltype(rank.member.TakeVerdict(0, true))>) {
+      rank.member.TakeVerdict(message.attempt, message.commit);
+    } else if (rank.member.TakeVerdict(message.attempt, message.commit)) {
+      Committed(rank);
+    }
+  }
+  // The rank has heard that the version of its gate is committed.
+  virtual void Committed(Rank&) {}
+
+  static constexpr uint64_t kStructureBits = UINT32_MAX;
+
+  SwitchLeader leader_;
+  std::array<Rank, kMaxSimulatedRanks> all_ranks_;
+  const std::span<Rank> ranks_{all_ranks_.data(), static_cast<size_t>(faults_.n_ranks)};
+
+ private:
   // ---- the issuing thread ----
   void Call(SimulatedRank& of) override {
     Rank& rank = static_cast<Rank&>(of);
     if (!rank.begun) {
       if (BlockedBySlowest(rank)) return;
-      rank.gate.Begin(rank.next_call);
+      rank.gate->Begin(rank.next_call);
       rank.begun = true;
       if (random_.Chance(faults_.interrupted)) {
         rank.call_ns = now_ + random_.Waiting(faults_.delay_ns);
         return;
       }
     }
-    if (!rank.gate.TryPass(rank.next_call)) {
+    if (!rank.gate->TryPass(rank.next_call)) {
       counts_.waits += rank.waiting ? 0 : 1;
       rank.waiting = true;
       rank.call_ns = kNeverNs;
@@ -76,7 +126,7 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
   }
 
   void Decide(Rank& rank) {
-    const uint64_t decision = uint64_t{rank.gate.version()} << 32 | rank.structure.Read(now_);
+    const uint64_t decision = DecisionOf(rank);
     const uint64_t first = FirstDecision(rank, decision);
     if (first != decision) {
       failure_ =
@@ -100,21 +150,16 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
       request_ns_ = random_.Chance(250) ? now_ : now_ + random_.Waiting(faults_.request_ns);
       Request();
     }
-    Say(rank, leader_.Tick(now_, rank.gate.calls()));
+    LeaderWorks();
+    Say(rank, leader_.Tick(now_, rank.gate->calls()));
     CountOutcome();
   }
 
-  void Request() {
+  SwitchReason DrawReason() {
     const uint64_t kind = random_.Below(8);
-    const auto reason = kind == 0   ? SwitchReason::kRevocation
-                        : kind == 1 ? SwitchReason::kAdoption
-                                    : SwitchReason::kOperator;
-    ++version_;
-    if (random_.Chance(faults_.unusable_table)) {
-      unusable_version_ = version_;
-      unusable_rank_ = static_cast<int>(random_.Below(ranks_.size()));
-    }
-    counts_.requests += leader_.Request({reason, version_}) ? 1 : 0;
+    return kind == 0   ? SwitchReason::kRevocation
+           : kind == 1 ? SwitchReason::kAdoption
+                       : SwitchReason::kOperator;
   }
 
   void Handle(SimulatedRank& of, const Event& event) override {
@@ -139,11 +184,10 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
         return HearPrepare(rank, message);
       case SwitchKind::kPledge:
       case SwitchKind::kRefuse:
-        Say(rank, leader_.TakeAnswer(from, message, rank.gate.calls()));
+        Say(rank, leader_.TakeAnswer(from, message, rank.gate->calls()));
         return CountOutcome();
       case SwitchKind::kVerdict:
-        (void)rank.member.TakeVerdict(message.attempt, message.commit);
-        return;
+        return HearVerdict(rank, message);
       case SwitchKind::kAsk:
         return Say(rank, rank.index == 0 ? leader_.AnswerPeer(from, message.attempt)
                                          : rank.member.AnswerPeer(from, message.attempt));
@@ -151,7 +195,8 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
   }
 
   void HearPrepare(Rank& rank, const SwitchMessage& prepare) {
-    rank.member.Prepare(prepare, prepare.version != unusable_version_ || rank.index != unusable_rank_);
+    const bool usable = prepare.version != unusable_version_ || rank.index != unusable_rank_;
+    rank.member.Prepare(prepare, Offer(rank, prepare.version) && usable);
     if (!random_.Chance(faults_.interrupted)) return Say(rank, rank.member.Answer());
     // Interrupted between arming and answering: meanwhile only the issuing thread runs.
     rank.control_free_ns = now_ + 1 + random_.Waiting(faults_.delay_ns);
@@ -178,6 +223,7 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
     counts_.commits += commit ? 1 : 0;
     counts_.aborts += commit ? 0 : 1;
     counts_.refused_passed += outcome->end == SwitchOutcome::End::kRankPassed ? 1 : 0;
+    TakeOutcome(*outcome);
   }
 
   // ---- the ends ----
@@ -188,8 +234,8 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
 
   void Abort() override {
     for (Rank& rank : ranks_) {
-      rank.gate.Release();
-      if (rank.waiting && !rank.gate.TryPass(rank.next_call)) {
+      rank.gate->Release();
+      if (rank.waiting && !rank.gate->TryPass(rank.next_call)) {
         failure_ =
             fmt::format("{}: rank {} at call {} after an abort", kEndlessWait, rank.index, rank.next_call);
       }
@@ -206,11 +252,11 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
   void CheckConvergence() override {
     // First everybody must come through what was begun, without a new attempt that would wake them up.
     const bool settled =
-        std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.gate.idle(); });
+        std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& r) { return r.gate->idle(); });
     if (settled && !requested_last_) requested_last_ = leader_.Request({SwitchReason::kOperator, version_});
     if (now_ < deadline_ns_) {
       for (const Rank& rank : ranks_) {
-        if (rank.waiting || rank.gate.version() != version_) return;
+        if (rank.waiting || rank.gate->version() != version_) return;
       }
       over_ = true;
       ++counts_.converged;
@@ -223,11 +269,6 @@ class SimulatedCommunicator final : public SimulatedLife<SwitchMessage, Simulati
     if (failure_.empty()) failure_ = fmt::format("NO CONVERGENCE: v{} is not everywhere", version_);
   }
 
-  static constexpr uint64_t kStructureBits = UINT32_MAX;
-
-  SwitchLeader leader_;
-  std::array<Rank, kMaxSimulatedRanks> all_ranks_;
-  const std::span<Rank> ranks_{all_ranks_.data(), static_cast<size_t>(faults_.n_ranks)};
   int64_t request_ns_ = 0;
   uint32_t version_ = 0;
   uint32_t unusable_version_ = 0;

@@ -33,6 +33,10 @@ struct SimulatedRank {
 template <class Message, class Counts>
 class SimulatedLife {
  public:
+  // A life has between so many decisions before its faults stop.
+  static constexpr int64_t kLeastDecisions = 200;
+  static constexpr int64_t kMostDecisions = 6'000;
+
   virtual ~SimulatedLife() = default;
   SimulatedLife(const SimulatedLife&) = delete;
   SimulatedLife& operator=(const SimulatedLife&) = delete;

@@ -54,7 +54,8 @@ SimulationResult<Counts> LiveThrough(const Simulation& simulation) {
     SeededRandom lives(seed);
     const uint64_t end = result.counts.decisions + simulation.decisions_per_seed;
     while (result.counts.decisions < end) {
-      const auto decisions = static_cast<uint64_t>(lives.AcrossScales(200, 6'000));
+      const auto decisions =
+          static_cast<uint64_t>(lives.AcrossScales(Life::kLeastDecisions, Life::kMostDecisions));
       Life life(lives.Next(), decisions);
       result.failure = life.Live(result.counts);
       if (result.failure.empty()) continue;

@@ -31,14 +31,32 @@ std::span<const Protocol<SimulationCounts>> Protocols() {
   return kProtocols;
 }
 
+namespace {
+
+std::string DescribeExperiments(const SimulationCounts& counts) {
+  if (counts.trials == 0) return "";
+  return fmt::format(
+      "; {} decisions used an arm, {} of them in plans with an arm that leads; versions in use: {} searches, "
+      "{} "
+      "challenges, {} beliefs, {} adoptions, {} revocations, {} levels of memory",
+      counts.trials, counts.leading, counts.searches, counts.challenges, counts.beliefs, counts.adoptions,
+      counts.revocations, counts.memory_levels);
+}
+
+}  // namespace
+
 std::string Describe(const SimulationCounts& counts) {
   return fmt::format(
-      "{} decisions, {} communicators: {} converged after the faults, {} crashes; {} requests, {} commits, "
-      "{} "
-      "aborts ({} for a rank that had passed); {} waits at a boundary, {} questions to peers, {} messages "
-      "lost",
-      counts.decisions, counts.lives, counts.converged, counts.crashes, counts.requests, counts.commits,
-      counts.aborts, counts.refused_passed, counts.waits, counts.asks, counts.lost_messages);
+             "{} decisions, {} communicators: {} converged after the faults, {} crashes; {} requests, {} "
+             "commits, "
+             "{} "
+             "aborts ({} for a rank that had passed); {} waits at a boundary, {} questions to peers, {} "
+             "messages "
+             "lost",
+             counts.decisions, counts.lives, counts.converged, counts.crashes, counts.requests,
+             counts.commits, counts.aborts, counts.refused_passed, counts.waits, counts.asks,
+             counts.lost_messages) +
+         DescribeExperiments(counts);
 }
 
 }  // namespace dynamiccl::testing

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that trains over a fabric, both from a seed alone: which call comes when, which configs are fast,
+// and what other jobs found. Equal on all ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "src/collective/decision_key.h"
+#include "src/decision/guard/guard.h"
+
+namespace dynamiccl::testing {
+
+// Integers from a seed and up to three numbers, equal on every rank and at every time.
+uint64_t NumberFrom(uint64_t seed, uint64_t a, uint64_t b = 0, uint64_t c = 0);
+
+class SimulatedProgram {
+ public:
+  explicit SimulatedProgram(uint64_t seed);
+
+  // Collective, bytes and number of the call. One in some hundred is an evaluation's; from a certain call on,
+  // steps may be others; in some programs no step is like the one before.
+  DecisionKey CallAt(uint64_t call) const;
+  // The role that a rank recognises from the bits of its structure.
+  Role RoleOf(const DecisionKey& key, uint32_t structure) const;
+  // What the policy chooses, which may be bad or NCCL's own.
+  CollectiveConfig PolicyChoice(const TableKey& key) const;
+  std::vector<ProbeCandidate> Candidates(const TableKey& key) const;
+  std::optional<CollectiveConfig> Confirmed(const TableKey& key) const;
+  // The effect on steps that jobs in other places promise.
+  std::optional<StepEffect> Expected(const EffectQuestion& question) const;
+  // Nanoseconds that the call takes; some fabrics become slower in mid-run.
+  int64_t TransferNs(const DecisionKey& key, const CollectiveConfig& config) const;
+  // Nanoseconds that the device computes before each call.
+  int64_t computed_ns() const { return computed_ns_; }
+
+ private:
+  uint64_t seed_;
+  uint64_t period_;       // calls of a step
+  uint64_t changes_at_;   // call from which steps are others
+  uint64_t slower_from_;  // call from which transfers take longer
+  bool has_steps_;
+  bool believes_;  // other places promise something
+  int64_t computed_ns_;
+};
+
+}  // namespace dynamiccl::testing

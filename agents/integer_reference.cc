@@ -42,6 +42,24 @@ void CopyOut(const at::Tensor& source, int32_t* target) {
   std::copy_n(values.const_data_ptr<int32_t>(), values.numel(), target);
 }
 
+// The weights and biases of three networks with two hidden layers, layer by layer.
+struct SmallNetworks {
+  at::Tensor w1, b1, w2, b2, w3, b3;
+};
+
+// The outputs of the networks for each row of `features`: int64 [row, 3], with 16 fraction bits.
+at::Tensor Networks(const SmallNetworks& n, const int32_t* bits, const at::Tensor& features) {
+  std::vector<at::Tensor> outputs;
+  for (int64_t i = 0; i < 3; ++i) {
+    const at::Tensor first =
+        Scale(at::matmul(features, n.w1[i].t()) + n.b1[i], 12 + bits[0] - 13).clamp(0, 16384);
+    const at::Tensor second = Scale(at::matmul(first, n.w2[i].t()) + n.b2[i], bits[1]).clamp(0, 16384);
+    outputs.push_back(
+        Scale(at::matmul(second, n.w3[i]) + n.b3[i], 13 + bits[2] - 16).clamp(-(1 << 26), 1 << 26));
+  }
+  return at::stack(outputs, 1);
+}
+
 }  // namespace
 
 at::Tensor ReferenceLogits(const PolicyTensors& t, const at::Tensor& tokens) {
@@ -65,19 +83,17 @@ at::Tensor ReferenceLogits(const PolicyTensors& t, const at::Tensor& tokens) {
 }
 
 at::Tensor ReferenceResiduals(const PolicyTensors& t, const at::Tensor& features) {
-  const at::Tensor w1 = Long(t.config_weights_1, {3, 48, 32}), b1 = Long(t.config_bias_1, {3, 48});
-  const at::Tensor w2 = Long(t.config_weights_2, {3, 48, 48}), b2 = Long(t.config_bias_2, {3, 48});
-  const at::Tensor w3 = Long(t.config_weights_3, {3, 48}), b3 = Long(t.config_bias_3, {3});
-  const int32_t* bits = t.config.fraction_bits;
-  std::vector<at::Tensor> residuals;
-  for (int64_t n = 0; n < 3; ++n) {
-    const at::Tensor first =
-        Scale(at::matmul(features, w1[n].t()) + b1[n], 12 + bits[0] - 13).clamp(0, 16384);
-    const at::Tensor second = Scale(at::matmul(first, w2[n].t()) + b2[n], bits[1]).clamp(0, 16384);
-    residuals.push_back(
-        Scale(at::matmul(second, w3[n]) + b3[n], 13 + bits[2] - 16).clamp(-(1 << 26), 1 << 26));
-  }
-  return at::stack(residuals, 1);
+  return Networks({Long(t.config_weights_1, {3, 48, 32}), Long(t.config_bias_1, {3, 48}),
+                   Long(t.config_weights_2, {3, 48, 48}), Long(t.config_bias_2, {3, 48}),
+                   Long(t.config_weights_3, {3, 48}), Long(t.config_bias_3, {3})},
+                  t.config.fraction_bits, features);
+}
+
+at::Tensor ReferenceEffects(const PolicyTensors& t, const at::Tensor& features) {
+  return Networks({Long(t.effect_weights_1, {3, 32, 48}), Long(t.effect_bias_1, {3, 32}),
+                   Long(t.effect_weights_2, {3, 32, 32}), Long(t.effect_bias_2, {3, 32}),
+                   Long(t.effect_weights_3, {3, 32}), Long(t.effect_bias_3, {3})},
+                  t.effect.fraction_bits, features);
 }
 
 // Computes every leaf at once: a row's leaf is the one for which all five comparisons on its path agree.
@@ -107,6 +123,9 @@ void FillGoldenOutputs(PolicyTensors& t) {
   const at::Tensor features = Long(t.golden_features, {kGoldenPerAgent, kConfigInputs});
   CopyOut(ReferenceResiduals(t, features), t.golden_residuals[0]);
   CopyOut(ReferenceTreeResiduals(t, features), t.golden_tree_residuals);
+  if (t.effect.count == 0) return;
+  const at::Tensor inputs = Long(t.golden_effect_features, {kGoldenPerAgent, kEffectInputs});
+  CopyOut(ReferenceEffects(t, inputs), t.golden_effects[0]);
 }
 
 }  // namespace dynamiccl::agents

@@ -22,6 +22,10 @@ at::Tensor ReferenceTreeResiduals(const PolicyTensors& tensors, const at::Tensor
 // [row, kEnsemble], with 16 fraction bits.
 at::Tensor ReferenceResiduals(const PolicyTensors& tensors, const at::Tensor& features);
 
+// Evaluates the networks that predict effects on steps. `features` are int64 [row, kEffectInputs]; the result
+// is int64 [row, kEnsemble], with 16 fraction bits.
+at::Tensor ReferenceEffects(const PolicyTensors& tensors, const at::Tensor& features);
+
 // Computes the golden outputs in `tensors` from the golden inputs there.
 void FillGoldenOutputs(PolicyTensors& tensors);
 

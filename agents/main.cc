@@ -38,13 +38,17 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("--trace", settings.traces,
                     "Recorded traces with labels (.ctrace); without any, the structure agent "
                     "learns from generated sequences alone.");
-  train->add_option("--measurements", settings.measurements, "Sweeps (.measurements).")->required();
+  train
+      ->add_option("--measurements", settings.measurements,
+                   "Sweeps, and effects on training steps from experiments in jobs (.measurements).")
+      ->required();
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
   train->add_option(
       "--from", settings.from,
       "Goes on with this policy, for the sweep of a new site. Trained on the sweeps given: the config "
       "agent's "
-      "networks, and the values at the trees' leaves. Kept: the structure agent (roles, phases, stages and "
+      "networks, and the values at the trees' leaves; on effects on steps: their prediction. Kept: the "
+      "structure agent (roles, phases, stages and "
       "their thresholds), the trees' splits, and the range of NCCL releases.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,

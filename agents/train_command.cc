@@ -2,7 +2,7 @@
 // The order of a training: read and hash the inputs, train the structure agent, train the config networks,
 // train the trees on residuals with the means that the networks predict, quantise, calibrate the structure
 // agent's thresholds on jobs that no training saw, compare integers with floats, write. With --from only the
-// config agent's steps are done.
+// config agent's steps are done. Effects on steps, if there are any, are learnt after the times of calls.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agents/config/boosted_trees.h"
+#include "agents/config/effect_training.h"
 #include "agents/config/fine_tuning.h"
 #include "agents/integer_reference.h"
 #include "agents/json_result.h"
@@ -96,28 +97,60 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
   return sequences;
 }
 
-// The measured keys, split into those that training may see and those held out.
-struct SplitKeys {
+// What was measured: keys, split into those that training may see and those held out, and effects on steps
+// that training may see.
+struct TrainingData {
   std::vector<SweptKey> seen;
   std::vector<SweptKey> held_out;
+  std::vector<EffectSample> effects;
 };
 
-Result<SplitKeys> TrainingKeys(const TrainSettings& settings, Provenance& provenance) {
+// Reads the measurements. It is an error if there are neither times nor, where a policy has learnt from times
+// before, effects to learn from.
+Result<TrainingData> ReadTrainingData(const TrainSettings& settings, Provenance& provenance) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));
     provenance.inputs.push_back(input);
   }
   DYNAMICCL_TRY(const std::vector<MeasurementFile> files, ReadMeasurements(settings.measurements));
-  SplitKeys keys;
+  TrainingData data;
   for (SweptKey& key : KeysOf(files)) {
     const bool seen = SplitOf(key, settings.hold_out) == Split::kSeen;
-    (seen ? keys.seen : keys.held_out).push_back(std::move(key));
+    (seen ? data.seen : data.held_out).push_back(std::move(key));
   }
-  if (!keys.seen.empty()) return keys;
+  data.effects = EffectSamplesOf(files, settings.hold_out);
+  if (!data.seen.empty() || (!settings.from.empty() && !data.effects.empty())) return data;
   return WithHint(MakeError(ErrorKind::kInvalidArgument,
                             "nothing is left to train on: no measured config with two repeats "
                             "outside of what is held out"),
-                  "give a larger sweep, or hold out less");
+                  data.effects.empty()
+                      ? "give a larger sweep, or hold out less"
+                      : "effects on steps alone need a policy to begin with: --from starter");
+}
+
+// Learns what configs do to steps, if any such effect was measured.
+Status TrainOnEffects(const TrainSettings& settings, const std::vector<EffectSample>& samples,
+                      PolicyTensors& tensors, TrainingAccount& account) {
+  if (samples.empty()) return {};
+  const int64_t start = MonotonicNanoseconds();
+  EffectTrainingSettings training;
+  training.seed = settings.seed;
+  DYNAMICCL_TRY(const EffectErrors errors, AddEffects(samples, training, tensors));
+  const double predicted = std::exp2(errors.predicted), nothing = std::exp2(errors.nothing);
+  const Json held_out = {
+      {"judged", errors.judged}, {"error_factor", predicted}, {"error_factor_of_no_effect", nothing}};
+  account.Note(
+      "effects",
+      {{"measured", samples.size()},
+       {"fabrics", errors.fabrics},
+       {"fabrics_left_out", errors.judged == 0 ? Json() : held_out},
+       {"seconds", SecondsSince(start)}},
+      fmt::format("effects on steps: {} on {} fabrics{}", samples.size(), errors.fabrics,
+                  errors.judged == 0
+                      ? ", too few to judge predictions on others"
+                      : fmt::format("; on a fabric left out, error a factor of {:.3f} (no effect {:.3f})",
+                                    predicted, nothing)));
+  return {};
 }
 
 FloatStructureNetwork TrainStructureAgent(const TrainSettings& settings,
@@ -205,6 +238,13 @@ Result<std::unique_ptr<Policy>> TrainTreesFor(const TrainSettings& settings,
   return policy;
 }
 
+// Returns the samples of the configs that the cost model can price, or an error if there are none.
+Result<std::vector<ConfigSample>> PricedSamplesOf(const std::vector<SweptKey>& keys) {
+  std::vector<ConfigSample> samples = SamplesOf(keys);
+  if (!samples.empty()) return samples;
+  return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
+}
+
 // Extends the domain to the smallest box that contains the old training's domain and the new one.
 void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   for (size_t i = 0; i < kConfigInputs; ++i) {
@@ -227,6 +267,29 @@ void SayWhatIsKept(const std::string& from, const PolicyTensors& base, TrainingA
   account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
 }
 
+// Trains the config agent of `tensors`, a copy of the policy `from`, further on the times of calls.
+Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys, const std::string& from,
+                PolicyTensors& tensors, TrainingAccount& account) {
+  const auto base = std::make_unique<const PolicyTensors>(tensors);
+  DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(keys));
+  SayWhatIsKept(from, *base, account);
+  ConfigNetworks networks = NetworksOf(*base);
+  ConfigTrainingReport report;
+  ConfigTrainingSettings training = FineTuningSettings(settings.seed);
+  training.observer = BeginConfigPhase(samples, training.iterations, account);
+  ContinueTraining(networks, samples, training, &report);
+  DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, tensors));
+  WidenDomain(*base, tensors);
+  RefreshLeaves(AtLevelsOf(networks, samples), tensors);
+  FillGoldenFeatures(samples, tensors);
+  account.Note(
+      "config", ToJson(samples.size(), report),
+      fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
+                  "{:.3f})",
+                  samples.size(), from, std::exp2(report.error_octaves), std::exp2(report.prior_octaves)));
+  return {};
+}
+
 Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAccount& account) {
   if (!settings.traces.empty()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's structure agent"),
@@ -236,30 +299,19 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
-  DYNAMICCL_TRY(const SplitKeys keys, TrainingKeys(settings, provenance));
-  const std::vector<ConfigSample> samples = SamplesOf(keys.seen);
-  if (samples.empty()) {
-    return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
-  }
+  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
   const std::string from = std::filesystem::path(settings.from).filename().string();
-  SayWhatIsKept(from, base->tensors, account);
-  ConfigNetworks networks = NetworksOf(base->tensors);
-  ConfigTrainingReport report;
-  ConfigTrainingSettings training = FineTuningSettings(settings.seed);
-  training.observer = BeginConfigPhase(samples, training.iterations, account);
-  ContinueTraining(networks, samples, training, &report);
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
-  DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, policy->tensors));
-  WidenDomain(base->tensors, policy->tensors);
-  RefreshLeaves(AtLevelsOf(networks, samples), policy->tensors);
-  FillGoldenFeatures(samples, policy->tensors);
+  if (!data.seen.empty())
+    DYNAMICCL_CHECK_OK(FineTune(settings, data.seen, from, policy->tensors, account));
+  else
+    account.Say(
+        fmt::format("from {}: kept is all that it knows about calls; trained on the effects given is "
+                    "what configs do to steps",
+                    from));
+  DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, policy->tensors, account));
   FillGoldenOutputs(policy->tensors);
-  account.Note(
-      "config", ToJson(samples.size(), report),
-      fmt::format("config: {} measured configs on top of {}, error a factor of {:.3f} (cost model "
-                  "{:.3f})",
-                  samples.size(), from, std::exp2(report.error_octaves), std::exp2(report.prior_octaves)));
   policy->provenance = FormatProvenance(provenance);
   policy->training_data_id = TrainingDataId(provenance);
   policy->min_nccl_version = base->min_nccl_version;
@@ -275,7 +327,8 @@ struct TrainedNetworks {
 
 // Reports how often the policy's integers decide like the float networks.
 void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
-                   const std::vector<CallSequence>& check, const SplitKeys& keys, TrainingAccount& account) {
+                   const std::vector<CallSequence>& check, const TrainingData& keys,
+                   TrainingAccount& account) {
   const StructureAgreement same = CompareStructure(networks.structure, policy.tensors, check, kCheckCalls);
   const std::vector<SweptKey>& compared = keys.held_out.empty() ? keys.seen : keys.held_out;
   const ConfigAgreement choice = CompareConfig(networks.config, policy.tensors, compared);
@@ -298,11 +351,8 @@ void NoteAgreement(const TrainedNetworks& networks, const Policy& policy,
 Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccount& account) {
   Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
-  DYNAMICCL_TRY(const SplitKeys keys, TrainingKeys(settings, provenance));
-  const std::vector<ConfigSample> samples = SamplesOf(keys.seen);
-  if (samples.empty()) {
-    return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
-  }
+  DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
+  DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
   const FloatStructureNetwork structure = TrainStructureAgent(settings, recorded, account);
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
@@ -319,7 +369,9 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   account.Note("thresholds", {{"sequences", check.size()}, {"quiet_calls", calibrated.quiet_calls}},
                fmt::format("structure: thresholds from {} sequences, surprise from {} quiet calls",
                            check.size(), calibrated.quiet_calls));
-  NoteAgreement({structure, config}, *draft, check, keys, account);
+  NoteAgreement({structure, config}, *draft, check, data, account);
+  DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, draft->tensors, account));
+  FillGoldenOutputs(draft->tensors);
   draft->provenance = FormatProvenance(provenance);
   return ExportPolicy(settings.output, *draft);
 }

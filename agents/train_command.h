@@ -14,12 +14,12 @@ namespace dynamiccl::agents {
 struct TrainSettings {
   // Labelled traces for the structure agent. Without traces it learns from generated sequences only.
   std::vector<std::string> traces;
-  // Sweeps for the config agent. There must be at least one.
+  // Measurements for the config agent: sweeps, and effects on steps. There must be at least one file.
   std::vector<std::string> measurements;
   // Path of the policy file to write.
   std::string output;
-  // A policy whose config agent is trained further, while its structure agent stays. Empty means training
-  // from scratch.
+  // A policy whose config agent is trained further, while its structure agent stays. If only effects on steps
+  // are given, its predictions of times stay as well. Empty means training from scratch, which needs sweeps.
   std::string from;
   // The part of the sweeps that training must not see, so that the policy can be judged on it afterwards.
   HoldOut hold_out;

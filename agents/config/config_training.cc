@@ -47,20 +47,6 @@ at::Tensor Uniform(at::IntArrayRef sizes, int64_t inputs, at::Generator& generat
   return at::empty(sizes).uniform_(-bound, bound, generator);
 }
 
-ConfigNetworks InitialNetworks(at::Generator& generator) {
-  ConfigNetworks networks;
-  networks.weights_1 = Uniform({kEnsemble, kConfigHidden, kConfigInputs}, kConfigFeatures, generator);
-  networks.weights_2 = Uniform({kEnsemble, kConfigHidden, kConfigHidden}, kConfigHidden, generator);
-  // The last layer starts with small weights, so that an untrained ensemble predicts nearly what the cost
-  // model says.
-  networks.weights_3 = Uniform({kEnsemble, kConfigHidden}, kConfigHidden, generator) * 0.1;
-  networks.bias_1 = at::zeros({kEnsemble, kConfigHidden});
-  networks.bias_2 = at::zeros({kEnsemble, kConfigHidden});
-  networks.bias_3 = at::zeros({kEnsemble});
-  for (at::Tensor& parameter : networks.parameters()) parameter.requires_grad_(true);
-  return networks;
-}
-
 // All samples as tensors, with the rows of each key together.
 struct TrainingRows {
   // fp32 [row, kConfigInputs].
@@ -193,6 +179,21 @@ void TrainFurther(ConfigNetworks& networks, const std::vector<ConfigSample>& sam
 
 }  // namespace
 
+ConfigNetworks InitialNetworks(const EnsembleShape& shape, at::Generator& generator) {
+  const int64_t hidden = shape.hidden;
+  ConfigNetworks networks;
+  networks.weights_1 = Uniform({kEnsemble, hidden, shape.inputs}, shape.used, generator);
+  networks.weights_2 = Uniform({kEnsemble, hidden, hidden}, hidden, generator);
+  // The last layer starts with small weights, so that an untrained ensemble predicts nearly what the cost
+  // model says, or that a config changes nothing.
+  networks.weights_3 = Uniform({kEnsemble, hidden}, hidden, generator) * 0.1;
+  networks.bias_1 = at::zeros({kEnsemble, hidden});
+  networks.bias_2 = at::zeros({kEnsemble, hidden});
+  networks.bias_3 = at::zeros({kEnsemble});
+  for (at::Tensor& parameter : networks.parameters()) parameter.requires_grad_(true);
+  return networks;
+}
+
 at::Tensor ConfigNetworks::Residuals(const at::Tensor& inputs) const {
   const at::Tensor copies = inputs.unsqueeze(0).expand({kEnsemble, -1, -1});
   const at::Tensor first =
@@ -209,7 +210,7 @@ std::vector<at::Tensor> ConfigNetworks::parameters() const {
 ConfigNetworks TrainConfig(const std::vector<ConfigSample>& samples, const ConfigTrainingSettings& settings,
                            ConfigTrainingReport* report) {
   at::Generator generator = at::detail::createCPUGenerator(settings.seed);
-  ConfigNetworks networks = InitialNetworks(generator);
+  ConfigNetworks networks = InitialNetworks({}, generator);
   TrainFurther(networks, samples, settings, generator, report);
   return networks;
 }

@@ -14,20 +14,30 @@
 
 namespace dynamiccl::agents {
 
-// The ensemble in fp32; each network has two hidden layers.
+// The ensemble in fp32; each network has two hidden layers. `inputs` and `hidden` stand for the numbers of
+// inputs and of units in a layer: kConfigInputs and kConfigHidden for times of calls.
 struct ConfigNetworks {
-  // Shapes: weights [kEnsemble, kConfigHidden, kConfigInputs], bias [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, hidden, inputs], bias [kEnsemble, hidden].
   at::Tensor weights_1, bias_1;
-  // Shapes: weights [kEnsemble, kConfigHidden, kConfigHidden], bias [kEnsemble, kConfigHidden].
+  // Shapes: weights [kEnsemble, hidden, hidden], bias [kEnsemble, hidden].
   at::Tensor weights_2, bias_2;
-  // Shapes: weights [kEnsemble, kConfigHidden], bias [kEnsemble].
+  // Shapes: weights [kEnsemble, hidden], bias [kEnsemble].
   at::Tensor weights_3, bias_3;
 
-  // Predicts octaves, [kEnsemble, row], from inputs [row, kConfigInputs] in which 1.0 stands for the integer
+  // Predicts octaves, [kEnsemble, row], from inputs [row, inputs] in which 1.0 stands for the integer
   // 4096.
   at::Tensor Residuals(const at::Tensor& inputs) const;
   std::vector<at::Tensor> parameters() const;
 };
+
+// The shape of an ensemble. Only the first `used` of the inputs are ever different from 0.
+struct EnsembleShape {
+  int64_t inputs = kConfigInputs;
+  int64_t used = kConfigFeatures;
+  int64_t hidden = kConfigHidden;
+};
+// Returns an untrained ensemble that predicts nearly 0 for all inputs.
+ConfigNetworks InitialNetworks(const EnsembleShape& shape, at::Generator& generator);
 
 // Settings of the training.
 struct ConfigTrainingSettings {

@@ -77,13 +77,16 @@ const char* Name(Split split) {
   return kNames[static_cast<size_t>(split)];
 }
 
-Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {
+bool IsHeldOut(const std::string& topology, const HoldOut& hold_out) {
   const auto covers = [&](const std::string& name) {
-    if (!name.ends_with('*')) return key.topology == name;
-    return key.topology.starts_with(std::string_view(name).substr(0, name.size() - 1));
+    if (!name.ends_with('*')) return topology == name;
+    return topology.starts_with(std::string_view(name).substr(0, name.size() - 1));
   };
-  if (std::any_of(hold_out.topologies.begin(), hold_out.topologies.end(), covers))
-    return Split::kHeldOutTopology;
+  return std::any_of(hold_out.topologies.begin(), hold_out.topologies.end(), covers);
+}
+
+Split SplitOf(const SweptKey& key, const HoldOut& hold_out) {
+  if (IsHeldOut(key.topology, hold_out)) return Split::kHeldOutTopology;
   if (hold_out.ranks > 0 && key.model.fabric.n_ranks == hold_out.ranks) return Split::kHeldOutRanks;
   const int index = SizeClassOf(key.question.bytes).index;
   const bool out = hold_out.sizes > 0 && (index / 4 + index % 4) % hold_out.sizes == hold_out.sizes - 1;

@@ -59,6 +59,8 @@ struct HoldOut {
   // Keys with this number of ranks are held out. 0 holds out none.
   int ranks = 0;
 };
+// True if `hold_out` names the topology.
+bool IsHeldOut(const std::string& topology, const HoldOut& hold_out);
 // The part of the data to which a key belongs.
 enum class Split { kSeen, kHeldOutSize, kHeldOutRanks, kHeldOutTopology };
 // The number of enumerators of Split.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/policy/fixed_point.h"
+#include "src/policy/small_network.h"
 
 namespace dynamiccl {
 namespace {
@@ -26,34 +26,6 @@ struct Prediction {
   Residuals residuals{};
   int32_t trees = 0;  // the trees' residual; only set if all networks promise the gain
 };
-
-// Limit of a residual, in octaves with 16 fraction bits (2^10 octaves). The limit keeps the sum of prior and
-// residual far from overflow. No real prediction is off by that much.
-constexpr int32_t kResidualLimit = 1 << 26;
-
-// Computes one layer with a clipped ReLU. Outputs lie between 0 and kActivationLimit.
-template <int Inputs>
-void HiddenLayer(const int16_t (*weights)[Inputs], const int32_t* bias, const int16_t* inputs, int shift,
-                 int16_t* outputs) {
-  for (int row = 0; row < kConfigHidden; ++row) {
-    const int32_t sum = Dot<Inputs>(weights[row], inputs) + bias[row];
-    outputs[row] = static_cast<int16_t>(std::clamp(RoundShift(sum, shift), 0, kActivationLimit));
-  }
-}
-
-int32_t PredictResidual(const PolicyTensors& tensors, int network, const ConfigInputs& inputs) {
-  const ConfigScales& scales = tensors.config;
-  alignas(64) int16_t first[kConfigHidden];
-  alignas(64) int16_t second[kConfigHidden];
-  HiddenLayer(tensors.config_weights_1[network], tensors.config_bias_1[network], inputs.data(),
-              kTokenFractionBits + scales.fraction_bits[0] - kActivationFractionBits, first);
-  HiddenLayer(tensors.config_weights_2[network], tensors.config_bias_2[network], first,
-              scales.fraction_bits[1], second);
-  const int32_t sum =
-      Dot<kConfigHidden>(tensors.config_weights_3[network], second) + tensors.config_bias_3[network];
-  const int32_t residual = RoundShift(sum, kActivationFractionBits + scales.fraction_bits[2] - 16);
-  return std::clamp(residual, -kResidualLimit, kResidualLimit);
-}
 
 // Returns true if all networks and the trees promise the gate's gain. The trees' residual of `action` is
 // computed only if all networks promise the gain.
@@ -80,7 +52,7 @@ double ConfigChoice::predicted_speed_up() const {
 Residuals PredictResiduals(const PolicyTensors& tensors, const ConfigInputs& inputs) {
   Residuals residuals;
   for (int network = 0; network < kEnsemble; ++network) {
-    residuals[static_cast<size_t>(network)] = PredictResidual(tensors, network, inputs);
+    residuals[static_cast<size_t>(network)] = ConfigNetworkOf(tensors, network).Output(inputs.data());
   }
   return residuals;
 }

@@ -11,6 +11,7 @@
 #include "src/base/sha256.h"
 #include "src/fingerprint/call_token.h"
 #include "src/policy/config_features.h"
+#include "src/policy/effect_features.h"
 #include "src/policy/structure_layout.h"
 
 namespace dynamiccl {
@@ -25,6 +26,7 @@ inline constexpr int kConfigHidden = 48;  // units of each of the two hidden lay
 // fraction bits, and configurations whose times differ by 0.1 % would be ordered wrongly.
 inline constexpr int kActivationFractionBits = 13;
 inline constexpr int32_t kActivationLimit = 2 << kActivationFractionBits;
+inline constexpr int kEffectHidden = 32;  // units of each hidden layer of the networks for effects on steps
 inline constexpr int kGoldenPerAgent = 128;  // golden vectors of each agent
 
 // The scales and thresholds of the structure agent. Logits have kTokenFractionBits fraction bits. The struct
@@ -66,8 +68,16 @@ struct ConfigScales {
   int32_t gate = 0;               // log2 of the gain that every network must promise, 16 fraction bits
 };
 
-// The arrays of a policy. Each is one section of the file, in this order (policy_layout.h), hence the more
-// than 20 members. Policy owns them. Nothing writes to them after reading, so any thread may read. The
+// The scalars of the networks that predict effects on steps. The struct is one section of the file.
+struct EffectScales {
+  int32_t fraction_bits[3] = {};  // of the weights of the three layers
+  // Standard error of predictions on fabrics that training left out, as log2 with 16 fraction bits.
+  int32_t error = 0;
+  int32_t count = 0;  // measured effects in training; 0: the policy predicts no effects
+};
+
+// The arrays of a policy. There are so many members because each is one section of the file, in this order
+// (policy_layout.h). Policy owns them. Nothing writes to them after reading, so any thread may read. The
 // alignment of 64 bytes is for vector loads.
 struct PolicyTensors {
   // Rows: input, forget, cell and output gate, each with kStructureHidden rows (LibTorch's order). Columns:
@@ -104,6 +114,21 @@ struct PolicyTensors {
   alignas(64) int16_t golden_features[kGoldenPerAgent][kConfigInputs];
   int32_t golden_residuals[kGoldenPerAgent][kEnsemble];
   int32_t golden_tree_residuals[kGoldenPerAgent];
+
+  // What configs do to steps: networks like those above (effect_features.h has the inputs), the smallest and
+  // largest value of each input in training, and golden vectors. All are zero, and not in the file, if
+  // effect.count is 0.
+  alignas(64) int16_t effect_weights_1[kEnsemble][kEffectHidden][kEffectInputs];
+  int32_t effect_bias_1[kEnsemble][kEffectHidden];
+  alignas(64) int16_t effect_weights_2[kEnsemble][kEffectHidden][kEffectHidden];
+  int32_t effect_bias_2[kEnsemble][kEffectHidden];
+  alignas(64) int16_t effect_weights_3[kEnsemble][kEffectHidden];
+  int32_t effect_bias_3[kEnsemble];
+  EffectScales effect;
+  int16_t effect_domain_min[kEffectInputs];
+  int16_t effect_domain_max[kEffectInputs];
+  alignas(64) int16_t golden_effect_features[kGoldenPerAgent][kEffectInputs];
+  int32_t golden_effects[kGoldenPerAgent][kEnsemble];
 };
 // One golden sequence has this many tokens.
 inline constexpr int kGoldenSequence = 16;

@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "src/policy/config_inference.h"
+#include "src/policy/effect_inference.h"
 #include "src/policy/policy_layout.h"
+#include "src/policy/small_network.h"
 #include "src/policy/structure_network.h"
 
 namespace dynamiccl {
@@ -17,6 +19,7 @@ namespace {
 // For each section, k_<member> is its number, for PolicyFault::kind.
 #define DYNAMICCL_SECTION_KIND(kind, member) constexpr uint32_t k_##member = kind;
 DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_SECTION_KIND)
+DYNAMICCL_EFFECT_SECTIONS(DYNAMICCL_SECTION_KIND)
 #undef DYNAMICCL_SECTION_KIND
 
 constexpr int64_t kInt32Limit = (int64_t{1} << 31) - 1;
@@ -62,34 +65,70 @@ PolicyFault FindGateOverflow(const PolicyTensors& t) {
 int64_t ConfigInputLimit(int i) {
   return i < kConfigFeatures ? kConfigLimits[i] : 0;
 }
+int64_t EffectInputLimit(int i) {
+  return i < kEffectFeatures ? kEffectLimits[i] : 0;
+}
 
-PolicyFault FindConfigOverflow(const PolicyTensors& t, int network) {
+// A place in the weights of a small network at which a sum can exceed int32. `layer` is -1 if there is none.
+struct OverflowPlace {
+  int layer = -1;
+  int network = 0;
+  int row = 0;
+};
+
+template <int Inputs, int Hidden, typename Limit>
+OverflowPlace FindOverflowIn(const SmallNetwork<Inputs, Hidden>& network, int number, Limit input_limit) {
   const auto hidden_limit = [](int) -> int64_t { return kActivationLimit; };
-  const auto fault = [](uint32_t kind, int row, int columns) {
-    return PolicyFault{kind, static_cast<size_t>(row) * static_cast<size_t>(columns),
-                       "a sum of products can exceed int32"};
-  };
-  const int32_t* bits = t.config.fraction_bits;
-  const int first_shift = kTokenFractionBits + bits[0] - kActivationFractionBits;
-  for (int r = 0; r < kConfigHidden; ++r) {
-    const Row first{t.config_weights_1[network][r], kConfigInputs, t.config_bias_1[network][r], first_shift};
-    if (Overflows(first, ConfigInputLimit))
-      return fault(k_config_weights_1, network * kConfigHidden + r, kConfigInputs);
-    const Row second{t.config_weights_2[network][r], kConfigHidden, t.config_bias_2[network][r], bits[1]};
-    if (Overflows(second, hidden_limit))
-      return fault(k_config_weights_2, network * kConfigHidden + r, kConfigHidden);
+  for (int r = 0; r < Hidden; ++r) {
+    const Row first{network.weights_1[r], Inputs, network.bias_1[r], network.shift(0)};
+    if (Overflows(first, input_limit)) return {0, number, r};
+    const Row second{network.weights_2[r], Hidden, network.bias_2[r], network.shift(1)};
+    if (Overflows(second, hidden_limit)) return {1, number, r};
   }
-  const Row last{t.config_weights_3[network], kConfigHidden, t.config_bias_3[network],
-                 kActivationFractionBits + bits[2] - 16};
-  if (Overflows(last, hidden_limit)) return fault(k_config_weights_3, network, kConfigHidden);
+  const Row last{network.weights_3, Hidden, network.bias_3, network.shift(2)};
+  return Overflows(last, hidden_limit) ? OverflowPlace{2, number, 0} : OverflowPlace{};
+}
+
+OverflowPlace FindConfigOverflowPlace(const PolicyTensors& t) {
+  for (int n = 0; n < kEnsemble; ++n) {
+    const OverflowPlace place = FindOverflowIn(ConfigNetworkOf(t, n), n, ConfigInputLimit);
+    if (place.layer >= 0) return place;
+  }
   return {};
 }
 
-PolicyFault FindConfigOverflow(const PolicyTensors& t) {
-  for (int network = 0; network < kEnsemble; ++network) {
-    if (PolicyFault fault = FindConfigOverflow(t, network); fault.kind != 0) return fault;
+OverflowPlace FindEffectOverflowPlace(const PolicyTensors& t) {
+  for (int n = 0; t.effect.count != 0 && n < kEnsemble; ++n) {
+    const OverflowPlace place = FindOverflowIn(EffectNetworkOf(t, n), n, EffectInputLimit);
+    if (place.layer >= 0) return place;
   }
   return {};
+}
+
+// The fault at `place` in networks with `inputs` inputs and `hidden` units, whose weights are the sections
+// `kinds`.
+PolicyFault FaultAt(const OverflowPlace& place, int inputs, int hidden, const uint32_t (&kinds)[3]) {
+  if (place.layer < 0) return {};
+  const int columns = place.layer == 0 ? inputs : hidden;
+  const int row = place.layer == 2 ? place.network : place.network * hidden + place.row;
+  return {kinds[place.layer], static_cast<size_t>(row) * static_cast<size_t>(columns),
+          "a sum of products can exceed int32"};
+}
+
+PolicyFault FindConfigOverflow(const PolicyTensors& t) {
+  return FaultAt(FindConfigOverflowPlace(t), kConfigInputs, kConfigHidden,
+                 {k_config_weights_1, k_config_weights_2, k_config_weights_3});
+}
+
+PolicyFault FindEffectOverflow(const PolicyTensors& t) {
+  return FaultAt(FindEffectOverflowPlace(t), kEffectInputs, kEffectHidden,
+                 {k_effect_weights_1, k_effect_weights_2, k_effect_weights_3});
+}
+
+bool AreLayerBits(const int32_t (&bits)[3]) {
+  for (int layer = 0; layer < 3; ++layer)
+    if (!Within(bits[layer], kLeastLayerBits[layer], 15)) return false;
+  return true;
 }
 
 }  // namespace
@@ -105,10 +144,8 @@ PolicyFault FindThresholdFault(const PolicyTensors& t) {
       Within(s.surprise, 1, 1 << 16) && Within(s.settled_calls, 1, 1 << 16);
   if (!structure) return {k_structure, 0, "a threshold or scale is out of range"};
   const ConfigScales& c = t.config;
-  bool config = Within(c.gate, 1, 16 << 16);
-  for (int layer = 0; layer < 3; ++layer)
-    config = config && Within(c.fraction_bits[layer], kLeastLayerBits[layer], 15);
-  if (!config) return {k_config, 0, "a scale or the gate is out of range"};
+  if (!Within(c.gate, 1, 16 << 16) || !AreLayerBits(c.fraction_bits))
+    return {k_config, 0, "a scale or the gate is out of range"};
   for (int i = 0; i < kConfigInputs; ++i) {
     if (t.domain_min[i] > t.domain_max[i])
       return {k_domain_min, static_cast<size_t>(i), "minimum above maximum"};
@@ -151,16 +188,36 @@ PolicyFault FindTreeFault(const PolicyTensors& t) {
   return {};
 }
 
+PolicyFault FindEffectFault(const PolicyTensors& t) {
+  const EffectScales& e = t.effect;
+  if (e.count == 0) return {};
+  if (e.count < 0 || !Within(e.error, 0, 16 << 16) || !AreLayerBits(e.fraction_bits))
+    return {k_effect, 0, "a scale, the error or the number of effects is out of range"};
+  for (int i = 0; i < kEffectInputs; ++i) {
+    if (t.effect_domain_min[i] > t.effect_domain_max[i])
+      return {k_effect_domain_min, static_cast<size_t>(i), "minimum above maximum"};
+  }
+  for (size_t i = 0; i < size_t{kGoldenPerAgent} * kEffectInputs; ++i) {
+    if (std::abs(int64_t{(&t.golden_effect_features[0][0])[i]}) >
+        EffectInputLimit(static_cast<int>(i % kEffectInputs)))
+      return {k_golden_effect_features, i, "an input is beyond its limit"};
+  }
+  return {};
+}
+
 PolicyFault FindOverflow(const PolicyTensors& t) {
-  if (PolicyFault fault = FindGateOverflow(t); fault.kind != 0) return fault;
-  return FindConfigOverflow(t);
+  for (const auto find : {FindGateOverflow, FindConfigOverflow, FindEffectOverflow}) {
+    if (PolicyFault fault = find(t); fault.kind != 0) return fault;
+  }
+  return {};
 }
 
 int OverflowingConfigLayer(const PolicyTensors& t) {
-  const uint32_t kind = FindConfigOverflow(t).kind;
-  if (kind == k_config_weights_1) return 0;
-  if (kind == k_config_weights_2) return 1;
-  return kind == k_config_weights_3 ? 2 : -1;
+  return FindConfigOverflowPlace(t).layer;
+}
+
+int OverflowingEffectLayer(const PolicyTensors& t) {
+  return FindEffectOverflowPlace(t).layer;
 }
 
 bool SumsFit(const PolicyTensors& t, Agent agent) {
@@ -184,6 +241,12 @@ void ComputeGoldenOutputs(PolicyTensors& t) {
     std::copy(residuals.begin(), residuals.end(), t.golden_residuals[i]);
     t.golden_tree_residuals[i] = PredictTreeResidual(t, inputs);
   }
+  for (size_t i = 0; t.effect.count != 0 && i < kGoldenPerAgent; ++i) {
+    EffectInputs inputs;
+    std::copy_n(t.golden_effect_features[i], kEffectInputs, inputs.begin());
+    const EffectOutputs outputs = PredictEffects(t, inputs);
+    std::copy(outputs.begin(), outputs.end(), t.golden_effects[i]);
+  }
 }
 
 PolicyFault FindGoldenMismatch(const PolicyTensors& t) {
@@ -201,13 +264,15 @@ PolicyFault FindGoldenMismatch(const PolicyTensors& t) {
       return {k_golden_tree_residuals, i,
               "this machine's trees compute another residual for a golden vector"};
     }
+    if (std::memcmp(computed->golden_effects[i], t.golden_effects[i], sizeof(t.golden_effects[i])) != 0)
+      return {k_golden_effects, i * kEnsemble, "this machine computes other effects for a golden vector"};
   }
   return {};
 }
 
 PolicyFault FindFault(const PolicyTensors& tensors) {
-  for (const auto find :
-       {FindThresholdFault, FindTableFault, FindTreeFault, FindOverflow, FindGoldenMismatch}) {
+  for (const auto find : {FindThresholdFault, FindTableFault, FindTreeFault, FindEffectFault, FindOverflow,
+                          FindGoldenMismatch}) {
     if (PolicyFault fault = find(tensors); fault.kind != 0) return fault;
   }
   return {};

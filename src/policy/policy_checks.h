@@ -15,8 +15,8 @@ struct PolicyFault {
   std::string check;
 };
 
-// The fewest fraction bits of the weights in each layer of the config networks. With fewer bits, a sum would
-// have to be shifted to the left.
+// The fewest fraction bits of the weights in each layer of the networks for configs and for effects. With
+// fewer bits, a sum would have to be shifted to the left.
 inline constexpr int kLeastLayerBits[3] = {kActivationFractionBits + 1 - kTokenFractionBits, 1,
                                            17 - kActivationFractionBits};
 
@@ -27,6 +27,7 @@ PolicyFault FindFault(const PolicyTensors& tensors);
 PolicyFault FindThresholdFault(const PolicyTensors& tensors);
 PolicyFault FindTableFault(const PolicyTensors& tensors);
 PolicyFault FindTreeFault(const PolicyTensors& tensors);
+PolicyFault FindEffectFault(const PolicyTensors& tensors);
 PolicyFault FindOverflow(const PolicyTensors& tensors);
 PolicyFault FindGoldenMismatch(const PolicyTensors& tensors);
 
@@ -36,6 +37,8 @@ enum class Agent { kStructure, kConfig };
 bool SumsFit(const PolicyTensors& tensors, Agent agent);
 // Returns the first layer (0 to 2) of the config networks in which a sum can exceed int32, or -1.
 int OverflowingConfigLayer(const PolicyTensors& tensors);
+// The same for the networks that predict effects on steps.
+int OverflowingEffectLayer(const PolicyTensors& tensors);
 
 // Computes the golden outputs from the golden inputs with this build's inference.
 void ComputeGoldenOutputs(PolicyTensors& tensors);

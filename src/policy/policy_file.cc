@@ -41,13 +41,14 @@ tl::unexpected<Error> OtherVersion(size_t byte, const std::string& check) {
 // Says where each section lies in the file, which follows from the sections' sizes. Reading and writing share
 // this definition.
 struct Layout {
+  bool with_effects = false;
   std::vector<PolicySection> sections;
   size_t file_bytes = 0;
 };
 
-Layout LayoutFor(size_t provenance_bytes) {
-  Layout layout;
-  const auto rows = PolicySections();
+Layout LayoutFor(bool with_effects, size_t provenance_bytes) {
+  Layout layout{with_effects, {}, 0};
+  const auto rows = PolicySections(with_effects);
   size_t offset = AlignUp(sizeof(PolicyHeader) + (rows.size() + 1) * sizeof(PolicySection));
   const auto place = [&](uint32_t kind, SectionType type, std::array<uint32_t, 4> dims, size_t bytes) {
     layout.sections.push_back(
@@ -64,7 +65,7 @@ Layout LayoutFor(size_t provenance_bytes) {
 PolicyHeader HeaderFor(const Policy& policy, const Layout& layout) {
   PolicyHeader header{};
   std::memcpy(header.magic, kPolicyMagic, sizeof(kPolicyMagic));
-  header.format_version = kPolicyFormatVersion;
+  header.format_version = layout.with_effects ? kPolicyVersionWithEffects : kPolicyFormatVersion;
   header.header_bytes = sizeof(PolicyHeader);
   header.file_bytes = layout.file_bytes;
   header.token_schema = TokenSchemaHash();
@@ -74,16 +75,17 @@ PolicyHeader HeaderFor(const Policy& policy, const Layout& layout) {
   header.arithmetic_id = kArithmeticId;
   header.section_count = static_cast<uint32_t>(layout.sections.size());
   header.training_data_id = policy.training_data_id;
+  if (layout.with_effects) header.effect_schema = EffectSchemaHash();
   return header;
 }
 
 Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
   if (std::memcmp(header.magic, kPolicyMagic, sizeof(kPolicyMagic)) != 0)
     return Damaged(0, "not a policy file (magic)");
-  if (header.format_version != kPolicyFormatVersion) {
-    return OtherVersion(
-        offsetof(PolicyHeader, format_version),
-        fmt::format("format version {}, this build reads {}", header.format_version, kPolicyFormatVersion));
+  if (header.format_version != kPolicyFormatVersion && header.format_version != kPolicyVersionWithEffects) {
+    return OtherVersion(offsetof(PolicyHeader, format_version),
+                        fmt::format("format version {}, this build reads {} and {}", header.format_version,
+                                    kPolicyFormatVersion, kPolicyVersionWithEffects));
   }
   if (header.header_bytes != sizeof(PolicyHeader)) {
     return Damaged(offsetof(PolicyHeader, header_bytes),
@@ -105,6 +107,11 @@ Status CheckHeader(const PolicyHeader& header, size_t file_bytes) {
     return OtherVersion(
         offsetof(PolicyHeader, arithmetic_id),
         fmt::format("arithmetic {}, this build computes {}", header.arithmetic_id, kArithmeticId));
+  }
+  const bool effects = header.format_version == kPolicyVersionWithEffects;
+  if (header.effect_schema != (effects ? EffectSchemaHash() : 0)) {
+    return OtherVersion(offsetof(PolicyHeader, effect_schema),
+                        "trained on other inputs about steps than this build makes");
   }
   for (const uint8_t byte : header.reserved) {
     if (byte != 0) return Damaged(offsetof(PolicyHeader, reserved), "reserved bytes are not zero");
@@ -163,7 +170,7 @@ Status CheckTrailer(std::span<const std::byte> bytes, Sha256Digest& digest) {
 Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
   const PolicyFault fault = FindFault(tensors);
   if (fault.kind == 0) return {};
-  const auto rows = PolicySections();
+  const auto rows = PolicySections(layout.with_effects);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].kind != fault.kind) continue;
     const size_t element = rows[i].type == SectionType::kInt16 ? 2 : 4;
@@ -175,8 +182,8 @@ Status CheckValues(const PolicyTensors& tensors, const Layout& layout) {
 
 // Returns the length of the last section, which decides the layout. It is read from the last row of the
 // section table; an error if the file is too short for that row.
-Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes) {
-  const size_t at = sizeof(PolicyHeader) + PolicySections().size() * sizeof(PolicySection);
+Result<size_t> ProvenanceBytes(std::span<const std::byte> bytes, bool with_effects) {
+  const size_t at = sizeof(PolicyHeader) + PolicySections(with_effects).size() * sizeof(PolicySection);
   if (bytes.size() < at + sizeof(PolicySection))
     return Damaged(bytes.size(), "the section table is cut short");
   PolicySection last;
@@ -193,18 +200,21 @@ Result<std::unique_ptr<const Policy>> Parse(std::span<const std::byte> bytes) {
   PolicyHeader header;
   std::memcpy(&header, bytes.data(), sizeof(header));
   DYNAMICCL_CHECK_OK(CheckHeader(header, bytes.size()));
-  DYNAMICCL_TRY(const size_t provenance_bytes, ProvenanceBytes(bytes));
-  const Layout layout = LayoutFor(provenance_bytes);
+  const bool with_effects = header.format_version == kPolicyVersionWithEffects;
+  DYNAMICCL_TRY(const size_t provenance_bytes, ProvenanceBytes(bytes, with_effects));
+  const Layout layout = LayoutFor(with_effects, provenance_bytes);
   DYNAMICCL_CHECK_OK(CheckSections(bytes, header, layout));
   DYNAMICCL_CHECK_OK(CheckPadding(bytes, layout));
 
   auto policy = std::make_unique<Policy>();
   DYNAMICCL_CHECK_OK(CheckTrailer(bytes, policy->sha256));
-  const auto rows = PolicySections();
+  const auto rows = PolicySections(with_effects);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::memcpy(SectionBytes(policy->tensors, rows[i]).data(), bytes.data() + layout.sections[i].offset,
                 rows[i].bytes);
   }
+  if (with_effects && policy->tensors.effect.count == 0)
+    return Damaged(offsetof(PolicyHeader, format_version), "format version 3 without measured effects");
   DYNAMICCL_CHECK_OK(CheckValues(policy->tensors, layout));
   const PolicySection& text = layout.sections.back();
   policy->provenance.assign(reinterpret_cast<const char*>(bytes.data()) + text.offset, text.bytes);
@@ -237,12 +247,12 @@ Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path) {
 }
 
 std::vector<std::byte> FormatPolicy(const Policy& policy) {
-  Layout layout = LayoutFor(policy.provenance.size());
+  Layout layout = LayoutFor(policy.tensors.effect.count != 0, policy.provenance.size());
   std::vector<std::byte> bytes(layout.file_bytes);
   const auto put = [&bytes](size_t offset, const void* data, size_t size) {
     if (size > 0) std::memcpy(bytes.data() + offset, data, size);
   };
-  const auto rows = PolicySections();
+  const auto rows = PolicySections(layout.with_effects);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto section = SectionBytes(policy.tensors, rows[i]);
     put(layout.sections[i].offset, section.data(), section.size());

@@ -10,7 +10,9 @@
 namespace dynamiccl {
 
 inline constexpr char kPolicyMagic[8] = {'D', 'Y', 'N', 'C', 'C', 'L', 'P', '1'};
+// Files of version 2 have no sections about effects on steps; those of version 3 have them.
 inline constexpr uint32_t kPolicyFormatVersion = 2;
+inline constexpr uint32_t kPolicyVersionWithEffects = 3;
 // Names the arithmetic of structure_network.cc, its kernels, and config_inference.cc. Any change of a
 // rounding needs a new number.
 inline constexpr uint32_t kArithmeticId = 2;
@@ -33,7 +35,8 @@ struct PolicyHeader {
   uint32_t arithmetic_id;
   uint32_t section_count;
   uint64_t training_data_id;
-  uint8_t reserved[64];  // zero
+  uint64_t effect_schema;  // EffectSchemaHash(); zero in version 2
+  uint8_t reserved[56];    // zero
 };
 static_assert(sizeof(PolicyHeader) == 128 && std::is_trivially_copyable_v<PolicyHeader>);
 
@@ -77,6 +80,19 @@ static_assert(sizeof(PolicySection) == 48 && std::is_trivially_copyable_v<Policy
   X(23, tree_nodes)                  \
   X(24, tree_leaves)                 \
   X(25, golden_tree_residuals)
+// The sections that only files of version 3 have, after those above.
+#define DYNAMICCL_EFFECT_SECTIONS(X) \
+  X(26, effect_weights_1)            \
+  X(27, effect_bias_1)               \
+  X(28, effect_weights_2)            \
+  X(29, effect_bias_2)               \
+  X(30, effect_weights_3)            \
+  X(31, effect_bias_3)               \
+  X(32, effect)                      \
+  X(33, effect_domain_min)           \
+  X(34, effect_domain_max)           \
+  X(35, golden_effect_features)      \
+  X(36, golden_effects)
 // The last section: text of at most kMaxProvenanceBytes.
 inline constexpr uint32_t kProvenanceKind = 21;
 

@@ -26,14 +26,19 @@ constexpr SectionRow MakeRow(uint32_t kind, const char* name, size_t offset) {
 constexpr SectionRow kRows[] = {
 #define DYNAMICCL_POLICY_SECTION(kind, member) \
   MakeRow<decltype(PolicyTensors::member)>(kind, #member, offsetof(PolicyTensors, member)),
-    DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_POLICY_SECTION)
+    DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_POLICY_SECTION) DYNAMICCL_EFFECT_SECTIONS(DYNAMICCL_POLICY_SECTION)
 #undef DYNAMICCL_POLICY_SECTION
 };
 
+#define DYNAMICCL_COUNT_SECTION(kind, member) +1
+constexpr size_t kSectionsWithoutEffects = 0 DYNAMICCL_POLICY_SECTIONS(DYNAMICCL_COUNT_SECTION);
+#undef DYNAMICCL_COUNT_SECTION
+
 }  // namespace
 
-std::span<const SectionRow> PolicySections() {
-  return kRows;
+std::span<const SectionRow> PolicySections(bool with_effects) {
+  const std::span<const SectionRow> all = kRows;
+  return with_effects ? all : all.first(kSectionsWithoutEffects);
 }
 
 std::span<std::byte> SectionBytes(PolicyTensors& tensors, const SectionRow& row) {

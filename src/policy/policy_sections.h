@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a policy's sections, made from DYNAMICCL_POLICY_SECTIONS and the types of the members of
+// The table of a policy's sections, made from the lists in policy_layout.h and the types of the members of
 // PolicyTensors. So the file's layout follows from the struct.
 #pragma once
 
@@ -21,8 +21,9 @@ struct SectionRow {
   size_t bytes;
 };
 
-// Returns all sections but the provenance, in the order of the file.
-std::span<const SectionRow> PolicySections();
+// Returns all sections but the provenance, in the order of a file of format version 2, or of version 3 if
+// `with_effects`.
+std::span<const SectionRow> PolicySections(bool with_effects);
 
 // Returns the member's bytes; `row` is one of PolicySections().
 std::span<std::byte> SectionBytes(PolicyTensors& tensors, const SectionRow& row);

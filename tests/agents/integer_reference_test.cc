@@ -14,7 +14,8 @@ namespace {
 TEST(IntegerReference, AgreesWithThePolicysInferenceBitForBit) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     // Its golden outputs are those of src/policy.
-    const auto policy = test::MakeRandomPolicy(seed);
+    const auto policy =
+        seed % 2 == 0 ? test::MakeRandomPolicy(seed) : test::MakeRandomPolicyWithEffects(seed);
     const auto reference = std::make_unique<Policy>(*policy);
     FillGoldenOutputs(reference->tensors);
     EXPECT_EQ(std::memcmp(&reference->tensors, &policy->tensors, sizeof(PolicyTensors)), 0)

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 
 #include "agents/eval_command.h"
@@ -58,6 +60,68 @@ TEST_F(PolicyExport, GoldenVectorsThatDifferLeaveNoFile) {
   policy->tensors.golden_residuals[100][1] += 1;
   EXPECT_FALSE(ExportPolicy(Path("bad.dcpolicy"), *policy));
   EXPECT_FALSE(std::filesystem::exists(Path("bad.dcpolicy")));
+}
+
+// Effects of two configs on three fabrics.
+MeasurementFile SomeEffects() {
+  MeasurementFile file;
+  for (int fabric = 0; fabric < 3; ++fabric) {
+    file.contexts.push_back({"f" + std::to_string(fabric), {}});
+    for (const ChannelCount channels : {ChannelCount::kOne, ChannelCount::kMany}) {
+      MeasuredEffect effect;
+      effect.topology = file.contexts.back().topology;
+      effect.collectives = 1;
+      effect.config = {Algorithm::kRing, Protocol::kSimple, 0};
+      effect.channel_count = channels;
+      effect.log_ratio = channels == ChannelCount::kOne ? -0.3 : 0.1;
+      effect.error = 0.01;
+      effect.steps = 5;
+      file.effects.push_back(effect);
+    }
+  }
+  return file;
+}
+
+TEST_F(PolicyExport, EffectsOnStepsAreLearntBesideTimes) {
+  ASSERT_TRUE(WriteMeasurementFile(Path("e.measurements"), SomeEffects()));
+  TrainSettings settings = Short("p.dcpolicy");
+  settings.measurements.push_back(Path("e.measurements"));
+  settings.hold_out.topologies.push_back("f1");
+  const Status status = Train(settings);
+  ASSERT_TRUE(status) << status.error().message;
+  const auto policy = ReadPolicyFile(Path("p.dcpolicy"));
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ((*policy)->tensors.effect.count, 4) << "f1 is held out";
+  EXPECT_NE((*policy)->provenance.find("effects on steps: 4 on 2 fabrics"), std::string::npos);
+}
+
+TEST_F(PolicyExport, EffectsAloneAreLearntOnTopOfAPolicyWhichOtherwiseStays) {
+  ASSERT_TRUE(WriteMeasurementFile(Path("e.measurements"), SomeEffects()));
+  TrainSettings settings;
+  settings.measurements = {Path("e.measurements")};
+  settings.output = Path("p.dcpolicy");
+  const Status alone = Train(settings);
+  ASSERT_FALSE(alone);
+  EXPECT_NE(alone.error().hint.find("--from"), std::string::npos);
+  ASSERT_TRUE(Train(Short("base.dcpolicy")));
+  settings.from = Path("base.dcpolicy");
+  ASSERT_TRUE(Train(settings));
+  const auto base = ReadPolicyFile(Path("base.dcpolicy")), fitted = ReadPolicyFile(Path("p.dcpolicy"));
+  ASSERT_TRUE(base && fitted);
+  EXPECT_EQ((*fitted)->tensors.effect.count, 6);
+  // Up to the effects all tensors are the base's.
+  EXPECT_EQ(std::memcmp(&(*base)->tensors, &(*fitted)->tensors, offsetof(PolicyTensors, effect_weights_1)),
+            0);
+  // A later sweep leaves the effects alone.
+  settings.from = Path("p.dcpolicy");
+  settings.measurements = {Path("a.measurements")};
+  settings.output = Path("later.dcpolicy");
+  ASSERT_TRUE(Train(settings));
+  const auto later = ReadPolicyFile(Path("later.dcpolicy"));
+  ASSERT_TRUE(later);
+  EXPECT_EQ(std::memcmp(&(*later)->tensors.effect_weights_1, &(*fitted)->tensors.effect_weights_1,
+                        sizeof(PolicyTensors) - offsetof(PolicyTensors, effect_weights_1)),
+            0);
 }
 
 TEST_F(PolicyExport, WrongInputsAreNamed) {

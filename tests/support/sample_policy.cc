@@ -95,6 +95,26 @@ std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed) {
   return policy;
 }
 
+std::unique_ptr<Policy> MakeRandomPolicyWithEffects(uint64_t seed) {
+  auto policy = MakeRandomPolicy(seed);
+  PolicyTensors& t = policy->tensors;
+  std::mt19937_64 random(seed + 1000);
+  FillRandom(t.effect_weights_1, 2000, random);
+  FillRandom(t.effect_bias_1, 1 << 22, random);
+  FillRandom(t.effect_weights_2, 1500, random);
+  FillRandom(t.effect_bias_2, 1 << 20, random);
+  FillRandom(t.effect_weights_3, 1500, random);
+  FillRandom(t.effect_bias_3, 1 << 20, random);
+  t.effect = {{12, 12, 12}, 5000, 77};
+  for (int i = 0; i < kEffectFeatures; ++i) {
+    t.effect_domain_min[i] = static_cast<int16_t>(-kEffectLimits[i]);
+    t.effect_domain_max[i] = kEffectLimits[i];
+    for (auto& golden : t.golden_effect_features) FillRandom(&golden[i], 1, kEffectLimits[i], random);
+  }
+  ComputeGoldenOutputs(t);
+  return policy;
+}
+
 std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol protocol) {
   auto policy = std::make_unique<Policy>();
   PolicyTensors& t = policy->tensors;

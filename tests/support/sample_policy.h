@@ -11,6 +11,10 @@ namespace dynamiccl::test {
 // Random weights in both agents, every context inside the domain, golden vectors in order.
 std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed);
 
+// The same policy with random networks for effects on steps, every input inside their domain. Its file has
+// format version 3.
+std::unique_ptr<Policy> MakeRandomPolicyWithEffects(uint64_t seed);
+
 // Promises 16 times NCCL's speed for this algorithm and protocol, with any number of channels and for every
 // call; nothing for any other. Recognises nothing.
 std::unique_ptr<Policy> MakePolicyThatPrefers(Algorithm algorithm, Protocol protocol);

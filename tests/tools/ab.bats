@@ -24,6 +24,19 @@ setup() {
   [ "$("$DYNAMICCL_BIN" trace show kept.ctrace | awk '/Ring LL x1/ {print $4}')" -gt 10 ]
 }
 
+@test "effects on steps are written for training, relative to NCCL's choice" {
+  run --separate-stderr "$DYNAMICCL_BIN" ab default ring/ll/1 -n 2 -q --topology two-nodes-ethernet --effects e.measurements -- "${JOB[@]}"
+  [ "$status" -eq 0 ]
+  [ "$(python3 -c 'import json
+lines = [json.loads(line) for line in open("e.measurements")]
+effect = lines[2]
+print(lines[1]["topology"], lines[1]["ranks"], effect["collectives"], effect["bytes"], effect["algorithm"], effect["channels"], effect["error"] > 0)')" = "two-nodes-ethernet 2 ['AllReduce'] 262144 Ring 1 True" ]
+  run "$DYNAMICCL_BIN" ab ring/ll/1 default -n 2 -q --effects f.measurements -- touch started
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"effects are relative to NCCL's choice"* ]]
+  [ ! -e started ]
+}
+
 @test "what cannot take turns is said before the job starts" {
   run "$DYNAMICCL_BIN" ab default nonsense -n 2 -- touch started
   [ "$status" -ne 0 ]

@@ -8,8 +8,10 @@
 #include <random>
 
 #include "tools/report/choice_comparison.h"
+#include "tools/report/site_store_effects.h"
 #include "tools/report/site_store_table.h"
 #include "tools/report/svg_chart.h"
+#include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -216,6 +218,54 @@ TEST(SiteStoreTable, SaysWhatConfigsDidToSteps) {
   EXPECT_EQ(json["findings"][0]["collectives"], (Json{"AllGather", "ReduceScatter"}));
   EXPECT_EQ(json["findings"][0]["channels"], "one channel");
   EXPECT_DOUBLE_EQ(json["findings"][0]["slowness"], 4);
+}
+
+// A finding of a job with 8 ranks on 2 nodes; `fabric` is the first byte of its digest.
+void LearnFinding(SiteStore& store, uint8_t fabric, Algorithm algorithm, double effect) {
+  const Protocol protocol = algorithm == Algorithm::kUndefined ? Protocol::kUndefined : Protocol::kSimple;
+  const SitePlace place{{fabric, 0xcd}, 23007, 8, 2};
+  store.Learn({place, 0b1100, algorithm, protocol, ChannelCount::kFew}, {{2, 0.75}, effect, 0.03, 40, 1000});
+}
+
+TEST(SiteStoreEffects, AreTheFindingsAboutConfigs) {
+  SiteStore store;
+  LearnFinding(store, 0xab, Algorithm::kRing, -0.25);
+  LearnFinding(store, 0xab, Algorithm::kUndefined, 0);
+  const auto file = EffectsInStore(store, "rail");
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->contexts.size(), 1u);
+  EXPECT_EQ(file->contexts[0].topology, "rail");
+  EXPECT_EQ(file->contexts[0].model.fabric.n_ranks, 8);
+  EXPECT_EQ(file->contexts[0].model.fabric.n_nodes, 2);
+  MeasuredEffect expected;
+  expected.topology = "rail";
+  expected.collectives = 0b1100;
+  expected.slowness = 2;
+  expected.share = 0.75;
+  expected.config = {Algorithm::kRing, Protocol::kSimple, 0};
+  expected.channel_count = ChannelCount::kFew;
+  expected.log_ratio = -0.25;
+  expected.error = 0.03;
+  expected.steps = 40;
+  EXPECT_EQ(file->effects, std::vector{expected});
+  EXPECT_TRUE(FormatMeasurements(*file));
+}
+
+TEST(SiteStoreEffects, NameEachPlaceApart) {
+  SiteStore store;
+  LearnFinding(store, 0xab, Algorithm::kRing, -0.25);
+  LearnFinding(store, 0xef, Algorithm::kTree, 0.1);
+  const auto file = EffectsInStore(store, "");
+  ASSERT_TRUE(file && file->contexts.size() == 2);
+  EXPECT_EQ(file->contexts[0].topology, "abcd0000-8-ranks-2-nodes");
+  EXPECT_EQ(file->effects[1].topology, "efcd0000-8-ranks-2-nodes");
+  EXPECT_EQ(EffectsInStore(store, "site")->effects[0].topology, "site-abcd0000-8-ranks-2-nodes");
+}
+
+TEST(SiteStoreEffects, OfAStoreWithoutFindingsAreAnError) {
+  const auto file = EffectsInStore(SiteStore(), "rail");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().kind, ErrorKind::kInvalidArgument);
 }
 
 }  // namespace

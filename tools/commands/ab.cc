@@ -14,11 +14,14 @@
 #include "src/decision/rule_turns.h"
 #include "tools/ab/job_in_turns.h"
 #include "tools/ab/turn_comparison.h"
+#include "tools/ab/turn_effects.h"
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
+#include "tools/explain/emulated_fabric.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/launch_options.h"
 #include "tools/report/json_output.h"
+#include "traces/format/measurement_file.h"
 
 namespace dynamiccl {
 namespace {
@@ -29,7 +32,33 @@ struct AbOptions {
   uint32_t turn_steps = 3;
   std::string trace;
   std::string json;
+  std::string effects;
 };
+
+// Returns the fabric that the job ran on: that of the topology over hostccl, else one without known links.
+Result<MeasurementContext> FabricOf(const AbOptions& given, const SectionCalls& calls) {
+  MeasurementContext fabric{"unnamed", {}};
+  for (const auto& [number, communicator] : calls.communicators) {
+    if (communicator.n_ranks <= fabric.model.fabric.n_ranks) continue;
+    fabric.model.fabric.n_ranks = communicator.n_ranks;
+    fabric.model.fabric.n_nodes = communicator.n_nodes;
+  }
+  const std::string& topology = given.launch.runtime.topology;
+  if (topology.empty()) return fabric;
+  return EmulatedFabric(topology, fabric.model.fabric.n_ranks);
+}
+
+// Writes what the settings did to the steps as a measurement file.
+Status WriteEffects(const AbOptions& given, const SectionCalls& calls, const TurnComparison& comparison) {
+  DYNAMICCL_TRY(const MeasurementContext fabric, FabricOf(given, calls));
+  const ComparedJob job{given.settings, &calls, fabric, !given.launch.runtime.policy.empty()};
+  DYNAMICCL_TRY(const TurnEffects effects, EffectsOfTurns(comparison, job));
+  if (effects.left_out > 0)
+    spdlog::info(
+        "{}: {} settings left out: they force no single config on the job's calls, or had too few rounds",
+        given.effects, effects.left_out);
+  return WriteMeasurementFile(given.effects, effects.file);
+}
 
 // Runs the job with the settings taking turns, and compares what its first process recorded.
 Result<TurnComparison> Compare(const CommandLine& line, const AbOptions& given) {
@@ -48,7 +77,9 @@ Result<TurnComparison> Compare(const CommandLine& line, const AbOptions& given) 
         "DYNAMICCL_TRACE_RECORDS higher",
         recorded.lost);
   if (start.calls.calls.empty()) return MakeError(ErrorKind::kUnsupported, "the job made no NCCL calls");
-  return CompareTurns({start.calls}, given.settings, given.turn_steps);
+  Result<TurnComparison> comparison = CompareTurns({start.calls}, given.settings, given.turn_steps);
+  if (comparison && !given.effects.empty()) DYNAMICCL_CHECK_OK(WriteEffects(given, start.calls, *comparison));
+  return comparison;
 }
 
 }  // namespace
@@ -68,12 +99,17 @@ Result<int> AbCommand(CommandLine& line) {
       ->check(CLI::Range(kLeastTurnSteps, kMaxTurnSteps));
   line.app().add_option("--trace", given.trace, "Keep the trace of the job here (.ctrace)");
   line.app().add_option("--json", given.json, "Write the result as JSON to this file");
+  line.app().add_option("--effects", given.effects,
+                        "Write each setting's effect on a step to this file (.measurements), from which "
+                        "`dynamiccl train` learns; the first setting must leave all calls to NCCL");
   if (const auto exit_code = line.Parse()) return *exit_code;
   if (!given.launch.runtime.rules.empty() || !given.launch.runtime.mode.empty())
     return MakeError(ErrorKind::kInvalidArgument, "--rules and --mode cannot be given: settings take turns");
   if (!TextSetting(Setting::kRules).empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "DYNAMICCL_RULES is set, and settings take turns"),
                     "unset it, and name its file as one of the settings");
+  if (!given.effects.empty())
+    DYNAMICCL_CHECK_OK(CheckIsNcclsChoice(given.settings.front(), !given.launch.runtime.policy.empty()));
   DYNAMICCL_TRY(const TurnComparison comparison, Compare(line, given));
   if (!given.json.empty()) DYNAMICCL_CHECK_OK(WriteJsonFile(given.json, ToJson(comparison)));
   fmt::print("{}", Describe(comparison));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `dynamiccl inspect`: what is in a policy, and what it would choose on a fabric, with the reason; why one
-// call gets the configuration that it gets; or what is in a site store.
+// call gets the configuration that it gets; or what is in a site store, also as step effects for `train`.
 #include "src/base/clock.h"
 #include "src/base/sha256.h"
 #include "src/base/whole_file.h"
@@ -16,6 +16,7 @@
 #include "tools/report/choice_comparison.h"
 #include "tools/report/json_output.h"
 #include "tools/report/policy_choices.h"
+#include "tools/report/site_store_effects.h"
 #include "tools/report/site_store_table.h"
 #include "traces/format/measurement_file.h"
 
@@ -26,6 +27,8 @@ struct InspectOptions {
   std::string policy;
   std::string measurements;  // file with the fabrics that were measured
   bool json = false;
+  std::string effects;  // file to write a site store's findings to
+  std::string fabric;   // name of the store's fabric in that file
   ExplainCallOptions call;
 };
 
@@ -79,6 +82,12 @@ bool IsSiteStore(const std::string& path) {
 Result<int> InspectSiteStore(const InspectOptions& options) {
   constexpr int64_t kSecondNs = 1'000'000'000;
   DYNAMICCL_TRY(const SiteStore store, ReadSiteStore(options.policy));
+  if (!options.effects.empty()) {
+    auto effects = EffectsInStore(store, options.fabric);
+    if (!effects) return Wrap(effects.error(), options.policy);
+    effects->command = "dynamiccl inspect --effects";
+    DYNAMICCL_CHECK_OK(WriteMeasurementFile(options.effects, *effects));
+  }
   const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
   if (options.json)
     PrintJson(SiteStoreAsJson(store, now_s));
@@ -107,6 +116,12 @@ void RegisterInspectOptions(CLI::App& app, InspectOptions& options) {
   app.add_option("--measurements", options.measurements,
                  "Measurement file whose fabrics the table is made for (default: NCCL's own for Hopper)");
   app.add_flag("--json", options.json, "As JSON");
+  app.add_option(
+      "--effects", options.effects,
+      "Also write the findings of a site store to this file (.measurements), from which `dynamiccl "
+      "train` learns what configs do to training steps");
+  app.add_option("--fabric", options.fabric, "Name of the store's fabric in that file (default: its digest)")
+      ->needs("--effects");
   RegisterExplainCall(app, options.call);
 }
 
@@ -125,6 +140,9 @@ Result<int> InspectCommand(CommandLine& line) {
                               options.policy),
                     "name a policy, or leave out the options about one call");
   }
+  if (!options.effects.empty())
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--effects: {} is no site store", options.policy),
+                    "name the file of DYNAMICCL_SITE_STORE");
   DYNAMICCL_TRY(const std::unique_ptr<const Policy> policy, ReadPolicyFile(options.policy));
   if (!about_call) return InspectChoices(*policy, options);
   options.call.measurements = options.measurements;

@@ -4,6 +4,7 @@
 #include "traces/format/json_lines.h"
 
 #define XXH_INLINE_ALL
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <unistd.h>
@@ -131,9 +132,16 @@ double NumberField(const Json& json, const char* name) {
 }
 
 void CheckMagic(const Json& json, const std::string& magic, int version, const char* what) {
+  CheckMagic(json, magic, {version}, what);
+}
+
+int CheckMagic(const Json& json, const std::string& magic, std::initializer_list<int> versions,
+               const char* what) {
   if (json.value("magic", "") != magic) throw LineError{fmt::format("not a {}", what)};
   const int64_t found = IntegerField(json, "version", 0, INT32_MAX);
-  if (found != version) throw LineError{fmt::format("version {}, this build reads {}", found, version)};
+  for (const int version : versions)
+    if (found == version) return version;
+  throw LineError{fmt::format("version {}, this build reads {}", found, fmt::join(versions, " and "))};
 }
 
 Result<std::string> ReadWholeFile(const std::string& path) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -54,6 +55,9 @@ uint64_t UnsignedField(const Json& json, const char* name);
 double NumberField(const Json& json, const char* name);
 // Throws unless `json` is the header line of `magic` in `version`. `what` names the format in the message.
 void CheckMagic(const Json& json, const std::string& magic, int version, const char* what);
+// The same for a format of which this build reads several versions. Returns the version.
+int CheckMagic(const Json& json, const std::string& magic, std::initializer_list<int> versions,
+               const char* what);
 
 // Reads a regular file into memory. kNotFound if it cannot be opened, kUnavailable if reading fails.
 Result<std::string> ReadWholeFile(const std::string& path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Header line, contexts, rows, end line. A row may only name a topology whose context came before it.
+// Header line, contexts, rows, effects, end line. A row or effect may only name a topology whose context came
+// before it. A file without effects is written as version 1, which older builds read.
 #include "traces/format/measurement_file.h"
 
 #include <set>
@@ -10,9 +11,14 @@ namespace dynamiccl {
 namespace {
 
 constexpr const char* kMagic = "dynamiccl-measurements";
-constexpr int kVersion = 1;
+constexpr int kVersionOfRows = 1;
+constexpr int kVersionWithEffects = 2;
 
-// Checks that each row has a context and that no topology has two.
+int VersionFor(const MeasurementFile& file) {
+  return file.effects.empty() ? kVersionOfRows : kVersionWithEffects;
+}
+
+// Checks that each row and effect has a context and that no topology has two.
 Status CheckKnownTopologies(const MeasurementFile& file) {
   std::set<std::string> topologies;
   for (const MeasurementContext& context : file.contexts) {
@@ -20,13 +26,25 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
       return MakeError(ErrorKind::kInvalidArgument, "two contexts for topology '{}'", context.topology);
     }
   }
-  for (const Measurement& row : file.rows) {
-    if (!topologies.contains(row.topology)) {
-      return MakeError(ErrorKind::kInvalidArgument, "a row names topology '{}', which has no context",
-                       row.topology);
-    }
-  }
+  const auto known = [&](const char* what, const std::string& topology) -> Status {
+    if (topologies.contains(topology)) return {};
+    return MakeError(ErrorKind::kInvalidArgument, "{} names topology '{}', which has no context", what,
+                     topology);
+  };
+  for (const Measurement& row : file.rows) DYNAMICCL_CHECK_OK(known("a row", row.topology));
+  for (const MeasuredEffect& effect : file.effects) DYNAMICCL_CHECK_OK(known("an effect", effect.topology));
   return {};
+}
+
+// Appends an effect's line, unless the reader would refuse it.
+Status AppendEffect(std::string& text, const MeasuredEffect& effect) {
+  const Json json = EffectToJson(effect);
+  try {
+    EffectFromJson(json);
+  } catch (const LineError& error) {
+    return MakeError(ErrorKind::kInvalidArgument, "an effect on '{}': {}", effect.topology, error.what);
+  }
+  return AppendJsonLine(text, json);
 }
 
 // Reads line by line; which lines are allowed depends on the lines before. ReadJsonLines calls it and turns a
@@ -34,7 +52,8 @@ Status CheckKnownTopologies(const MeasurementFile& file) {
 class Parser {
  public:
   void ReadHeader(const Json& json) {
-    CheckMagic(json, kMagic, kVersion, "measurement file");
+    const int version = CheckMagic(json, kMagic, {kVersionOfRows, kVersionWithEffects}, "measurement file");
+    effects_allowed_ = version == kVersionWithEffects;
     file_.library = json.at("library").get<std::string>();
     file_.machine = json.at("machine").get<std::string>();
     file_.command = json.at("command").get<std::string>();
@@ -51,15 +70,22 @@ class Parser {
       file_.rows.push_back(RowFromJson(json));
       if (!topologies_.contains(file_.rows.back().topology))
         throw LineError{"a row before the context of its topology"};
+    } else if (kind == "effect" && effects_allowed_) {
+      file_.effects.push_back(EffectFromJson(json));
+      if (!topologies_.contains(file_.effects.back().topology))
+        throw LineError{"an effect before the context of its topology"};
     } else {
       throw LineError{fmt::format("unknown kind '{}'", kind)};
     }
   }
 
   MeasurementFile& file() { return file_; }
+  // Number of lines that the end line counts.
+  size_t counted() const { return file_.rows.size() + file_.effects.size(); }
 
  private:
   MeasurementFile file_;
+  bool effects_allowed_ = false;
   std::set<std::string> topologies_;
 };
 
@@ -69,7 +95,7 @@ Result<std::string> FormatMeasurements(const MeasurementFile& file) {
   DYNAMICCL_CHECK_OK(CheckKnownTopologies(file));
   std::string text;
   Json header{{"magic", kMagic},
-              {"version", kVersion},
+              {"version", VersionFor(file)},
               {"library", file.library},
               {"machine", file.machine},
               {"command", file.command}};
@@ -79,7 +105,8 @@ Result<std::string> FormatMeasurements(const MeasurementFile& file) {
     DYNAMICCL_CHECK_OK(AppendJsonLine(text, ContextToJson(context)));
   }
   for (const Measurement& row : file.rows) DYNAMICCL_CHECK_OK(AppendJsonLine(text, RowToJson(row)));
-  DYNAMICCL_CHECK_OK(AppendEndLine(text, "rows", file.rows.size()));
+  for (const MeasuredEffect& effect : file.effects) DYNAMICCL_CHECK_OK(AppendEffect(text, effect));
+  DYNAMICCL_CHECK_OK(AppendEndLine(text, "rows", file.rows.size() + file.effects.size()));
   return text;
 }
 
@@ -94,7 +121,7 @@ Result<MeasurementFile> ParseMeasurements(std::string_view text, const std::stri
                                    {.header = [&](const Json& json) { parser.ReadHeader(json); },
                                     .line = [&](const Json& json) { parser.ReadLine(json); },
                                     .counted = "rows",
-                                    .count = [&] { return parser.file().rows.size(); }}));
+                                    .count = [&] { return parser.counted(); }}));
   return std::move(parser.file());
 }
 

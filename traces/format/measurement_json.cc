@@ -4,6 +4,7 @@
 #include "traces/format/measurement_json.h"
 
 #include <cmath>
+#include <limits>
 
 namespace dynamiccl {
 namespace {
@@ -42,6 +43,45 @@ void TableField(const Json& json, const char* name, double (&table)[kAlgorithms]
       throw LineError{fmt::format("'{}' has a row that is not {} long", name, kProtocols)};
     std::copy(rows[a].begin(), rows[a].end(), table[a]);
   }
+}
+
+// A number from `minimum` to `maximum`.
+double BoundedField(const Json& json, const char* name, double minimum, double maximum) {
+  const double value = NumberField(json, name);
+  if (value >= minimum && value <= maximum) return value;
+  throw LineError{fmt::format("'{}' is {}, not between {} and {}", name, value, minimum, maximum)};
+}
+
+// The same, or nothing for JSON's null.
+std::optional<double> OptionalField(const Json& json, const char* name, double minimum, double maximum) {
+  if (json.at(name).is_null()) return std::nullopt;
+  return BoundedField(json, name, minimum, maximum);
+}
+
+// JSON's null for nothing.
+Json OptionalToJson(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// The names of the collectives in `mask`; bit c stands for NCCL's number c.
+Json CollectivesToJson(uint8_t mask) {
+  Json names = Json::array();
+  for (int c = 0; c < kTunableCollectives; ++c)
+    if ((mask >> c & 1) != 0) names.push_back(Name(static_cast<Collective>(c)));
+  return names;
+}
+
+// Reads what CollectivesToJson made; throws if there is none, or one that no tuner is asked about.
+uint8_t CollectivesField(const Json& json, const char* name) {
+  int mask = 0;
+  for (const Json& value : json.at(name)) {
+    const auto collective = ParseCollective(value.get<std::string>());
+    if (!collective || static_cast<int>(*collective) >= kTunableCollectives)
+      throw LineError{fmt::format("'{}' has {}, which is no collective with configs", name, value.dump())};
+    mask |= 1 << static_cast<int>(*collective);
+  }
+  if (mask == 0) throw LineError{fmt::format("'{}' is empty", name)};
+  return static_cast<uint8_t>(mask);
 }
 
 // Reads a value by its name. If the value is JSON's null, returns `absent`; if `absent` is empty, null is an
@@ -135,6 +175,51 @@ Measurement RowFromJson(const Json& json) {
   }
   if (row.microseconds.empty()) throw LineError{"'us' is empty"};
   return row;
+}
+
+Json EffectToJson(const MeasuredEffect& effect) {
+  return {{"kind", "effect"},
+          {"topology", effect.topology},
+          {"collectives", CollectivesToJson(effect.collectives)},
+          {"bytes", effect.bytes},
+          {"role", Name(effect.role)},
+          {"phase", Name(effect.phase)},
+          {"memory", Name(effect.memory)},
+          {"exposed", OptionalToJson(effect.exposed)},
+          {"slowness", OptionalToJson(effect.slowness)},
+          {"share", OptionalToJson(effect.share)},
+          {"algorithm", Name(effect.config.algorithm)},
+          {"protocol", Name(effect.config.protocol)},
+          {"channels", effect.config.channels},
+          {"channel_count", Name(effect.channel_count)},
+          {"log_ratio", effect.log_ratio},
+          {"error", effect.error},
+          {"steps", effect.steps}};
+}
+
+// Bounds on numbers keep training from values that no experiment measures. A step that becomes e^8 times as
+// long, for example, is none.
+MeasuredEffect EffectFromJson(const Json& json) {
+  MeasuredEffect effect;
+  effect.topology = json.at("topology").get<std::string>();
+  effect.collectives = CollectivesField(json, "collectives");
+  effect.bytes = NarrowField<uint64_t>(json, "bytes", 0, INT64_MAX);
+  effect.role = NamedField<Role>(json, "role", ParseRole, std::nullopt);
+  effect.phase = NamedField<Phase>(json, "phase", ParsePhase, std::nullopt);
+  effect.memory = NamedField<MemoryPressure>(json, "memory", ParseMemoryPressure, std::nullopt);
+  effect.exposed = OptionalField(json, "exposed", 0, 1);
+  effect.slowness = OptionalField(json, "slowness", -32, 32);
+  effect.share = OptionalField(json, "share", 0, 1024);
+  if (effect.slowness.has_value() != effect.share.has_value())
+    throw LineError{"'slowness' and 'share' are known together or not at all"};
+  effect.config.algorithm = NamedField<Algorithm>(json, "algorithm", ParseAlgorithm, std::nullopt);
+  effect.config.protocol = NamedField<Protocol>(json, "protocol", ParseProtocol, std::nullopt);
+  effect.channel_count = NamedField<ChannelCount>(json, "channel_count", ParseChannelCount, std::nullopt);
+  effect.config.channels = NarrowField<uint8_t>(json, "channels", 0, 64);
+  effect.log_ratio = BoundedField(json, "log_ratio", -8, 8);
+  effect.error = BoundedField(json, "error", std::numeric_limits<double>::min(), 8);
+  effect.steps = NarrowField<uint32_t>(json, "steps", 1, UINT32_MAX);
+  return effect;
 }
 
 }  // namespace dynamiccl

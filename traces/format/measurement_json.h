@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context and a row of a sweep as JSON, for measurement files and sweep journals. Private to traces/format.
+// A context, a row of a sweep and an effect on steps as JSON, for measurement files and sweep journals.
+// Private to traces/format.
 #pragma once
 
 #include "traces/format/json_lines.h"
@@ -10,8 +11,10 @@ namespace dynamiccl {
 // Each returns the JSON object for one line of a file.
 Json ContextToJson(const MeasurementContext& context);
 Json RowToJson(const Measurement& row);
-// Each reads such an object back. Both throw LineError or nlohmann's exceptions.
+Json EffectToJson(const MeasuredEffect& effect);
+// Each reads such an object back. All throw LineError or nlohmann's exceptions.
 MeasurementContext ContextFromJson(const Json& json);
 Measurement RowFromJson(const Json& json);
+MeasuredEffect EffectFromJson(const Json& json);
 
 }  // namespace dynamiccl

@@ -46,9 +46,10 @@ bool IsTraceOfOurs(std::string_view head) {
 
 std::span<const TraceImporter* const> AllImporters() {
   static const TraceImporter* const importers[] = {
-      &KinetoImporter(),    &NcclTestsImporter(), &ConfigTableImporter(),    &FlightRecorderImporter(),
-      &PyTorchEtImporter(), &InspectorImporter(), &NcclProfilerImporter(),   &AicbImporter(),
-      &SimAiImporter(),     &ChakraImporter(),    &DeepSpeedCommsImporter(), &NcclDebugImporter()};
+      &KinetoImporter(),        &NcclTestsImporter(), &ConfigTableImporter(),    &FlightRecorderImporter(),
+      &PyTorchEtImporter(),     &InspectorImporter(), &NcclProfilerImporter(),   &AicbImporter(),
+      &SimAiImporter(),         &ChakraImporter(),    &DeepSpeedCommsImporter(), &NcclDebugImporter(),
+      &TurnComparisonImporter()};
   return importers;
 }
 

@@ -102,5 +102,6 @@ const TraceImporter& SimAiImporter();
 const TraceImporter& ChakraImporter();
 const TraceImporter& DeepSpeedCommsImporter();
 const TraceImporter& NcclDebugImporter();
+const TraceImporter& TurnComparisonImporter();
 
 }  // namespace dynamiccl

@@ -105,9 +105,4 @@ bool IsTrusted(int64_t learnt_s, int64_t now_s) {
   return age_s <= kTrustedSeconds && age_s >= -kDay;
 }
 
-ChannelCount ChannelCountOf(int channels, int most) {
-  if (channels == 1) return ChannelCount::kOne;
-  return 2 * channels <= most ? ChannelCount::kFew : ChannelCount::kMany;
-}
-
 }  // namespace dynamiccl

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "src/collective/channel_count.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/role.h"
 #include "src/decision/decision_table.h"
@@ -65,12 +66,6 @@ struct Circumstances {
 
   friend bool operator==(const Circumstances&, const Circumstances&) = default;
 };
-
-// The number of channels that a config used, compared with what the communicator may use.
-enum class ChannelCount : uint8_t { kOne = 0, kFew = 1, kMany = 2 };
-inline constexpr int kChannelCounts = 3;
-// Returns kOne for one channel, kFew for up to half of `most`, and else kMany.
-ChannelCount ChannelCountOf(int channels, int most);
 
 // The subject of a finding: a kind of job at a place, and a config that all its large calls used in the same
 // steps. For NCCL's own choice, algorithm and protocol are kUndefined; its finding has no effect and only

@@ -69,6 +69,72 @@ TEST_F(TemporaryFolder, PolicySurvivesWritingAndReading) {
   EXPECT_EQ(FormatPolicy(**read), FormatPolicy(*policy));
 }
 
+// A file of format version 3.
+std::vector<std::byte> SampleWithEffects() {
+  return FormatPolicy(*test::MakeRandomPolicyWithEffects(1));
+}
+
+TEST_F(TemporaryFolder, EffectsOnStepsSurviveWritingAndReading) {
+  const auto policy = test::MakeRandomPolicyWithEffects(3);
+  ASSERT_TRUE(WritePolicyFile(Path("a.dcpolicy"), *policy));
+  const auto read = ReadPolicyFile(Path("a.dcpolicy"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(std::memcmp(&(*read)->tensors, &policy->tensors, sizeof(PolicyTensors)), 0);
+  EXPECT_EQ(FormatPolicy(**read), FormatPolicy(*policy));
+}
+
+TEST(PolicyFile, OnlyPoliciesWithEffectsHaveTheNewVersion) {
+  uint32_t version = 0;
+  std::memcpy(&version, Sample().data() + 8, sizeof(version));
+  EXPECT_EQ(version, 2u);
+  std::memcpy(&version, SampleWithEffects().data() + 8, sizeof(version));
+  EXPECT_EQ(version, 3u);
+}
+
+TEST(PolicyFile, TheStarterPolicyOfAnOlderVersionIsRead) {
+  const auto policy = ReadPolicyFile(STARTER_POLICY);
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_EQ((*policy)->tensors.effect.count, 0);
+}
+
+TEST(PolicyFile, DamagedOrTruncatedEffectsAreRefused) {
+  const std::vector<std::byte> whole = SampleWithEffects();
+  std::mt19937_64 random(13);
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<std::byte> damaged = whole;
+    damaged[random() % whole.size()] ^= std::byte{1} << (random() % 8);
+    ASSERT_FALSE(ParsePolicy(damaged, "damaged"));
+    const auto length = static_cast<std::ptrdiff_t>(random() % whole.size());
+    ASSERT_FALSE(ParsePolicy(std::vector<std::byte>(whole.begin(), whole.begin() + length), "cut"));
+  }
+}
+
+TEST(PolicyFile, FaultsOfEffectsAreNamed) {
+  const auto with = [](auto change) {
+    const auto policy = test::MakeRandomPolicyWithEffects(5);
+    change(policy->tensors);
+    return MessageOf(FormatPolicy(*policy));
+  };
+  EXPECT_THAT(with([](PolicyTensors& t) { t.effect.count = -1; }), HasSubstr("effect: a scale, the error"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.effect.error = -1; }), HasSubstr("effect: a scale, the error"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.effect.fraction_bits[2] = 3; }), HasSubstr("effect: a scale"));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.effect_domain_min[2] = 5, t.effect_domain_max[2] = 4; }),
+              HasSubstr("effect_domain_min: "));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.golden_effect_features[3][0] = 4097; }),
+              HasSubstr("golden_effect_features: "));
+  EXPECT_THAT(with([](PolicyTensors& t) { t.golden_effects[3][0] += 1; }),
+              HasSubstr("golden_effects: this machine computes other effects"));
+  EXPECT_THAT(with([](PolicyTensors& t) {
+                for (auto& weight : t.effect_weights_2[1][3]) weight = -32768;
+                for (auto& weight : t.effect_weights_1[1][2]) weight = -32768;
+              }),
+              HasSubstr("effect_weights_1: a sum of products can exceed int32"));
+  std::vector<std::byte> other = SampleWithEffects();
+  other[64] ^= std::byte{1};
+  Reseal(other);
+  EXPECT_THAT(MessageOf(other), HasSubstr("byte 64: trained on other inputs about steps"));
+}
+
 TEST(PolicyFile, EqualPoliciesGiveEqualBytes) {
   EXPECT_EQ(Sample(), Sample());
 }
@@ -105,14 +171,14 @@ TEST(PolicyFile, RandomBytesAreRefused) {
 
 TEST(PolicyFile, HeaderFaultsNameTheirByteAndCheck) {
   EXPECT_THAT(MessageWith<char>(0, 'X'), HasSubstr("x.dcpolicy: byte 0: not a policy file"));
-  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 2"));
+  EXPECT_THAT(MessageWith<uint32_t>(8, 4), HasSubstr("byte 8: format version 4, this build reads 2 and 3"));
   EXPECT_THAT(MessageWith<uint32_t>(12, 64), HasSubstr("byte 12: header of 64 bytes"));
   EXPECT_THAT(MessageWith<uint64_t>(16, 7), HasSubstr("byte 16: 7 bytes announced"));
   EXPECT_THAT(MessageWith<uint64_t>(24, 7), HasSubstr("byte 24: trained on other tokens"));
   EXPECT_THAT(MessageWith<uint64_t>(32, 7), HasSubstr("byte 32: trained on other config features"));
   EXPECT_THAT(MessageWith<uint32_t>(48, 1), HasSubstr("byte 48: arithmetic 1, this build computes 2"));
   EXPECT_THAT(MessageWith<uint32_t>(52, 3), HasSubstr("byte 52: 3 sections"));
-  EXPECT_THAT(MessageWith<char>(127, 1), HasSubstr("byte 64: reserved bytes"));
+  EXPECT_THAT(MessageWith<char>(127, 1), HasSubstr("byte 72: reserved bytes"));
 }
 
 TEST(PolicyFile, NothingMayStandBetweenSections) {

@@ -69,6 +69,42 @@ MeasurementFile AnyFile(uint64_t seed) {
   return file;
 }
 
+// Draws a number between -1 and 1.
+double Unit(std::mt19937_64& random) {
+  return std::uniform_real_distribution<double>(-1, 1)(random);
+}
+
+MeasuredEffect AnyEffect(std::mt19937_64& random, const std::string& topology) {
+  MeasuredEffect effect;
+  effect.topology = topology;
+  effect.collectives = static_cast<uint8_t>(1 + random() % 31);
+  effect.bytes = random() >> (1 + random() % 50);
+  effect.role = static_cast<Role>(random() % kRoles);
+  effect.phase = static_cast<Phase>(random() % kPhases);
+  effect.memory = static_cast<MemoryPressure>(random() % kMemoryPressures);
+  if (random() % 2 == 0) effect.exposed = std::abs(Unit(random));
+  if (random() % 2 == 0) {
+    effect.slowness = 10 * Unit(random);
+    effect.share = std::abs(2 * Unit(random));
+  }
+  effect.config = {static_cast<Algorithm>(random() % kAlgorithms),
+                   static_cast<Protocol>(random() % kProtocols), static_cast<uint8_t>(random() % 65)};
+  effect.channel_count = static_cast<ChannelCount>(random() % kChannelCounts);
+  effect.log_ratio = Unit(random);
+  effect.error = std::abs(Unit(random)) + 1e-9;
+  effect.steps = static_cast<uint32_t>(1 + random() % 1000);
+  return effect;
+}
+
+// A file with times of calls and effects on steps.
+MeasurementFile AnyFileWithEffects(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  MeasurementFile file = AnyFile(seed);
+  for (int i = 0; i < 20; ++i)
+    file.effects.push_back(AnyEffect(random, file.contexts[random() % 2].topology));
+  return file;
+}
+
 std::string ErrorOf(const std::string& text) {
   const auto parsed = ParseMeasurements(text, "x.measurements");
   return parsed ? "no error" : parsed.error().message;
@@ -82,6 +118,45 @@ TEST(MeasurementFile, EveryNumberComesBackBitForBit) {
     const auto parsed = ParseMeasurements(*text, "x");
     ASSERT_TRUE(parsed) << parsed.error().message;
     EXPECT_EQ(*parsed, file) << "seed " << seed;
+  }
+}
+
+TEST(MeasurementFile, EffectsComeBackBitForBit) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const MeasurementFile file = AnyFileWithEffects(seed);
+    const auto text = FormatMeasurements(file);
+    ASSERT_TRUE(text) << text.error().message;
+    const auto parsed = ParseMeasurements(*text, "x");
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(*parsed, file) << "seed " << seed;
+  }
+}
+
+TEST(MeasurementFile, OnlyFilesWithEffectsNeedTheNewVersion) {
+  EXPECT_THAT(*FormatMeasurements(AnyFile(1)), HasSubstr("\"version\":1"));
+  EXPECT_THAT(*FormatMeasurements(AnyFileWithEffects(1)), HasSubstr("\"version\":2"));
+}
+
+TEST(MeasurementFile, RefusesEffectsThatNoExperimentMeasures) {
+  struct Case {
+    const char* expected;
+    void (*spoil)(MeasuredEffect&);
+  };
+  const Case cases[] = {
+      {"'collectives' is empty", [](MeasuredEffect& effect) { effect.collectives = 0; }},
+      {"'error' is 0, not between", [](MeasuredEffect& effect) { effect.error = 0; }},
+      {"'log_ratio' is 9, not between -8 and 8", [](MeasuredEffect& effect) { effect.log_ratio = 9; }},
+      {"'exposed' is 1.5, not between 0 and 1", [](MeasuredEffect& effect) { effect.exposed = 1.5; }},
+      {"known together", [](MeasuredEffect& effect) { effect.slowness.reset(), effect.share = 1; }},
+      {"steps", [](MeasuredEffect& effect) { effect.steps = 0; }},
+      {"which has no context", [](MeasuredEffect& effect) { effect.topology = "elsewhere"; }},
+  };
+  for (const Case& each : cases) {
+    MeasurementFile file = AnyFileWithEffects(7);
+    each.spoil(file.effects[3]);
+    const auto text = FormatMeasurements(file);
+    ASSERT_FALSE(text) << each.expected;
+    EXPECT_THAT(text.error().message, HasSubstr(each.expected));
   }
 }
 
@@ -117,14 +192,14 @@ TEST(MeasurementFile, OneThatCannotBeWrittenWholeLeavesTheOldOneAndNoOther) {
 }
 
 TEST(MeasurementFile, EveryTruncationIsAnError) {
-  const std::string text = *FormatMeasurements(AnyFile(2));
+  const std::string text = *FormatMeasurements(AnyFileWithEffects(2));
   for (size_t length = 0; length < text.size(); ++length) {
     EXPECT_FALSE(ParseMeasurements(std::string_view(text).substr(0, length), "x")) << "length " << length;
   }
 }
 
 TEST(MeasurementFile, EveryFlippedBitIsAnError) {
-  const std::string text = *FormatMeasurements(AnyFile(3));
+  const std::string text = *FormatMeasurements(AnyFileWithEffects(3));
   std::mt19937_64 random(3);
   for (int i = 0; i < 2000; ++i) {
     std::string damaged = text;
@@ -133,7 +208,7 @@ TEST(MeasurementFile, EveryFlippedBitIsAnError) {
     // A flip inside the end line may leave its meaning (the case of a hex digit never does): then nothing was
     // lost.
     if (parsed) {
-      EXPECT_EQ(*parsed, AnyFile(3));
+      EXPECT_EQ(*parsed, AnyFileWithEffects(3));
     }
   }
 }
@@ -150,8 +225,11 @@ TEST(MeasurementFile, RefusesOtherFilesAndVersions) {
   EXPECT_THAT(ErrorOf(""), HasSubstr("truncated"));
   EXPECT_THAT(ErrorOf("{}\n"), HasSubstr("not a measurement file"));
   EXPECT_THAT(ErrorOf("hello\n"), HasSubstr("x.measurements:1:"));
-  EXPECT_THAT(ErrorOf("{\"magic\":\"dynamiccl-measurements\",\"version\":2}\n"),
-              HasSubstr("version 2, this build reads 1"));
+  EXPECT_THAT(ErrorOf("{\"magic\":\"dynamiccl-measurements\",\"version\":3}\n"),
+              HasSubstr("version 3, this build reads 1 and 2"));
+  std::string older = *FormatMeasurements(AnyFileWithEffects(5));
+  older.replace(older.find("\"version\":2"), 11, "\"version\":1");
+  EXPECT_THAT(ErrorOf(older), HasSubstr("unknown kind 'effect'"));
   EXPECT_THAT(ErrorOf(*FormatMeasurements(AnyFile(5)) + "{}\n"), HasSubstr("after the end line"));
 }
 

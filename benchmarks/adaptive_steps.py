@@ -30,7 +30,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     trained_steps.add_arguments(parser)
     parser.set_defaults(steps=400, skip=5)
-    parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE; stages are 0 to 3, ddp and fsdp2 (PyTorch)")
+    parser.add_argument("--cells", nargs="+", default=CELLS, help="PRESET/STAGE or FILE.toml/STAGE; stages are 0 to 3, ddp and fsdp2 (PyTorch)")
     parser.add_argument("--python", default=sys.executable, help="the Python that has torch, for ddp and fsdp2")
     parser.add_argument("--configs", nargs="+", default=["ring/simple/1", "ring/simple/2", "ring/simple/4"])
     parser.add_argument("--seeds", type=int, default=5)
@@ -41,7 +41,7 @@ def arguments():
     given = parser.parse_args()
     trained_steps.check(parser, given)
     for cell in given.cells:
-        if cell.count("/") != 1:
+        if "/" not in cell:
             parser.error(f"{cell} is no PRESET/STAGE")
     return given
 
@@ -70,7 +70,7 @@ def find_elsewhere(given, store):
 def run(given, cell, arm, seed, store):
     """Means of the whole job's steps and of the first ones, and median of the last fifth, in ms. `store`: path of this turn's
     site store."""
-    preset, stage = cell.split("/")
+    preset, stage = cell.rsplit("/", 1)
     with tempfile.TemporaryDirectory() as folder:
         options, environment = [], []
         if arm.startswith("adaptive"):

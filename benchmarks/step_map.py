@@ -8,9 +8,11 @@ NCCL's choice; in the second, for --final-rounds rounds, NCCL's choice, the best
 config for all collectives, and NCCL's choice once more, whose distance from the first is the noise.
 
     benchmarks/step_map.py --build build/release --data shakespeare/ --python .venv/bin/python3 --json map.json
+    benchmarks/step_map.py --json docs/results/step-map.json.xz --table
 """
 import argparse
 import json
+import lzma
 import pathlib
 import subprocess
 import sys
@@ -33,22 +35,46 @@ USED_BY = {
 }
 RANKS = {"asymmetric-nodes": 4, "four-nodes-degraded-link": 4}
 PRESETS = ("two-nodes-slow-rail", "two-nodes-bursty-load", "two-nodes-steady-load", "two-nodes-ethernet", "two-nodes-infiniband",
-           "two-nodes-nvlink", "two-nodes-slow", "one-node", "one-node-nvlink", "asymmetric-nodes")
+           "two-nodes-nvlink", "two-nodes-slow", "one-node", "one-node-nvlink", "asymmetric-nodes", "four-nodes-degraded-link")
 TURN_STEPS = 3
 STEPS_BEFORE = 40  # until the steps are known, and DDP's buckets made
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--data", required=True)
+    parser.add_argument("--build", type=pathlib.Path, help="build folder, or an installation")
+    parser.add_argument("--data", help="text files or folder, as for dynamiccl-zero")
     parser.add_argument("--python", default=sys.executable, help="the Python that has torch")
     parser.add_argument("--cells", nargs="+", default=[f"{preset}/{workload}" for preset in PRESETS for workload in USED_BY])
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--final-rounds", type=int, default=40)
-    parser.add_argument("--json", type=pathlib.Path, required=True, help="the result; cells that it has already are left out")
+    parser.add_argument("--json", type=pathlib.Path, required=True, help="the result, .json or .json.xz; cells that it has already are left out")
     parser.add_argument("--table", action="store_true", help="measure nothing: print the result as a table")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if not given.table and not (given.build and given.data):
+        parser.error("--build and --data are needed to measure (--table only prints what --json has)")
+    return given
+
+
+def rounded(value):
+    """The value with its numbers rounded to four decimals, far below their noise."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def read_cells(path):
+    if not path.exists():
+        return []
+    data = path.read_bytes()
+    return json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)["cells"]
+
+
+def write_cells(given, cells):
+    text = json.dumps({"rounds": given.rounds, "final_rounds": given.final_rounds, "cells": rounded(cells)}) + "\n"
+    given.json.write_bytes(lzma.compress(text.encode(), preset=9) if given.json.suffix == ".xz" else text.encode())
 
 
 def program(given, preset, workload, steps):
@@ -117,14 +143,14 @@ def markdown(rows):
 def main():
     given = arguments()
     if given.table:
-        return markdown(json.loads(given.json.read_text(encoding="utf-8"))["cells"])
-    rows = json.loads(given.json.read_text(encoding="utf-8"))["cells"] if given.json.exists() else []
+        return markdown(read_cells(given.json))
+    rows = read_cells(given.json)
     for cell in given.cells:
         if any(row["cell"] == cell for row in rows):
             continue
         rows.append(measure(given, cell))
         print(line_of(rows[-1]), flush=True)
-        given.json.write_text(json.dumps({"rounds": given.rounds, "final_rounds": given.final_rounds, "cells": rows}) + "\n", encoding="utf-8")
+        write_cells(given, rows)
     given.json.with_suffix(".one").unlink(missing_ok=True)
 
 

@@ -60,6 +60,8 @@ void AddModelOptions(CLI::App* train, TrainingSettings* settings, std::string* p
       ->capture_default_str();
   train->add_option("--dtype", settings->dtype, "fp32, or bf16 or fp16 with fp32 master weights.")
       ->capture_default_str();
+  train->add_flag("!--no-master-weights", settings->master_weights,
+                  "Round the weights to --dtype in every step, to see how training stalls.");
   train->add_option("--seed", settings->seed, "Seed of first values and data order.")->capture_default_str();
 }
 
@@ -217,7 +219,8 @@ void AddScheduleOptions(CLI::App* train, TrainingSettings* settings) {
   train
       ->add_option("--exchange", settings->exchange,
                    "collective: ReduceScatter and AllGather; owner: for each rank's part a Reduce to it and "
-                   "a Broadcast from it, as the ZeRO paper has it; all_reduce (stages 1 and 2): gradients by "
+                   "a Broadcast from it, as the ZeRO paper has it; layer_owner: rank i mod N owns unit i "
+                   "whole; all_reduce (stages 1 and 2): gradients by "
                    "AllReduce, as DeepSpeed sums them, and AllGather.")
       ->capture_default_str();
   train->add_flag("--overlap,--overlap-comm,!--no-overlap,!--no-overlap-comm", settings->overlap,

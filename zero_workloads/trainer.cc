@@ -63,6 +63,7 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.stage = settings.stage;
   engine.bucket_bytes = settings.bucket_bytes;
   engine.bucket_per_unit = settings.unit == "parameter";
+  engine.whole_units = settings.exchange == "layer_owner";
   engine.all_reduce_gradients = settings.exchange == "all_reduce";
   engine.overlap = settings.overlap;
   engine.units_ahead = settings.units_ahead();
@@ -70,6 +71,7 @@ EngineSettings EngineSettingsOf(const Run& run) {
   engine.seed = settings.seed;
   engine.accumulate_locally = settings.accumulates_locally();
   engine.type = settings.type();
+  engine.rounds_master_weights = !settings.master_weights;
   engine.reduce_type = settings.reduce_type == "fp32" ? at::kFloat : engine.type;
   engine.accumulation_type = settings.accumulation_type == "fp32" ? at::kFloat : engine.type;
   engine.loss_scale = settings.LossScaling();

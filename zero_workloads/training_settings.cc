@@ -39,9 +39,17 @@ bool IsScale(const std::string& text) {
 }
 
 Status ValidateExchange(const TrainingSettings& settings) {
-  if (settings.exchange == "owner" && settings.stage == 0) {
+  const bool by_owners = settings.exchange == "owner" || settings.exchange == "layer_owner";
+  if (by_owners && settings.stage == 0) {
     return MakeError(ErrorKind::kInvalidArgument,
-                     "--exchange owner: in stage 0 every rank owns everything; it is for stages 1 to 3");
+                     "--exchange {}: in stage 0 every rank owns everything; it is for stages 1 to 3",
+                     settings.exchange);
+  }
+  if (settings.exchange == "layer_owner" && (settings.live || settings.shard_group > 0)) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--exchange layer_owner sums each unit in one call to its owner, without {}",
+                              settings.live ? "the buckets that --live changes" : "--shard-group"),
+                    "--exchange owner has both");
   }
   if (settings.exchange == "all_reduce" && (settings.stage == 0 || settings.stage == 3)) {
     return WithHint(
@@ -72,10 +80,25 @@ Status ValidateUnits(const TrainingSettings& settings) {
   return {};
 }
 
+Status ValidateMasterWeights(const TrainingSettings& settings) {
+  if (settings.master_weights) return {};
+  if (settings.dtype == "fp32") {
+    return WithHint(
+        MakeError(ErrorKind::kInvalidArgument,
+                  "--no-master-weights with --dtype fp32: parameters in fp32 need no master weights"),
+        "give --dtype bf16 or fp16");
+  }
+  if (settings.offload_optimizer.starts_with("nvme")) {
+    return MakeError(ErrorKind::kInvalidArgument,
+                     "--no-master-weights with --offload-optimizer nvme: the weights in files are fp32");
+  }
+  return {};
+}
+
 Status ValidateWords(const TrainingSettings& settings) {
   const WordOption options[] = {
       {"--unit", settings.unit, {"block", "half_block", "parameter"}},
-      {"--exchange", settings.exchange, {"collective", "owner", "all_reduce"}},
+      {"--exchange", settings.exchange, {"collective", "owner", "layer_owner", "all_reduce"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
       {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
       {"--accumulation", settings.accumulation, {"default", "local", "sharded"}},
@@ -89,6 +112,7 @@ Status ValidateWords(const TrainingSettings& settings) {
   if (scale != "default" && scale != "dynamic" && !IsScale(scale)) {
     return MakeError(ErrorKind::kInvalidArgument, "--loss-scale {}: dynamic or a positive number", scale);
   }
+  DYNAMICCL_CHECK_OK(ValidateMasterWeights(settings));
   DYNAMICCL_CHECK_OK(ValidateExchange(settings));
   DYNAMICCL_CHECK_OK(ValidateUnits(settings));
   if (settings.accumulation == "sharded" && settings.stage < 2) {
@@ -195,6 +219,18 @@ Status ValidateTensorDegree(const TrainingSettings& settings) {
   return {};
 }
 
+// Checks that with whole owners every data rank owns a unit: `data_ranks` of them share the model's.
+Status ValidateOwners(const TrainingSettings& settings, int data_ranks) {
+  const int64_t units = 1 + (settings.model.layers + settings.unit_blocks - 1) / settings.unit_blocks *
+                                settings.units_in_block();
+  if (settings.exchange != "layer_owner" || settings.unit == "parameter" || data_ranks <= units) return {};
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument,
+                "--exchange layer_owner: {} data ranks, of which each owns a unit, and {} unit(s)",
+                data_ranks, units),
+      "fewer ranks, more --layers, or smaller units (--unit half_block)");
+}
+
 }  // namespace
 
 std::string TrainingSettings::Canonical() const {
@@ -203,7 +239,8 @@ std::string TrainingSettings::Canonical() const {
              "bucket_bytes={} "
              "unit={} unit_blocks={} exchange={} tensor_parallel={} shard_group={} secondary_group={} "
              "sequence_parallel={} "
-             "dtype={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} first_loss_scale={} "
+             "dtype={} master_weights={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} "
+             "first_loss_scale={} "
              "least_loss_scale={} loss_scale_growth={} loss_scale_hysteresis={} seed={} "
              "learning_rate={} "
              "warmup={} beta1={} beta2={} epsilon={} weight_decay={} clip_norm={} overlap={} prefetch={} "
@@ -211,8 +248,8 @@ std::string TrainingSettings::Canonical() const {
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
              bucket_bytes, unit, unit_blocks, exchange, tensor_parallel, shard_group, secondary_group,
-             sequence_parallel, dtype, reduce_type, accumulation, accumulation_type, loss_scale,
-             first_loss_scale, least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed,
+             sequence_parallel, dtype, master_weights, reduce_type, accumulation, accumulation_type,
+             loss_scale, first_loss_scale, least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed,
              learning_rate, warmup_steps, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay,
              clip_norm, overlap, prefetch, prefetch_units, live, eval_every, evaluate_at_end,
              offload_optimizer.substr(0, offload_optimizer.find(':'))) +
@@ -305,6 +342,7 @@ Status ValidateForRun(const TrainingSettings& settings, int world, const TextDat
   DYNAMICCL_CHECK_OK(CheckTensorDegree(settings.tensor_parallel, world));
   const int data_ranks = world / settings.tensor_parallel;
   DYNAMICCL_CHECK_OK(CheckShardGroups(settings.groups(), data_ranks));
+  DYNAMICCL_CHECK_OK(ValidateOwners(settings, data_ranks));
   if (settings.batch % data_ranks != 0) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "--batch {} sequences cannot be divided among {} {}ranks evenly",

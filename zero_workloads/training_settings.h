@@ -33,7 +33,8 @@ struct TrainingSettings {
   // With unit "block", the number of neighbouring blocks that form one unit.
   int64_t unit_blocks = 1;
   // Says how shards are summed and gathered. "collective" uses ReduceScatter and AllGather, "owner" one
-  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather.
+  // Reduce and one Broadcast for each rank's part, "all_reduce" AllReduce and AllGather. With "layer_owner"
+  // one rank owns a unit whole, to which one Reduce and from which one Broadcast goes.
   std::string exchange = "collective";
   // Number of ranks that compute one replica of the model together.
   int tensor_parallel = 1;
@@ -45,6 +46,8 @@ struct TrainingSettings {
   bool sequence_parallel = false;
   // Type of parameters and activations: fp32, bf16 or fp16.
   std::string dtype = "fp32";
+  // If false, master weights keep no more digits than the type `dtype` has: updates that round away are lost.
+  bool master_weights = true;
   // Type of gradients while ranks sum them: "fp32", or "model" for the type `dtype`.
   std::string reduce_type = "model";
   // Says where the gradients of micro-steps are added up: "local" before they are summed over ranks,

@@ -112,7 +112,7 @@ int64_t RandomInteger(const GeneratorSetting& row, int64_t elements, std::mt1993
 // sizes, as other models have them.
 std::string_view DrawnChoices(const GeneratorSetting& row) {
   if (row.choices == "block,half_block,parameter") return "block,parameter";
-  return row.choices == "collective,owner,all_reduce" ? "collective,owner" : row.choices;
+  return row.choices == "collective,owner,all_reduce,layer_owner" ? "collective,owner" : row.choices;
 }
 
 std::string RandomText(const GeneratorSetting& row, int64_t elements, std::mt19937_64& random) {

@@ -81,6 +81,9 @@ std::vector<Tradeoff> Tradeoffs(const TradeoffSettings& settings, const std::str
   const std::vector<Tradeoff> divided = {
       {"optimizer states", {"replicated", stage("0")}, {"partitioned", stage("1")}},
       {"gradient sums", {"AllReduce", stage("0")}, {"ReduceScatter", stage("2")}},
+      {"bucket size",
+       {"one for each parameter", {"--stage", "2", "--unit", "parameter"}},
+       {"C_B", stage("2")}},
       {"reduction", {"after backward", stage("2", {"--no-overlap"})}, {"during backward", stage("2")}},
       {"parameters", {"replicated", stage("2")}, {"gathered on demand", stage("3")}},
       {"gather", {"when it is needed", stage("3", {"--no-prefetch"})}, {"one unit ahead", stage("3")}},

@@ -55,6 +55,10 @@ TEST(BadInput, TextShorterThanASequence) {
 TEST(BadInput, OptionValues) {
   ExpectFailure(SmallModelWith({"--stage", "4"}), kUsage, "--stage 4 is out of range: 0 to 3");
   ExpectFailure(SmallModelWith({"--dtype", "fp8"}), kUsage, "--dtype fp8");
+  ExpectFailure(SmallModelWith({"--no-master-weights"}), kUsage, "give --dtype bf16 or fp16");
+  ExpectFailure(
+      SmallModelWith({"--no-master-weights", "--dtype", "bf16", "--offload-optimizer", "nvme:/tmp"}), kUsage,
+      "the weights in files are fp32");
   ExpectFailure(SmallModelWith({"--learning-rate", "nan"}), kUsage, "--learning-rate");
   ExpectFailure(SmallModelWith({"--micro-steps", "0"}), kUsage,
                 "--micro-steps 0 is out of range: at least 1");

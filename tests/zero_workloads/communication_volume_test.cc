@@ -86,6 +86,21 @@ TEST(CommunicationVolume, Stages1And2WithAllReduceSendOnePsiMore) {
   }
 }
 
+// Figure 3 of many texts on ZeRO: each layer has one owner, to which its gradients go and which sends its
+// parameters. The volume is that of parts.
+TEST(CommunicationVolume, OwnersOfWholeUnitsReduceAndBroadcastEachOnce) {
+  for (const char* stage : {"1", "2", "3"}) {
+    TrafficByFunction traffic = Count(3, stage, {"--exchange", "layer_owner"});
+    const long gathers = std::string(stage) == "3" ? 2 * Psi(3) - Root(3) : Psi(3);
+    const long calls = std::string(stage) == "3" ? 2 * kBlocks + 1 : kBlocks + 1;
+    EXPECT_EQ(traffic["Reduce"].elements, kSteps * Psi(3));
+    EXPECT_EQ(traffic["Reduce"].calls, kSteps * (kBlocks + 1));
+    EXPECT_EQ(traffic["Broadcast"].elements, kSteps * gathers + Psi(3));
+    EXPECT_EQ(traffic["Broadcast"].calls, kSteps * calls + kBlocks + 1);
+    EXPECT_EQ(traffic["ReduceScatter"].calls + traffic["AllGather"].calls, 0);
+  }
+}
+
 // Two groups of four blocks: the volume of four blocks in the calls of two.
 TEST(CommunicationVolume, GroupsOfBlocksTakeFewerCalls) {
   TrafficByFunction blocks = Count(2, "3", {"--layers", "4"}),

@@ -28,7 +28,8 @@ struct Count {
 };
 
 struct Counts {
-  std::map<std::string, Count> functions{{"AllGather", {}}, {"AllReduce", {}}, {"ReduceScatter", {}}};
+  std::map<std::string, Count> functions{
+      {"AllGather", {}}, {"AllReduce", {}}, {"Broadcast", {}}, {"Reduce", {}}, {"ReduceScatter", {}}};
   std::vector<Call> sequence;
   std::vector<ncclComm_t> split;  // communicators in the order in which they were split off
 
@@ -96,6 +97,18 @@ ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDa
                            ncclComm_t comm, cudaStream_t stream) {
   Add("AllGather", comm, count * Ranks(comm));
   return Next(ncclAllGather, "ncclAllGather")(send, receive, count, type, comm, stream);
+}
+
+ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                        int root, ncclComm_t comm, cudaStream_t stream) {
+  Add("Reduce", comm, count);
+  return Next(ncclReduce, "ncclReduce")(send, receive, count, type, op, root, comm, stream);
+}
+
+ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  Add("Broadcast", comm, count);
+  return Next(ncclBroadcast, "ncclBroadcast")(send, receive, count, type, root, comm, stream);
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* child, ncclConfig_t* config) {

@@ -223,6 +223,33 @@ TEST(AnyModule, LearnsAsWithLibTorchsOwnOptimizer) {
   }
 }
 
+// AdamW changes a weight whose gradient never changes by the learning rate, 1e-4, in each step. Just below 1
+// the numbers of half precision are 2^-11 apart, so the change rounds away, and only master weights keep it.
+TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
+  for (const bool rounds : {false, true}) {
+    for (const int stage : {0, 1, 3}) {
+      RunRankThreads(2, stage, [&](ProcessGroup* group) {
+        nn::Linear one(nn::LinearOptions(1, 1).bias(false));
+        one->weight.data().fill_(1);
+        EngineSettings settings = SettingsOf(stage);
+        settings.type = settings.reduce_type = at::kHalf;
+        settings.rounds_master_weights = rounds;
+        settings.adamw.weight_decay = 0;
+        Engine engine(*one, group, settings);
+        float output = 0;
+        for (int step = 0; step < 300; ++step) {
+          const at::Tensor loss = engine.Forward([&] {
+            return one->forward(at::ones({1, 1}, at::kHalf)).sum();
+          });
+          engine.Backward(loss);
+          output = engine.Step(loss, 1e-4).loss;
+        }
+        EXPECT_NEAR(output, rounds ? 1.0 : 0.97, rounds ? 0 : 1e-3) << "stage " << stage;
+      });
+    }
+  }
+}
+
 // Parameters with memory, by what the storages of the module's own tensors hold.
 int64_t ElementsInMemory(const nn::Module& module) {
   int64_t elements = 0;

@@ -188,6 +188,20 @@ TEST(MemoryFormula, HalvesOfBlocksAreGatheredApart) {
   EXPECT_EQ(gathered({"--prefetch-units", "2"}), root + 2 * (attention + 2 * feed_forward));
 }
 
+// Rank 0 of two owns the root and every second block, whole; a bucket has room for the largest unit.
+TEST(MemoryFormula, AnOwnerHoldsItsUnitsWhole) {
+  const Sizes sizes = SizesAt(2);
+  for (const int stage : {1, 2, 3}) {
+    const MemoryReport memory = MemoryOf({2, stage, "bf16"}, {"--layers", "5", "--exchange", "layer_owner"});
+    const int64_t own = sizes.root + 2 * sizes.block, all = sizes.root + 5 * sizes.block;
+    EXPECT_EQ(memory.current.at("master"), 4 * own);
+    EXPECT_EQ(memory.current.at("moments"), 8 * own);
+    EXPECT_EQ(memory.current.at("gradients"), 2 * own);
+    EXPECT_EQ(memory.current.at("parameters"), 2 * own + (stage < 3 ? 2 * all : 0));
+    EXPECT_EQ(memory.peak.at("buckets"), 2 * 2 * std::max(sizes.root, sizes.block));
+  }
+}
+
 TEST(MemoryFormula, ActivationsGrowWithTheBatchAndStatesDoNot) {
   std::vector<MemoryReport> reports;
   for (const char* batch : {"12", "24", "36"}) {

@@ -141,6 +141,18 @@ TEST(RecordedCalls, ExchangesUnitsAndTypes) {
                   {{"stage", "2"}, {"dtype", "float16"}, {"reduce_type", "float32"}}});
 }
 
+TEST(RecordedCalls, OwnersOfWholeUnits) {
+  for (const char* stage : {"1", "2", "3"}) {
+    ExpectRecorded({{.data = 3},
+                    {"--stage", stage, "--exchange", "layer_owner"},
+                    {{"stage", stage}, {"exchange", "layer_owner"}},
+                    4});
+  }
+  ExpectRecorded({{.data = 2},
+                  {"--stage", "2", "--exchange", "layer_owner", "--micro-steps", "2", "--no-overlap"},
+                  {{"stage", "2"}, {"exchange", "layer_owner"}, {"micro_steps", "2"}, {"overlap", "false"}}});
+}
+
 TEST(RecordedCalls, UnitsGatheredAhead) {
   for (const char* units : {"2", "3", "100"}) {
     ExpectRecorded({{.data = 2},

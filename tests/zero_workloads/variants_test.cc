@@ -41,6 +41,57 @@ TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   }
 }
 
+// Rank i mod N owns unit i whole. Nothing is clipped, since the norm is added up over other parts of the
+// model.
+TEST(Variants, OneOwnerForEachUnit) {
+  const Arguments model = {"--layers", "4", "--clip-norm", "1e9"};
+  const TrainingReport alone = Train(1, Joined({"--stage", "0"}, model));
+  for (const int ranks : {2, 3, 4}) {
+    const TrainingReport reference = Train(ranks, Joined({"--stage", "0"}, model));
+    ExpectNear(reference, alone);
+    for (const char* stage : {"1", "2", "3"}) {
+      const Arguments run = Joined({"--stage", stage, "--exchange", "layer_owner"}, model);
+      ExpectEqual(reference, ranks, run);
+      ExpectEqual(reference, ranks, Joined(run, {"--no-overlap", "--no-prefetch"}));
+      ExpectEqual(reference, ranks, Joined(run, {"--unit", "half_block"}));
+      ExpectEqual(reference, ranks, Joined(run, {"--unit", "parameter"}));
+    }
+  }
+}
+
+TEST(Variants, OneOwnerForEachUnitWithOtherOptions) {
+  const Arguments model = {"--layers", "4", "--clip-norm", "1e9"}, owner = {"--exchange", "layer_owner"};
+  const TemporaryFolder folder;
+  for (const Arguments& more :
+       std::vector<Arguments>{{"--stage", "2", "--micro-steps", "2", "--dtype", "bf16"},
+                              {"--stage", "3", "--micro-steps", "2", "--accumulation", "local"},
+                              {"--stage", "1", "--offload-optimizer", "nvme:" + (folder / "").string(),
+                               "--offload-buffer-bytes", "4096"},
+                              {"--stage", "3", "--secondary-group", "2", "--prefetch-units", "2"},
+                              {"--stage", "3", "--tensor-parallel", "2"}}) {
+    const TrainingReport reference = Train(4, Joined(model, more));
+    ExpectEqual(reference, 4, Joined(Joined(more, model), owner));
+  }
+}
+
+// A run of owners continues a run of parts, and the other way round.
+TEST(Variants, CheckpointsOfOwnersAreThoseOfAnyOtherRun) {
+  const TemporaryFolder folder;
+  const Arguments run = {"--layers", "4", "--clip-norm", "1e9", "--stage", "2"};
+  const Arguments owner = {"--exchange", "layer_owner"};
+  const TrainingReport whole = Train(2, run);
+  for (const bool owners_first : {true, false}) {
+    const Arguments saving = {"--checkpoint-dir", (folder / (owners_first ? "a" : "b")).string(),
+                              "--checkpoint-every", "5"};
+    const Arguments first = Joined(run, saving), resumed = Joined(first, {"--resume", "5"});
+    EXPECT_EQ(Train(2, owners_first ? Joined(first, owner) : first).parameters_sha256,
+              whole.parameters_sha256);
+    const TrainingReport rest = Train(2, owners_first ? resumed : Joined(resumed, owner));
+    EXPECT_EQ(rest.losses.size(), 5u);
+    EXPECT_EQ(rest.parameters_sha256, whole.parameters_sha256) << owners_first;
+  }
+}
+
 // Each rank gets all sums and keeps its own part, so nothing differs from stage 0, nor from one rank but for
 // rounding.
 TEST(Variants, StagesThatSumGradientsByAllReduce) {
@@ -110,6 +161,20 @@ TEST(Variants, UnitsOfSeveralBlocksAndOfHalves) {
       ExpectEqual(reference, ranks, Joined(Joined(run, kept), {"--unit-blocks", "2"}));
     }
   }
+}
+
+TEST(Variants, OwnersThatContradictOtherOptionsAreRefused) {
+  const auto refused = [](int ranks, const Arguments& more, const std::string& message) {
+    const Arguments run = Joined({"--exchange", "layer_owner"}, more);
+    for (const RankOutcome& rank : RunRanks({.ranks = ranks, .arguments = Joined(SmallModel(), run)})) {
+      EXPECT_EQ(rank.exit_code, 2) << rank.output;
+      EXPECT_THAT(rank.output, ::testing::HasSubstr(message));
+    }
+  };
+  refused(1, {"--stage", "0"}, "in stage 0 every rank owns everything");
+  refused(1, {"--stage", "2", "--live"}, "without the buckets that --live changes");
+  refused(4, {"--stage", "2", "--shard-group", "2"}, "without --shard-group");
+  refused(4, {"--stage", "2"}, "4 data ranks, of which each owns a unit, and 3 unit(s)");
 }
 
 TEST(Variants, UnitsThatContradictOtherOptionsAreRefused) {

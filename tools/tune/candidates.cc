@@ -7,6 +7,7 @@
 
 #include "src/collective/size_class.h"
 #include "tools/ab/rule_settings.h"
+#include "tools/tune/deepspeed_settings.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/trainer_settings.h"
 
@@ -17,6 +18,12 @@ namespace {
 // fewer calls, 1000 means one bucket for most models. PyTorch's default is 25 MiB after a first bucket of 1
 // MiB.
 constexpr int kBucketCaps[] = {1000, 1, 100, 5};
+// Sizes of DDP's first bucket to try, in MiB. With a small one the first AllReduce begins earlier.
+constexpr double kFirstBuckets[] = {0.25, 5};
+// Numbers of modules to gather at once.
+constexpr int kModulesPerUnit[] = {2, 4};
+// Bytes of a rank's states for each byte of parameters: parameters, gradients and two moments of Adam.
+constexpr uint64_t kStatesOfParameters = 4;
 // Share of the free memory that the gathered parameters may take. With more, the activations may not fit
 // beside them.
 constexpr double kMemoryShare = 0.5;
@@ -32,18 +39,35 @@ void AddBuckets(const DdpReport& report, CandidateList& list) {
     if (cap != report.bucket_cap_mb) list.framework.push_back({.values = {{"ddp.bucket_cap_mb", cap}}});
 }
 
+// Adds the other arguments of DDP that change how gradients travel and not what they are.
+void AddDdpArguments(const DdpReport& report, CandidateList& list) {
+  for (const double first : kFirstBuckets)
+    if (report.takes_first_bucket && first < report.bucket_cap_mb)
+      list.framework.push_back({.values = {{"ddp.first_bucket_mb", first}}});
+  if (report.gradient_as_bucket_view == false)
+    list.framework.push_back({.values = {{"ddp.gradient_as_bucket_view", true}}});
+  if (report.static_graph == false)
+    list.framework.push_back(
+        {.values = {{"ddp.static_graph", true}},
+         .remark = "each step must use the same parameters; PyTorch ends the job if not"});
+}
+
+// True if `more` bytes leave enough of the free memory.
+bool Fits(const Fsdp2Report& report, uint64_t more) {
+  return report.free_bytes > 0 &&
+         static_cast<double>(more) <= kMemoryShare * static_cast<double>(report.free_bytes);
+}
+
 // Adds a candidate that keeps FSDP2's parameters gathered from the forward to the backward pass, if the
 // memory allows it. For a job that already keeps them, adds a candidate that does not.
 void AddReshard(const Fsdp2Report& report, const RecordedStep& step, CandidateList& list) {
   const bool reshards = CountOf(step, Collective::kAllGather) > CountOf(step, Collective::kReduceScatter);
   const std::string needs = fmt::format("holds {} of parameters on each rank from forward to backward",
                                         FormatBytes(report.parameter_bytes));
-  const bool fits = report.free_bytes > 0 && static_cast<double>(report.parameter_bytes) <=
-                                                 kMemoryShare * static_cast<double>(report.free_bytes);
   if (!reshards) {
     list.framework.push_back(
         {.values = {{"fsdp2.reshard_after_forward", true}}, .remark = "needs less memory"});
-  } else if (fits) {
+  } else if (Fits(report, report.parameter_bytes)) {
     list.framework.push_back({.values = {{"fsdp2.reshard_after_forward", false}}, .remark = needs});
   } else {
     list.left_out.push_back(fmt::format("reshard_after_forward=false {}, and {} are free", needs,
@@ -51,9 +75,37 @@ void AddReshard(const Fsdp2Report& report, const RecordedStep& step, CandidateLi
   }
 }
 
-void AddPrefetch(CandidateList& list) {
-  for (const int depth : {1, 2}) list.framework.push_back({.values = {{"fsdp2.forward_prefetch", depth}}});
-  list.framework.push_back({.values = {{"fsdp2.backward_prefetch", 2}}});
+void AddPrefetch(const Fsdp2Report& report, CandidateList& list) {
+  for (const int depth : {1, 2})
+    if (depth != report.forward_prefetch)
+      list.framework.push_back({.values = {{"fsdp2.forward_prefetch", depth}}});
+  if (report.backward_prefetch != 2) list.framework.push_back({.values = {{"fsdp2.backward_prefetch", 2}}});
+}
+
+void AddUnits(const Fsdp2Report& report, CandidateList& list) {
+  for (const int modules : kModulesPerUnit)
+    if (report.takes_lists && report.largest_unit == 1 && 2 * modules <= report.longest_row)
+      list.framework.push_back(
+          {.values = {{"fsdp2.modules_per_unit", modules}},
+           .remark = fmt::format("holds the parameters of {} modules at once instead of one", modules)});
+}
+
+// Adds hybrid sharding within a node, and within half of the ranks.
+void AddHybrid(const Fsdp2Report& report, const RecordedStep& step, CandidateList& list) {
+  const int half = step.ranks / 2;
+  std::vector<int> groups = {step.ranks_per_node};
+  if (half != step.ranks_per_node) groups.push_back(half);
+  for (const int group : groups) {
+    if (!report.one_mesh || group < 2 || group >= step.ranks || step.ranks % group != 0) continue;
+    const uint64_t states = kStatesOfParameters * report.parameter_bytes;
+    const uint64_t more = states / static_cast<uint64_t>(group) - states / static_cast<uint64_t>(step.ranks);
+    const std::string needs = fmt::format("holds {} more of states on each rank", FormatBytes(more));
+    if (Fits(report, more))
+      list.framework.push_back({.values = {{"fsdp2.shard_ranks", group}}, .remark = needs});
+    else
+      list.left_out.push_back(
+          fmt::format("shard_ranks={} {}, and {} are free", group, needs, FormatBytes(report.free_bytes)));
+  }
 }
 
 bool HasShards(const RecordedStep& step) {
@@ -76,6 +128,8 @@ const char* Name(Framework framework) {
       return "DDP";
     case Framework::kFsdp2:
       return "FSDP2";
+    case Framework::kDeepSpeed:
+      return "DeepSpeed";
     case Framework::kTrainer:
       return "the ZeRO trainer";
     case Framework::kOther:
@@ -88,6 +142,7 @@ Framework FrameworkOf(const std::vector<HookReport>& reports) {
   for (const HookReport& report : reports) {
     if (report.ddp) return Framework::kDdp;
     if (report.fsdp2) return Framework::kFsdp2;
+    if (report.deepspeed) return Framework::kDeepSpeed;
   }
   return Framework::kOther;
 }
@@ -101,11 +156,18 @@ CandidateList CandidatesFor(const WatchedRun& base) {
   CandidateList list;
   if (base.trainer) list.framework = TrainerCandidates(*base.trainer);
   for (const HookReport& report : base.reports) {
-    if (report.ddp) AddBuckets(*report.ddp, list);
+    if (report.ddp) {
+      AddBuckets(*report.ddp, list);
+      AddDdpArguments(*report.ddp, list);
+    }
     if (report.fsdp2 && !report.ddp) {
       AddReshard(*report.fsdp2, *base.step, list);
-      AddPrefetch(list);
+      AddPrefetch(*report.fsdp2, list);
+      AddUnits(*report.fsdp2, list);
+      AddHybrid(*report.fsdp2, *base.step, list);
     }
+    if (report.deepspeed && !report.ddp && !report.fsdp2)
+      list.framework = DeepSpeedCandidates(*report.deepspeed);
     if (!list.framework.empty()) break;
   }
   AddConfigs(*base.step, list);

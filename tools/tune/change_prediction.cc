@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tools/advise/advice.h"
+#include "tools/tune/deepspeed_settings.h"
 
 namespace dynamiccl {
 namespace {
@@ -67,9 +68,9 @@ const HookReport* ReportOf(const std::vector<HookReport>& reports) {
   return found == reports.end() ? nullptr : &*found;
 }
 
-// Changes the simulated job as a setting of the framework would. Returns false if the simulator does not know
-// the setting.
-bool Set(const std::string& setting, const Json& value, SettingTexts& settings) {
+// Changes the settings of the simulated job as a setting of the framework would. Returns false if the
+// simulator does not know the setting.
+bool SetText(const std::string& setting, const Json& value, SettingTexts& settings) {
   if (setting == "ddp.bucket_cap_mb")
     settings["bucket_bytes"] = settings["first_bucket_bytes"] = BytesOf(value.get<double>());
   else if (setting == "ddp.first_bucket_mb")
@@ -89,9 +90,19 @@ bool Set(const std::string& setting, const Json& value, SettingTexts& settings) 
   return true;
 }
 
-// The first part of a setting's name: "ddp" in "ddp.bucket_cap_mb".
+// The first part of a setting's name: "ddp" in "ddp.bucket_cap_mb". The simulated job of DeepSpeed also names
+// its stage.
 std::string GroupOf(const AdvisedJob& job) {
+  if (job.framework.starts_with("deepspeed")) return "deepspeed.";
   return (job.IsTrainer() ? "zero" : job.framework) + ".";
+}
+
+bool Set(const std::string& setting, const Json& value, AdvisedJob& job) {
+  if (setting.starts_with("deepspeed."))
+    return SetDeepSpeed(setting.substr(std::string_view("deepspeed.").size()), value, job);
+  if (setting != "fsdp2.shard_ranks") return SetText(setting, value, job.settings);
+  job.world.shard = value.get<int>();
+  return true;
 }
 
 // A job as the simulator knows it, and the recorded step in which its calls are found.
@@ -101,15 +112,22 @@ struct KnownJob {
   bool on_host = false;
 };
 
+Result<AdvisedJob> JobOf(const HookReport& report, const RecordedStep& step) {
+  if (report.ddp) return DdpJob(*report.ddp, step);
+  return report.fsdp2 ? Fsdp2Job(step) : DeepSpeedJob(*report.deepspeed, step);
+}
+
 // The trainer's scalars stay in the step, because the time of its optimizer follows from them.
 Result<KnownJob> KnownJobOf(const WatchedRun& base) {
   if (base.trainer) return KnownJob{*base.trainer, *base.step, base.trainer_on_host};
   const HookReport* const report = ReportOf(base.reports);
-  if (report == nullptr) return MakeError(ErrorKind::kUnsupported, "no DDP and no FSDP2 was seen");
-  KnownJob known{.job = {}, .step = WithoutScalars(*base.step)};
+  if (report == nullptr)
+    return MakeError(ErrorKind::kUnsupported, "no DDP, no FSDP2 and no DeepSpeed was seen");
+  // DeepSpeed's own scalars are calls that the simulated job has too.
+  KnownJob known{.job = {}, .step = report->deepspeed ? *base.step : WithoutScalars(*base.step)};
   if (known.step.operations.empty()) return MakeError(ErrorKind::kUnsupported, "the step has scalars only");
-  DYNAMICCL_TRY(known.job, report->ddp ? DdpJob(*report->ddp, known.step) : Fsdp2Job(known.step));
-  known.on_host = report->ddp ? report->ddp->on_host : report->fsdp2->on_host;
+  DYNAMICCL_TRY(known.job, JobOf(*report, known.step));
+  known.on_host = report->on_host();
   return known;
 }
 
@@ -137,7 +155,7 @@ std::optional<AdvisedJob> ChangePrediction::JobWith(const Candidate& candidate) 
   if (!candidate.config.empty() || candidate.values.empty()) return std::nullopt;
   AdvisedJob job = job_;
   for (const auto& [setting, value] : candidate.values)
-    if (!setting.starts_with(GroupOf(job)) || !Set(setting, value, job.settings)) return std::nullopt;
+    if (!setting.starts_with(GroupOf(job)) || !Set(setting, value, job)) return std::nullopt;
   return job;
 }
 

@@ -12,6 +12,7 @@
 
 #include "src/base/sha256.h"
 #include "src/collective/size_class.h"
+#include "tools/tune/deepspeed_settings.h"
 
 namespace dynamiccl {
 namespace {
@@ -24,21 +25,29 @@ constexpr std::string_view kChecksumKey = "\"checksum\"";
 // modules than most models have, so it is most likely a typo.
 constexpr int kMostPrefetch = 8;
 
-enum class Kind { kPositive, kFlag, kDepth, kBucket };
+enum class Kind { kPositive, kFlag, kDepth, kCount, kElements, kBucket };
 
 // Every setting that the hook knows (plugin/startup/dynamiccl_settings/settings_file.py), and those of the
 // trainer.
 const std::map<std::string, Kind>& KnownSettings() {
-  static const std::map<std::string, Kind> known = {{"ddp.bucket_cap_mb", Kind::kPositive},
-                                                    {"ddp.first_bucket_mb", Kind::kPositive},
-                                                    {"ddp.gradient_as_bucket_view", Kind::kFlag},
-                                                    {"ddp.static_graph", Kind::kFlag},
-                                                    {"fsdp2.reshard_after_forward", Kind::kFlag},
-                                                    {"fsdp2.forward_prefetch", Kind::kDepth},
-                                                    {"fsdp2.backward_prefetch", Kind::kDepth},
-                                                    {"zero.bucket_bytes", Kind::kBucket},
-                                                    {"zero.overlap", Kind::kFlag},
-                                                    {"zero.prefetch", Kind::kFlag}};
+  static const std::map<std::string, Kind> known = {
+      {"ddp.bucket_cap_mb", Kind::kPositive},
+      {"ddp.first_bucket_mb", Kind::kPositive},
+      {"ddp.gradient_as_bucket_view", Kind::kFlag},
+      {"ddp.static_graph", Kind::kFlag},
+      {"fsdp2.reshard_after_forward", Kind::kFlag},
+      {"fsdp2.forward_prefetch", Kind::kDepth},
+      {"fsdp2.backward_prefetch", Kind::kDepth},
+      {"fsdp2.modules_per_unit", Kind::kCount},
+      {"fsdp2.shard_ranks", Kind::kCount},
+      {"deepspeed.reduce_bucket_size", Kind::kCount},
+      {"deepspeed.allgather_bucket_size", Kind::kCount},
+      {"deepspeed.overlap_comm", Kind::kFlag},
+      {"deepspeed.stage3_prefetch_bucket_size", Kind::kElements},
+      {"deepspeed.stage3_param_persistence_threshold", Kind::kElements},
+      {"zero.bucket_bytes", Kind::kBucket},
+      {"zero.overlap", Kind::kFlag},
+      {"zero.prefetch", Kind::kFlag}};
   return known;
 }
 
@@ -50,6 +59,10 @@ bool Fits(Kind kind, const Json& value) {
       return value.is_boolean();
     case Kind::kDepth:
       return value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= kMostPrefetch;
+    case Kind::kCount:
+      return value.is_number_integer() && value.get<int64_t>() > 0;
+    case Kind::kElements:
+      return value.is_number_integer() && value.get<int64_t>() >= 0;
     case Kind::kBucket:
       return value == "all" || (value.is_number_integer() && value.get<int64_t>() > 0);
   }
@@ -64,6 +77,10 @@ const char* Describe(Kind kind) {
       return "true or false";
     case Kind::kDepth:
       return "a whole number from 0 to 8";
+    case Kind::kCount:
+      return "a whole number above 0";
+    case Kind::kElements:
+      return "a whole number of elements, 0 or more";
     case Kind::kBucket:
       return "a number of bytes, or all";
   }
@@ -131,7 +148,7 @@ Status CheckHeader(const Json& json, const std::string& path) {
 Status ReadMembers(const Json& json, const std::string& path, FrameworkSettings& settings) {
   for (const auto& [key, value] : json.items()) {
     if (key == "format" || key == "version" || key == "checksum") continue;
-    if (key == "ddp" || key == "fsdp2" || key == "zero") {
+    if (key == "ddp" || key == "fsdp2" || key == "deepspeed" || key == "zero") {
       DYNAMICCL_CHECK_OK(ReadGroup(value, key, path, settings.values));
     } else if (key == "rules" && value.is_string()) {
       settings.rules = value;
@@ -251,21 +268,28 @@ std::vector<std::string> TrainerOptionsOf(const FrameworkValues& values) {
 std::string LinesForScript(const FrameworkValues& values) {
   const std::vector<std::string> trainer = TrainerOptionsOf(values);
   if (!trainer.empty()) return fmt::format("dynamiccl-zero train ... {}\n", fmt::join(trainer, " "));
-  std::string ddp, fsdp2, prefetch;
+  std::string ddp, fsdp2, others;
   for (const auto& [setting, value] : values) {
     const std::string name = setting.substr(setting.find('.') + 1);
+    if (setting.starts_with("deepspeed.")) continue;
     if (setting == "ddp.first_bucket_mb") {
-      ddp += ", bucket_cap_mb_list=[" + PythonText(value) + ", ...]";
+      ddp += ", bucket_cap_mb_list=[" + PythonText(value) + ", the size of further buckets]";
     } else if (setting.starts_with("ddp.")) {
       ddp += ", " + name + "=" + PythonText(value);
     } else if (setting == "fsdp2.reshard_after_forward") {
       fsdp2 += ", " + name + "=" + PythonText(value);
+    } else if (setting == "fsdp2.shard_ranks") {
+      fsdp2 += fmt::format(
+          ", mesh=init_device_mesh(device, (ranks // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))",
+          value.dump());
+    } else if (setting == "fsdp2.modules_per_unit") {
+      others += fmt::format("fully_shard([{} modules that run one after the other], ...)\n", value.dump());
     } else {
-      prefetch += fmt::format("module.set_modules_to_{}(the {} modules that run next)\n", name, value.dump());
+      others += fmt::format("module.set_modules_to_{}(the {} modules that run next)\n", name, value.dump());
     }
   }
   return (ddp.empty() ? "" : "DistributedDataParallel(..." + ddp + ")\n") +
-         (fsdp2.empty() ? "" : "fully_shard(..." + fsdp2 + ")\n") + prefetch;
+         (fsdp2.empty() ? "" : "fully_shard(..." + fsdp2 + ")\n") + others + DeepSpeedLines(values);
 }
 
 }  // namespace dynamiccl

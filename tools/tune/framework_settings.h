@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of PyTorch's DDP and FSDP2 and of the project's own trainer, with the rules that go with them, as
-// a file (docs/formats/settings.md). The hook in plugin/startup applies the file to a script that is not
-// edited; the trainer gets its settings as options (trainer_settings.h).
+// Settings of PyTorch's DDP and FSDP2, of DeepSpeed and of the project's own trainer, with the rules that go
+// with them, as a file (docs/formats/settings.md). The hook in plugin/startup applies the file to a script
+// that is not edited; the trainer gets its settings as options (trainer_settings.h).
 #pragma once
 
 #include <cstdint>

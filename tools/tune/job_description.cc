@@ -29,13 +29,32 @@ void AddTrainer(const AdvisedJob& job, Parts& parts) {
   if (StageOf(job) == 3) parts.push_back(YesOrNo(job, "prefetch"));
 }
 
+void AddDdp(const DdpReport& report, Parts& parts) {
+  parts.push_back(fmt::format("buckets of {:.3g} MiB", report.bucket_cap_mb));
+  if (report.gradient_as_bucket_view == true) parts.emplace_back("gradients are views of buckets");
+  if (report.static_graph == true) parts.emplace_back("static graph");
+  if (report.find_unused_parameters) parts.emplace_back("unused parameters are looked for");
+}
+
 void AddFsdp2(const Fsdp2Report& report, const RecordedStep& step, Parts& parts) {
   const size_t gathers = CountOf(step, Collective::kAllGather);
   const size_t scatters = CountOf(step, Collective::kReduceScatter);
-  parts.push_back(fmt::format("{} wrapped modules", report.wrapped));
+  parts.push_back(report.largest_unit == 1
+                      ? fmt::format("{} wrapped modules", report.wrapped)
+                      : fmt::format("{} units of at most {} modules", report.wrapped, report.largest_unit));
+  if (report.forward_prefetch > 0)
+    parts.push_back(fmt::format("forward prefetch {}", report.forward_prefetch));
+  if (report.backward_prefetch > 0)
+    parts.push_back(fmt::format("backward prefetch {}", report.backward_prefetch));
   if (scatters == 0) return;
   parts.emplace_back(gathers > scatters ? "parameters gathered again in the backward pass"
                                         : "parameters kept for the backward pass");
+}
+
+void AddDeepSpeed(const DeepSpeedReport& report, Parts& parts) {
+  parts.push_back(fmt::format("ZeRO stage {}", report.stage));
+  for (const auto& [name, value] : report.values)
+    if (!value.is_null()) parts.push_back(fmt::format("{} {}", name, value.dump()));
 }
 
 // Adds the type of the largest call that sums gradients.
@@ -56,7 +75,9 @@ std::string DescribeJob(const WatchedRun& base, std::optional<double> exposed_sh
   if (base.trainer) AddTrainer(*base.trainer, parts);
   const auto report = std::ranges::find_if(base.reports, &HookReport::uses_framework);
   if (report != base.reports.end() && report->ddp)
-    parts.push_back(fmt::format("buckets of {:.3g} MiB", report->ddp->bucket_cap_mb));
+    AddDdp(*report->ddp, parts);
+  else if (report != base.reports.end() && report->deepspeed)
+    AddDeepSpeed(*report->deepspeed, parts);
   else if (report != base.reports.end())
     AddFsdp2(*report->fsdp2, *base.step, parts);
   if (base.step->shard_ranks > 0)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges each setting by the calls that it must change: buckets by the AllReduces of a step, a static graph
 // by an AllReduce that the reducer makes only once, resharding by the AllGathers of a step beside its
-// ReduceScatters, and prefetching by the gathers that come before a module computes or a ReduceScatter.
+// ReduceScatters, prefetching by the gathers that come before a module computes or a ReduceScatter, units of
+// several modules by the number of ReduceScatters, and hybrid sharding by the communicators.
 // Gradients that are views of buckets change no call; they lie in pieces of memory of the AllReduces' sizes.
 #include "tools/tune/setting_receipt.h"
 
@@ -11,31 +12,14 @@
 #include <cmath>
 #include <map>
 
+#include "tools/tune/deepspeed_settings.h"
+#include "tools/tune/judgement.h"
+
 namespace dynamiccl {
 namespace {
 
 // Communication hooks that compress gradients send a half or a quarter of a bucket's bytes.
 constexpr uint64_t kBytesDividedBy[] = {1, 2, 4};
-
-struct Judgement {
-  SettingStanding standing;
-  std::string how;
-};
-
-Judgement InEffect(std::string how) {
-  return {SettingStanding::kInEffect, std::move(how)};
-}
-Judgement NotInEffect(std::string how) {
-  return {SettingStanding::kNotInEffect, std::move(how)};
-}
-Judgement NotProvable(std::string how) {
-  return {SettingStanding::kNotProvable, std::move(how)};
-}
-
-// "1 bucket", "3 buckets".
-std::string Counted(size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 using SizeCounts = std::map<uint64_t, size_t>;
 
@@ -178,14 +162,43 @@ Judgement JudgeBackwardPrefetch(int depth, const HookReport& report, const Recor
                                       : NotInEffect(fmt::format("{}, not {}", seen, expected));
 }
 
+// Judges the grouping of modules by the ReduceScatters: one for each unit and backward pass.
+Judgement JudgeUnits(const HookReport& report, const RecordedStep& step) {
+  const size_t scatters = CountOf(step, Collective::kReduceScatter);
+  if (!report.fsdp2 || scatters == 0)
+    return NotProvable("the framework has it; no ReduceScatter was recorded");
+  const std::string seen = fmt::format("{} a step, {} of at most {}", Counted(scatters, "ReduceScatter"),
+                                       Counted(static_cast<size_t>(report.fsdp2->wrapped), "unit"),
+                                       Counted(static_cast<size_t>(report.fsdp2->largest_unit), "module"));
+  if (report.fsdp2->wrapped < 2) return NotProvable(seen);
+  return GatheringModules(report, step) != 0 ? InEffect(seen) : NotInEffect(seen);
+}
+
+// Judges hybrid sharding by the communicators that gather and scatter, and by those that sum between groups.
+Judgement JudgeShardRanks(int asked, const RecordedStep& step) {
+  const auto between = std::ranges::count_if(step.operations, [](const WireOperation& one) {
+    return one.collective == Collective::kAllReduce && one.axis == Axis::kReplicate;
+  });
+  if (step.shard_ranks == 0)
+    return NotInEffect(fmt::format("states are divided over all {} ranks", step.ranks));
+  const std::string seen =
+      fmt::format("states are divided over {} of {} ranks, {} a step between groups", step.shard_ranks,
+                  step.ranks, Counted(static_cast<size_t>(between), "AllReduce"));
+  return step.shard_ranks == asked && between > 0 ? InEffect(seen) : NotInEffect(seen);
+}
+
 Judgement JudgeByCalls(const std::string& setting, const Json& asked, const HookReport& report,
                        const RecordedStep& step) {
+  if (setting.starts_with("deepspeed.") && report.deepspeed)
+    return JudgeDeepSpeed(setting, asked, *report.deepspeed, step);
   if (setting == "ddp.bucket_cap_mb" || setting == "ddp.first_bucket_mb") return JudgeBuckets(report, step);
   if (setting == "fsdp2.reshard_after_forward") return JudgeReshard(asked.get<bool>(), step);
   if (setting == "ddp.static_graph") return JudgeStaticGraph(asked.get<bool>(), report, step);
   if (setting == "ddp.gradient_as_bucket_view") return JudgeBucketViews(asked.get<bool>(), report, step);
   if (setting == "fsdp2.forward_prefetch") return JudgeForwardPrefetch(asked.get<int>(), report, step);
   if (setting == "fsdp2.backward_prefetch") return JudgeBackwardPrefetch(asked.get<int>(), report, step);
+  if (setting == "fsdp2.modules_per_unit") return JudgeUnits(report, step);
+  if (setting == "fsdp2.shard_ranks") return JudgeShardRanks(asked.get<int>(), step);
   return NotProvable("the framework has it; it changes no call");
 }
 
@@ -198,9 +211,8 @@ bool SameValue(const Json& asked, const Json& in_effect) {
 // Says why a process has no row for a setting.
 std::string WhyNotSeen(const std::string& setting, const HookReport& report) {
   if (!report.uses_framework()) return "no report";
-  const bool used = setting.starts_with("ddp.") ? report.ddp.has_value() : report.fsdp2.has_value();
-  return used ? "it did not read the settings file: its environment was changed"
-              : "the script does not use what the setting is for";
+  return report.uses_framework_of(setting) ? "it did not read the settings file: its environment was changed"
+                                           : "the script does not use what the setting is for";
 }
 
 // Returns the reason why a process did not apply the setting, for the lowest such rank; empty if all applied
@@ -208,8 +220,8 @@ std::string WhyNotSeen(const std::string& setting, const HookReport& report) {
 std::string WhyNotApplied(const std::string& setting, const Json& asked,
                           const std::vector<HookReport>& reports) {
   if (reports.empty())
-    return "the hook saw no DDP and no FSDP2: the script uses neither, Python ran with -S, -I or -E, or its "
-           "PYTHONPATH was replaced";
+    return "the hook saw no DDP, no FSDP2 and no DeepSpeed: the script uses none, Python ran with -S, -I or "
+           "-E, or its PYTHONPATH was replaced";
   for (const HookReport& report : reports) {
     const std::string where = fmt::format("rank {}: ", report.rank);
     if (!report.error.empty()) return where + report.error;
@@ -242,6 +254,10 @@ const char* Name(SettingStanding standing) {
       return "not provable";
   }
   return "";
+}
+
+std::string Counted(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 size_t CountOf(const RecordedStep& step, Collective collective) {

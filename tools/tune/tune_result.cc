@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <sstream>
 
 #include "tools/ab/rule_settings.h"
 #include "tools/version.h"
@@ -33,15 +34,21 @@ std::string IntervalText(const TunedRatio& ratio) {
   return fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high);
 }
 
+// True if a setting may take the sums of gradients in another order. A static graph does so because its
+// buckets are rebuilt a step later.
+bool MovesSums(const std::string& setting) {
+  constexpr const char* kMoves[] = {
+      "ddp.bucket_cap_mb", "ddp.first_bucket_mb",          "ddp.static_graph", "fsdp2.modules_per_unit",
+      "fsdp2.shard_ranks", "deepspeed.reduce_bucket_size", "zero.bucket_bytes"};
+  return std::ranges::find(kMoves, setting) != std::end(kMoves);
+}
+
 // Says whether the best candidate may change the order of sums, and with it the losses. With two ranks a sum
 // has only one order.
 std::string NumericsText(const TuneResult& result) {
   const Candidate& best = Best(result);
   const bool moves_sums =
-      std::ranges::any_of(best.values,
-                          [](const auto& value) {
-                            return value.first.starts_with("ddp.") || value.first == "zero.bucket_bytes";
-                          }) ||
+      std::ranges::any_of(best.values, [](const auto& value) { return MovesSums(value.first); }) ||
       !best.config.empty();
   if (!moves_sums || result.ranks <= 2) return "the losses stay the same to the bit";
   return "gradients change within the order of their sums, as with another number of ranks";
@@ -104,6 +111,19 @@ std::string NothingText(const TuneResult& result) {
   return "Nothing to win: no setting that was tried makes a step shorter by 0.5 % or more for certain.\n";
 }
 
+// Says where the user writes the lines of LinesForScript.
+const char* PlaceOf(Framework framework) {
+  if (framework == Framework::kTrainer) return "Or as options:";
+  return framework == Framework::kDeepSpeed ? "Or in DeepSpeed's configuration:" : "Or in the script:";
+}
+
+std::string Indented(const std::string& lines) {
+  std::string text;
+  std::istringstream input(lines);
+  for (std::string line; std::getline(input, line);) text += "  " + line + "\n";
+  return text;
+}
+
 std::string WinText(const TuneResult& result, const std::string& folder) {
   const Candidate& best = Best(result);
   const TunedRatio& ratio = result.ratios[result.best];
@@ -116,9 +136,7 @@ std::string WinText(const TuneResult& result, const std::string& folder) {
   text += "sums  " + NumericsText(result) + "\n\nWithout an edit of the script:\n";
   text += fmt::format("  dynamiccl run --settings {}/{} -- ...\n", folder, kSettingsFile);
   const std::string lines = LinesForScript(best.values);
-  if (!lines.empty())
-    text +=
-        (result.framework == Framework::kTrainer ? "Or as options:\n  " : "Or in the script:\n  ") + lines;
+  if (!lines.empty()) text += std::string(PlaceOf(result.framework)) + "\n" + Indented(lines);
   if (!best.config.empty())
     text += fmt::format("{} DYNAMICCL_RULES={}/{}\n", lines.empty() ? "Or by" : "with", folder, kRulesFile);
   return text;

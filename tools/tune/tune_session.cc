@@ -281,7 +281,8 @@ void TuneSession::RecogniseTrainer() {
   const auto options = TrainerOptionsIn(line_.program());
   if (!options && result_.framework == Framework::kOther)
     result_.notes.emplace_back(
-        "no DDP and no FSDP2 was seen (another framework, or Python with -S, -I or -E): only NCCL's configs "
+        "no DDP, no FSDP2 and no DeepSpeed was seen (another framework, or Python with -S, -I or -E): only "
+        "NCCL's configs "
         "are tried");
   if (!options) return;
   auto job = TrainerJobOf(*options, result_.ranks);

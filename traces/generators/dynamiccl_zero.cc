@@ -31,8 +31,8 @@ constexpr std::array kDynamicclZeroSettings = {
                      "with unit=block: how many neighbouring blocks are one unit", 1},
     GeneratorSetting{"exchange", SettingKind::kChoice, "collective",
                      "owner: one Reduce and one Broadcast for each rank's part; all_reduce: gradients by "
-                     "AllReduce in stages 1 and 2",
-                     1, "collective,owner,all_reduce"},
+                     "AllReduce in stages 1 and 2; layer_owner: rank i mod N owns unit i whole",
+                     1, "collective,owner,all_reduce,layer_owner"},
     GeneratorSetting{"micro_steps", SettingKind::kInteger, "1", "passes of a step"},
     GeneratorSetting{"accumulation", SettingKind::kChoice, "default",
                      "where micro-steps are added up; default: local in stages 0 and 1, sharded in 2 and 3",
@@ -73,8 +73,10 @@ Status DynamicclZero::Check(const GeneratorInput& input) const {
   };
   if (stage == ZeroStage::kStage0 && input.world.IsHybrid())
     return refuse("stage 0 divides nothing, so that it has no shard groups", "take stage=1, 2 or 3");
-  if (stage == ZeroStage::kStage0 && settings.Choice("exchange") == "owner")
+  if (stage == ZeroStage::kStage0 && settings.Choice("exchange").ends_with("owner"))
     return refuse("exchange=owner: in stage 0 every rank owns everything", "take stage=1, 2 or 3");
+  if (settings.Choice("exchange") == "layer_owner" && input.world.IsHybrid() && !hpz)
+    return refuse("exchange=layer_owner has no shard groups", "take exchange=owner");
   if ((stage == ZeroStage::kStage0 || stage == ZeroStage::kStage3) &&
       settings.Choice("exchange") == "all_reduce")
     return refuse("exchange=all_reduce is for stages 1 and 2", "take stage=1 or 2");

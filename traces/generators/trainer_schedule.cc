@@ -75,6 +75,7 @@ TrainerSchedule::TrainerSchedule(const GeneratorInput& input, OperationList& lis
       reduces_each_pass_(stage_ >= ZeroStage::kStage2 && input.settings.Choice("accumulation") != "local"),
       hpz_(input.settings.Choice("hybrid") == "hpz"),
       owner_(input.settings.Choice("exchange") == "owner"),
+      layer_owner_(input.settings.Choice("exchange") == "layer_owner"),
       all_reduce_(stage_ == ZeroStage::kStage0 || input.settings.Choice("exchange") == "all_reduce"),
       overlap_(input.settings.Flag("overlap")),
       units_ahead_(input.settings.Flag("prefetch")
@@ -128,7 +129,9 @@ void TrainerSchedule::WaitForAll() {
 
 void TrainerSchedule::Gather(size_t unit, Role role, Axis axis) {
   const int64_t whole = arena_.whole(unit);
-  if (!owner_ || axis != axis_) {
+  if (layer_owner_ && axis == axis_) {
+    list_.Broadcast(whole, type_, static_cast<int>(unit) % world_.RanksOn(axis), role, axis);
+  } else if (!owner_ || axis != axis_) {
     list_.AllGather(whole, type_, role, axis);
   } else {
     const int ranks = world_.RanksOn(axis);
@@ -185,6 +188,10 @@ void TrainerSchedule::Backward(bool reduce) {
 
 void TrainerSchedule::Reduce(size_t block) {
   for (size_t unit = blocks_[block]; unit-- > BeginOf(block);) {
+    if (layer_owner_) {
+      ReduceToOwner(unit);
+      continue;
+    }
     for (const BucketPart& part : arena_.BucketsOf(unit)) {
       if (part.opens) WaitFor(buckets_[current_]);
       if (part.full > 0) Send(part.full);
@@ -209,11 +216,23 @@ void TrainerSchedule::Send(int64_t elements) {
   if (IsReplicated() && !AddsUpShards())
     SumOverReplicas(elements, reduce_type_, all_reduce_ ? bucket : replica_sums_,
                     static_cast<int64_t>(bucket.back()));
+  AfterSend();
+}
+
+void TrainerSchedule::ReduceToOwner(size_t unit) {
+  WaitFor(buckets_[current_]);
+  list_.Reduce(arena_.whole(unit), reduce_type_, ReduceOp::kSum,
+               static_cast<int>(unit) % world_.RanksOn(axis_), Role::kGradientReduce, axis_);
+  Issued(buckets_[current_]);
+  AfterSend();
+}
+
+void TrainerSchedule::AfterSend() {
   if (!overlap_) {
-    WaitFor(bucket);
+    WaitFor(buckets_[current_]);
     WaitFor(replica_sums_);
   }
-  if (!one_buffer_) current_ = (current_ + 1) % kBuffers;
+  if (layer_owner_ || !one_buffer_) current_ = (current_ + 1) % kBuffers;
 }
 
 void TrainerSchedule::SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after) {

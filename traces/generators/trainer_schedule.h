@@ -79,6 +79,9 @@ class TrainerSchedule {
   void GatherForBackward(size_t unit);
   void Backward(bool reduce);
   void Reduce(size_t block);
+  void ReduceToOwner(size_t unit);
+  // Ends the sending of a bucket: waits for it without overlap, and goes on to the other buffer.
+  void AfterSend();
   void Send(int64_t elements);
   void SumOverReplicas(int64_t elements, DataType type, Open& open, int64_t after = -1);
   void SettleAll();
@@ -89,7 +92,7 @@ class TrainerSchedule {
   const ZeroStage stage_;
   const DataType type_, reduce_type_;
   const int64_t micro_steps_;
-  const bool reduces_each_pass_, hpz_, owner_, all_reduce_, overlap_;
+  const bool reduces_each_pass_, hpz_, owner_, layer_owner_, all_reduce_, overlap_;
   const size_t units_ahead_;
   const Axis axis_;                   // axis along which the model is divided
   std::vector<size_t> blocks_;        // for each block the index after its last unit, the root first

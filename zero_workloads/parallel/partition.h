@@ -7,6 +7,8 @@
 // them: last block first, root last. A rank's gradients, master weights and optimizer states are each one
 // tensor over the arena, and gradient buckets are slices of the arena.
 //
+// With Ownership::kWhole, rank i mod N owns unit i whole, and its arena has the units that it owns.
+//
 // Example with 2 ranks and units 0 to 2, where a unit's flat tensor is the shard of rank 0 followed by that
 // of rank 1:
 //
@@ -32,7 +34,25 @@ constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The place of a unit, in elements.
+// Says who owns a unit's parameters.
+enum class Ownership {
+  // Each rank owns one of N equal parts.
+  kParts,
+  // Rank i mod N owns unit i whole, as in pictures of ZeRO that give each layer to one GPU.
+  kWhole,
+};
+
+// What a rank owns of a unit, in elements.
+struct Shard {
+  // The first element in the unit's flat tensor.
+  int64_t begin = 0;
+  // 0 if the rank owns nothing of the unit.
+  int64_t elements = 0;
+  // The start of the shard in the rank's arena.
+  int64_t arena_offset = 0;
+};
+
+// The place of a unit, in elements. With Ownership::kWhole the shard is its owner's and is the whole unit.
 struct UnitPartition {
   int64_t shard_elements = 0;
   // The start of this unit's shard in a rank's arena, which is the sequence of all its shards.
@@ -44,19 +64,31 @@ struct UnitPartition {
 class Partition {
  public:
   // `unit_elements` has the flat length of each unit without padding at its end; unit 0 is the root.
-  Partition(std::span<const int64_t> unit_elements, int world);
+  Partition(std::span<const int64_t> unit_elements, int world, Ownership ownership = Ownership::kParts);
 
   int world() const { return world_; }
   int units() const { return static_cast<int>(units_.size()); }
   const UnitPartition& unit(int unit) const { return units_[static_cast<size_t>(unit)]; }
   // The length of the unit's flat tensor with padding: `world` shards.
-  int64_t flat_elements(int index) const { return unit(index).shard_elements * world_; }
-  int64_t arena_elements() const { return arena_elements_; }
+  int64_t flat_elements(int index) const {
+    return unit(index).shard_elements * (owns_whole_units() ? 1 : world_);
+  }
+  bool owns_whole_units() const { return ownership_ == Ownership::kWhole; }
+  // The rank that owns the unit with Ownership::kWhole.
+  int owner(int unit) const { return unit % world_; }
+  // What `rank` owns of the unit.
+  Shard shard(int unit, int64_t rank) const;
+  // The length of a rank's arena.
+  int64_t arena_elements(int64_t rank) const { return arena_elements_[static_cast<size_t>(rank)]; }
+  // The same with Ownership::kParts, where all arenas have one length.
+  int64_t arena_elements() const { return arena_elements_[0]; }
 
  private:
   int world_;
+  Ownership ownership_;
   std::vector<UnitPartition> units_;
-  int64_t arena_elements_ = 0;
+  // By rank.
+  std::vector<int64_t> arena_elements_;
 };
 
 }  // namespace dynamiccl::zero

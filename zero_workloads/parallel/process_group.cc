@@ -143,13 +143,28 @@ PendingCollective ProcessGroup::BroadcastByOwners(const at::Tensor& input, const
   return last;
 }
 
-PendingCollective ProcessGroup::Broadcast(const at::Tensor& tensor, int root, const CallLabel& label) {
+PendingCollective ProcessGroup::Reduce(const at::Tensor& input, const at::Tensor& output, int root,
+                                       const CallLabel& label) {
   Prepare(label);
-  CountSent(tensor, 1);
-  void* data = tensor.data_ptr();
-  return Issue(
-      ncclBroadcast(data, data, Count(tensor), NcclType(tensor), root, communicator_, stream_.handle()),
-      "ncclBroadcast");
+  CountSent(input, 1);
+  void* const to = rank_ == root ? output.data_ptr() : input.data_ptr();
+  return Issue(ncclReduce(input.data_ptr(), to, Count(input), NcclType(input), ncclSum, root, communicator_,
+                          stream_.handle()),
+               "ncclReduce");
+}
+
+PendingCollective ProcessGroup::Broadcast(const at::Tensor& input, const at::Tensor& output, int root,
+                                          const CallLabel& label) {
+  Prepare(label);
+  CountSent(output, 1);
+  const void* const from = rank_ == root ? input.data_ptr() : output.data_ptr();
+  return Issue(ncclBroadcast(from, output.data_ptr(), Count(output), NcclType(output), root, communicator_,
+                             stream_.handle()),
+               "ncclBroadcast");
+}
+
+PendingCollective ProcessGroup::Broadcast(const at::Tensor& tensor, int root, const CallLabel& label) {
+  return Broadcast(tensor, tensor, root, label);
 }
 
 void ProcessGroup::ThrowOnAsyncError(const char* function) {

@@ -71,8 +71,8 @@ class ProcessGroup {
   int rank() const { return rank_; }
   int world() const { return world_; }
   // Bytes that this rank had to send for its calls so far, independent of the algorithm: (N - 1) / N of the
-  // full size for a ReduceScatter, an AllGather or a Broadcast (mean over the ranks), twice that for an
-  // AllReduce.
+  // full size for a ReduceScatter, an AllGather, a Reduce or a Broadcast (mean over the ranks), twice that
+  // for an AllReduce.
   int64_t sent_bytes() const { return sent_bytes_; }
   // Sets the step in the labels of all later calls.
   void SetStep(int64_t step) { step_ = step; }
@@ -90,6 +90,12 @@ class ProcessGroup {
   PendingCollective ReduceScatter(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
   // `output` receives the inputs of all ranks in rank order.
   PendingCollective AllGather(const at::Tensor& input, const at::Tensor& output, const CallLabel& label);
+  // `output` of rank `root` receives the sum of all inputs; on other ranks it may be empty.
+  PendingCollective Reduce(const at::Tensor& input, const at::Tensor& output, int root,
+                           const CallLabel& label);
+  // `output` of every rank receives the input of rank `root`; on other ranks the input may be empty.
+  PendingCollective Broadcast(const at::Tensor& input, const at::Tensor& output, int root,
+                              const CallLabel& label);
   // After this call, every rank's tensor has the content of the tensor of rank `root`.
   PendingCollective Broadcast(const at::Tensor& tensor, int root, const CallLabel& label);
 

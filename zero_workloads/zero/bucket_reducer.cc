@@ -22,7 +22,7 @@ constexpr CallLabel kLabel{DYNAMICCL_PHASE_BACKWARD, DYNAMICCL_ROLE_GRADIENT_RED
 // Number of elements that the largest bucket has for each rank, rounded up to kShardAlignment: the shard of
 // the largest unit if buckets hold units, otherwise the configured size divided by the ranks.
 int64_t Capacity(const Partition& partition, const BucketSettings& settings, int64_t element_bytes) {
-  if (settings.by_unit) {
+  if (settings.by_unit || partition.owns_whole_units()) {
     int64_t largest = 0;
     for (int unit = 0; unit < partition.units(); ++unit)
       largest = std::max(largest, partition.unit(unit).shard_elements);
@@ -41,18 +41,19 @@ BucketReducer::BucketReducer(const Partition& partition, ProcessGroup* group, co
   const int64_t arenas = settings.kind == ReduceKind::kAllReduce ? partition.world() : 1;
   {
     const CountAs category(MemoryCategory::kGradients);
-    gradients_ = at::empty({arenas * partition.arena_elements()}, options);
+    gradients_ = at::empty({arenas * partition.arena_elements(group->rank())}, options);
   }
   AllocateBuffers();
 }
 
 void BucketReducer::AllocateBuffers() {
   const CountAs category(MemoryCategory::kBuckets);
-  buffers_ = capacity_ == partition_.arena_elements() ? 1 : 2;
+  const bool whole = partition_.owns_whole_units();
+  buffers_ = !whole && capacity_ == partition_.arena_elements() ? 1 : 2;
   current_ = 0;
   for (Bucket& bucket : buckets_) bucket = {};
   for (size_t i = 0; i < buffers_; ++i)
-    buckets_[i].buffer = at::empty({partition_.world() * capacity_}, options_);
+    buckets_[i].buffer = at::empty({(whole ? 1 : partition_.world()) * capacity_}, options_);
 }
 
 void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {
@@ -73,7 +74,20 @@ void BucketReducer::OpenAt(int64_t position, const UnitPartition& unit) {
   bucket.end = std::min(begin + length, partition_.arena_elements());
 }
 
+void BucketReducer::ReduceToOwner(int unit, const FlatParameters& parameters) {
+  Bucket& bucket = buckets_[current_];
+  Settle(&bucket);
+  const at::Tensor input = bucket.buffer.narrow(0, 0, partition_.flat_elements(unit));
+  parameters.CopyGradients(0, input);
+  const Shard own = partition_.shard(unit, group_->rank());
+  const at::Tensor sums = gradients_.narrow(0, own.arena_offset, own.elements);
+  bucket.pending = group_->Reduce(input, sums, partition_.owner(unit), kLabel);
+  bucket.pending_over = group_;
+  AfterSend();
+}
+
 void BucketReducer::Add(int unit, const FlatParameters& parameters) {
+  if (partition_.owns_whole_units()) return ReduceToOwner(unit, parameters);
   const auto [shard_elements, arena_offset] = partition_.unit(unit);
   for (int64_t done = 0; done < shard_elements;) {
     const int64_t position = arena_offset + done;
@@ -101,8 +115,12 @@ void BucketReducer::Send() {
                        : group_->AllReduce(input, kLabel);
   bucket.pending_over = group_;
   if (settings_.replicas != nullptr) SumOverReplicas(&bucket);
+  AfterSend();
+}
+
+void BucketReducer::AfterSend() {
   if (!settings_.overlap) {
-    Settle(&bucket);
+    Settle(&buckets_[current_]);
     AwaitReplicas();
   }
   current_ = (current_ + 1) % buffers_;

@@ -36,8 +36,8 @@ struct BucketSettings {
   ReduceKind kind = ReduceKind::kReduceScatter;
   // Bytes of a bucket over all ranks, rounded up so that a rank's part is a multiple of kShardAlignment.
   int64_t bucket_bytes = 0;
-  // If true, a bucket holds one unit, whatever its size: gradients of several units are not fused, and
-  // `bucket_bytes` is not used.
+  // If true, a bucket holds one unit, as it always does if ranks own whole units, whatever its size:
+  // gradients of several units are not fused, and `bucket_bytes` is not used.
   bool by_unit = false;
   // If false, the reducer waits for each bucket before it returns.
   bool overlap = true;
@@ -90,6 +90,10 @@ class BucketReducer {
   // Begins a new bucket if one starts at this position of the arena, which lies in `unit`. Otherwise the
   // present bucket continues.
   void OpenAt(int64_t position, const UnitPartition& unit);
+  // Sums the unit's gradients to the rank that owns the unit whole.
+  void ReduceToOwner(int unit, const FlatParameters& parameters);
+  // Ends the sending of the present bucket: waits for it without overlap, and switches to the other buffer.
+  void AfterSend();
   // Starts the reduction of the present bucket and switches to the other buffer.
   void Send();
   // Waits for the bucket's reduction, if one is pending, and moves its sums to `gradients_`.

@@ -17,11 +17,10 @@ std::vector<StateRange> ZeroEngine::StateRanges() const {
             last = holds_all_arenas() ? group_->world() - 1 : first;
   for (int arena = first; arena <= last; ++arena) {
     for (int unit = 0; unit < units(); ++unit) {
-      const auto [shard_elements, arena_offset] = partition_->unit(unit);
+      const auto [shard, shard_elements, arena_offset] = partition_->shard(unit, arena);
       const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
-      const int64_t shard = arena * shard_elements;
       // Distance from an element's index in the unit's flat tensor to its index in the state tensor.
-      const int64_t place = (arena - first) * partition_->arena_elements() + arena_offset - shard;
+      const int64_t place = (arena - first) * partition_->arena_elements(arena) + arena_offset - shard;
       parameters.ForEachParameter(shard, shard + shard_elements, [&](size_t i, int64_t begin, int64_t end) {
         ranges.push_back({&parameters.unit().parameters[i], begin, end, place + parameters.offset(i) + begin,
                           arena == group_->rank() && replica_rank() == 0});

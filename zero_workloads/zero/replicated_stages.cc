@@ -38,17 +38,22 @@ void Stage1::AfterBackward() {
 SubGroups Stage1::GroupsOfStep() {
   if (!settings_.overlap) return {};
   SubGroups groups;
-  for (int unit = 0; unit < units(); ++unit) groups.begins.push_back(partition_->unit(unit).arena_offset);
+  for (int unit = 0; unit < units(); ++unit) {
+    const dynamiccl::zero::Shard own = partition_->shard(unit, group_->rank());
+    if (own.elements > 0) groups.begins.push_back(own.arena_offset);
+  }
   groups.updated = [this](int64_t begin) { GatherFrom(begin); };
   return groups;
 }
 
 void Stage1::GatherFrom(int64_t begin) {
   for (; next_to_gather_ < units(); ++next_to_gather_) {
-    if (partition_->unit(next_to_gather_).arena_offset < begin) return;
+    const dynamiccl::zero::Shard own = partition_->shard(next_to_gather_, group_->rank());
+    if (own.elements > 0 && own.arena_offset < begin) return;
     const size_t index = static_cast<size_t>(next_to_gather_);
-    gathers_[index] = group_->AllGather(Shard(parameter_shard_, next_to_gather_), parameters_[index].flat(),
-                                        {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_POST_STEP_GATHER});
+    gathers_[index] =
+        GatherShards(next_to_gather_, Shard(parameter_shard_, next_to_gather_), parameters_[index].flat(),
+                     {DYNAMICCL_PHASE_OPTIMIZER, DYNAMICCL_ROLE_POST_STEP_GATHER});
     if (!settings_.overlap) BeforeForward(next_to_gather_);
   }
 }

@@ -36,8 +36,9 @@ void Stage3::Gather(int unit, dynamicclPhase_t phase) {
   // The second copy serves backward passes only, because each forward pass refreshes it.
   const bool near = phase == DYNAMICCL_PHASE_BACKWARD && state.secondary_is_new;
   state.gathers_over = near ? settings_.secondary : group_;
-  const at::Tensor part = near ? state.secondary : Shard(parameter_shard_, unit);
-  state.gather = state.gathers_over->AllGather(part, flat, {phase, DYNAMICCL_ROLE_PARAMETER_GATHER});
+  const CallLabel label{phase, DYNAMICCL_ROLE_PARAMETER_GATHER};
+  state.gather = near ? settings_.secondary->AllGather(state.secondary, flat, label)
+                      : GatherShards(unit, Shard(parameter_shard_, unit), flat, label);
 }
 
 void Stage3::StartUse(int unit) {

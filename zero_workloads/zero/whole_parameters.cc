@@ -18,10 +18,10 @@ std::vector<ArenaRun> ArenaRuns(const std::deque<FlatParameters>& units, const P
                                 int64_t rank, bool sliced) {
   std::vector<ArenaRun> runs;
   for (int unit = 0; unit < partition.units(); ++unit) {
-    const auto [shard_elements, arena_offset] = partition.unit(unit);
+    const Shard shard = partition.shard(unit, rank);
     const FlatParameters& parameters = units[static_cast<size_t>(unit)];
-    const int64_t shard_begin = rank * shard_elements, to_arena = arena_offset - shard_begin;
-    parameters.ForEachParameter(shard_begin, shard_begin + shard_elements,
+    const int64_t to_arena = shard.arena_offset - shard.begin;
+    parameters.ForEachParameter(shard.begin, shard.begin + shard.elements,
                                 [&](size_t i, int64_t first, int64_t last) {
                                   if (parameters.unit().parameters[i].sliced() != sliced) return;
                                   runs.push_back({parameters.offset(i) + first + to_arena, last - first});

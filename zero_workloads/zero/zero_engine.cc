@@ -59,7 +59,8 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
     parameters_.emplace_back(std::move(unit));
     unit_elements.push_back(parameters_.back().elements());
   }
-  partition_ = std::make_unique<Partition>(unit_elements, group->world());
+  partition_ = std::make_unique<Partition>(unit_elements, group->world(),
+                                           settings.whole_units ? Ownership::kWhole : Ownership::kParts);
   const at::TensorOptions options = at::TensorOptions().dtype(settings.type).device(settings.device);
   reducer_ = std::make_unique<BucketReducer>(
       *partition_, group,
@@ -70,8 +71,8 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   passed_.resize(unit_elements.size());
   reducible_.resize(unit_elements.size());
   next_to_reduce_ = units() - 1;
-  optimizer_ =
-      MakeAdamW(arenas * partition_->arena_elements(), settings.offload, settings.adamw, settings.device);
+  optimizer_ = MakeAdamW(arenas * partition_->arena_elements(group->rank()), settings.offload, settings.adamw,
+                         settings.device);
   for (int unit = 0; unit < units(); ++unit) InitialiseUnit(unit, optimizer_->master());
   if (settings.contiguous_gradients) ReserveGradients();
   if (!holds_all_arenas()) RefreshParameterShard();
@@ -98,7 +99,6 @@ void ZeroEngine::FindSlicedAndWhole() {
 // parameters between steps, fills these as well.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
-  const auto [shard_elements, arena_offset] = partition_->unit(unit);
   const bool stays = settings_.stage < 3;
   {
     const CountAs category(stays ? MemoryCategory::kParameters : MemoryCategory::kGathered);
@@ -109,12 +109,12 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   for (int64_t rank = 0; rank < group_->world(); ++rank) {
     const bool own = rank == group_->rank();
     if (!stays && !own) continue;
-    const at::Tensor values =
-        parameters.InitialValues(settings_.seed, rank * shard_elements, (rank + 1) * shard_elements);
-    parameters.flat().narrow(0, rank * shard_elements, shard_elements).copy_(values);
+    const auto [begin, elements, arena_offset] = partition_->shard(unit, rank);
+    const at::Tensor values = parameters.InitialValues(settings_.seed, begin, begin + elements);
+    parameters.flat().narrow(0, begin, elements).copy_(values);
     if (!own && !holds_all_arenas()) continue;
     const int64_t arena = holds_all_arenas() ? rank * partition_->arena_elements() : 0;
-    master.narrow(0, arena + arena_offset, shard_elements).copy_(values);
+    master.narrow(0, arena + arena_offset, elements).copy_(values);
   }
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
@@ -141,8 +141,14 @@ void ZeroEngine::ReserveGradients() {
 }
 
 at::Tensor ZeroEngine::Shard(const at::Tensor& arena, int unit) const {
-  const auto [shard_elements, arena_offset] = partition_->unit(unit);
-  return arena.narrow(0, arena_offset, shard_elements);
+  const dynamiccl::zero::Shard own = partition_->shard(unit, group_->rank());
+  return arena.narrow(0, own.arena_offset, own.elements);
+}
+
+PendingCollective ZeroEngine::GatherShards(int unit, const at::Tensor& shard, const at::Tensor& flat,
+                                           const CallLabel& label) {
+  if (!partition_->owns_whole_units()) return group_->AllGather(shard, flat, label);
+  return group_->Broadcast(shard, flat, partition_->owner(unit), label);
 }
 
 void ZeroEngine::RefreshParameterShard() {
@@ -268,6 +274,10 @@ StepOutcome ZeroEngine::Step(const at::Tensor& loss, double learning_rate) {
 }
 
 void ZeroEngine::UpdateParameters(const at::Tensor& gradients, double learning_rate) {
+  if (settings_.rounds_master_weights) {
+    const at::Tensor& master = optimizer_->master();
+    master.copy_(master.to(settings_.type));
+  }
   const bool copies = parameter_shard_.defined() && !parameter_shard_.is_same(optimizer_->master());
   optimizer_->Step(gradients, learning_rate, copies ? parameter_shard_ : at::Tensor(), GroupsOfStep());
   parameter_shard_written_ = copies;
@@ -282,7 +292,7 @@ std::string ZeroEngine::FirstNotFinite(const at::Tensor& gradients) const {
   for (int unit = 0; unit < units(); ++unit) {
     const FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
     const at::Tensor shard = Shard(gradients, unit);
-    const int64_t begin = group_->rank() * shard.numel();
+    const int64_t begin = partition_->shard(unit, group_->rank()).begin;
     std::string name;
     parameters.ForEachParameter(begin, begin + shard.numel(), [&](size_t i, int64_t first, int64_t last) {
       const at::Tensor part = shard.narrow(0, parameters.offset(i) + first - begin, last - first);
@@ -310,7 +320,7 @@ at::Tensor ZeroEngine::GatherMaster(int unit) {
   }
   const at::Tensor shard = Shard(master, unit).to(settings_.device);
   const at::Tensor flat = at::empty({partition_->flat_elements(unit)}, shard.options());
-  group_->AwaitOnHost(group_->AllGather(shard, flat, {}));
+  group_->AwaitOnHost(GatherShards(unit, shard, flat, {}));
   return flat.cpu();
 }
 

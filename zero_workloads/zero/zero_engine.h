@@ -43,6 +43,9 @@ struct EngineSettings {
   // Stages 1 and 2: if true, buckets are summed by AllReduce, and a rank keeps the part for its own shards.
   // If false, they are summed by ReduceScatter.
   bool all_reduce_gradients = false;
+  // If true, rank i mod N owns unit i whole: a unit's gradients are reduced to its owner, and the owner
+  // broadcasts its parameters. Stages 1 to 3, without replicas.
+  bool whole_units = false;
   // If true, gradients are summed during the backward pass, and updated parameters are gathered during the
   // next forward pass.
   bool overlap = true;
@@ -61,6 +64,9 @@ struct EngineSettings {
   uint64_t seed = 1;
   // The type of parameters, activations and gradients. Master weights are always fp32.
   at::ScalarType type = at::kFloat;
+  // If true, each step begins from master weights that are rounded to `type`, as if there were none in fp32.
+  // Not for an optimizer in files.
+  bool rounds_master_weights = false;
   // The type in which gradients are summed over ranks.
   at::ScalarType reduce_type = at::kFloat;
   // The type in which gradients are added up locally.
@@ -176,6 +182,10 @@ class ZeroEngine : public UnitHooks {
   // Passes the unit's gradients to the reducer and frees them. The reducer takes the units from last to
   // first, so this happens once all later units were passed on.
   void ReduceGradients(int unit);
+  // Brings the shards of all ranks to `flat`, the unit's full parameters: by an AllGather or, if ranks own
+  // whole units, by a Broadcast from the owner.
+  PendingCollective GatherShards(int unit, const at::Tensor& shard, const at::Tensor& flat,
+                                 const CallLabel& label);
   // Returns a view of this rank's shard of the unit in `arena`, a tensor of all shards of this rank.
   at::Tensor Shard(const at::Tensor& arena, int unit) const;
   // Copies this rank's master weights to its shards of the parameters in the model's type, unless the

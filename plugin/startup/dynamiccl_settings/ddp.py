@@ -31,7 +31,7 @@ def apply(module, usable, report):
         constructor(self, *args, **kwargs)
         _confirm(self, signature.parameters, settings, report)
         if report.wanted:
-            _observe(self, report)
+            _observe(self, signature.parameters, report)
             if "gradient_as_bucket_view" in settings:
                 _observe_gradients(self, report)
 
@@ -45,17 +45,18 @@ def _changed_arguments(signature, settings, report, args, kwargs):
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         return args, kwargs
-    bound.arguments.update(_arguments_of(signature.parameters, settings, report))
+    bound.arguments.update(_arguments_of(signature.parameters, settings, bound.arguments, report))
     return bound.args, bound.kwargs
 
 
-def _arguments_of(known, settings, report):
-    """Translates the settings to arguments of the constructor. A setting for which this torch has no argument is
-    reported."""
+def _arguments_of(known, settings, given, report):
+    """Translates the settings to arguments of the constructor. `given` has the program's own arguments. A setting for
+    which this torch has no argument is reported."""
     arguments = {}
     for name, value in settings.items():
         if name == "first_bucket_mb" and _LIST in known:
-            arguments[_LIST] = [value, settings.get("bucket_cap_mb", _DEFAULT_CAP_MB)]
+            further = settings.get("bucket_cap_mb") or given.get("bucket_cap_mb") or _DEFAULT_CAP_MB
+            arguments[_LIST] = [value, further]
         elif name in known:
             arguments[name] = value
         else:
@@ -79,7 +80,7 @@ def _confirm(parallel, known, settings, report):
             report.applied("ddp." + name, value, getattr(parallel, name, None))
 
 
-def _observe(parallel, report):
+def _observe(parallel, known, report):
     """Notes the reducer's buckets now and once it has rebuilt them. If the program stops before that, its first buckets
     are noted."""
     seen = report.framework("ddp")
@@ -89,6 +90,9 @@ def _observe(parallel, report):
     seen["gradient_bytes"] = sum(seen["parameters"])
     seen["on_host"] = all(p.device.type == "cpu" for p in trained)
     seen["bucket_cap_mb"] = getattr(parallel, "bucket_bytes_cap", 0) / _MB
+    seen["takes_first_bucket"] = _LIST in known
+    for flag in ("gradient_as_bucket_view", "static_graph", "find_unused_parameters"):
+        seen[flag] = bool(getattr(parallel, flag, False))
     _note_buckets(parallel, seen)
     report.write()
     forwards = 0

@@ -5,41 +5,107 @@ import inspect
 import os
 
 from dynamiccl_settings import steps
+from dynamiccl_settings.fsdp2_units import Hybrid, Units, is_of_all_ranks
 
 
 def apply(module, usable, report):
     """Replaces fully_shard in the module that defines it, before other modules import it from there. `usable` is a
     function that returns the settings."""
     original = module.fully_shard
-    parameters = inspect.signature(original).parameters
+    wrapper = None
 
     @functools.wraps(original)
     def fully_shard(target, *args, **kwargs):
+        nonlocal wrapper
         settings = usable()
-        if "reshard_after_forward" in settings:
-            _set_reshard(parameters, settings["reshard_after_forward"], report, kwargs)
-        sharded = original(target, *args, **kwargs)
-        if settings or report.wanted:
-            _watch(sharded, module.FSDPModule, settings, report)
-        return sharded
+        if args or not (settings or report.wanted):
+            return original(target, *args, **kwargs)
+        wrapper = wrapper or _Wrapper(original, module.FSDPModule, settings, report)
+        return wrapper.shard(target, kwargs)
 
     module.fully_shard = fully_shard
 
 
-def _set_reshard(parameters, value, report, kwargs):
-    if "reshard_after_forward" not in parameters:
+class _Wrapper:
+    """Calls fully_shard with the settings in place of the program's arguments, and reports what then happens."""
+
+    def __init__(self, original, fsdp_module, settings, report):
+        self._original = original
+        self._fsdp_module = fsdp_module
+        self._settings = settings
+        self._report = report
+        self._hybrid = Hybrid(settings["shard_ranks"], report) if "shard_ranks" in settings else None
+        self._takes_lists = _takes_lists(original)
+        self._units = Units(self._modules_per_unit(), self._shard_unit)
+        self._one_mesh = True
+
+    def shard(self, target, arguments):
+        """What the program's call of fully_shard does and returns."""
+        if "reshard_after_forward" in self._settings:
+            _set_reshard(self._original, self._settings["reshard_after_forward"], self._report, arguments)
+        self._one_mesh = self._one_mesh and is_of_all_ranks(arguments)
+        if self._hybrid is not None:
+            self._hybrid.replace(arguments)
+        return self._units.add(target, arguments)
+
+    def _modules_per_unit(self):
+        asked = self._settings.get("modules_per_unit", 1)
+        if asked > 1 and not self._takes_lists:
+            self._report.left_alone("fsdp2.modules_per_unit", asked, "fully_shard of this torch takes no list of modules")
+            return 1
+        return asked
+
+    def _shard_unit(self, target, arguments):
+        """Shards one unit. The prefetching is set and the report is written when the outermost module runs forward for
+        the first time. Only then are all modules wrapped. The outermost module's hook runs before the hooks of the
+        modules inside it."""
+        sharded = self._original(target, **arguments)
+        for module in sharded if isinstance(sharded, list) else [sharded]:
+            module._dynamiccl_watched = True
+            _at_first_forward(module, self._complete)
+        return sharded
+
+    def _complete(self, root):
+        if not root._dynamiccl_watched:
+            return
+        for module in _in_order(root, self._fsdp_module, iter):
+            module._dynamiccl_watched = False
+        wrapped = _units_of(_in_order(root, self._fsdp_module, iter))
+        self._observe(root, wrapped)
+        backwards = _units_of(_in_order(root, self._fsdp_module, reversed))
+        for setting, order in (("forward_prefetch", wrapped), ("backward_prefetch", backwards)):
+            if setting in self._settings:
+                _prefetch(order, setting, self._settings[setting], self._report)
+        if "forward_prefetch" in self._settings and self._report.wanted and len(wrapped) > 1:
+            _mark_gathers_ahead(wrapped)
+        self._report.write()
+
+    def _observe(self, root, wrapped):
+        seen = self._report.framework("fsdp2")
+        seen["wrapped"] = seen.get("wrapped", 0) + len(wrapped)
+        seen["parameter_bytes"] = seen.get("parameter_bytes", 0) + sum(
+            p.numel() * p.element_size() for p in root.parameters())
+        seen["free_bytes"] = _free_bytes(root)
+        seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters())
+        seen["takes_lists"], seen["one_mesh"] = self._takes_lists, self._one_mesh
+        for direction in ("forward", "backward"):
+            seen[direction + "_prefetch"] = _own_depth(wrapped, direction)
+        seen["longest_row"], seen["largest_unit"] = self._units.longest_row, self._units.largest
+        if "modules_per_unit" in self._settings and self._takes_lists:
+            self._report.applied("fsdp2.modules_per_unit", self._settings["modules_per_unit"], self._units.largest)
+
+
+def _takes_lists(fully_shard):
+    """True from torch 2.5 on, whose description of fully_shard names lists of modules."""
+    return "list[nn.module]" in (fully_shard.__doc__ or "").lower()
+
+
+def _set_reshard(fully_shard, value, report, arguments):
+    if "reshard_after_forward" not in inspect.signature(fully_shard).parameters:
         report.left_alone("fsdp2.reshard_after_forward", value, "fully_shard of this torch has no such argument")
         return
-    kwargs["reshard_after_forward"] = value
+    arguments["reshard_after_forward"] = value
     report.applied("fsdp2.reshard_after_forward", value, value)
-
-
-def _watch(sharded, fsdp_module, settings, report):
-    """Sets the prefetching and writes the report when the outermost module runs forward for the first time. Only then
-    are all modules wrapped. The outermost module's hook runs before the hooks of the modules inside it."""
-    for module in sharded if isinstance(sharded, list) else [sharded]:
-        module._dynamiccl_watched = True
-        _at_first_forward(module, lambda root: _complete(root, fsdp_module, settings, report))
 
 
 def _at_first_forward(module, action):
@@ -50,26 +116,6 @@ def _at_first_forward(module, action):
     handle = module.register_forward_pre_hook(before_forward, prepend=True)
 
 
-def _complete(root, fsdp_module, settings, report):
-    if not root._dynamiccl_watched:
-        return
-    wrapped = list(dict.fromkeys(_in_order(root, fsdp_module, iter)))
-    for module in wrapped:
-        module._dynamiccl_watched = False
-    seen = report.framework("fsdp2")
-    seen["wrapped"] = seen.get("wrapped", 0) + len(wrapped)
-    seen["parameter_bytes"] = seen.get("parameter_bytes", 0) + sum(p.numel() * p.element_size() for p in root.parameters())
-    seen["free_bytes"] = _free_bytes(root)
-    seen["on_host"] = all(p.device.type == "cpu" for p in root.parameters())
-    backwards = list(dict.fromkeys(_in_order(root, fsdp_module, reversed)))
-    for setting, order in (("forward_prefetch", wrapped), ("backward_prefetch", backwards)):
-        if setting in settings:
-            _prefetch(order, setting, settings[setting], report)
-    if "forward_prefetch" in settings and report.wanted and len(wrapped) > 1:
-        _mark_gathers_ahead(wrapped)
-    report.write()
-
-
 def _in_order(module, fsdp_module, direction):
     """Yields the wrapped modules in the order in which they run: `direction` is `iter` for forward, `reversed` for
     backward."""
@@ -77,6 +123,17 @@ def _in_order(module, fsdp_module, direction):
         yield module
     for child in direction(list(module.children())):
         yield from _in_order(child, fsdp_module, direction)
+
+
+def _units_of(modules):
+    """Returns the first of the modules of each unit. The modules of a unit have one state."""
+    return list({id(module._get_fsdp_state()): module for module in reversed(list(modules))}.values())[::-1]
+
+
+def _own_depth(wrapped, direction):
+    """Returns how many units the program itself lets a unit prefetch, at most; 0: it leaves this to PyTorch."""
+    lists = [getattr(module._get_fsdp_state(), f"_states_to_{direction}_prefetch", ()) for module in wrapped]
+    return max((len(one) for one in lists), default=0)
 
 
 def _prefetch(order, setting, depth, report):

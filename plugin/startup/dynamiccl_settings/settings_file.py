@@ -7,11 +7,15 @@ import re
 
 VERSION = 1
 _CHECKSUM = re.compile(rb'("checksum"\s*:\s*")([0-9a-f]{64})(")')
-_NUMBER, _FLAG, _DEPTH = "a number above 0", "true or false", "a number from 0 to 8"
+_NUMBER, _FLAG, _DEPTH, _COUNT = "a number above 0", "true or false", "a number from 0 to 8", "a whole number above 0"
+_ELEMENTS = "a whole number of elements, 0 or more"
 # The settings of each framework, and which values a setting may have.
 KNOWN = {
     "ddp": {"bucket_cap_mb": _NUMBER, "first_bucket_mb": _NUMBER, "gradient_as_bucket_view": _FLAG, "static_graph": _FLAG},
-    "fsdp2": {"reshard_after_forward": _FLAG, "forward_prefetch": _DEPTH, "backward_prefetch": _DEPTH},
+    "fsdp2": {"reshard_after_forward": _FLAG, "forward_prefetch": _DEPTH, "backward_prefetch": _DEPTH,
+              "modules_per_unit": _COUNT, "shard_ranks": _COUNT},
+    "deepspeed": {"reduce_bucket_size": _COUNT, "allgather_bucket_size": _COUNT, "overlap_comm": _FLAG,
+                  "stage3_prefetch_bucket_size": _ELEMENTS, "stage3_param_persistence_threshold": _ELEMENTS},
 }
 
 
@@ -24,6 +28,8 @@ def _fits(value, kind):
         return isinstance(value, bool)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
+    if kind in (_COUNT, _ELEMENTS):
+        return isinstance(value, int) and value >= (1 if kind == _COUNT else 0)
     return value in range(9) if kind == _DEPTH else value > 0
 
 

@@ -8,8 +8,8 @@ forward pass before the second module computes are marked too. A mark is written
 import ctypes
 
 _PHASE_FORWARD, _PHASE_OTHER, _STAGE_UNKNOWN = 1, 4, 4
-# The step that is marked, and the function that marks; None: no step is marked.
-_now = {"step": 0, "mark_phase": None}
+# The step that is marked, the function that marks (None: no step is marked), and whether optimizers end steps.
+_now = {"step": 0, "mark_phase": None, "by_optimizer": True}
 
 
 def mark(optimizer_module):
@@ -29,12 +29,23 @@ def mark(optimizer_module):
     def after_step(optimizer, _args, _kwargs):
         if first["optimizer"] is None:
             first["optimizer"] = id(optimizer)
-        if first["optimizer"] != id(optimizer):
-            return
-        _now["step"] += 1
-        mark_phase(_PHASE_OTHER, _STAGE_UNKNOWN, _now["step"])
+        if first["optimizer"] == id(optimizer) and _now["by_optimizer"]:
+            end_step()
 
     register(after_step)
+
+
+def leave_optimizers():
+    """Lets steps end with end_step() only, no longer with an optimizer's step()."""
+    _now["by_optimizer"] = False
+
+
+def end_step():
+    """Marks the end of a step."""
+    if _now["mark_phase"] is None:
+        return
+    _now["step"] += 1
+    _now["mark_phase"](_PHASE_OTHER, _STAGE_UNKNOWN, _now["step"])
 
 
 def mark_forward(begins):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the settings with the modules of torch that they belong to."""
-from dynamiccl_settings import ddp, fsdp2, settings_file, steps
+from dynamiccl_settings import ddp, deepspeed, fsdp2, settings_file, steps
 from dynamiccl_settings.agreement import Agreement
 from dynamiccl_settings.report import Report, say
 
@@ -18,6 +18,7 @@ class TorchSettings:
         """Returns the functions for after_import.install. FSDP2 has two module names here: the first is that of torch
         2.4 and 2.5."""
         named = {"torch.nn.parallel.distributed": lambda module: ddp.apply(module, self.usable("ddp"), self.report),
+                 "deepspeed": lambda module: deepspeed.apply(module, self.usable("deepspeed"), self.report),
                  "torch.distributed._composable.fsdp.fully_shard": self._fsdp2,
                  "torch.distributed.fsdp._fully_shard._fully_shard": self._fsdp2}
         if self.report.wanted:

@@ -37,7 +37,9 @@ def settings_text(**groups):
     return blank.replace("0" * 64, hashlib.sha256(blank.encode()).hexdigest())
 
 
-class Startup(unittest.TestCase):
+class Program(unittest.TestCase):
+    """Runs scripts with a stand-in for torch."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="dynamiccl_startup_")
         self.addCleanup(folder.cleanup)
@@ -73,6 +75,8 @@ class Startup(unittest.TestCase):
                 report = json.load(file)
         return done.stdout, done.stderr, report
 
+
+class Startup(Program):
     USE = """
         from torch.nn.parallel.distributed import DistributedDataParallel
         DistributedDataParallel("model", bucket_cap_mb=7)
@@ -112,7 +116,8 @@ class Startup(unittest.TestCase):
         whole = settings_text(ddp={"bucket_cap_mb": 100})
         damaged = {whole.replace("100", "101"): "checksum", whole[:-9]: "cut", whole.replace('n": 1', 'n": 2'): "version 2",
                    settings_text(ddp={"bucket_cap": 1}): "not known", settings_text(ddp={"bucket_cap_mb": True}): "not a number",
-                   settings_text(ddp=[]): "no object", "[]": "no settings file"}
+                   settings_text(ddp=[]): "no object",
+                   settings_text(fsdp2={"shard_ranks": 1.5}): "not a whole number", settings_text(deepspeed={"reduce_bucket_size": 0}): "whole number", "[]": "no settings file"}
         for text, reason in damaged.items():
             with self.subTest(reason=reason):
                 out, err, report = self.run_script(self.USE, settings=text)
@@ -154,6 +159,87 @@ class Startup(unittest.TestCase):
         self.assertEqual(out, "constructed 7 False\n")
         self.assertRegex(err, r"\Adynamiccl: ddp.bucket_cap_mb is left alone: ranks cannot agree .*\n\Z")
         self.assertIn("cannot agree", report["settings"]["ddp.bucket_cap_mb"]["reason"])
+
+
+# The part of DeepSpeed that the hook touches.
+DEEPSPEED = """
+import argparse, json
+__version__ = "0.0.0"
+class Engine:
+    class _config:
+        class zero_config: pass
+    class optimizer: pass
+    class module:
+        named_parameters = classmethod(lambda cls: [])
+        modules = classmethod(lambda cls: [argparse.Namespace(parameters=lambda recurse: [])])
+    steps = 0
+    def step(self): self.steps += 1
+    zero_optimization_stage = lambda self: 1
+    gradient_accumulation_steps = lambda self: 1
+    is_gradient_accumulation_boundary = lambda self: True
+def initialize(args=None, model=None, config=None, config_params=None):
+    path = getattr(args, "deepspeed_config", None)
+    assert config is None or path is None, "two configurations"
+    config = config or config_params or json.load(open(path))
+    print("initialized", json.dumps(config["zero_optimization"], sort_keys=True))
+    for name, value in config["zero_optimization"].items():
+        setattr(Engine.optimizer, name, value)
+    return Engine(), None, None, None
+"""
+
+
+class DeepSpeed(Program):
+    """DeepSpeed gets a copy of the configuration with the settings; the program's own stays as it is."""
+
+    def setUp(self):
+        super().setUp()
+        for package in ("torch", "torch/distributed", "deepspeed", "deepspeed/runtime", "deepspeed/runtime/zero"):
+            self.write(package + "/__init__.py", "")
+        self.write("torch/distributed/__init__.py", "is_available = is_initialized = lambda: True\n"
+                                                    "get_world_size = lambda: 1\n")
+        self.write("deepspeed/__init__.py", DEEPSPEED)
+        self.write("deepspeed/runtime/zero/config.py", """
+            class DeepSpeedZeroConfig:
+                model_fields = {"reduce_bucket_size": 0, "overlap_comm": 0, "prefetch_bucket_size": 0}
+        """)
+
+    def train(self, zero, by, **settings):
+        """Runs a program that gives its configuration as a dictionary or a file, and says whether it changed."""
+        self.write("ds.json", json.dumps({"zero_optimization": zero}))
+        given = {"config": "config=config", "config_params": "config_params=config", "path": "config='ds.json'",
+                 "args": "args=args"}[by]
+        out, err, report = self.run_script(f"""
+            import argparse, json, os
+            os.chdir({self.folder!r})
+            import deepspeed
+            text = open("ds.json").read()
+            config, args = json.loads(text), argparse.Namespace(deepspeed_config="ds.json")
+            deepspeed.initialize({given})[0].step()
+            assert json.dumps(config) == text == open("ds.json").read() and args.deepspeed_config == "ds.json"
+        """, settings=settings_text(deepspeed=settings))
+        return out, err, report["settings"]
+
+    def test_the_configuration_is_changed_however_it_is_given(self):
+        for by in ("config", "config_params", "args"):
+            with self.subTest(by=by):
+                out, err, rows = self.train({"stage": 1, "reduce_bucket_size": 7}, by, reduce_bucket_size=5, overlap_comm=True)
+                self.assertEqual((out, err), ('initialized {"overlap_comm": true, "reduce_bucket_size": 5, "stage": 1}\n', ""))
+                self.assertEqual(rows["deepspeed.reduce_bucket_size"], {"asked": 5, "in_effect": 5, "reason": ""})
+
+    def test_a_setting_replaces_its_other_name(self):
+        out, _, _ = self.train({"stage": 3, "prefetch_bucket_size": 9}, "config", stage3_prefetch_bucket_size=5)
+        self.assertEqual(out, 'initialized {"stage": 3, "stage3_prefetch_bucket_size": 5}\n')
+
+    def test_what_the_stage_or_the_release_lacks_is_left_alone(self):
+        cases = [({"stage": 1}, {"stage3_prefetch_bucket_size": 5}, "stage 1 has no such setting"),
+                 ({"stage": 0}, {"reduce_bucket_size": 5}, "no stage of ZeRO"),
+                 ({"stage": 3}, {"stage3_param_persistence_threshold": 5}, "this DeepSpeed has no such setting")]
+        for zero, settings, reason in cases:
+            with self.subTest(reason=reason):
+                out, err, rows = self.train(zero, "config", **settings)
+                self.assertEqual(out, f"initialized {json.dumps(zero)}\n")
+                self.assertEqual(err.count("\n"), 1, err)
+                self.assertIn(reason, rows[f"deepspeed.{next(iter(settings))}"]["reason"])
 
 
 class Store:

@@ -70,7 +70,7 @@ TEST(Tradeoffs, EveryChoiceHasTwoSidesAndNeedsItsRanks) {
       EXPECT_NE(one.without.name, one.with.name);
     }
   }
-  EXPECT_EQ(Tradeoffs({}, "/tmp", 1).size() + 6, Tradeoffs({}, "/tmp", 2).size());
+  EXPECT_EQ(Tradeoffs({}, "/tmp", 1).size() + 7, Tradeoffs({}, "/tmp", 2).size());
 }
 
 // Runs `dynamiccl-lab ...` with --json, and reads that back.

@@ -51,18 +51,19 @@ TEST(TrainerProgram, IssuesTheGeneratorsCalls) {
   const auto one_of = [&](std::vector<std::string> values) { return values[random() % values.size()]; };
   int compared = 0;
   for (int i = 0; i < 300; ++i) {
-    SettingTexts settings = {{"stage", one_of({"0", "1", "2", "3"})},
-                             {"bucket_bytes", one_of({"4096", "65536", "300000", "17592186044416"})},
-                             {"unit", one_of({"block", "block", "half_block", "parameter"})},
-                             {"unit_blocks", one_of({"1", "1", "2", "3"})},
-                             {"exchange", one_of({"collective", "collective", "owner", "all_reduce"})},
-                             {"micro_steps", one_of({"1", "2"})},
-                             {"overlap", one_of({"true", "false"})},
-                             {"prefetch", one_of({"true", "false"})},
-                             {"prefetch_units", one_of({"1", "2", "3"})},
-                             {"hybrid", one_of({"shard", "shard", "hpz"})},
-                             {"dtype", one_of({"float32", "bfloat16"})},
-                             {"reduce_type", "float32"}};
+    SettingTexts settings = {
+        {"stage", one_of({"0", "1", "2", "3"})},
+        {"bucket_bytes", one_of({"4096", "65536", "300000", "17592186044416"})},
+        {"unit", one_of({"block", "block", "half_block", "parameter"})},
+        {"unit_blocks", one_of({"1", "1", "2", "3"})},
+        {"exchange", one_of({"collective", "collective", "owner", "all_reduce", "layer_owner"})},
+        {"micro_steps", one_of({"1", "2"})},
+        {"overlap", one_of({"true", "false"})},
+        {"prefetch", one_of({"true", "false"})},
+        {"prefetch_units", one_of({"1", "2", "3"})},
+        {"hybrid", one_of({"shard", "shard", "hpz"})},
+        {"dtype", one_of({"float32", "bfloat16"})},
+        {"reduce_type", "float32"}};
     const WorldShape world{4, 1, one_of({"0", "2"}) == "2" ? 2 : 0};
     const AdvisedJob job = Job(settings, world);
     if (!OperationsOf(job)) continue;  // a combination that the trainer refuses

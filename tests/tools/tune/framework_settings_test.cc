@@ -93,6 +93,23 @@ TEST(FrameworkSettings, AreNamedAsInAScript) {
   EXPECT_FALSE(AddValue("static_graph=1", values));
 }
 
+TEST(FrameworkSettings, OfEachFrameworkAreLinesOfItsOwn) {
+  FrameworkValues values;
+  for (const char* const text :
+       {"first_bucket_mb=0.25", "modules_per_unit=2", "shard_ranks=4", "overlap_comm=true"})
+    ASSERT_TRUE(AddValue(text, values)) << text;
+  EXPECT_EQ(LinesForScript(values),
+            "DistributedDataParallel(..., bucket_cap_mb_list=[0.25, the size of further buckets])\n"
+            "fully_shard(..., mesh=init_device_mesh(device, (ranks // 4, 4), mesh_dim_names=(\"replicate\", "
+            "\"shard\")))\n"
+            "fully_shard([2 modules that run one after the other], ...)\n"
+            "\"zero_optimization\": {\"overlap_comm\": true}\n");
+  EXPECT_FALSE(AddValue("modules_per_unit=0", values));
+  EXPECT_FALSE(AddValue("shard_ranks=1.5", values));
+  EXPECT_TRUE(AddValue("stage3_prefetch_bucket_size=0", values));
+  EXPECT_FALSE(AddValue("reduce_bucket_size=0", values));
+}
+
 TEST(FrameworkSettings, OfTheTrainerAreItsOptions) {
   FrameworkValues values;
   for (const char* const text : {"bucket_bytes=4M", "overlap=false", "prefetch=true"})

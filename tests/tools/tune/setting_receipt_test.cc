@@ -148,6 +148,41 @@ TEST(ShardReceipt, ForwardPrefetchShowsInTheGathersBeforeAModuleComputes) {
   EXPECT_EQ(Sharded("fsdp2.forward_prefetch", 1, two_gather), SettingStanding::kNotInEffect);
 }
 
+SettingStanding Grouped(const Fsdp2Report& fsdp2, const RecordedStep& step, int asked = 2) {
+  const std::string setting = "fsdp2.modules_per_unit";
+  const HookReport report{
+      .rank = 0, .fsdp2 = fsdp2, .settings = {{setting, {asked, fsdp2.largest_unit, ""}}}};
+  return ReceiptsOf({{setting, asked}}, {report}, &step).front().standing;
+}
+
+TEST(ShardReceipt, UnitsOfSeveralModulesShowInTheReduceScatters) {
+  const Fsdp2Report two_units{.wrapped = 3, .largest_unit = 2, .longest_row = 4};
+  EXPECT_EQ(Grouped(two_units, StepOf({{kScatter, 4}, {kScatter, 4}, {kScatter, 1}})),
+            SettingStanding::kInEffect);
+  // The outermost module has no parameters of its own; two backward passes.
+  EXPECT_EQ(Grouped(two_units, StepOf({{kScatter, 4}, {kScatter, 4}, {kScatter, 4}, {kScatter, 4}})),
+            SettingStanding::kInEffect);
+  EXPECT_EQ(
+      Grouped(two_units, StepOf({{kScatter, 2}, {kScatter, 2}, {kScatter, 2}, {kScatter, 2}, {kScatter, 1}})),
+      SettingStanding::kNotInEffect);
+  EXPECT_EQ(Grouped(two_units, StepOf({{kReduce, 4}})), SettingStanding::kNotProvable);
+  // No modules of one class follow one another, so nothing was grouped.
+  EXPECT_EQ(Grouped({.wrapped = 3}, StepOf({{kScatter, 4}, {kScatter, 4}, {kScatter, 1}})),
+            SettingStanding::kNotInEffect);
+}
+
+TEST(ShardReceipt, HybridShardingShowsInTheCommunicators) {
+  auto hybrid = StepOf({{kGather, 8}, {kScatter, 8}, {kReduce, 4}});
+  hybrid.ranks = 4;
+  EXPECT_EQ(Sharded("fsdp2.shard_ranks", 2, hybrid), SettingStanding::kNotInEffect);
+  hybrid.shard_ranks = 2;
+  hybrid.operations[0].axis = hybrid.operations[1].axis = Axis::kShard;
+  hybrid.operations[2].axis = Axis::kReplicate;
+  EXPECT_EQ(Sharded("fsdp2.shard_ranks", 2, hybrid), SettingStanding::kInEffect);
+  hybrid.shard_ranks = 1;
+  EXPECT_EQ(Sharded("fsdp2.shard_ranks", 2, hybrid), SettingStanding::kNotInEffect);
+}
+
 SettingStanding OfDdp(const std::string& setting, bool asked, const HookReport& given,
                       const RecordedStep& step) {
   HookReport report = given;

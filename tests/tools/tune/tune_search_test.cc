@@ -156,6 +156,51 @@ TEST(TuneCandidates, KeepParametersOnlyWhereTheMemoryAllowsIt) {
   EXPECT_THAT(tight.left_out.front(), HasSubstr("1M are free"));
 }
 
+std::vector<std::string> NamesOf(const CandidateList& list) {
+  std::vector<std::string> names;
+  for (const Candidate& one : list.framework) names.push_back(one.Name());
+  return names;
+}
+
+TEST(TuneCandidates, OfDdpAreTheArgumentsThatTheScriptDoesNotHave) {
+  WatchedRun base{.reports = {{.ddp = DdpReport{.constructed = 1,
+                                                .bucket_cap_mb = 1,
+                                                .takes_first_bucket = true,
+                                                .gradient_as_bucket_view = true,
+                                                .static_graph = false}}},
+                  .step = RecordedStep{.ranks = 2}};
+  base.step->operations.push_back({.collective = Collective::kAllReduce, .elements = 1000});
+  EXPECT_EQ(NamesOf(CandidatesFor(base)),
+            (std::vector<std::string>{"bucket_cap_mb=1000", "bucket_cap_mb=100", "bucket_cap_mb=5",
+                                      "first_bucket_mb=0.25", "static_graph=true"}));
+}
+
+TEST(TuneCandidates, OfFsdp2AreUnitsAndGroupsOfRanksThatTheJobAllows) {
+  WatchedRun base = ShardedRun(1 << 30);
+  Fsdp2Report& report = *base.reports.front().fsdp2;
+  report.takes_lists = report.one_mesh = true;
+  report.longest_row = 6;
+  base.step->ranks = 8;
+  base.step->ranks_per_node = 2;
+  const CandidateList list = CandidatesFor(base);
+  const std::vector<std::string> names = NamesOf(list);
+  EXPECT_THAT(names, Contains("modules_per_unit=2"));
+  EXPECT_THAT(names, ::testing::Not(Contains("modules_per_unit=4")));
+  EXPECT_THAT(names, Contains("shard_ranks=2"));
+  EXPECT_THAT(names, Contains("shard_ranks=4"));
+  // 1 MiB of parameters has 4 MiB of states: a half of it on each rank in place of an eighth.
+  EXPECT_THAT(list.framework[names.size() - 2].remark, HasSubstr("1.5M more"));
+  base.step->ranks_per_node = 1;
+  base.step->ranks = 2;
+  report.takes_lists = false;
+  EXPECT_EQ(NamesOf(CandidatesFor(base)).size(), 4u);
+  // What the script itself prefetches is not tried.
+  report.forward_prefetch = 1;
+  report.backward_prefetch = 2;
+  EXPECT_EQ(NamesOf(CandidatesFor(base)),
+            (std::vector<std::string>{"reshard_after_forward=false", "forward_prefetch=2"}));
+}
+
 TEST(TuneCandidates, AreNamedOnTheCommandLine) {
   const auto both = CandidateNamed("bucket_cap_mb=100,ring/simple/1");
   ASSERT_TRUE(both);

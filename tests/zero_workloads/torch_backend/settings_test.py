@@ -40,10 +40,21 @@ class Job(unittest.TestCase):
             json.dump({"format": "dynamiccl-settings", "version": 1, **groups}, file)
         return self.path("s.json")
 
-    def train(self, parallel, *options, python=(SCRIPT,), ranks=2):
+    def rules(self, config, *collectives):
+        with open(self.path("rules.toml"), "w") as rules:
+            rules.write("version = 1\n" + "".join(
+                f'[[rule]]\ncollective = "{collective}"\nconfig = "{config}"\n' for collective in collectives))
+
+    def assert_near(self, losses, others):
+        """Losses of all ranks that differ by rounding only."""
+        for ours, theirs in zip(losses, others):
+            for one, other in zip(ours, theirs):
+                self.assertAlmostEqual(float.fromhex(one), float.fromhex(other), delta=1e-4)
+
+    def train(self, parallel, *options, python=(SCRIPT,), ranks=2, model=()):
         """The losses of all ranks, and the receipts."""
         self.dynamiccl("run", "-n", str(ranks), *options, "--json", self.path("run.json"), "--", sys.executable, "-W", "ignore",
-                       *python, "--parallel", parallel, *MODEL, "--json", self.path("{rank}.json"))
+                       *python, "--parallel", parallel, *MODEL, *model, "--json", self.path("{rank}.json"))
         losses = []
         for rank in range(ranks):
             with open(self.path(f"{rank}.json")) as file:
@@ -74,17 +85,54 @@ class SettingsOfFsdp2(Job):
                     self.assertEqual(losses, plain)
                     self.assertEqual({r["standing"] for r in receipts}, {"in effect"}, receipts)
 
+    def test_units_of_several_modules_keep_every_bit_on_two_and_on_four_ranks(self):
+        model = ("--layers", "4")
+        for ranks in (2, 4):
+            plain, _ = self.train("fsdp2", ranks=ranks, model=model)
+            for size, how in ((2, "3 ReduceScatters a step, 3 units of at most 2 modules"),
+                              (3, "3 ReduceScatters a step, 3 units of at most 3 modules")):
+                with self.subTest(ranks=ranks, size=size):
+                    asked = {"modules_per_unit": size, "forward_prefetch": 1, "backward_prefetch": 1}
+                    losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2=asked), ranks=ranks, model=model)
+                    self.assertEqual(losses, plain)
+                    self.assertEqual({r["standing"] for r in receipts}, {"in effect"}, receipts)
+                    self.assertIn(how, [r["how"] for r in receipts])
+
+    def test_hybrid_sharding_changes_the_order_of_sums_only(self):
+        plain, _ = self.train("fsdp2", ranks=4)
+        losses, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2={"shard_ranks": 2}), ranks=4)
+        self.assertEqual([(r["standing"], r["how"]) for r in receipts],
+                         [("in effect", "states are divided over 2 of 4 ranks, 3 AllReduces a step between groups")])
+        self.assert_near(losses, plain)
+        # Two groups of sums have another order than one sum of four, so some bit differs, or nothing was changed.
+        self.assertNotEqual(losses, plain)
+
+    def test_what_cannot_be_grouped_is_said(self):
+        _, receipts = self.train("fsdp2", "--settings", self.settings(fsdp2={"shard_ranks": 2, "modules_per_unit": 8}))
+        self.assertEqual({r["standing"] for r in receipts}, {"not in effect"}, receipts)
+        self.assertIn("rank 0: the framework has 2", [r["how"] for r in receipts])
+        self.assertIn("rank 0: 2 ranks cannot be divided into groups of 2", [r["how"] for r in receipts])
+
     def test_configs_of_nccl_keep_every_bit_on_two_ranks(self):
         for parallel, configs in (("ddp", ("ring/simple/1", "tree/ll128", "ring/ll")), ("fsdp2", ("pat/simple/1", "ring/ll128"))):
             plain, _ = self.train(parallel)
             for config in configs:
-                with self.subTest(parallel=parallel, config=config), open(self.path("rules.toml"), "w") as rules:
-                    rules.write("version = 1\n" + "".join(
-                        f'[[rule]]\ncollective = "{collective}"\nconfig = "{config}"\n' for collective in
-                        (["allreduce"] if parallel == "ddp" else ["allgather", "reducescatter"])))
-                    rules.flush()
+                with self.subTest(parallel=parallel, config=config):
+                    self.rules(config, *(["allreduce"] if parallel == "ddp" else ["allgather", "reducescatter"]))
                     losses, _ = self.train(parallel, "--settings", self.settings(rules="rules.toml"))
                     self.assertEqual(losses, plain)
+
+    def test_configs_of_nccl_change_the_order_of_sums_only_on_four_ranks(self):
+        """With HOSTCCL_SUM=rank_order every element is summed in the order of ranks, whatever the algorithm."""
+        for order, same in (("rank_order", True), ("algorithm", False)):
+            os.environ["HOSTCCL_SUM"] = order
+            self.addCleanup(os.environ.pop, "HOSTCCL_SUM", None)
+            plain, _ = self.train("fsdp2", ranks=4)
+            for config in ("pat/simple/1", "ring/ll128"):
+                with self.subTest(order=order, config=config):
+                    self.rules(config, "allgather", "reducescatter")
+                    losses, _ = self.train("fsdp2", "--settings", self.settings(rules="rules.toml"), ranks=4)
+                    self.assertEqual(losses, plain) if same else self.assert_near(losses, plain)
 
 
 class SettingsOfDdp(Job):
@@ -107,6 +155,27 @@ class SettingsOfDdp(Job):
                 _, receipts = self.train(parallel, "--settings", self.settings(ddp={"bucket_cap_mb": 1000}), python=python)
                 self.assertEqual(receipts[0]["standing"], "not in effect", receipts)
                 self.assertIn(reason, receipts[0]["how"])
+
+
+    def test_arguments_that_tune_tries_keep_every_bit(self):
+        """With two ranks all do; with four, views of buckets do, which leave the buckets as they are."""
+        cases = [(2, {"first_bucket_mb": 0.1}), (2, {"static_graph": True}), (2, {"gradient_as_bucket_view": True}),
+                 (4, {"gradient_as_bucket_view": True})]
+        plain = {ranks: self.train("ddp", ranks=ranks)[0] for ranks in (2, 4)}
+        for ranks, asked in cases:
+            with self.subTest(ranks=ranks, asked=asked):
+                losses, receipts = self.train("ddp", "--settings", self.settings(ddp=asked), ranks=ranks)
+                self.assertEqual(losses, plain[ranks])
+                self.assertEqual([r["standing"] for r in receipts], ["in effect"], receipts)
+
+    def test_a_first_bucket_leaves_the_scripts_size_of_further_ones(self):
+        plain, _ = self.train("ddp", model=("--bucket-mb", "0.3"))
+        losses, receipts = self.train("ddp", "--settings", self.settings(ddp={"first_bucket_mb": 0.1}),
+                                      model=("--bucket-mb", "0.3"))
+        self.assertEqual(losses, plain)
+        self.assertEqual(receipts[0]["standing"], "in effect", receipts)
+        # Further buckets of PyTorch's 25 MiB would take all the rest in a second AllReduce.
+        self.assertRegex(receipts[0]["how"], "^[3-9] AllReduces a step")
 
 
 class Tune(Job):

@@ -15,8 +15,8 @@ std::string Again(const SimulationResult<SimulationCounts>& result, uint64_t dec
                              : "nothing found";
 }
 
-TEST(ExperimentsSimulation, AMillionAndAHalfDecisionsOverFifteenSeedsNeverDivergeNorWaitForEver) {
-  constexpr Simulation kAll{.first_seed = 1, .seeds = Rounds(15), .decisions_per_seed = 100'000};
+TEST(ExperimentsSimulation, ThreeMillionDecisionsOverThirtySeedsNeverDivergeNorWaitForEver) {
+  constexpr Simulation kAll{.first_seed = 1, .seeds = Rounds(30), .decisions_per_seed = 100'000};
   const SimulationResult<SimulationCounts> result = ExperimentProtocols().front().run(kAll);
   EXPECT_FALSE(result.failing_seed) << Again(result, kAll.decisions_per_seed);
   const SimulationCounts& counts = result.counts;

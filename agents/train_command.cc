@@ -105,8 +105,8 @@ struct TrainingData {
   std::vector<EffectSample> effects;
 };
 
-// Reads the measurements. It is an error if there are neither times nor, where a policy has learnt from times
-// before, effects to learn from.
+// Reads the measurements. Fails if they have no times, unless a policy that has learnt from times is given
+// and they have effects.
 Result<TrainingData> ReadTrainingData(const TrainSettings& settings, Provenance& provenance) {
   for (const std::string& path : settings.measurements) {
     DYNAMICCL_TRY(const InputFile input, HashInput("measurements", path));

@@ -77,10 +77,14 @@ def write_cells(given, cells):
     given.json.write_bytes(lzma.compress(text.encode(), preset=9) if given.json.suffix == ".xz" else text.encode())
 
 
+def ranks(preset):
+    return RANKS.get(preset, 2)
+
+
 def program(given, preset, workload, steps):
     if workload in trained_steps.PYTORCH:
-        return trained_steps.pytorch_program(given.python, workload, steps, max(2, RANKS.get(preset, 2)))
-    return [given.build / "bin/dynamiccl-zero", "train", "--data", given.data, "--steps", steps, "--stage", workload, "--batch", max(2, RANKS.get(preset, 2)),
+        return trained_steps.pytorch_program(given.python, workload, steps, ranks(preset))
+    return [given.build / "bin/dynamiccl-zero", "train", "--data", given.data, "--steps", steps, "--stage", workload, "--batch", ranks(preset),
             "--sequence", 32, "--log-every", 1000000]
 
 
@@ -88,7 +92,7 @@ def compare(given, cell, settings, rounds):
     preset, workload = cell.split("/")
     steps = STEPS_BEFORE + rounds * len(settings) * TURN_STEPS
     command = ["env", *trained_steps.pytorch_environment(given.build), given.build / "bin/dynamiccl", "ab", *settings, "-q",
-               "-n", RANKS.get(preset, 2), "--topology", preset, "--json", given.json.with_suffix(".one"), "--",
+               "-n", ranks(preset), "--topology", preset, "--json", given.json.with_suffix(".one"), "--",
                *program(given, preset, workload, steps)]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -113,7 +117,7 @@ def measure(given, cell):
     finals += ["ring/simple/1", "ring/simple/4"]
     finals = list(dict.fromkeys(finals)) + ["nccl"]
     final = compare(given, cell, finals, given.final_rounds)
-    return {"cell": cell, "single": single, "final": final}
+    return {"cell": cell, "ranks": ranks(cell.split("/")[0]), "single": single, "final": final}
 
 
 def line_of(row):

@@ -219,7 +219,7 @@ Status ValidateTensorDegree(const TrainingSettings& settings) {
   return {};
 }
 
-// Checks that with whole owners every data rank owns a unit: `data_ranks` of them share the model's.
+// With --exchange layer_owner, checks that there are at least as many units as data ranks.
 Status ValidateOwners(const TrainingSettings& settings, int data_ranks) {
   const int64_t units = 1 + (settings.model.layers + settings.unit_blocks - 1) / settings.unit_blocks *
                                 settings.units_in_block();

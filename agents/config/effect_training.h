@@ -50,9 +50,8 @@ struct EffectErrors {
 EffectErrors ErrorsOf(const std::vector<EffectSample>& samples, const std::vector<HeldOutEffect>& predicted);
 
 // Trains, quantises the networks, and fills all of the policy's tensors about effects except the golden
-// outputs. Predictions state the error on fabrics that were left out as theirs; with a single fabric that is
-// not known, and they state 10 %. Returns kInternal if the weights do
-// not fit into 16 bits.
+// outputs. A prediction states the error that was measured on left-out fabrics, or 10 % if there is a single
+// fabric. Returns kInternal if the weights do not fit into 16 bits.
 Result<EffectErrors> AddEffects(const std::vector<EffectSample>& samples,
                                 const EffectTrainingSettings& settings, PolicyTensors& tensors);
 

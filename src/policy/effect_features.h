@@ -79,7 +79,7 @@ using EffectInputs = std::array<int16_t, kEffectInputs>;
 // Returns the XXH3 hash of the schema's canonical text. Policy files that predict effects carry it.
 uint64_t EffectSchemaHash();
 
-// The question what a config does to a step. The meaning and unit of each member are those of MeasuredEffect
+// Asks what a config does to a step. The meaning and unit of each member are those of MeasuredEffect
 // (traces/format/measurement.h), from which the agent learns.
 struct EffectSubject {
   uint8_t collectives = 0;

@@ -19,8 +19,8 @@ namespace {
 // formulas are right while a library keeps its algorithm; the straight line is right on average where a cliff
 // lies between the two.
 constexpr double kFormulaShare = 0.5;
-// Above the largest measured rank count, the share of the straight line through the two largest. The formulas
-// overlook what slows a network down as it grows, and the line takes a cliff for a slope.
+// Share of the straight line through the two largest measured rank counts, above the largest. It is half,
+// because the formulas miss what slows a growing network down, and the line mistakes a cliff for a slope.
 constexpr double kLineShare = 0.5;
 // The values that are tried for drift_bytes_per_rank.
 constexpr uint64_t kDrifts[] = {0, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};

@@ -9,7 +9,7 @@
 namespace dynamiccl::testing {
 namespace {
 
-// Permille of the times at which an operator might ask for something: then memory is measured.
+// Permille of the requests at which memory is measured.
 constexpr int kMemoryChanges = 50;
 // A rank's clock counts steps of this length under kArmsByOwnClock.
 constexpr int64_t kOwnStepNs = 10'000'000;

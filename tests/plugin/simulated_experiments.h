@@ -67,11 +67,11 @@ class SimulatedExperiments : public SimulatedCommunicator<SwitchMember, StepsOnC
   void Note(const Rank& rank, const DecisionKey& key, const Decision& decision, bool timed);
   // The leader's rank tells the guard of the call, and its device's clock goes on.
   void Feed(const DecisionKey& key, const Decision& decision, bool timed);
-  // A rank's time or stamp is on its way to the leader, or is lost.
+  // Sends a rank's time or stamp to the leader, or loses it.
   void Tell(int teller, const CallTime& time);
   void TakeReports();
   void Propose();
-  // A proposal that the leader dropped without an attempt.
+  // Forgets a proposal that the leader dropped without an attempt.
   void ForgetDropped();
   void CountVersion(const Proposal& proposal);
 

@@ -49,6 +49,7 @@ struct Job {
   std::string topology;
   std::string workload;  // of a step map; empty: unknown
   int turn_steps = 3;
+  int n_ranks = 0;  // 0: the file does not state it
 };
 
 constexpr uint8_t MaskOf(Collective collective) {
@@ -107,7 +108,8 @@ class EffectsOfComparisons {
         ++left_out_;
         continue;
       }
-      AddContext(job.topology);
+      AddContext(job);
+      without_ranks_ += job.n_ranks == 0;
       file_.effects.push_back(*std::move(effect));
     }
   }
@@ -115,10 +117,10 @@ class EffectsOfComparisons {
   Imported Finish() {
     Imported imported;
     const uint64_t effects = file_.effects.size();
-    imported.unfilled = {{"ranks", effects, fmt::format("{}", kUsualRanks)},
-                         {"fabric", effects, "zeros"},
-                         {"bytes", effects, "0"},
-                         {"slowness and share", effects, "null"}};
+    imported.unfilled = {
+        {"fabric", effects, "zeros"}, {"bytes", effects, "0"}, {"slowness and share", effects, "null"}};
+    if (without_ranks_ > 0)
+      imported.unfilled.push_back({"ranks", without_ranks_, fmt::format("{}", kUsualRanks)});
     if (left_out_ > 0)
       imported.notes.push_back(fmt::format(
           "{} settings left out: not of one collective and config, or in too few rounds", left_out_));
@@ -140,25 +142,28 @@ class EffectsOfComparisons {
     return effect.steps > 0;
   }
 
-  void AddContext(const std::string& topology) {
-    if (!topologies_.insert(topology).second) return;
-    file_.contexts.push_back({topology, {}});
-    file_.contexts.back().model.fabric.n_ranks = kUsualRanks;
+  void AddContext(const Job& job) {
+    if (!topologies_.insert(job.topology).second) return;
+    file_.contexts.push_back({job.topology, {}});
+    file_.contexts.back().model.fabric.n_ranks = job.n_ranks > 0 ? job.n_ranks : kUsualRanks;
     file_.contexts.back().model.fabric.max_channels = kUsualChannels;
   }
 
   MeasurementFile file_;
   std::set<std::string> topologies_;
   uint64_t left_out_ = 0;
+  uint64_t without_ranks_ = 0;
 };
 
 // Adds all comparisons of the file. Throws nlohmann's exceptions where it has another form.
 void AddAll(const Json& json, EffectsOfComparisons& effects) {
-  if (!json.contains("cells")) return effects.Add(json, {"unnamed", "", 3});
+  if (!json.contains("cells")) return effects.Add(json, {.topology = "unnamed"});
   for (const Json& cell : json.at("cells")) {
     const auto name = cell.at("cell").get<std::string>();
     const size_t slash = name.find('/');
-    const Job job{name.substr(0, slash), slash == name.npos ? "" : name.substr(slash + 1), 3};
+    const Job job{.topology = name.substr(0, slash),
+                  .workload = slash == name.npos ? "" : name.substr(slash + 1),
+                  .n_ranks = cell.value("ranks", 0)};
     for (const char* part : {"single", "final"}) effects.Add(cell.at(part), job);
   }
 }

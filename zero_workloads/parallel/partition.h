@@ -69,7 +69,7 @@ class Partition {
   int world() const { return world_; }
   int units() const { return static_cast<int>(units_.size()); }
   const UnitPartition& unit(int unit) const { return units_[static_cast<size_t>(unit)]; }
-  // The length of the unit's flat tensor with padding: `world` shards.
+  // The length of the unit's flat tensor with padding: `world` shards, or one shard if ranks own whole units.
   int64_t flat_elements(int index) const {
     return unit(index).shard_elements * (owns_whole_units() ? 1 : world_);
   }

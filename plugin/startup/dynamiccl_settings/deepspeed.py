@@ -130,7 +130,7 @@ def _in_effect(engine, name):
 
 
 def _observe(module, engine, report):
-    """Reports the job, and marks its steps: with several sub-groups the optimizer steps several times in a step."""
+    """Reports the job, and marks steps where the engine steps: with several sub-groups the optimizer steps several times a step."""
     seen = report.framework("deepspeed")
     seen["version"] = str(getattr(module, "__version__", ""))
     seen["constructed"] = seen.get("constructed", 0) + 1

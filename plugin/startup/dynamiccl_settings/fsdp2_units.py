@@ -3,7 +3,7 @@
 
 A unit is what FSDP2 gathers and reduces in one call: the parameters of one module, or those of a list of modules. Modules
 cannot be put into another unit after fully_shard, so a module of a longer unit is sharded when the last module of its
-unit has come, at the latest when the module around it is sharded.
+unit has come, at the latest when a module of another class, with other arguments, or around it is sharded.
 """
 
 _ALONE = "the module was to share a unit, but no module around it was wrapped before its first forward pass: wrap the " \

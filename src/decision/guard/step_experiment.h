@@ -68,9 +68,8 @@ class StepExperiment {
   std::optional<double> Take(const GuardedCall& call, bool takes_part);
   // Returns the effect of `config` on a step relative to `other`, both on this key (KeyCode).
   SeenConfig Seen(uint32_t key, const CollectiveConfig& config, const CollectiveConfig& other) const;
-  // Number of steps in a row, up to the last one, whose calls were not those of the grid's digest. They say
-  // nothing, because a config may be used only in them, as that of an evaluation's calls, and would be
-  // credited with their time.
+  // Number of latest steps in a row whose calls differ from the grid's. They are no evidence: a config that
+  // is used only in them, such as that of an evaluation's calls, would be credited with their time.
   uint32_t unlike() const { return unlike_; }
   // Number of steps taken so far.
   uint64_t steps() const { return rows_; }

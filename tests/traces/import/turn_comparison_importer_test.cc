@@ -60,17 +60,22 @@ TEST(TurnComparisonImporter, TakesSettingsOfOneCollectiveFromAComparison) {
   EXPECT_EQ(gather.role, Role::kUnknown);
   EXPECT_EQ(file.effects[1].config.algorithm, Algorithm::kPat);
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("3 settings left out")));
+  EXPECT_EQ(file.contexts[0].model.fabric.n_ranks, 2) << "the file does not state it";
+  EXPECT_THAT(imported->unfilled, testing::Contains(testing::Field(&UnfilledField::field, "ranks")));
   EXPECT_TRUE(FormatMeasurements(file));
 }
 
 TEST(TurnComparisonImporter, KnowsRolesAndCollectivesOfTheWorkloadsOfAStepMap) {
-  const std::string cell = std::string(R"({"cell": "two-nodes-slow-rail/3", "single": )") + kSettings +
-                           R"(, "final": )" + kSettings + "}";
+  const std::string cell = std::string(R"({"cell": "asymmetric-nodes/3", "ranks": 4, "single": )") +
+                           kSettings + R"(, "final": )" + kSettings + "}";
   const auto imported = Import(R"({"rounds": 8, "cells": [)" + cell + "]}");
   ASSERT_TRUE(imported) << imported.error().message;
   const MeasurementFile& file = *imported->measurements;
   ASSERT_EQ(file.contexts.size(), 1u);
-  EXPECT_EQ(file.contexts[0].topology, "two-nodes-slow-rail");
+  EXPECT_EQ(file.contexts[0].topology, "asymmetric-nodes");
+  EXPECT_EQ(file.contexts[0].model.fabric.n_ranks, 4);
+  EXPECT_THAT(imported->unfilled,
+              testing::Not(testing::Contains(testing::Field(&UnfilledField::field, "ranks"))));
   ASSERT_EQ(file.effects.size(), 6u);
   EXPECT_EQ(file.effects[0].role, Role::kParameterGather);
   EXPECT_EQ(file.effects[0].phase, Phase::kUnknown) << "forward and backward";

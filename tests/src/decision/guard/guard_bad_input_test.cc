@@ -131,7 +131,8 @@ TEST_P(BadInputs, LeaveNcclsChoice) {
       if (!input.may_try) {
         EXPECT_EQ(job.trials(), 0u) << which;
       }
-      // The credit of two steps, twice; half a per cent of the time; and what estimates fall short.
+      // What experiments may cost: the credit of two usual steps, which is spent at most twice, and 0.5 % of
+      // the job's time. The guard's estimates of a cost fall short of it by up to 0.7 % of the job's time.
       const double credit_ns = 4 * 60e6 + 0.012 * static_cast<double>(job.now_ns());
       EXPECT_LE(job.LossNs(), credit_ns) << which;
     }

@@ -47,7 +47,8 @@ std::vector<TrueKey> Keys() {
           reduced};
 }
 
-// A step as of FSDP2: all layers forward, then backward with the gradients of each.
+// Returns the calls of a step like FSDP2's: gathers of all layers forward, then for each layer backward a
+// gather and a reduction.
 std::vector<size_t> Places() {
   std::vector<size_t> places(kLayers, kForward);
   for (int layer = 0; layer < kLayers; ++layer) places.insert(places.end(), {kBackward, kReduced});

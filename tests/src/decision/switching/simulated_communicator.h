@@ -33,14 +33,14 @@ struct SimulationCounts {
   uint64_t crashes = 0;
   uint64_t lost_messages = 0;
   uint64_t converged = 0;
-  // Of lives whose leader has a guard (tests/plugin/simulated_experiments.h).
+  // The counts below grow only where the leader has a guard (tests/plugin/simulated_experiments.h).
   uint64_t trials = 0;      // decisions that used an arm
   uint64_t leading = 0;     // those of them in plans with an arm that leads
   uint64_t searches = 0;    // committed versions that begin or continue an experiment
   uint64_t challenges = 0;  // committed versions with a challenger beside the leading arm
   uint64_t beliefs = 0;     // committed versions whose leading arm is one that other places' findings promise
   uint64_t adoptions = 0;   // committed versions that adopt what steps found
-  uint64_t revocations = 0;    // committed versions that could not wait
+  uint64_t revocations = 0;    // committed versions that revoke a choice at once
   uint64_t memory_levels = 0;  // committed versions with another level of memory
 };
 

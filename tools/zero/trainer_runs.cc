@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include "tools/exit_code.h"
 #include "tools/launch/installation.h"
 #include "tools/launch/launcher.h"
 #include "tools/launch/shell_quote.h"
@@ -34,10 +33,9 @@ void TakeLine(const Json& line, TrainerReport& report) {
   report.sent_bytes_a_step = line.at("sent_bytes").get<double>() / static_cast<double>(report.step_ms.size());
 }
 
-// True if the run failed for lack of memory. The trainer has one exit code for everything that the machine
-// lacks, so the log decides.
-bool RanOutOfMemory(const LaunchOutcome& outcome, const std::string& log) {
-  if (!outcome.first_failed || outcome.first_failed->exit_code != kExitEnvironment) return false;
+// True if a rank of a run that failed wrote that it lacks memory. Exit codes do not tell: a rank that only
+// noticed the end of the one that lacks memory may have ended first.
+bool RanOutOfMemory(const std::string& log) {
   const auto text = ReadTextFile(log);
   return text && text->find("out of memory") != std::string::npos;
 }
@@ -91,7 +89,7 @@ Result<TrainerReport> TrainerRuns::Train(const std::vector<std::string>& options
   fs::remove(json, ignored);
   DYNAMICCL_TRY(const LaunchOutcome outcome, Launch(plan));
   if (outcome.ok()) return ReadTrainerReport(json);
-  if (RanOutOfMemory(outcome, plan.output_path)) return MakeError(ErrorKind::kUnavailable, "out of memory");
+  if (RanOutOfMemory(plan.output_path)) return MakeError(ErrorKind::kUnavailable, "out of memory");
   keep_ = true;
   return WithHint(
       MakeError(ErrorKind::kPeerFailed, "{}", Describe(outcome)),

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -22,6 +23,16 @@ Result<TrainerReport> TrainWith(const std::string& script) {
 
 TEST(TrainerRuns, ARankWithoutMemoryIsToldApart) {
   const auto report = TrainWith("echo 'error: out of memory: 8.00 MiB asked for' >&2; exit 3");
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().kind, ErrorKind::kUnavailable);
+}
+
+// Rank 0 notices the end of a rank without memory, and ends before it.
+TEST(TrainerRuns, ARankWithoutMemoryIsToldApartWhereAnotherEndsFirst) {
+  const std::string file = ::testing::TempDir() + "rank_1_lacks_memory_" + std::to_string(::getpid());
+  const auto report = TrainWith("if [ $RANK = 1 ]; then echo 'error: out of memory' >&2; touch " + file +
+                                "; exec sleep 60; fi; until [ -e " + file + " ]; do :; done; exit 4");
+  std::filesystem::remove(file);
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().kind, ErrorKind::kUnavailable);
 }

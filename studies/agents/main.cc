@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "studies/agents/config_commands.h"
+#include "studies/agents/effect_command.h"
 #include "studies/agents/structure_command.h"
 #include "studies/agents/timing_command.h"
 #include "tools/exit_code.h"
@@ -13,6 +14,7 @@
 namespace {
 
 using dynamiccl::Status;
+using dynamiccl::agents::EffectSettings;
 using dynamiccl::agents::EvalSettings;
 using dynamiccl::agents::HypothesesSettings;
 using dynamiccl::agents::StructureSettings;
@@ -58,6 +60,23 @@ CLI::App* AddHypotheses(CLI::App& app, HypothesesSettings& settings) {
   hypotheses->add_option("--structure", settings.structure_json,
                          "What `structure --json` wrote, for the belief about stages.");
   return hypotheses;
+}
+
+CLI::App* AddEffects(CLI::App& app, EffectSettings& settings) {
+  CLI::App* effects =
+      app.add_subcommand("effects",
+                         "Leaves out one fabric after the other, predicts what configs do to training steps "
+                         "there, and says what each input is worth.");
+  effects->add_option("--measurements", settings.measurements, "Effects on steps (.measurements).")
+      ->required();
+  effects->add_option("--seeds", settings.seeds, "Trainings whose predictions are averaged.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  effects->add_option("--iterations", settings.training.iterations, "Training steps of each network.")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  effects->add_option("--seed", settings.training.seed, "Of the first training.")->capture_default_str();
+  return effects;
 }
 
 CLI::App* AddStructure(CLI::App& app, StructureSettings& settings) {
@@ -139,11 +158,13 @@ int main(int argc, char** argv) {
                  "Threads of LibTorch; with more than one, equal seeds may differ in the last bits.")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  EffectSettings effect_settings;
   EvalSettings eval_settings;
   HypothesesSettings hypotheses_settings;
   StructureSettings structure_settings;
   TimingSettings timing_settings;
   const CLI::App* baselines = AddBaselines(app, eval_settings);
+  const CLI::App* effects = AddEffects(app, effect_settings);
   const CLI::App* scenarios = AddScenarios(app, eval_settings);
   const CLI::App* hypotheses = AddHypotheses(app, hypotheses_settings);
   const CLI::App* structure = AddStructure(app, structure_settings);
@@ -157,6 +178,7 @@ int main(int argc, char** argv) {
   try {
     at::set_num_threads(threads);
     if (baselines->parsed()) return Finish(JudgeBesideBaselines(eval_settings));
+    if (effects->parsed()) return Finish(StudyEffectsCommand(effect_settings));
     if (scenarios->parsed()) return Finish(PrintScenarios(eval_settings));
     if (hypotheses->parsed()) return Finish(PrintHypotheses(hypotheses_settings));
     if (structure->parsed()) return Finish(StudyStructureCommand(structure_settings));

@@ -50,6 +50,9 @@ def main():
         store = given.folder / f"{name}.dcsite"
         if not store.exists():
             experiment(given, fabric, store)
+        if not store.exists():
+            print(f"{name}: its jobs left no store, so none of their experiments came to an end", flush=True)
+            continue
         run(given.build / "bin/dynamiccl", "inspect", store, "--effects", given.folder / f"{name}.measurements", "--fabric", name)
         print(name, flush=True)
 

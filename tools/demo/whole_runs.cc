@@ -41,10 +41,17 @@ struct WholeArm {
   RuntimeOptions runtime;
 };
 
-// A topology with two rails. One rail loses three quarters of its speed 2.5 s after the job began.
+// The rail of FailingRail fails after this many steps, each of which has 11 collectives. Counting calls
+// leaves the same number of steps after the failure on fast and on slow machines.
+constexpr int kStepsBeforeFailure = 120;
+constexpr int kCallsOfStep = 11;
+
+// A topology with two rails. One rail loses three quarters of its speed while the job runs.
 std::string FailingRail() {
-  return "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 30\nbandwidth_gbps = 0.75\nrails = 2\n"
-         "[[event]]\nat_s = 2.5\nrail = 1\ndegrade = 0.25\n";
+  return fmt::format(
+      "version = 1\nnodes = 2\n[link.inter]\nlatency_us = 30\nbandwidth_gbps = 0.75\nrails = 2\n"
+      "[[event]]\nat_call = {}\nrail = 1\ndegrade = 0.25\n",
+      kStepsBeforeFailure * kCallsOfStep);
 }
 
 // Rules that force one channel, the best config for all large calls if one of two rails is slow.

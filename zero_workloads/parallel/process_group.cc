@@ -196,6 +196,15 @@ void ProcessGroup::AwaitOnHost(const PendingCollective& collective) {
   Guard(collective, [&] { WaitOnHost(collective.event, [&] { ThrowOnAsyncError(collective.function); }); });
 }
 
+void ProcessGroup::Drain() noexcept {
+  if (communicator_ == nullptr) return;
+  try {
+    AwaitOnHost({stream_.Record(), "the last collective"});
+  } catch (const std::exception&) {
+    Abort();
+  }
+}
+
 void ProcessGroup::Abort() {
   if (communicator_ != nullptr) ncclCommAbort(std::exchange(communicator_, nullptr));
 }

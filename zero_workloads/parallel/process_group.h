@@ -107,6 +107,10 @@ class ProcessGroup {
   // Blocks until the result is available.
   void AwaitOnHost(const PendingCollective& collective);
 
+  // Blocks until all collectives that were issued are done. Aborts the communicator if one of them fails. It
+  // is for destructors of owners of memory that collectives read or write, and throws nothing.
+  void Drain() noexcept;
+
   // Aborts the communicator so that no call of any thread hangs. After a failure, only this function may be
   // called.
   void Abort();

@@ -85,6 +85,10 @@ void ZeroEngine::SetLive(const LiveSettings& live) {
   reducer_->SetBucketBytes(live.bucket_bytes);
 }
 
+ZeroEngine::~ZeroEngine() {
+  group_->Drain();
+}
+
 void ZeroEngine::FindSlicedAndWhole() {
   if (settings_.tensor.group == nullptr) return;
   sliced_runs_ = ArenaRuns(parameters_, *partition_, group_->rank(), /*sliced=*/true);

@@ -119,6 +119,8 @@ class ZeroEngine : public UnitHooks {
   // first values. Model and group outlive the engine. A stage other than 0 to 3 throws std::logic_error.
   static std::unique_ptr<ZeroEngine> Create(std::vector<ModelUnit> model, ProcessGroup* group,
                                             const EngineSettings& settings);
+  // Waits for collectives that are still in flight, such as the gathers that the last step began.
+  ~ZeroEngine() override;
 
   // Runs the backward pass of `loss`, a scalar, and collects the gradients. Call it micro_steps times before
   // each Step, each time after a forward pass.

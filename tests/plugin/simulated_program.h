@@ -23,11 +23,11 @@ class SimulatedProgram {
   DecisionKey CallAt(uint64_t call) const;
   // The role that a rank recognises from the bits of its structure.
   Role RoleOf(const DecisionKey& key, uint32_t structure) const;
-  // What the policy chooses, which may be bad or NCCL's own.
+  // Returns the policy's choice, which may be a bad config, or NCCL's own.
   CollectiveConfig PolicyChoice(const TableKey& key) const;
   std::vector<ProbeCandidate> Candidates(const TableKey& key) const;
   std::optional<CollectiveConfig> Confirmed(const TableKey& key) const;
-  // The effect on steps that jobs in other places promise.
+  // Returns the effect on steps that findings of other places promise.
   std::optional<StepEffect> Expected(const EffectQuestion& question) const;
   // Nanoseconds that the call takes; some fabrics become slower in mid-run.
   int64_t TransferNs(const DecisionKey& key, const CollectiveConfig& config) const;

@@ -11,10 +11,10 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kMark = " NCCL INFO ";
-// What stands before the place and the text of a record of the log plugin.
+// These words begin the place and the text in a record of the log plugin.
 constexpr std::string_view kPluginRank = " rank=";
 constexpr std::string_view kPluginMessage = " msg=\"";
-// What stands between a call's name and its numbers.
+// This text separates a call's name from its numbers.
 constexpr std::string_view kCallMark = ": opCount ";
 
 // Returns the word that ends at `end`, and moves `end` to the blank before the word.

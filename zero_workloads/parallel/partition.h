@@ -42,7 +42,7 @@ enum class Ownership {
   kWhole,
 };
 
-// What a rank owns of a unit, in elements.
+// The part of a unit that a rank owns, in elements.
 struct Shard {
   // The first element in the unit's flat tensor.
   int64_t begin = 0;
@@ -76,7 +76,7 @@ class Partition {
   bool owns_whole_units() const { return ownership_ == Ownership::kWhole; }
   // The rank that owns the unit with Ownership::kWhole.
   int owner(int unit) const { return unit % world_; }
-  // What `rank` owns of the unit.
+  // Returns the part of the unit that `rank` owns.
   Shard shard(int unit, int64_t rank) const;
   // The length of a rank's arena.
   int64_t arena_elements(int64_t rank) const { return arena_elements_[static_cast<size_t>(rank)]; }

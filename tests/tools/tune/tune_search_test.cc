@@ -194,7 +194,7 @@ TEST(TuneCandidates, OfFsdp2AreUnitsAndGroupsOfRanksThatTheJobAllows) {
   base.step->ranks = 2;
   report.takes_lists = false;
   EXPECT_EQ(NamesOf(CandidatesFor(base)).size(), 4u);
-  // What the script itself prefetches is not tried.
+  // Prefetch depths that the script itself sets are not tried.
   report.forward_prefetch = 1;
   report.backward_prefetch = 2;
   EXPECT_EQ(NamesOf(CandidatesFor(base)),

@@ -83,7 +83,7 @@ void JumpClocks(SimulatedJob& job) {
   }
 }
 
-// As when a machine is suspended.
+// The job stands still for 20 s twelve times, as on a machine that is suspended.
 void StandStillNowAndThen(SimulatedJob& job) {
   for (int stop = 0; stop < 12; ++stop) {
     job.RunSteps(50);

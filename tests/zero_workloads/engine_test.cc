@@ -225,6 +225,7 @@ TEST(AnyModule, LearnsAsWithLibTorchsOwnOptimizer) {
 
 // AdamW changes a weight whose gradient never changes by the learning rate, 1e-4, in each step. Just below 1
 // the numbers of half precision are 2^-11 apart, so the change rounds away, and only master weights keep it.
+// Each engine here ends right after a step, while the step's gathers may be in flight.
 TEST(AnyModule, WithoutMasterWeightsUpdatesOfHalfPrecisionAreLost) {
   for (const bool rounds : {false, true}) {
     for (const int stage : {0, 1, 3}) {

@@ -22,6 +22,8 @@ namespace dynamiccl::zero {
 class Stage3 final : public ZeroEngine {
  public:
   Stage3(std::vector<ModelUnit> model, ProcessGroup* group, const EngineSettings& settings);
+  // Gathers may read the second copies, which go before the base class's memory.
+  ~Stage3() override { DrainCollectives(); }
   void BeforeForward(int unit) override;
   void AfterForward(int unit, const at::Tensor& output) override;
   void BeforeBackward(int unit) override;

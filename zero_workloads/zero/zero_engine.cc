@@ -86,7 +86,12 @@ void ZeroEngine::SetLive(const LiveSettings& live) {
 }
 
 ZeroEngine::~ZeroEngine() {
-  group_->Drain();
+  DrainCollectives();
+}
+
+void ZeroEngine::DrainCollectives() noexcept {
+  for (ProcessGroup* group : {group_, settings_.replicas, settings_.secondary})
+    if (group != nullptr) group->Drain();
 }
 
 void ZeroEngine::FindSlicedAndWhole() {

@@ -205,6 +205,10 @@ class ZeroEngine : public UnitHooks {
   bool in_last_micro_step() const { return passes_ + 1 == settings_.micro_steps; }
   bool holds_all_arenas() const { return settings_.stage == 0; }
 
+  // Waits for the collectives that are still in flight. Called before the memory goes that they read or
+  // write: by this class's destructor, and by that of a stage with such memory of its own.
+  void DrainCollectives() noexcept;
+
   ProcessGroup* group_;
   EngineSettings settings_;
   // The flat parameters of each unit, at stable addresses.

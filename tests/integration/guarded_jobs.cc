@@ -123,7 +123,10 @@ Environment GuardedJobs::Adaptive() const {
   Environment environment = {{"DYNAMICCL_MODE", "adaptive"},
                              {"DYNAMICCL_TIMES", options_.timing},
                              {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
-  if (options_.policy != "none") environment["DYNAMICCL_POLICY"] = WritePolicy();
+  if (!options_.policy_file.empty())
+    environment["DYNAMICCL_POLICY"] = options_.policy_file;
+  else if (options_.policy != "none")
+    environment["DYNAMICCL_POLICY"] = WritePolicy();
   if (options_.model.empty()) return environment;
   // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled
   // times.

@@ -349,6 +349,7 @@ int main(int argc, char** argv) {
   app.add_option("--timing", options.timing, "DYNAMICCL_TIMES");
   app.add_option("--model", options.model, "Modelled times: factors, as in \"Ring/LL 4,Tree/Simple/2 0.8\"");
   app.add_option("--sleep", options.sleep, "With --model: calls take so many times the modelled times");
+  app.add_option("--release", options.release, "HOSTCCL_EMULATE");
   app.add_option("--winner", options.winner, "With --model: what is to be found");
   app.add_option("--believed", options.believed, "With --only expected: what the policy is wrong about");
   app.add_option("--only", options.only, "One case");

@@ -97,6 +97,7 @@ GuardedRun GuardedJobs::Run(const Environment& more, int calls, bool preload) co
   if (!options_.model.empty()) job.also_preload = DYNAMICCL_TEST_MODELLED_TIMES;
   job.seconds = 900;
   job.environment = {{"HOSTCCL_TOPOLOGY", options_.topology},
+                     {"HOSTCCL_EMULATE", options_.release},
                      {"JOB_BYTES", options_.bytes},
                      {"JOB_TIMES", "%d/times"},
                      {"DYNAMICCL_LOG", "info"}};
@@ -133,7 +134,8 @@ Environment GuardedJobs::Adaptive() const {
   if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
   environment["MODEL_SLEEP"] = std::to_string(options_.sleep);
-  environment["NCCL_PROFILER_PLUGIN"] = DYNAMICCL_TEST_MODELLED_TIMES;
+  const char* const plugin = options_.release == "2.22" ? "NCCL_TUNER_PLUGIN" : "NCCL_PROFILER_PLUGIN";
+  environment[plugin] = DYNAMICCL_TEST_MODELLED_TIMES;
   environment["TEST_DYNAMICCL"] = DYNAMICCL_TEST_PRELOAD;
   return environment;
 }

@@ -10,13 +10,13 @@ setup_file() {
     --from "$DYNAMICCL_SOURCE/policies/starter.dcpolicy" -o "$POLICY"
 }
 
-# job TOPOLOGY MODEL OPTION...: 250 steps of four AllReduces each, on two ranks.
+# job TOPOLOGY MODEL OPTION...: 600 steps of four AllReduces each, on two ranks.
 job() {
-  "$GUARD_IN_JOBS" --only expected --ranks 2 --topology "$1" --calls 1000 --bytes 131072,262144,524288,1048576 \
+  "$GUARD_IN_JOBS" --only expected --ranks 2 --topology "$1" --calls 2400 --bytes 131072,262144,524288,1048576 \
     --timing all --policy-file "$POLICY" --model "$2" --sleep 1 "${@:3}"
 }
 
-@test "on a slow rail one channel is in use before step 25, and adopted" {
+@test "on a slow rail one channel is in use before step 25, adopted, and kept" {
   [ -z "$SANITIZED" ] || skip "sanitizers are loaded first"
   job two-nodes-slow-rail "Ring/Simple/1 4,Ring 8,PAT 8,Tree 8" --winner Ring/Simple/1
 }

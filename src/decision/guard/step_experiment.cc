@@ -72,6 +72,9 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
   // choice are not noted as a use of a config.
   if (common_ ? call.use != CallUse::kTrial : as_arm && !takes_part) {
     now_.sampled |= call.use == CallUse::kDefaultSample;
+    // Such a trial was decided by the version before, in which all keys tried a config together. Without this
+    // use the step would count as one with the key's choice, so it is left out.
+    now_.mixed |= !common_ && call.use == CallUse::kTrial;
     return ended;
   }
   const uint32_t key = common_ ? kAllKeys : KeyCode(call.key);

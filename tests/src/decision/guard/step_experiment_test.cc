@@ -41,11 +41,12 @@ class Program {
     call.captured = captured;
     if (device_tells) call.begun_ns = device_stands ? 1000 : now_ns_ + 77;
     if (ahead_ns > 0) call.at_ns = static_cast<int64_t>(call.number) * 1000 + now_ns_ / ahead_ns * ahead_ns;
-    experiment.Take(call, true);
+    experiment.Take(call, takes_part);
   }
   SeenConfig Seen() const { return experiment.Seen(KeyCode(kGather), kRing, kLeaveNcclAlone); }
   StepExperiment experiment;
   bool captured = false;
+  bool takes_part = true;      // the keys, in the experiment
   bool device_tells = false;   // when calls began on the device
   bool device_stands = false;  // its clock does not advance
   // Nanoseconds of which the host issues all calls at once, after which it waits for the device; 0: it does
@@ -151,6 +152,19 @@ TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {
 }
 
 // A choice that is in use while nothing is drawn was taken for NCCL's own, and then for no gain at all.
+// After all keys tried a config together, some steps of that version come when the keys are tried one by one.
+TEST(StepExperiment, AStepWithTrialsOfKeysThatTakeNoPartSaysNothing) {
+  Program program;
+  for (int i = 0; i < 12; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  const uint64_t before = program.experiment.steps();
+  program.takes_part = false;
+  for (int i = 0; i < 6; ++i) program.Step(kRing, kRing, 5'000'000);
+  program.takes_part = true;
+  program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  EXPECT_EQ(program.experiment.steps(), before + 1) << "only the last step without trials has ended";
+  EXPECT_EQ(program.experiment.step_ns(), 10e6);
+}
+
 TEST(StepExperiment, AChoiceCountsWhileItsKeyDrawsNothing) {
   StepExperiment experiment;
   experiment.Begin({0, 1});

@@ -59,8 +59,11 @@ double ErrorOf(double predicted, double measured) {
 // The evaluation of one system. EvaluateHeldOut owns it on its stack; the system must outlive it.
 class Evaluation {
  public:
-  Evaluation(const TimedSystem& system, const FitOptions& options)
-      : system_(system), options_(options), ranks_per_node_(RanksPerNode(system.cells)) {
+  Evaluation(const TimedSystem& system, const FitOptions& options, Intervals intervals)
+      : system_(system),
+        options_(options),
+        intervals_(intervals),
+        ranks_per_node_(RanksPerNode(system.cells)) {
     const System shape{.ranks_per_node = ranks_per_node_};
     for (const TimedCell& cell : system.cells) {
       if (!FillsNodes(shape, cell)) {
@@ -116,7 +119,7 @@ class Evaluation {
       if (is_left_out(cell) && FillsNodes(fitted, cell)) judged[cell.n_ranks].push_back(&cell);
     }
     for (const auto& [n_ranks, cells] : judged) JudgeAll(kind, fitted, n_ranks, cells);
-    return JudgeIntervals(kind, fitted, others, judged);
+    return intervals_ == Intervals::kJudged ? JudgeIntervals(kind, fitted, others, judged) : Status();
   }
 
   // Counts the left-out cells that lie inside the intervals that the fit states of itself.
@@ -209,6 +212,7 @@ class Evaluation {
 
   const TimedSystem& system_;
   FitOptions options_;
+  Intervals intervals_;
   int ranks_per_node_;
   std::set<int> counts_;
   std::set<uint64_t> sizes_;
@@ -270,8 +274,9 @@ void Pool(HeldOutResult& into, const HeldOutResult& one) {
   into.rank_counts.assign(counts.begin(), counts.end());
 }
 
-Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options) {
-  return Evaluation(system, options).Run();
+Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options,
+                                      Intervals intervals) {
+  return Evaluation(system, options, intervals).Run();
 }
 
 }  // namespace dynamiccl

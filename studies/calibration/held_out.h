@@ -83,7 +83,10 @@ struct HeldOutResult {
 void Pool(HeldOutResult& into, const HeldOutResult& one);
 
 // Leaves out every rank count where there are at least three, and every inner size where there are at least
-// three sizes. kUnsupported with fewer of both.
-Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options);
+// three sizes. kUnsupported with fewer of both. Judging intervals takes one more fit for each pair of rank
+// counts.
+enum class Intervals { kJudged, kNotJudged };
+Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options,
+                                      Intervals intervals = Intervals::kJudged);
 
 }  // namespace dynamiccl

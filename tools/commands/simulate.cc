@@ -355,7 +355,8 @@ void RegisterSimulateOptions(CLI::App& app, SimulateOptions& given) {
       app.add_option("trace", given.inputs, "Recorded traces; those of several ranks are taken together")
           ->check(CLI::ExistingFile);
   app.add_option("--system", given.system,
-                 "System file, or one of " + DescribedSystemNames() + " (default: dgx-h100)");
+                 "System file (of `dynamiccl calibrate`: with intervals), or one of " +
+                     DescribedSystemNames() + " (default: dgx-h100)");
   app.add_option("--network-gbps", given.step.network_gbps, "Of a node, all its links to others together")
       ->check(CLI::PositiveNumber);
   RegisterStep(app, given);

@@ -30,10 +30,11 @@ struct FitOptions {
 // Returns the ranks of a node, which are the most that any cell has on a node; 1 without cells.
 int RanksPerNode(std::span<const TimedCell> cells);
 
-// Sets System::errors of `system`, which FitSystem made of these cells: how far predictions are off at each
-// rank count. For each rank count, a system fitted to the other rank counts predicts this one. Sets nothing
-// with fewer than three rank counts, and nothing for a rank count without which the number of ranks on a node
-// is not known.
+// Sets System::errors and System::intervals of `system`, which FitSystem made of these cells: how far
+// predictions are off at each rank count, and how wide an interval nine of ten of them need. For each rank
+// count, a system fitted to the other rank counts predicts this one. With fewer than three rank counts it
+// sets only the intervals at measured rank counts. It sets nothing for a rank count without which the number
+// of ranks on a node is not known.
 Status StateErrors(System& system, std::span<const TimedCell> cells, const FitOptions& options);
 
 // Fits a system to the cells; the seed determines the result. Cells whose ranks do not fill their nodes count

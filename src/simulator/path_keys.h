@@ -26,5 +26,7 @@ inline constexpr PathKey kPathKeys[] = {
 inline constexpr double kMaxPathValue = 1e9;
 // The largest absolute value of Residual::log_factor: a residual may state a factor of at most exp of this.
 inline constexpr double kMaxLogFactor = 20;
+// The least width of an interval. A width that comes out narrower is stated as this one.
+inline constexpr double kLeastWidth = 1e-9;
 
 }  // namespace dynamiccl

@@ -63,6 +63,24 @@ struct StatedError {
   friend bool operator==(const StatedError&, const StatedError&) = default;
 };
 
+// Says between which factors of the prediction nine of ten measured times of a collective lay. Both widths
+// are natural logarithms, so that a width w is the interval from prediction / exp(w) to prediction * exp(w).
+// A width of 0 is not known. stated_interval.h says which width a communicator has.
+struct StatedInterval {
+  Collective collective = Collective::kAllReduce;
+  // The width at measured rank counts, for sizes between measured ones, and how many times it is judged by.
+  double seen = 0;
+  int seen_cells = 0;
+  // The width at rank counts that a fit did not see, for a DistanceFrom of 1 to those that it saw.
+  double unseen = 0;
+  int unseen_cells = 0;
+
+  friend bool operator==(const StatedInterval&, const StatedInterval&) = default;
+};
+
+// The part of its interval at which a prediction is taken.
+enum class IntervalPart : int { kShortest = -1, kPrediction = 0, kLongest = 1 };
+
 // Holds the contents of a system file. It is a plain value.
 struct System {
   std::string name;
@@ -86,7 +104,10 @@ struct System {
   // A cliff at a size with at least this many bytes per rank has the same bytes per rank at every rank count.
   // Every other cliff has the same size at every rank count. 0: all cliffs have the same size.
   uint64_t drift_bytes_per_rank = 0;
-  std::vector<StatedError> errors;  // by collective and rank count; empty: not known
+  std::vector<StatedError> errors;        // by collective and rank count; empty: not known
+  std::vector<StatedInterval> intervals;  // by collective; empty: not known
+  // Set by callers that ask for the ends of intervals; no part of the file.
+  IntervalPart part = IntervalPart::kPrediction;
 
   PathCosts& path(Algorithm a, Protocol p) { return paths[static_cast<size_t>(a)][static_cast<size_t>(p)]; }
   const PathCosts& path(Algorithm a, Protocol p) const {

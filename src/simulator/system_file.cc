@@ -17,7 +17,7 @@ namespace {
 // The most bytes of a file, 64 MiB, and the largest number of ranks in it: far beyond any real file.
 constexpr size_t kMaxBytes = 64 << 20;
 constexpr int kMaxRanks = 1 << 20;
-// The version that is written. Version 1, without line_share, is read too.
+// The version that is written. Version 1, without line_share and interval, is read too.
 constexpr int kVersion = 2;
 
 // Reads one file into a System, one function for each kind of table. It has no state beyond the base class.
@@ -30,7 +30,7 @@ class SystemReader : private TomlReader {
     Keys keys{"version",       "name",          "source",         "ranks_per_node",
               "max_channels",  "formula_share", "residual_reach", "drift_bytes_per_rank",
               "network_ranks", "path",          "residual",       "error"};
-    if (version >= 2) keys.push_back("line_share");
+    if (version >= 2) keys.insert(keys.end(), {"line_share", "interval"});
     DYNAMICCL_CHECK_OK(OnlyKeys(root, keys));
     System system;
     DYNAMICCL_TRY(system.name, Text(root, "name"));
@@ -50,6 +50,8 @@ class SystemReader : private TomlReader {
                                     [&](const toml::table& table) { return ReadResiduals(table, system); }));
     DYNAMICCL_CHECK_OK(
         ForEachTable(root, "error", [&](const toml::table& table) { return ReadError(table, system); }));
+    DYNAMICCL_CHECK_OK(ForEachTable(root, "interval",
+                                    [&](const toml::table& table) { return ReadInterval(table, system); }));
     return system;
   }
 
@@ -111,14 +113,17 @@ class SystemReader : private TomlReader {
     return Complain(table.get("intra_gbps")->source().begin, "'intra_gbps' must be above 0");
   }
 
+  Result<Collective> ReadCollective(const toml::table& table) const {
+    DYNAMICCL_TRY(const std::string name, Text(table, "collective"));
+    const auto collective = ParseCollective(name);
+    if (collective && static_cast<int>(*collective) < kTunableCollectives) return *collective;
+    return Complain(table.get("collective")->source().begin, fmt::format("no collective '{}'", name));
+  }
+
   // Returns the key of a residual table: collective, algorithm and protocol (if any), and number of ranks.
   Result<Residual> ReadKey(const toml::table& table) const {
     Residual key;
-    DYNAMICCL_TRY(const std::string name, Text(table, "collective"));
-    const auto collective = ParseCollective(name);
-    if (!collective || static_cast<int>(*collective) >= kTunableCollectives)
-      return Complain(table.get("collective")->source().begin, fmt::format("no collective '{}'", name));
-    key.collective = *collective;
+    DYNAMICCL_TRY(key.collective, ReadCollective(table));
     if (table.contains("algorithm")) {
       DYNAMICCL_TRY(key.algorithm, ReadAlgorithm(table));
     }
@@ -142,6 +147,35 @@ class SystemReader : private TomlReader {
     DYNAMICCL_TRY(error.median, NumberWithin(table, "median", 0, kMaxPathValue));
     DYNAMICCL_TRY(error.mean, NumberWithin(table, "mean", 0, kMaxPathValue));
     system.errors.push_back(error);
+    return {};
+  }
+
+  // Reads one width of an interval and the number of times by which it is judged, if it is stated.
+  Status ReadWidth(const toml::table& table, const std::string& key, double& width, int& cells) const {
+    if (!table.contains(key)) {
+      if (!table.contains(key + "_cells")) return {};
+      return Complain(table.source().begin, fmt::format("'{0}_cells' without '{0}'", key));
+    }
+    DYNAMICCL_TRY(width, NumberWithin(table, key, kLeastWidth, kMaxLogFactor));
+    DYNAMICCL_TRY(const int64_t judged, Integer(table, key + "_cells", 1, INT32_MAX));
+    cells = static_cast<int>(judged);
+    return {};
+  }
+
+  // Reads how wide the intervals of one collective are.
+  Status ReadInterval(const toml::table& table, System& system) const {
+    DYNAMICCL_CHECK_OK(OnlyKeys(table, {"collective", "seen", "seen_cells", "unseen", "unseen_cells"}));
+    StatedInterval interval;
+    DYNAMICCL_TRY(interval.collective, ReadCollective(table));
+    DYNAMICCL_CHECK_OK(ReadWidth(table, "seen", interval.seen, interval.seen_cells));
+    DYNAMICCL_CHECK_OK(ReadWidth(table, "unseen", interval.unseen, interval.unseen_cells));
+    if (interval.seen == 0 && interval.unseen == 0)
+      return Complain(table.source().begin, "an interval needs 'seen' or 'unseen'");
+    if (std::ranges::find(system.intervals, interval.collective, &StatedInterval::collective) !=
+        system.intervals.end())
+      return Complain(table.source().begin,
+                      fmt::format("a second 'interval' for {}", Name(interval.collective)));
+    system.intervals.push_back(interval);
     return {};
   }
 

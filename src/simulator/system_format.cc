@@ -86,6 +86,13 @@ std::string FormatSystem(const System& system) {
                         Name(error.collective), error.n_ranks, error.cells, Number(error.median),
                         Number(error.mean));
   }
+  for (const StatedInterval& interval : system.intervals) {
+    text += fmt::format("\n[[interval]]\ncollective = \"{}\"\n", Name(interval.collective));
+    if (interval.seen > 0)
+      text += fmt::format("seen = {}\nseen_cells = {}\n", Number(interval.seen), interval.seen_cells);
+    if (interval.unseen > 0)
+      text += fmt::format("unseen = {}\nunseen_cells = {}\n", Number(interval.unseen), interval.unseen_cells);
+  }
   text += "\n";
   return text + std::string(kSystemSealPrefix) + SystemSealOf(text) + "\n";
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/collective/legal_configs.h"
+#include "src/simulator/stated_interval.h"
 
 namespace dynamiccl {
 namespace {
@@ -29,6 +30,14 @@ CollectiveConfig Complete(const CollectiveTimes& times, Collective collective, u
     best_time = time;
   }
   return best;
+}
+
+// Returns how wide the interval of one call is; kUnsupported where the system does not state it.
+Result<double> WidthOf(const System& system, Collective collective, uint64_t bytes, int n_ranks,
+                       int n_nodes) {
+  if (const auto width = LogWidth(system, collective, bytes, n_ranks, n_nodes)) return *width;
+  return MakeError(ErrorKind::kUnsupported, "{} states no interval for {} on {} ranks of {} nodes",
+                   system.name, Name(collective), n_ranks, n_nodes);
 }
 
 }  // namespace
@@ -58,6 +67,7 @@ const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
 
 Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, CollectiveConfig config,
                                          int n_ranks, int n_nodes) {
+  const Collective asked = collective;
   if (static_cast<int>(collective) >= kTunableCollectives) {
     collective = Collective::kBroadcast;
     config = {Algorithm::kRing, Protocol::kUndefined, 0};
@@ -71,11 +81,15 @@ Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, 
   const bool left = chosen.leaves_nccl_alone();
   if (left) chosen = times.Cheapest(collective, bytes);
   // If the choice is left to the library, the residual of the library's own choice counts.
-  const double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
+  double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
   if (chosen.leaves_nccl_alone() || us < 0) {
     return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",
                               system_.name, Name(collective), n_ranks),
                     "give it one: a [[path]] of Ring and Simple does for every collective");
+  }
+  if (system_.part != IntervalPart::kPrediction) {
+    DYNAMICCL_TRY(const double width, WidthOf(system_, asked, bytes, n_ranks, n_nodes));
+    us *= std::exp(static_cast<int>(system_.part) * width);
   }
   const PathTerms terms = TermsOf(collective, chosen.algorithm, n_ranks, n_nodes);
   const PathCosts& costs = system_.path(chosen.algorithm, chosen.protocol);

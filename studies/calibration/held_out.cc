@@ -12,6 +12,7 @@
 
 #include "src/base/statistics.h"
 #include "src/simulator/closed_form.h"
+#include "src/simulator/stated_interval.h"
 
 namespace dynamiccl {
 namespace {
@@ -58,8 +59,11 @@ double ErrorOf(double predicted, double measured) {
 // The evaluation of one system. EvaluateHeldOut owns it on its stack; the system must outlive it.
 class Evaluation {
  public:
-  Evaluation(const TimedSystem& system, const FitOptions& options)
-      : system_(system), options_(options), ranks_per_node_(RanksPerNode(system.cells)) {
+  Evaluation(const TimedSystem& system, const FitOptions& options, Intervals intervals)
+      : system_(system),
+        options_(options),
+        intervals_(intervals),
+        ranks_per_node_(RanksPerNode(system.cells)) {
     const System shape{.ranks_per_node = ranks_per_node_};
     for (const TimedCell& cell : system.cells) {
       if (!FillsNodes(shape, cell)) {
@@ -115,6 +119,29 @@ class Evaluation {
       if (is_left_out(cell) && FillsNodes(fitted, cell)) judged[cell.n_ranks].push_back(&cell);
     }
     for (const auto& [n_ranks, cells] : judged) JudgeAll(kind, fitted, n_ranks, cells);
+    return intervals_ == Intervals::kJudged ? JudgeIntervals(kind, fitted, others, judged) : Status();
+  }
+
+  // Counts the left-out cells that lie inside the intervals that the fit states of itself.
+  Status JudgeIntervals(LeftOut kind, System fitted, const std::vector<TimedCell>& others,
+                        const std::map<int, std::vector<const TimedCell*>>& judged) {
+    if (kind == LeftOut::kSize) {
+      StateSeenIntervals(fitted, others);
+    } else {
+      DYNAMICCL_CHECK_OK(StateErrors(fitted, others, options_));
+    }
+    for (const auto& [n_ranks, cells] : judged) {
+      const CollectiveTimes times(fitted, n_ranks);
+      for (const TimedCell* const cell : cells) {
+        const auto width = LogWidth(fitted, cell->collective, cell->bytes, n_ranks, cell->n_nodes);
+        const double predicted = times.Microseconds(cell->collective, cell->bytes, cell->config);
+        if (!width || predicted <= 0) continue;
+        Coverage& coverage = result_.coverage[kind];
+        ++coverage.judged;
+        coverage.inside += std::fabs(std::log(cell->us / predicted)) <= *width;
+        coverage.widths.push_back(*width);
+      }
+    }
     return {};
   }
 
@@ -185,6 +212,7 @@ class Evaluation {
 
   const TimedSystem& system_;
   FitOptions options_;
+  Intervals intervals_;
   int ranks_per_node_;
   std::set<int> counts_;
   std::set<uint64_t> sizes_;
@@ -229,6 +257,12 @@ void Pool(HeldOutResult& into, const HeldOutResult& one) {
     append(all.by_size, errors.by_size);
     append(all.repeats, errors.repeats);
   }
+  for (const auto& [left_out, coverage] : one.coverage) {
+    Coverage& all = into.coverage[left_out];
+    all.judged += coverage.judged;
+    all.inside += coverage.inside;
+    append(all.widths, coverage.widths);
+  }
   into.has_partial_nodes = into.has_partial_nodes || one.has_partial_nodes;
   into.order.calls += one.order.calls;
   into.order.pairs += one.order.pairs;
@@ -240,8 +274,9 @@ void Pool(HeldOutResult& into, const HeldOutResult& one) {
   into.rank_counts.assign(counts.begin(), counts.end());
 }
 
-Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options) {
-  return Evaluation(system, options).Run();
+Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options,
+                                      Intervals intervals) {
+  return Evaluation(system, options, intervals).Run();
 }
 
 }  // namespace dynamiccl

@@ -42,6 +42,14 @@ struct HeldOutErrors {
   std::vector<double> repeats;
 };
 
+// How many left-out cells lie inside the interval that the fit, which did not see them, states of itself.
+struct Coverage {
+  size_t judged = 0;  // cells for which the fit states an interval
+  size_t inside = 0;
+  std::vector<double> widths;  // of the intervals, as natural logarithms
+  double Share() const { return judged == 0 ? 0 : static_cast<double>(inside) / static_cast<double>(judged); }
+};
+
 // How well the predicted order of configs agrees with the measured one, over calls for which several configs
 // were timed. The system was fitted without their rank count, or without their size where there are too few
 // rank counts.
@@ -66,6 +74,8 @@ struct HeldOutResult {
   // True if some measured communicators used a part of each node only.
   bool has_partial_nodes = false;
   std::map<LeftOut, HeldOutErrors> errors;
+  // An interval of an unseen rank count takes three rank counts beside the one that is left out.
+  std::map<LeftOut, Coverage> coverage;
   ConfigOrder order;
 };
 
@@ -73,7 +83,10 @@ struct HeldOutResult {
 void Pool(HeldOutResult& into, const HeldOutResult& one);
 
 // Leaves out every rank count where there are at least three, and every inner size where there are at least
-// three sizes. kUnsupported with fewer of both.
-Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options);
+// three sizes. kUnsupported with fewer of both. Judging intervals takes one more fit for each pair of rank
+// counts.
+enum class Intervals { kJudged, kNotJudged };
+Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options,
+                                      Intervals intervals = Intervals::kJudged);
 
 }  // namespace dynamiccl

@@ -3,6 +3,9 @@
 // out of them.
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "src/base/statistics.h"
 #include "studies/calibration/held_out.h"
 #include "studies/lab_commands.h"
 #include "tools/exit_code.h"
@@ -45,6 +48,44 @@ void PrintHeldOut(const HeldOutResult& result) {
                Percent(errors.system), Percent(errors.formulas), Percent(errors.by_ranks),
                Percent(errors.by_size), Percent(errors.repeats));
   }
+}
+
+// All left-out rank counts of a system together.
+Coverage OfRankCounts(const HeldOutResult& result) {
+  Coverage all;
+  for (const auto& [left_out, coverage] : result.coverage) {
+    if (left_out == LeftOut::kSize) continue;
+    all.judged += coverage.judged;
+    all.inside += coverage.inside;
+    all.widths.insert(all.widths.end(), coverage.widths.begin(), coverage.widths.end());
+  }
+  return all;
+}
+
+std::string IntervalCells(const Coverage& coverage) {
+  if (coverage.judged == 0) return "- | - | -";
+  return fmt::format("{} | {:.1f} | {:.2f}", coverage.judged, 100 * coverage.Share(),
+                     std::exp(Median(coverage.widths)));
+}
+
+void PrintIntervals(const std::vector<HeldOutResult>& results) {
+  fmt::print(
+      "\n| intervals that are to hold 90 % | left-out rank counts: times | inside, % | median factor | "
+      "left-out "
+      "sizes: times | inside, % | median factor |\n|---|---|---|---|---|---|---|\n");
+  for (const HeldOutResult& result : results) {
+    const auto sizes = result.coverage.find(LeftOut::kSize);
+    fmt::print("| {} | {} | {} |\n", result.system, IntervalCells(OfRankCounts(result)),
+               IntervalCells(sizes == result.coverage.end() ? Coverage() : sizes->second));
+  }
+}
+
+Json CoverageJson(const HeldOutResult& result) {
+  Json by_kind = Json::object();
+  for (const auto& [left_out, coverage] : result.coverage)
+    by_kind[Name(left_out)] = {
+        {"judged", coverage.judged}, {"inside", coverage.inside}, {"median_width", Median(coverage.widths)}};
+  return by_kind;
 }
 
 void PrintOrder(const std::vector<HeldOutResult>& results) {
@@ -121,6 +162,7 @@ Json HeldOutJson(const HeldOutResult& result) {
           {"ranks", result.rank_counts},
           {"left_out", by_kind},
           {"bounds", BoundsJson(result)},
+          {"intervals", CoverageJson(result)},
           {"order",
            {{"calls", result.order.calls},
             {"pairs", result.order.pairs},
@@ -168,6 +210,7 @@ Result<int> JudgeFits(const std::vector<TimedSystem>& systems, const HeldOutOpti
   PrintHeader();
   for (const HeldOutResult& result : results) PrintHeldOut(result);
   PrintBounds(results);
+  PrintIntervals(results);
   fmt::print("\n");
   PrintOrder(results);
   for (const std::string& why : skipped) fmt::print("not judged: {}\n", why);

@@ -44,3 +44,74 @@ setup() {
     [[ "$output" == *"error"* || "$output" == *"requires"* ]]
   done
 }
+
+# A system whose AllReduces take half to twice as long as predicted on 64 ranks. It states nothing of others.
+write_system() {
+  cat >half.toml <<'END'
+# dynamiccl-system
+version = 2
+name = "half"
+source = "made up"
+ranks_per_node = 8
+max_channels = 8
+
+[[path]]
+algorithm = "Ring"
+protocol = "Simple"
+base_us = 10.0
+intra_hop_us = 1.5
+inter_hop_us = 12.0
+intra_gbps = 180.0
+inter_gbps = 40.0
+
+[[residual]]
+collective = "AllReduce"
+ranks = 64
+bytes = [1024]
+log_factor = [0.0]
+
+[[interval]]
+collective = "AllReduce"
+seen = 0.6931471805599453
+seen_cells = 20
+
+# xxh3 unchecked
+END
+}
+
+@test "an interval is that of the collectives, and says which collective has none" {
+  write_system
+  zero() {
+    "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2,hidden=64 --data-parallel "$1" --steps 2 -o z.ctrace
+    "$DYNAMICCL_BIN" simulate z.ctrace --system half.toml "${@:2}"
+  }
+  # Calls one after the other and nothing computed: the whole job takes half and twice the time, up to 1 ns a call.
+  run zero 64 --json
+  [ "$status" -eq 0 ]
+  finished=$(grep -m1 -o '"finished_ns": [0-9]*' <<<"$output" | grep -o '[0-9]*$')
+  low=$(grep -o '"low_ns": [0-9]*' <<<"$output" | grep -o '[0-9]*$')
+  high=$(grep -o '"high_ns": [0-9]*' <<<"$output" | grep -o '[0-9]*$')
+  [ $((2 * low - finished)) -le 64 ] && [ $((finished - 2 * low)) -le 64 ]
+  [ $((high - 2 * finished)) -le 64 ] && [ $((2 * finished - high)) -le 64 ]
+  run zero 64
+  [[ "$output" == *" ms if every collective is as fast or slow as 9 of 10 measured ones at most"* ]]
+  run zero 32
+  [[ "$output" == *"# no interval: half states no interval for AllReduce on 32 ranks of 4 nodes"* ]]
+  "$DYNAMICCL_BIN" trace generate --framework ddp --model gpt:layers=2,hidden=64 --data-parallel 64 --steps 2 -o d.ctrace
+  run "$DYNAMICCL_BIN" simulate d.ctrace --system half.toml
+  [[ "$output" == *"# no interval: half states no interval for "*" on 64 ranks of 8 nodes"* ]]
+  run "$DYNAMICCL_BIN" simulate d.ctrace --json
+  [[ "$output" == *'"finished_interval": {'*'"unknown": "dgx-h100 states none"'* ]]
+}
+
+@test "advise states between which step times a change lies, or why it cannot" {
+  write_system
+  "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2,hidden=64 --data-parallel 64 --steps 3 -o z.ctrace
+  run "$DYNAMICCL_BIN" advise z.ctrace --system half.toml --step-ms 20 --ranks-per-node 8
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"no intervals: half states no interval for "*"Gather"* || "$output" == *"no intervals: half states no interval for ReduceScatter"* ]]
+  sed -i 's/^\[\[interval\]\]/[[residual]]\ncollective = "AllGather"\nranks = 64\nbytes = [1024]\nlog_factor = [0.0]\n\n[[residual]]\ncollective = "ReduceScatter"\nranks = 64\nbytes = [1024]\nlog_factor = [0.0]\n\n[[interval]]\ncollective = "AllGather"\nseen = 0.5\nseen_cells = 20\n\n[[interval]]\ncollective = "ReduceScatter"\nseen = 0.5\nseen_cells = 20\n\n[[interval]]/' half.toml
+  run "$DYNAMICCL_BIN" advise z.ctrace --system half.toml --step-ms 20 --ranks-per-node 8
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"if every collective is as fast or slow as 9 of 10 measured ones at most"* && "$output" =~ stage\ 0\ -\>\ 1\ +[0-9.]+\ to\ +[0-9.]+ ]]
+}

@@ -37,6 +37,52 @@ std::string Row(const AdvisedChange& one, const PredictedStep& base) {
                      remark.empty() ? "" : fmt::format(" ({})", remark));
 }
 
+// Adds what each change would take if the collectives were as fast, or as slow, as at this end of their
+// intervals. The recorded step has the same collectives, so its computing time is worked out anew.
+Status WidenIntervals(const StepPrediction& prediction, const RecordedStep& step, Advice& advice) {
+  DYNAMICCL_TRY(const TrainerCompute compute,
+                prediction.ComputeOf(advice.recognised.job, step, advice.step_ns));
+  for (AdvisedChange& one : advice.changes) {
+    DYNAMICCL_TRY(const PredictedStep predicted, prediction.Of(one.change.job, compute));
+    if (!one.interval) one.interval = StepInterval{one.predicted.step_ns, one.predicted.step_ns};
+    one.interval->low_ns = std::min(one.interval->low_ns, predicted.step_ns);
+    one.interval->high_ns = std::max(one.interval->high_ns, predicted.step_ns);
+  }
+  return {};
+}
+
+// Sets the intervals of all changes, or Advice::no_interval.
+Status AddIntervals(const RecordedStep& step, System system, const SeenSchedule& seen, Advice& advice) {
+  if (system.intervals.empty()) {
+    advice.no_interval = fmt::format("{} states none", system.name);
+    return {};
+  }
+  for (const IntervalPart part : {IntervalPart::kShortest, IntervalPart::kLongest}) {
+    system.part = part;
+    const Status widened = WidenIntervals(StepPrediction(system, step.ranks_per_node, seen), step, advice);
+    if (widened) continue;
+    if (widened.error().kind != ErrorKind::kUnsupported) return widened;
+    advice.no_interval = widened.error().message;
+    for (AdvisedChange& one : advice.changes) one.interval.reset();
+    return {};
+  }
+  return {};
+}
+
+// A second table with the interval of each change, or one line that says why there is none.
+std::string Intervals(const Advice& advice) {
+  if (advice.changes.empty()) return "";
+  if (!advice.no_interval.empty()) return fmt::format("\nno intervals: {}\n", advice.no_interval);
+  std::string text = fmt::format("\n{:<44} {:>10}    {:>10}  {}\n", "change", "step ms", "",
+                                 "if every collective is as fast or slow as 9 of 10 measured ones at most");
+  for (const AdvisedChange& one : advice.changes) {
+    if (!one.interval) continue;
+    text += fmt::format("{:<44} {:>10.2f} to {:>10.2f}\n", one.change.what, Ms(one.interval->low_ns),
+                        Ms(one.interval->high_ns));
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<System> SystemOfTimes(const RecordedStep& step) {
@@ -63,15 +109,16 @@ Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System&
                     "say it with --step-ms");
   const AdvisedJob& base = advice.recognised.job;
   DYNAMICCL_TRY(advice.share_of_calls, ShareOfCalls(base, step));
-  const StepPrediction prediction(system, step.ranks_per_node,
-                                  on_host ? HostSchedule(base, step) : SeenSchedule());
+  const SeenSchedule seen = on_host ? HostSchedule(base, step) : SeenSchedule();
+  const StepPrediction prediction(system, step.ranks_per_node, seen);
   DYNAMICCL_TRY(advice.compute, prediction.ComputeOf(base, step, advice.step_ns));
   DYNAMICCL_TRY(advice.simulated, prediction.Of(base, advice.compute));
   const TensorsOn device = on_host ? TensorsOn::kCpus : TensorsOn::kGpus;
   for (PossibleChange& change : PossibleChanges(base, step.ranks_per_node, device)) {
     DYNAMICCL_TRY(const PredictedStep predicted, prediction.Of(change.job, advice.compute));
-    advice.changes.push_back({std::move(change), predicted});
+    advice.changes.push_back({std::move(change), predicted, {}});
   }
+  DYNAMICCL_CHECK_OK(AddIntervals(step, system, seen, advice));
   std::ranges::stable_sort(advice.changes, {},
                            [](const AdvisedChange& one) { return one.predicted.step_ns; });
   return advice;
@@ -98,7 +145,7 @@ std::string FormatAdvice(const Advice& advice, const RecordedStep& step, const S
   text += fmt::format("{:<44} {:>10} {:>9} {:>9} {:>9}  {}\n", "change", "step ms", "against", "exposed",
                       "memory", "how");
   for (const AdvisedChange& one : advice.changes) text += Row(one, advice.simulated);
-  return text;
+  return text + Intervals(advice);
 }
 
 }  // namespace dynamiccl

@@ -3,6 +3,7 @@
 // take. docs/advise.md describes it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace dynamiccl {
 struct AdvisedChange {
   PossibleChange change;
   PredictedStep predicted;
+  // Nothing where Advice::no_interval says why.
+  std::optional<StepInterval> interval;
 };
 
 // The result of Advise: the recognised job, its step as recorded and as simulated, and the changes.
@@ -30,6 +33,8 @@ struct Advice {
   TrainerCompute compute;
   // The simulated step of the unchanged job, with which the changes are compared.
   PredictedStep simulated;
+  // Why the predictions have no interval; empty if they have one.
+  std::string no_interval;
   // The changes, sorted by predicted step time, shortest first.
   std::vector<AdvisedChange> changes;
 };

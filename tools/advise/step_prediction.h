@@ -21,6 +21,12 @@ struct PredictedStep {
   int64_t exposed_ns = 0;
 };
 
+// The shortest and longest step time if every collective takes as long as at the ends of its interval.
+struct StepInterval {
+  int64_t low_ns = 0;
+  int64_t high_ns = 0;
+};
+
 // Simulates jobs on one system. It holds no state except its constructor's arguments.
 class StepPrediction {
  public:

@@ -116,6 +116,8 @@ Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& sy
   for (const AdvisedChange& one : advice.changes) {
     Json row = {{"change", one.change.what}, {"how", one.change.how}};
     row["predicted"] = AdviseJson(one.predicted);
+    if (one.interval)
+      row["interval"] = {{"low_ns", one.interval->low_ns}, {"high_ns", one.interval->high_ns}};
     row["ratio"] = static_cast<double>(one.predicted.step_ns) / static_cast<double>(advice.simulated.step_ns);
     row["memory_bytes"] = one.change.memory_bytes;
     row["remark"] = one.change.remark;
@@ -141,6 +143,7 @@ Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& sy
           {"computing",
            {{"pass_ns", advice.compute.pass_ns},
             {"update_ns_per_element", advice.compute.update_ns_per_element}}},
+          {"no_interval", advice.no_interval},
           {"changes", std::move(changes)}};
 }
 

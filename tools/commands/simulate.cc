@@ -138,8 +138,31 @@ Json SimulateJson(const RankTiming& rank, const std::vector<SummaryRow>& rows) {
           {"rows", table}};
 }
 
+// The times between which the job ends if all its collectives are as much faster or slower as nine of ten
+// measured times were. `unknown` says why there are none.
+struct FinishInterval {
+  int64_t low_ns = 0, high_ns = 0;
+  std::string unknown;
+};
+
+void PrintInterval(const FinishInterval& interval) {
+  if (!interval.unknown.empty()) {
+    fmt::print("# no interval: {}\n", interval.unknown);
+    return;
+  }
+  fmt::print(
+      "# {:.3f} to {:.3f} ms if every collective is as fast or slow as 9 of 10 measured ones at most\n",
+      static_cast<double>(interval.low_ns) * 1e-6, static_cast<double>(interval.high_ns) * 1e-6);
+}
+
+Json IntervalJson(const FinishInterval& interval) {
+  if (!interval.unknown.empty()) return {{"unknown", interval.unknown}};
+  return {{"low_ns", interval.low_ns}, {"high_ns", interval.high_ns}};
+}
+
 // Simulates the job and prints how rank 0 spends its time.
-Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
+Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given,
+                         const FinishInterval& interval) {
   DYNAMICCL_TRY(const SimulationResult result, Simulate(subject.job));
   const RankTiming& rank = result.observed[0];
   const std::vector<SummaryRow> rows = Summarize(rank, subject.labels);
@@ -153,6 +176,7 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
                  {"rank_classes", result.rank_classes},
                  {"collectives", result.collectives},
                  {"finished_ns", result.finished_ns},
+                 {"finished_interval", IntervalJson(interval)},
                  {"computing", subject.computing},
                  {"rank_0", SimulateJson(rank, rows)}};
     if (!operations.empty()) json["operations"] = operations;
@@ -165,6 +189,7 @@ Result<int> ShowSimulate(const Subject& subject, const SimulateOptions& given) {
   fmt::print("{}", FormatSummary(rank, rows));
   if (!subject.recognised_by.empty()) fmt::print("# roles as {} recognises them\n", subject.recognised_by);
   if (!subject.error.empty()) fmt::print("# {}\n", subject.error);
+  PrintInterval(interval);
   if (subject.computing == kUnknownComputing)
     fmt::print(
         "# communication alone: the trace does not tell what is computed; state it with --compute-ms\n");
@@ -185,27 +210,46 @@ std::string DescribeErrors(const System& system) {
       100 * least->median, 100 * most->median);
 }
 
-Result<Subject> SubjectOfTrace(const SimulateOptions& given, const System& system,
-                               const CollectiveConfig& config) {
-  DYNAMICCL_TRY(Trace trace, ReadTraceFiles(given.inputs));
-  DYNAMICCL_TRY(std::string recognised_by, RecogniseSections(given.policy, ShippedPolicy(), trace));
-  const bool stated = given.compute_ms > 0;
-  if (stated && !trace.order_only()) {
+// The recorded trace, if one is simulated. `recognised_by` says who recognised its roles.
+struct TakenTrace {
+  Trace trace;
+  std::string recognised_by;
+};
+
+Result<TakenTrace> TakeTrace(const SimulateOptions& given) {
+  TakenTrace taken;
+  if (given.inputs.empty()) return taken;
+  DYNAMICCL_TRY(taken.trace, ReadTraceFiles(given.inputs));
+  DYNAMICCL_TRY(taken.recognised_by, RecogniseSections(given.policy, ShippedPolicy(), taken.trace));
+  if (given.compute_ms > 0 && !taken.trace.order_only()) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument,
                               "--compute-ms: the trace has measured times, which tell what was computed"),
                     "leave it out");
   }
-  const TraceJobOptions options{.ranks = given.ranks,
-                                .compute_ns = std::llround(given.compute_ms * 1e6),
-                                .config = [&](const CallOnSystem&) { return config; }};
-  DYNAMICCL_TRY(TraceJob job, JobOfTrace(trace, system, options));
+  return taken;
+}
+
+// Says what the conversion of the trace left out or assumed.
+void SayNotes(const TraceJob& job) {
   for (const std::string& note : job.plans[0].notes) spdlog::info("{}", note);
   if (job.untimed > 0)
     spdlog::info("{} calls have no recorded duration: none is taken to have been waited for before the end",
                  job.untimed);
-  const char* const computing = !job.order_only ? "measured" : stated ? "stated" : kUnknownComputing;
-  return Subject{std::move(job.job),      std::move(job.labels[0]), std::move(job.plans), computing, {},
-                 std::move(recognised_by)};
+}
+
+Result<Subject> SubjectOfTrace(const SimulateOptions& given, const System& system, const TakenTrace& taken) {
+  const TraceJobOptions options{.ranks = given.ranks,
+                                .compute_ns = std::llround(given.compute_ms * 1e6),
+                                .config = [&](const CallOnSystem&) { return given.step.config; }};
+  DYNAMICCL_TRY(TraceJob job, JobOfTrace(taken.trace, system, options));
+  if (system.part == IntervalPart::kPrediction) SayNotes(job);
+  const char* const stated = given.compute_ms > 0 ? "stated" : kUnknownComputing;
+  return Subject{std::move(job.job),
+                 std::move(job.labels[0]),
+                 std::move(job.plans),
+                 job.order_only ? stated : "measured",
+                 {},
+                 taken.recognised_by};
 }
 
 Result<int> Scaling(const FrameworkStep& step, const System& system, bool json) {
@@ -233,29 +277,56 @@ Status TakeStep(SimulateOptions& given) {
   return {};
 }
 
-Result<int> RunSimulate(SimulateOptions& given) {
-  const DescribedSystem* const described = FindDescribedSystem(given.system);
-  DYNAMICCL_TRY(const System system, SystemNamed(given.system));
-  DYNAMICCL_TRY(given.step.config, TakeAlgorithm(given.algorithm));
-  if (given.step.network_gbps == 0 && described != nullptr) given.step.network_gbps = described->network_gbps;
+// The job on this system, with stragglers, loads and jitter.
+Result<Subject> SubjectOn(const System& system, const SimulateOptions& given, const TakenTrace& taken) {
   Subject subject;
   if (!given.framework.empty()) {
-    DYNAMICCL_CHECK_OK(TakeStep(given));
-    if (given.scaling) return Scaling(given.step, system, given.json);
     DYNAMICCL_TRY(FrameworkJob job, JobOfFramework(given.step, system));
     subject = {std::move(job.job), std::move(job.labels), {}, "modelled", {}, {}};
-  } else if (!given.inputs.empty()) {
-    DYNAMICCL_TRY(subject, SubjectOfTrace(given, system, given.step.config));
-    if (given.step.network_gbps > 0) subject.job.network_gbps = given.step.network_gbps;
   } else {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to simulate"), "a trace or --framework");
+    DYNAMICCL_TRY(subject, SubjectOfTrace(given, system, taken));
+    if (given.step.network_gbps > 0) subject.job.network_gbps = given.step.network_gbps;
   }
   DYNAMICCL_CHECK_OK(TakeStragglers(given, subject.job));
   DYNAMICCL_CHECK_OK(TakeLoads(given, subject.job));
   subject.error = DescribeErrors(system);
   subject.job.compute_jitter = given.jitter;
   subject.job.seed = given.seed;
-  return ShowSimulate(subject, given);
+  return subject;
+}
+
+// Simulates the job twice more, at both ends of the intervals of its collectives.
+Result<FinishInterval> IntervalOn(System system, const SimulateOptions& given, const TakenTrace& taken) {
+  if (system.intervals.empty()) return FinishInterval{.unknown = fmt::format("{} states none", system.name)};
+  FinishInterval interval;
+  for (const auto& [part, finished] :
+       {std::pair(IntervalPart::kShortest, &interval.low_ns), {IntervalPart::kLongest, &interval.high_ns}}) {
+    system.part = part;
+    const auto subject = SubjectOn(system, given, taken);
+    if (!subject && subject.error().kind == ErrorKind::kUnsupported)
+      return FinishInterval{.unknown = subject.error().message};
+    if (!subject) return tl::unexpected<Error>(subject.error());
+    DYNAMICCL_TRY(const SimulationResult result, Simulate(subject->job));
+    *finished = result.finished_ns;
+  }
+  return interval;
+}
+
+Result<int> RunSimulate(SimulateOptions& given) {
+  const DescribedSystem* const described = FindDescribedSystem(given.system);
+  DYNAMICCL_TRY(const System system, SystemNamed(given.system));
+  DYNAMICCL_TRY(given.step.config, TakeAlgorithm(given.algorithm));
+  if (given.step.network_gbps == 0 && described != nullptr) given.step.network_gbps = described->network_gbps;
+  if (!given.framework.empty()) {
+    DYNAMICCL_CHECK_OK(TakeStep(given));
+    if (given.scaling) return Scaling(given.step, system, given.json);
+  } else if (given.inputs.empty()) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "nothing to simulate"), "a trace or --framework");
+  }
+  DYNAMICCL_TRY(const TakenTrace taken, TakeTrace(given));
+  DYNAMICCL_TRY(const Subject subject, SubjectOn(system, given, taken));
+  DYNAMICCL_TRY(const FinishInterval interval, IntervalOn(system, given, taken));
+  return ShowSimulate(subject, given, interval);
 }
 
 void RegisterStep(CLI::App& app, SimulateOptions& given) {
@@ -284,7 +355,8 @@ void RegisterSimulateOptions(CLI::App& app, SimulateOptions& given) {
       app.add_option("trace", given.inputs, "Recorded traces; those of several ranks are taken together")
           ->check(CLI::ExistingFile);
   app.add_option("--system", given.system,
-                 "System file, or one of " + DescribedSystemNames() + " (default: dgx-h100)");
+                 "System file (of `dynamiccl calibrate`: with intervals), or one of " +
+                     DescribedSystemNames() + " (default: dgx-h100)");
   app.add_option("--network-gbps", given.step.network_gbps, "Of a node, all its links to others together")
       ->check(CLI::PositiveNumber);
   RegisterStep(app, given);

@@ -8,10 +8,10 @@
 
 #include "src/policy/policy_file.h"
 #include "tools/report/choice_comparison.h"
+#include "tools/report/report_trace.h"
 #include "tools/report/run_report.h"
 #include "tools/report/trace_summary.h"
 #include "traces/format/measurement_file.h"
-#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 namespace {
@@ -32,7 +32,7 @@ Status ReadLog(const std::string& path, ReportInputs& inputs) {
 }
 
 Status ReadTraceInput(const std::string& path, ReportInputs& inputs) {
-  DYNAMICCL_TRY(Trace trace, ReadTrace(path));
+  DYNAMICCL_TRY(Trace trace, ReadTraceForReport(path));
   inputs.traces.push_back({path, std::move(trace)});
   return {};
 }

@@ -81,6 +81,12 @@ Span MiddleCalls(const SectionCalls& calls) {
           fmt::format("{} calls from the middle of the run", count)};
 }
 
+// The stretch that is shown. The run must have a call.
+Span SpanOf(const SectionCalls& calls) {
+  const std::optional<Span> step = MedianStep(calls);
+  return step ? *step : MiddleCalls(calls);
+}
+
 std::string TextOf(const TraceCall& call) {
   std::string text =
       fmt::format("{} of {}", Name(call.issued.call.collective), FormatBytes(call.issued.call.bytes));
@@ -145,10 +151,17 @@ BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {
   return over;
 }
 
+std::optional<StepSpan> StepSpanOf(const TraceSection& section, const SectionCalls& calls) {
+  if (calls.calls.empty()) return {};
+  const Span span = SpanOf(calls);
+  const SectionClock clock(section);
+  return StepSpan{clock.RealTime(span.begin_ns), clock.RealTime(span.end_ns)};
+}
+
 StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first) {
   StepWindow window;
   if (first.calls.empty()) return window;
-  const Span span = MedianStep(first).value_or(MiddleCalls(first));
+  const Span span = SpanOf(first);
   const SectionClock clock(trace.sections.front());
   const int64_t begin = clock.RealTime(span.begin_ns);
   const int64_t end = clock.RealTime(span.end_ns);

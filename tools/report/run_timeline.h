@@ -67,6 +67,14 @@ struct SampleTimes {
 // Returns the time for one training sample. Nothing if fewer than four steps have marked samples.
 std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls);
 
+// The stretch of a run that StepWindowOf shows, in real time (traces/format/section_clock.h).
+struct StepSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+// Returns this stretch for the first process; nothing if it issued no calls.
+std::optional<StepSpan> StepSpanOf(const TraceSection& section, const SectionCalls& calls);
+
 // Returns the calls of the marked step of median length, not counting the first two steps. Without marks,
 // returns the calls in the middle of the run. The ranks' times are put on one axis as far as their clocks
 // allow (traces/format/section_clock.h). If there are no calls, there are no lanes. `first` holds the first

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "src/simulator/closed_form.h"
+#include "src/simulator/stated_interval.h"
 
 namespace dynamiccl {
 namespace {
@@ -242,6 +243,16 @@ TEST(FitSystem, StatesErrorsOfRankCountsThatAFitDidNotSee) {
     EXPECT_GT(error.median, 0.01) << "noise alone is 5 %";
     EXPECT_LT(error.median, 0.25) << error.n_ranks;
     EXPECT_GE(error.mean, error.median);
+  }
+  // One time in twelve is four times too long, fewer than the one of ten that an interval leaves out.
+  ASSERT_EQ(fitted->intervals.size(), 1u);
+  const StatedInterval& stated = fitted->intervals[0];
+  EXPECT_EQ(stated.unseen_cells, 4 * 48);
+  EXPECT_EQ(stated.seen_cells, 4 * 4 * 10);
+  for (const double width :
+       {stated.seen, stated.unseen * DistanceFrom({8, 16, 64}, 4, fitted->residual_reach)}) {
+    EXPECT_GT(width, kNoise);
+    EXPECT_LT(width, std::log(kOutlierFactor));
   }
   const std::vector<TimedCell> two = Times(Truth(), {4, 8}, true);
   ASSERT_TRUE(StateErrors(*fitted, two, {}));

@@ -22,6 +22,8 @@ System Sample() {
                 .drift_bytes_per_rank = 1 << 18};
   system.network_ranks = 2;
   system.errors = {{Collective::kAllGather, 8, 3, 0.05, 0.1}, {Collective::kAllReduce, 64, 27, 1.0 / 3, 0.5}};
+  system.intervals = {{Collective::kAllGather, 0.25, 12, 0, 0},
+                      {Collective::kAllReduce, 1.0 / 3, 30, 1.5, 90}};
   system.path(Algorithm::kRing, Protocol::kLL) = {5, 0.8, 2.5, 100, 10, 0};
   system.path(Algorithm::kRing, Protocol::kSimple) = {1.0 / 3, 1e-7, 12, 200, 48, 12.5};
   system.path(Algorithm::kNvlsTree, Protocol::kSimple) = {30, 1, 2, 300, 0, 0};
@@ -70,6 +72,40 @@ TEST(SystemFile, FilesByHandNeedNoHash) {
 }
 
 // Version 1 has no line_share; its predictions stay as they were.
+// Returns the sample of version 2 with this table in place of its own intervals.
+std::string WithInterval(const std::string& table) {
+  System system = Sample();
+  system.intervals.clear();
+  std::string text = FormatSystem(system);
+  text.replace(text.rfind("# xxh3"), std::string::npos, "[[interval]]\n" + table + "\n# xxh3 unchecked\n");
+  return text;
+}
+
+TEST(SystemFile, IntervalsAreReadAndWhatIsWrongIsNamed) {
+  const auto read =
+      ParseSystem(WithInterval("collective = 'Reduce'\nunseen = 0.5\nunseen_cells = 9"), "a.toml");
+  ASSERT_TRUE(read) << Describe(read.error());
+  EXPECT_EQ(read->intervals, (std::vector<StatedInterval>{{Collective::kReduce, 0, 0, 0.5, 9}}));
+  for (const auto& [wrong, why] : {
+           std::pair("collective = 'Reduce'", "needs 'seen' or 'unseen'"),
+           {"collective = 'Reduce'\nseen_cells = 9", "'seen_cells' without 'seen'"},
+           {"collective = 'Reduce'\nseen = 0.5", "seen_cells"},
+           {"collective = 'Reduce'\nseen = 0.0\nseen_cells = 9", "'seen' must be a number"},
+           {"collective = 'Reduce'\nseen = 21.0\nseen_cells = 9", "'seen' must be a number"},
+           {"collective = 'Reduce'\nseen = 0.5\nseen_cells = 0", "seen_cells"},
+           {"collective = 'Star'\nseen = 0.5\nseen_cells = 9", "no collective 'Star'"},
+           {"collective = 'Reduce'\nseen = 0.5\nseen_cells = 9\nlow = 1.0", "low"},
+           {"collective = 'Reduce'\nseen = 0.5\nseen_cells = 9\n[[interval]]\ncollective = 'Reduce'\nseen = "
+            "0.5\n"
+            "seen_cells = 9",
+            "a second 'interval' for Reduce"},
+       }) {
+    const auto refused = ParseSystem(WithInterval(wrong), "a.toml");
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_NE(Describe(refused.error()).find(why), std::string::npos) << Describe(refused.error());
+  }
+}
+
 TEST(SystemFile, OldVersionsAreRead) {
   const auto old = ParseSystem(kByHand, "old.toml");
   ASSERT_TRUE(old) << Describe(old.error());

@@ -108,6 +108,7 @@ void ZeroEngine::FindSlicedAndWhole() {
 // parameters between steps, fills these as well.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
+  parameters.ComputeFirstValues();
   const bool stays = settings_.stage < 3;
   {
     const CountAs category(stays ? MemoryCategory::kParameters : MemoryCategory::kGathered);
@@ -125,6 +126,7 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
     const int64_t arena = holds_all_arenas() ? rank * partition_->arena_elements() : 0;
     master.narrow(0, arena + arena_offset, elements).copy_(values);
   }
+  parameters.DropFirstValues();
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 

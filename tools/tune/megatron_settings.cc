@@ -92,17 +92,18 @@ std::vector<int64_t> GradientCalls(const RecordedStep& step) {
   return elements;
 }
 
-SettingReceipt JudgeBuckets(SettingReceipt receipt, const CommandWords& command, const RecordedStep& step) {
+// Judges by the sums of gradients whether there are buckets of at least `size` elements.
+SettingReceipt JudgeBuckets(SettingReceipt receipt, const CommandWords& command, int64_t size,
+                            const RecordedStep& step) {
   if (!HasFlag(command, "--overlap-grad-reduce")) {
     receipt.standing = SettingStanding::kNotInEffect;
     receipt.how = "without --overlap-grad-reduce Megatron-LM has one bucket for all gradients";
     return receipt;
   }
-  const auto asked = receipt.asked.get<int64_t>();
   const std::vector<int64_t> calls = GradientCalls(step);
-  const auto whole = static_cast<size_t>(std::ranges::count_if(calls, [&](int64_t n) { return n >= asked; }));
-  receipt.how = fmt::format("{} of {} sums of gradients in a step have {} elements or more", whole,
-                            calls.size(), asked);
+  const auto whole = static_cast<size_t>(std::ranges::count_if(calls, [&](int64_t n) { return n >= size; }));
+  receipt.how =
+      fmt::format("{} of {} sums of gradients in a step have {} elements or more", whole, calls.size(), size);
   // A step with buckets of this size has several sums, of which only the last may be smaller.
   if (whole > 0 && calls.size() > 1 && calls.size() - whole <= 1)
     receipt.standing = SettingStanding::kInEffect;
@@ -116,7 +117,9 @@ SettingReceipt Judge(const std::string& setting, const Json& asked, const Comman
     receipt.standing = SettingStanding::kNotInEffect;
     receipt.how = "the command does not start a script of Megatron-LM";
   } else if (run.step && setting == kBucketSize) {
-    receipt = JudgeBuckets(receipt, command, *run.step);
+    receipt = JudgeBuckets(receipt, command, asked.get<int64_t>(), *run.step);
+  } else if (run.step && setting == kOverlapReduce && asked.get<bool>()) {
+    receipt = JudgeBuckets(receipt, command, BucketSizeOf(command, run.step->ranks), *run.step);
   } else if (run.step) {
     receipt.how = "Megatron-LM has the flag; it changes when calls are issued, not which";
   }

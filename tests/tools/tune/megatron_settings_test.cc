@@ -119,8 +119,20 @@ TEST(MegatronReceipts, OfOtherCommandsSayWhyNothingIsInEffect) {
   const auto receipts = ReceiptsOfCommand({{"megatron.overlap_grad_reduce", true}}, {"python", "t.py"}, run);
   EXPECT_EQ(receipts.at(0).standing, SettingStanding::kNotInEffect);
   EXPECT_THAT(receipts.at(0).how, AllOf(HasSubstr("does not start"), HasSubstr("Megatron-LM")));
-  const auto flag = ReceiptsOfCommand({{"megatron.overlap_grad_reduce", true}}, kScript, run);
-  EXPECT_EQ(flag.at(0).standing, SettingStanding::kNotProvable);
+}
+
+// Without overlap there is one bucket; with it, one for each 40 million elements by default.
+TEST(MegatronReceipts, OfOverlapAreByTheBucketsThatItBrings) {
+  const auto standing = [](const char* setting, const std::vector<int64_t>& sums, const CommandWords& flags) {
+    const WatchedRun run = RunOf(Collective::kAllReduce, sums);
+    return ReceiptsOfCommand({{setting, true}}, With(flags), run).at(0).standing;
+  };
+  const char* const reduce = "megatron.overlap_grad_reduce";
+  EXPECT_EQ(standing(reduce, {41000000, 9000000}, {"--overlap-grad-reduce"}), SettingStanding::kInEffect);
+  EXPECT_EQ(standing(reduce, {9000000}, {"--overlap-grad-reduce"}), SettingStanding::kNotProvable);
+  EXPECT_EQ(standing(reduce, {50000000}, {}), SettingStanding::kNotInEffect);
+  EXPECT_EQ(standing("megatron.overlap_param_gather", {9000000}, {"--overlap-param-gather"}),
+            SettingStanding::kNotProvable);
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   reducer_ = std::make_unique<BucketReducer>(
       *partition_, group,
       BucketSettings{ReduceKindOf(settings), settings.bucket_bytes, settings.bucket_per_unit,
-                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas},
+                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas,
+                     settings.bucket_memory},
       options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
   passed_.resize(unit_elements.size());

@@ -308,51 +308,6 @@ TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
   EXPECT_EQ(CallsNotSimulated(RecordedStep()), "");
 }
 
-// Half of the bytes of each of these traces is sent between two ranks: as an all-to-all (SendRecv), or as
-// Sends and Recvs.
-TEST(RecordedStep, StatesTheShareOfCallsBetweenRanks) {
-  for (const std::vector<Collective>& kinds :
-       {std::vector{Collective::kSendRecv}, std::vector{Collective::kSend, Collective::kRecv}}) {
-    Trace trace = Recorded(Trainer({{"stage", "0"}}), Ethernet(), {5e6, 1});
-    std::vector<TraceRecord> records;
-    size_t calls = 0;
-    for (const TraceRecord& record : trace.sections[0].records) {
-      records.push_back(record);
-      if (!IsCall(record)) continue;
-      for (const Collective kind : kinds) {
-        TraceRecord between = record;
-        between.collective = static_cast<uint8_t>(kind);
-        between.bytes /= kinds.size();
-        Seal(between);
-        records.push_back(between);
-        ++calls;
-      }
-    }
-    trace.sections[0].records = records;
-    const auto step = StepOf(trace);
-    ASSERT_TRUE(step);
-    EXPECT_NEAR(step->between_two_share, 0.5, 1e-3);
-    EXPECT_THAT(CallsNotSimulated(*step),
-                AllOf(HasSubstr(fmt::format("{} calls", calls)), HasSubstr("50 % of the bytes")));
-    // The rest of the trace is a job of the trainer as before.
-    EXPECT_EQ(step->operations.size(),
-              StepOf(Recorded(Trainer({{"stage", "0"}}), Ethernet(), {5e6, 1}))->operations.size());
-  }
-}
-
-TEST(RecordedStep, ATraceOfCallsBetweenRanksAloneSaysSo) {
-  Trace trace = Recorded(Trainer({{"stage", "3"}}), Ethernet(), {5e6, 1});
-  for (TraceRecord& record : trace.sections[0].records) {
-    if (!IsCall(record)) continue;
-    record.collective = static_cast<uint8_t>(Collective::kSendRecv);
-    Seal(record);
-  }
-  const auto step = StepOf(trace);
-  ASSERT_FALSE(step);
-  EXPECT_THAT(step.error().message, AllOf(HasSubstr("no collectives, only "), HasSubstr("all-to-all")));
-  EXPECT_THAT(step.error().hint, HasSubstr("dynamiccl why"));
-}
-
 // Times that were not measured tell no step's length.
 TEST(RecordedStep, ATraceWithoutTimesHasNoLength) {
   EXPECT_EQ(StepOf(Generated(Trainer({{"stage", "3"}}), 1))->step_ns, 0);

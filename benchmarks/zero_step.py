@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("--bucket-bytes", default="4M", help="the trainer's; PyTorch keeps its own default")
     parser.add_argument("--dtype", default="fp32", help="the trainer's; peers compute in fp32")
     parser.add_argument("--modes", default=",".join(["alone", *PEERS, *STAGES]),
-                        help="the trainer's may name their type: stage2:bf16")
+                        help="the trainer's may name their type and the memory of their buckets: stage2:bf16, stage2:fp32:registered")
     parser.add_argument("--against", default=",".join(["alone", *PEERS]), help="modes that the others are divided by")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--skip", type=int, default=4, help="first steps that do not count")
@@ -90,12 +90,12 @@ def run_peer(given, mode, folder):
 
 
 def run_trainer(given, mode, folder):
-    name, _, dtype = mode.partition(":")
+    name, dtype, memory = [*mode.split(":"), "", ""][:3]
     alone = name == "alone"
     report = folder / "trainer.{rank}.json"
     command = [str(given.build / "bin/dynamiccl-zero"), "train", "--data", given.data, f"--steps={given.steps}",
                f"--batch={given.batch if alone else given.batch * given.ranks}", f"--dtype={dtype or given.dtype}",
-               f"--bucket-bytes={given.bucket_bytes}", f"--stage={0 if alone else name[-1]}", f"--json={report}",
+               f"--bucket-bytes={given.bucket_bytes}", f"--bucket-memory={memory or 'ordinary'}", f"--stage={0 if alone else name[-1]}", f"--json={report}",
                *shape_of(given)]
     peak = run_ranks(command, given.ranks, 1 if alone else given.ranks)
     lines = [json.loads(line) for line in (folder / "trainer.0.json").read_text().splitlines()]

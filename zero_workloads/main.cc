@@ -200,6 +200,12 @@ void AddZeroOptions(CLI::App* train, TrainingSettings* settings) {
           ""))
       ->capture_default_str();
   train
+      ->add_option("--bucket-memory", settings->bucket_memory,
+                   "Memory of gradient buckets and their sums. ordinary: LibTorch's; registered: "
+                   "ncclMemAlloc and ncclCommRegister (NCCL 2.19 and later); window: ncclMemAlloc and "
+                   "ncclCommWindowRegister (2.27 and later).")
+      ->capture_default_str();
+  train
       ->add_option("--join-timeout", settings->join_timeout_seconds,
                    "Seconds that ranks wait for each other at start.")
       ->capture_default_str();

@@ -62,6 +62,7 @@ EngineSettings EngineSettingsOf(const Run& run) {
   EngineSettings engine;
   engine.stage = settings.stage;
   engine.bucket_bytes = settings.bucket_bytes;
+  engine.bucket_memory = BufferMemoryOf(settings.bucket_memory);
   engine.bucket_per_unit = settings.unit == "parameter";
   engine.whole_units = settings.exchange == "layer_owner";
   engine.all_reduce_gradients = settings.exchange == "all_reduce";

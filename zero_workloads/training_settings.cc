@@ -98,6 +98,7 @@ Status ValidateMasterWeights(const TrainingSettings& settings) {
 Status ValidateWords(const TrainingSettings& settings) {
   const WordOption options[] = {
       {"--unit", settings.unit, {"block", "half_block", "parameter"}},
+      {"--bucket-memory", settings.bucket_memory, {"ordinary", "registered", "window"}},
       {"--exchange", settings.exchange, {"collective", "owner", "layer_owner", "all_reduce"}},
       {"--dtype", settings.dtype, {"fp32", "bf16", "fp16"}},
       {"--reduce-type", settings.reduce_type, {"model", "fp32"}},
@@ -167,7 +168,14 @@ Status ValidateMemory(const TrainingSettings& settings) {
                   "--batch auto and --activation-checkpoints auto each choose for the other's choice"),
         "give one of them a value");
   }
-  if (settings.residual.memory_cap > 0) return {};
+  if (settings.residual.memory_cap > 0) {
+    if (settings.bucket_memory == "ordinary") return {};
+    return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                              "--bucket-memory {} with --memory-cap: NCCL allocates this memory, and the cap "
+                              "does not limit it",
+                              settings.bucket_memory),
+                    "leave out one of them");
+  }
   if (settings.batch > 0 && settings.memory_taken.empty()) return {};
   const char* const option = settings.batch > 0 ? "--memory-taken" : "--batch auto";
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} needs to know how much memory there is", option),
@@ -236,7 +244,7 @@ Status ValidateOwners(const TrainingSettings& settings, int data_ranks) {
 std::string TrainingSettings::Canonical() const {
   return fmt::format(
              "stage={} steps={} layers={} hidden={} heads={} sequence={} batch={} micro_steps={} "
-             "bucket_bytes={} "
+             "bucket_bytes={} bucket_memory={} "
              "unit={} unit_blocks={} exchange={} tensor_parallel={} shard_group={} secondary_group={} "
              "sequence_parallel={} "
              "dtype={} master_weights={} reduce_type={} accumulation={} accumulation_type={} loss_scale={} "
@@ -247,12 +255,12 @@ std::string TrainingSettings::Canonical() const {
              "prefetch_units={} live={} "
              "eval_every={} evaluate_at_end={} offload={}",
              stage, steps, model.layers, model.hidden, model.heads, model.sequence, batch, micro_steps,
-             bucket_bytes, unit, unit_blocks, exchange, tensor_parallel, shard_group, secondary_group,
-             sequence_parallel, dtype, master_weights, reduce_type, accumulation, accumulation_type,
-             loss_scale, first_loss_scale, least_loss_scale, loss_scale_growth, loss_scale_hysteresis, seed,
-             learning_rate, warmup_steps, adamw.beta1, adamw.beta2, adamw.epsilon, adamw.weight_decay,
-             clip_norm, overlap, prefetch, prefetch_units, live, eval_every, evaluate_at_end,
-             offload_optimizer.substr(0, offload_optimizer.find(':'))) +
+             bucket_bytes, bucket_memory, unit, unit_blocks, exchange, tensor_parallel, shard_group,
+             secondary_group, sequence_parallel, dtype, master_weights, reduce_type, accumulation,
+             accumulation_type, loss_scale, first_loss_scale, least_loss_scale, loss_scale_growth,
+             loss_scale_hysteresis, seed, learning_rate, warmup_steps, adamw.beta1, adamw.beta2,
+             adamw.epsilon, adamw.weight_decay, clip_norm, overlap, prefetch, prefetch_units, live,
+             eval_every, evaluate_at_end, offload_optimizer.substr(0, offload_optimizer.find(':'))) +
          " " + residual.Canonical();
 }
 

@@ -27,6 +27,8 @@ struct TrainingSettings {
   // Number of batches over which a step averages gradients.
   int64_t micro_steps = 1;
   int64_t bucket_bytes = 4 << 20;
+  // Memory of buckets and sums of gradients: "ordinary", "registered" or "window" (buffer_memory.h).
+  std::string bucket_memory = "ordinary";
   // The unit that is gathered in one call: "block", "half_block" or "parameter". With "parameter", each
   // unit's gradients are also summed in a call of their own.
   std::string unit = "block";

@@ -59,6 +59,30 @@ settings() {
   [[ "$output" != *"Nothing to win"* ]]
 }
 
+@test "Megatron-LM gets its settings as flags, and the calls prove them" {
+  # The script replays the calls that Megatron-LM makes with its flags.
+  for size in 40000000 1000000; do
+    "$DYNAMICCL_BIN" trace generate --framework megatron --model gpt:layers=4,hidden=256,vocabulary=8192,sequence=64 \
+      --set use_distributed_optimizer=true,overlap_grad_reduce=true,bucket_size=$size --steps 12 -o $size.ctrace
+  done
+  cat > pretrain_gpt.py <<'SCRIPT'
+trace=40000000
+while [ $# -gt 0 ]; do if [ "$1" = --ddp-bucket-size ]; then trace=$2; fi; shift; done
+exec "$DYNAMICCL_BIN" replay $trace.ctrace
+SCRIPT
+  job=(sh pretrain_gpt.py --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather)
+  run --separate-stderr "$DYNAMICCL_BIN" tune -n 2 --budget 1s --try ddp_bucket_size=1000000 -- "${job[@]}"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"Megatron-LM on 2 ranks"*"1 ReduceScatter of "*"ddp_bucket_size=1000000"* ]]
+  python3 -c 'import json; row = json.load(open("tune/tune.json"))["tried"][1]; assert "5 of 5 sums of gradients" in row["seen"], row'
+  settings 1 '"megatron": {"ddp_bucket_size": 1000000}'
+  run --separate-stderr "$DYNAMICCL_BIN" run -n 2 --settings s.json -- "${job[@]}" --ddp-bucket-size 40000000
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"megatron.ddp_bucket_size = 1000000: in effect: 5 of 5 sums of gradients"* ]]
+  run --separate-stderr "$DYNAMICCL_BIN" run -n 2 --settings s.json -- sh pretrain_gpt.py
+  [[ "$stderr" == *"megatron.ddp_bucket_size = 1000000: not in effect: without --overlap-grad-reduce"* ]]
+}
+
 @test "an interrupted tune goes on where it ended" {
   make_job
   command=("$DYNAMICCL_BIN" tune -n 2 --budget 60s --try ring/simple/1 -- "${job[@]}")

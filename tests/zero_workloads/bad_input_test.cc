@@ -55,6 +55,10 @@ TEST(BadInput, TextShorterThanASequence) {
 TEST(BadInput, OptionValues) {
   ExpectFailure(SmallModelWith({"--stage", "4"}), kUsage, "--stage 4 is out of range: 0 to 3");
   ExpectFailure(SmallModelWith({"--dtype", "fp8"}), kUsage, "--dtype fp8");
+  ExpectFailure(SmallModelWith({"--bucket-memory", "pinned"}), kUsage,
+                "--bucket-memory pinned: one of ordinary, registered, window");
+  ExpectFailure(SmallModelWith({"--bucket-memory", "window", "--memory-cap", "64M"}), kUsage,
+                "the cap does not limit it");
   ExpectFailure(SmallModelWith({"--no-master-weights"}), kUsage, "give --dtype bf16 or fp16");
   ExpectFailure(
       SmallModelWith({"--no-master-weights", "--dtype", "bf16", "--offload-optimizer", "nvme:/tmp"}), kUsage,

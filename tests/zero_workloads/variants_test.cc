@@ -41,6 +41,25 @@ TEST(Variants, OwnersReduceAndBroadcastTheirParts) {
   }
 }
 
+// Buckets from ncclMemAlloc, registered on each rank or as windows of all ranks; also where several buckets,
+// replicas, other sums or no buckets use the memory. What is counted stays the same.
+TEST(Variants, RegisteredBuckets) {
+  for (const Arguments& run :
+       std::vector<Arguments>{{"--stage", "0"},
+                              {"--stage", "1", "--exchange", "all_reduce"},
+                              {"--stage", "2", "--shard-group", "2", "--dtype", "bf16"},
+                              {"--stage", "3", "--micro-steps", "2"},
+                              {"--stage", "2", "--unit", "parameter"},
+                              {"--stage", "3", "--exchange", "layer_owner"}}) {
+    const TrainingReport reference = Train(4, Joined({"--layers", "4"}, run));
+    for (const char* const memory : {"registered", "window"}) {
+      const Arguments arguments = Joined({"--bucket-memory", memory, "--layers", "4"}, run);
+      ExpectEqual(reference, 4, arguments);
+      EXPECT_EQ(Train(4, arguments).memory.peak.at("buckets"), reference.memory.peak.at("buckets"));
+    }
+  }
+}
+
 // Rank i mod N owns unit i whole. Nothing is clipped, since the norm is added up over other parts of the
 // model.
 TEST(Variants, OneOwnerForEachUnit) {

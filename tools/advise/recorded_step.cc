@@ -36,6 +36,28 @@ auto KeyOf(const TraceCall& call) {
   return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
 }
 
+// The share of the section's bytes that point-to-point calls have.
+double ShareBetweenTwo(const SectionCalls& section) {
+  double all = 0, between = 0;
+  for (const TraceCall& call : section.calls) {
+    all += static_cast<double>(call.issued.call.bytes);
+    if (BetweenTwo(call)) between += static_cast<double>(call.issued.call.bytes);
+  }
+  return all > 0 ? between / all : 0;
+}
+
+auto NoCollectives(size_t between_two) {
+  if (between_two == 0)
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "the trace has no collectives"),
+                    "`dynamiccl trace show` says what is in it");
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument,
+                "the trace has no collectives, only {} calls of SendRecv, Send and Recv, of which all-to-all "
+                "consists",
+                between_two),
+      "no setting is known here that changes such calls; `dynamiccl why` says what the files show of them");
+}
+
 bool SameOperations(const Calls& a, const Calls& b) {
   return std::ranges::equal(a, b,
                             [](const TraceCall* x, const TraceCall* y) { return KeyOf(*x) == KeyOf(*y); });
@@ -319,9 +341,7 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
     for (const TraceCall& call : sections.front().calls)
       if (!BetweenTwo(call)) calls.push_back(&call);
   const size_t between_two = sections.empty() ? 0 : sections.front().calls.size() - calls.size();
-  if (calls.empty())
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "the trace has no collectives"),
-                    "`dynamiccl trace show` says what is in it");
+  if (calls.empty()) return NoCollectives(between_two);
   std::vector<Calls> steps = ByMarks(calls);
   const bool marked = steps.size() > 1;
   if (!marked) steps = ByPeriod(calls);
@@ -332,6 +352,7 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
   result.marked = marked;
   result.paced = !paced.empty();
   result.between_two = between_two;
+  result.between_two_share = ShareBetweenTwo(sections.front());
   if (trace.sections.front().lost == 0) result.int32_reduces = Int32Reduces(calls);
   result.times = TimesOf(sections);
   return result;

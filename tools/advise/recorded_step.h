@@ -28,6 +28,8 @@ struct RecordedStep {
   // Number of point-to-point calls in all steps, including those of an all-to-all (SendRecv). These calls are
   // not among `operations`.
   size_t between_two = 0;
+  // Their share of the bytes of all calls, 0 to 1.
+  double between_two_share = 0;
   // Time of issue of each operation in nanoseconds after the step's first operation, as the median over the
   // steps.
   std::vector<int64_t> issued_ns;

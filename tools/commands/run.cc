@@ -23,7 +23,7 @@
 #include "tools/record/decided_launch.h"
 #include "tools/record/found_choices.h"
 #include "tools/report/json_output.h"
-#include "tools/tune/trainer_settings.h"
+#include "tools/tune/megatron_settings.h"
 #include "tools/tune/watched_run.h"
 
 namespace dynamiccl {
@@ -97,7 +97,7 @@ Result<RunSettings> UseSettings(const std::string& path, RuntimeOptions& runtime
 }
 
 std::vector<SettingReceipt> ReceiptsAfter(const RunSettings& used, const CommandWords& command) {
-  return ReceiptsOfWatched(used.settings.values, command, ReadWatched(used.folder.File("")));
+  return ReceiptsOfCommand(used.settings.values, command, ReadWatched(used.folder.File("")));
 }
 
 // Returns the variables that the launch set in the job's environment, except those that are set only because
@@ -145,8 +145,7 @@ Result<int> RunCommand(CommandLine& line) {
     DYNAMICCL_TRY(FoundChoices watched, FoundChoices::Watch(options.runtime));
     found.emplace(std::move(watched));
   }
-  const CommandWords command =
-      used ? WithTrainerValues(line.program(), used->settings.values) : line.program();
+  const CommandWords command = used ? WithValues(line.program(), used->settings.values) : line.program();
   DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(options, command));
   const bool decides = Decides(options.runtime);
   const auto begun = LaunchTime();

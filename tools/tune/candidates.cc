@@ -130,6 +130,8 @@ const char* Name(Framework framework) {
       return "FSDP2";
     case Framework::kDeepSpeed:
       return "DeepSpeed";
+    case Framework::kMegatron:
+      return "Megatron-LM";
     case Framework::kTrainer:
       return "the ZeRO trainer";
     case Framework::kOther:

@@ -12,8 +12,8 @@
 
 namespace dynamiccl {
 
-enum class Framework { kDdp, kFsdp2, kDeepSpeed, kTrainer, kOther };
-// "DDP", "FSDP2", "DeepSpeed", "the ZeRO trainer" or "no framework that can be set".
+enum class Framework { kDdp, kFsdp2, kDeepSpeed, kMegatron, kTrainer, kOther };
+// "DDP", "FSDP2", "DeepSpeed", "Megatron-LM", "the ZeRO trainer" or "no framework that can be set".
 const char* Name(Framework framework);
 // Returns the framework that the reports name. They are written by the hook, a module that Python loads at
 // its start (plugin/startup). If ranks differ, the lowest rank that uses a framework counts.

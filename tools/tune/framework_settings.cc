@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -28,7 +29,7 @@ constexpr int kMostPrefetch = 8;
 enum class Kind { kPositive, kFlag, kDepth, kCount, kElements, kBucket };
 
 // Every setting that the hook knows (plugin/startup/dynamiccl_settings/settings_file.py), and those of the
-// trainer.
+// trainer and of Megatron-LM.
 const std::map<std::string, Kind>& KnownSettings() {
   static const std::map<std::string, Kind> known = {
       {"ddp.bucket_cap_mb", Kind::kPositive},
@@ -45,6 +46,9 @@ const std::map<std::string, Kind>& KnownSettings() {
       {"deepspeed.overlap_comm", Kind::kFlag},
       {"deepspeed.stage3_prefetch_bucket_size", Kind::kElements},
       {"deepspeed.stage3_param_persistence_threshold", Kind::kElements},
+      {"megatron.ddp_bucket_size", Kind::kCount},
+      {"megatron.overlap_grad_reduce", Kind::kFlag},
+      {"megatron.overlap_param_gather", Kind::kFlag},
       {"zero.bucket_bytes", Kind::kBucket},
       {"zero.overlap", Kind::kFlag},
       {"zero.prefetch", Kind::kFlag}};
@@ -148,7 +152,7 @@ Status CheckHeader(const Json& json, const std::string& path) {
 Status ReadMembers(const Json& json, const std::string& path, FrameworkSettings& settings) {
   for (const auto& [key, value] : json.items()) {
     if (key == "format" || key == "version" || key == "checksum") continue;
-    if (key == "ddp" || key == "fsdp2" || key == "deepspeed" || key == "zero") {
+    if (key == "ddp" || key == "fsdp2" || key == "deepspeed" || key == "megatron" || key == "zero") {
       DYNAMICCL_CHECK_OK(ReadGroup(value, key, path, settings.values));
     } else if (key == "rules" && value.is_string()) {
       settings.rules = value;
@@ -265,13 +269,41 @@ std::vector<std::string> TrainerOptionsOf(const FrameworkValues& values) {
   return options;
 }
 
+std::vector<std::string> MegatronFlagsOf(const FrameworkValues& values) {
+  std::vector<std::string> flags;
+  for (const auto& [setting, value] : values) {
+    if (!setting.starts_with("megatron.")) continue;
+    std::string flag = "--" + setting.substr(setting.find('.') + 1);
+    std::ranges::replace(flag, '_', '-');
+    if (value.is_boolean() && !value.get<bool>()) continue;
+    flags.push_back(flag);
+    if (!value.is_boolean()) flags.push_back(value.dump());
+  }
+  return flags;
+}
+
+// Lines for Megatron-LM: the flags, and those to remove.
+std::string MegatronLines(const FrameworkValues& values) {
+  std::string text;
+  const std::vector<std::string> flags = MegatronFlagsOf(values);
+  if (!flags.empty()) text += fmt::format("pretrain_gpt.py ... {}\n", fmt::join(flags, " "));
+  for (const char* const name : {"overlap_grad_reduce", "overlap_param_gather"}) {
+    const auto found = values.find(std::string("megatron.") + name);
+    if (found == values.end() || found->second.get<bool>()) continue;
+    std::string flag = name;
+    std::ranges::replace(flag, '_', '-');
+    text += "without --" + flag + "\n";
+  }
+  return text;
+}
+
 std::string LinesForScript(const FrameworkValues& values) {
   const std::vector<std::string> trainer = TrainerOptionsOf(values);
   if (!trainer.empty()) return fmt::format("dynamiccl-zero train ... {}\n", fmt::join(trainer, " "));
   std::string ddp, fsdp2, others;
   for (const auto& [setting, value] : values) {
     const std::string name = setting.substr(setting.find('.') + 1);
-    if (setting.starts_with("deepspeed.")) continue;
+    if (setting.starts_with("deepspeed.") || setting.starts_with("megatron.")) continue;
     if (setting == "ddp.first_bucket_mb") {
       ddp += ", bucket_cap_mb_list=[" + PythonText(value) + ", the size of further buckets]";
     } else if (setting.starts_with("ddp.")) {
@@ -289,7 +321,8 @@ std::string LinesForScript(const FrameworkValues& values) {
     }
   }
   return (ddp.empty() ? "" : "DistributedDataParallel(..." + ddp + ")\n") +
-         (fsdp2.empty() ? "" : "fully_shard(..." + fsdp2 + ")\n") + others + DeepSpeedLines(values);
+         (fsdp2.empty() ? "" : "fully_shard(..." + fsdp2 + ")\n") + others + DeepSpeedLines(values) +
+         MegatronLines(values);
 }
 
 }  // namespace dynamiccl

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of PyTorch's DDP and FSDP2, of DeepSpeed and of the project's own trainer, with the rules that go
-// with them, as a file (docs/formats/settings.md). The hook in plugin/startup applies the file to a script
-// that is not edited; the trainer gets its settings as options (trainer_settings.h).
+// Settings of PyTorch's DDP and FSDP2, of DeepSpeed, of Megatron-LM and of the project's own trainer, with
+// the rules that go with them, as a file (docs/formats/settings.md). The hook in plugin/startup applies the
+// file to a script that is not edited; the trainer and Megatron-LM get their settings as options
+// (trainer_settings.h, megatron_settings.h).
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,10 @@ int64_t BucketBytesOf(const Json& value);
 // Returns the trainer's values as options of `dynamiccl-zero train`, for example {"--bucket-bytes", "4M",
 // "--no-prefetch"}. Values of other frameworks are left out.
 std::vector<std::string> TrainerOptionsOf(const FrameworkValues& values);
+
+// Returns the values of Megatron-LM as flags of its scripts, for example {"--ddp-bucket-size", "40000000",
+// "--overlap-grad-reduce"}. A flag that is to be off is left out.
+std::vector<std::string> MegatronFlagsOf(const FrameworkValues& values);
 
 // Adds a setting given as a text such as "bucket_cap_mb=100", without the name of its framework.
 Status AddValue(const std::string& text, FrameworkValues& values);

@@ -38,8 +38,8 @@ std::string IntervalText(const TunedRatio& ratio) {
 // buckets are rebuilt a step later.
 bool MovesSums(const std::string& setting) {
   constexpr const char* kMoves[] = {
-      "ddp.bucket_cap_mb", "ddp.first_bucket_mb",          "ddp.static_graph", "fsdp2.modules_per_unit",
-      "fsdp2.shard_ranks", "deepspeed.reduce_bucket_size", "zero.bucket_bytes"};
+      "ddp.bucket_cap_mb", "ddp.first_bucket_mb",          "ddp.static_graph",  "fsdp2.modules_per_unit",
+      "fsdp2.shard_ranks", "deepspeed.reduce_bucket_size", "zero.bucket_bytes", "megatron.ddp_bucket_size"};
   return std::ranges::find(kMoves, setting) != std::end(kMoves);
 }
 
@@ -114,6 +114,7 @@ std::string NothingText(const TuneResult& result) {
 // Says where the user writes the lines of LinesForScript.
 const char* PlaceOf(Framework framework) {
   if (framework == Framework::kTrainer) return "Or as options:";
+  if (framework == Framework::kMegatron) return "Or as flags (Megatron-LM core_v0.8.0 to core_v0.19.0):";
   return framework == Framework::kDeepSpeed ? "Or in DeepSpeed's configuration:" : "Or in the script:";
 }
 
@@ -122,6 +123,17 @@ std::string Indented(const std::string& lines) {
   std::istringstream input(lines);
   for (std::string line; std::getline(input, line);) text += "  " + line + "\n";
   return text;
+}
+
+// The lines for the user, under a heading. Megatron-LM wraps modules for FSDP2 by itself, so its users set a
+// flag. Only one of the settings has one.
+std::string LinesUnderHeading(const TuneResult& result) {
+  const FrameworkValues& values = Best(result).values;
+  const bool fsdp2 = result.megatron && result.framework == Framework::kFsdp2;
+  if (fsdp2 && values == FrameworkValues{{"fsdp2.reshard_after_forward", false}})
+    return "Or as a flag (Megatron-LM core_v0.13.0 or later):\n  --torch-fsdp2-no-reshard-after-forward\n";
+  const std::string lines = LinesForScript(values);
+  return lines.empty() ? "" : std::string(PlaceOf(result.framework)) + "\n" + Indented(lines);
 }
 
 std::string WinText(const TuneResult& result, const std::string& folder) {
@@ -135,8 +147,8 @@ std::string WinText(const TuneResult& result, const std::string& folder) {
   if (!best.remark.empty()) text += "cost  " + best.remark + "\n";
   text += "sums  " + NumericsText(result) + "\n\nWithout an edit of the script:\n";
   text += fmt::format("  dynamiccl run --settings {}/{} -- ...\n", folder, kSettingsFile);
-  const std::string lines = LinesForScript(best.values);
-  if (!lines.empty()) text += std::string(PlaceOf(result.framework)) + "\n" + Indented(lines);
+  const std::string lines = LinesUnderHeading(result);
+  text += lines;
   if (!best.config.empty())
     text += fmt::format("{} DYNAMICCL_RULES={}/{}\n", lines.empty() ? "Or by" : "with", folder, kRulesFile);
   return text;

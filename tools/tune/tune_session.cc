@@ -19,6 +19,7 @@
 #include "tools/launch/temporary_folder.h"
 #include "tools/tune/config_turns.h"
 #include "tools/tune/job_description.h"
+#include "tools/tune/megatron_settings.h"
 #include "tools/tune/setting_receipt.h"
 #include "tools/tune/stood_still.h"
 #include "tools/tune/trainer_settings.h"
@@ -81,8 +82,8 @@ auto Interrupted(const LaunchOutcome& outcome) {
 // Writes into `start` what a run proves about a candidate. Receipts prove its settings; calls that rules
 // decided prove its config.
 void Prove(const Candidate& candidate, const CommandWords& program, const WatchedRun& run, JobStart& start) {
-  const CommandWords command = WithTrainerValues(program, candidate.values);
-  for (const SettingReceipt& receipt : ReceiptsOfWatched(candidate.values, command, run)) {
+  const CommandWords command = WithValues(program, candidate.values);
+  for (const SettingReceipt& receipt : ReceiptsOfCommand(candidate.values, command, run)) {
     start.seen += (start.seen.empty() ? "" : "; ") + receipt.how;
     if (receipt.standing == SettingStanding::kNotInEffect)
       start.failure = fmt::format("{} is not in effect: {}", receipt.setting, receipt.how);
@@ -171,7 +172,7 @@ Result<LaunchOutcome> TuneSession::Launch(const Candidate& candidate, const std:
     DYNAMICCL_CHECK_OK(WriteTextFile(launch.runtime.rules, rules));
   }
   if (launch.runtime.rules.empty() && launch.runtime.policy.empty()) launch.runtime.mode = "observe";
-  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithTrainerValues(line_.program(), candidate.values)));
+  DYNAMICCL_TRY(LaunchPlan plan, PlanLaunch(launch, WithValues(line_.program(), candidate.values)));
   plan.output_path = File("job.log");
   plan.time_limit = StartLimit();
   return dynamiccl::Launch(plan);
@@ -268,7 +269,7 @@ Status TuneSession::Observe() {
   result_.watched_ms = start.step_ms;
   result_.ranks = base_.step->ranks;
   result_.calls = CallsOfStep(*base_.step);
-  RecogniseTrainer();
+  RecogniseByCommand();
   if (const std::string note = CallsNotSimulated(*base_.step); !note.empty()) result_.notes.push_back(note);
   spdlog::info("{} on {} ranks, {:.2f} ms a step: {}", Name(result_.framework), result_.ranks, start.step_ms,
                result_.calls);
@@ -277,8 +278,13 @@ Status TuneSession::Observe() {
   return {};
 }
 
-void TuneSession::RecogniseTrainer() {
+void TuneSession::RecogniseByCommand() {
   const auto options = TrainerOptionsIn(line_.program());
+  result_.megatron = StartsMegatron(line_.program());
+  if (!options && result_.framework == Framework::kOther && result_.megatron) {
+    result_.framework = Framework::kMegatron;
+    return;
+  }
   if (!options && result_.framework == Framework::kOther)
     result_.notes.emplace_back(
         "no DDP, no FSDP2 and no DeepSpeed was seen (another framework, or Python with -S, -I or -E): only "
@@ -298,6 +304,7 @@ void TuneSession::RecogniseTrainer() {
 
 Result<CandidateList> TuneSession::ListOf() {
   CandidateList list = CandidatesFor(base_);
+  if (result_.framework == Framework::kMegatron) AddMegatronCandidates(line_.program(), result_.ranks, list);
   list.left_out.insert(list.left_out.begin(), result_.notes.begin(), result_.notes.end());
   if (given_.only.empty()) return list;
   CandidateList only{.left_out = list.left_out};
@@ -311,6 +318,10 @@ Result<CandidateList> TuneSession::ListOf() {
 std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
   result_.job = DescribeJob(base_, std::nullopt);
   if (list.framework.empty()) return {};
+  if (result_.framework == Framework::kMegatron) {
+    list.left_out.emplace_back("the worth of Megatron-LM's own settings is not predicted");
+    return {};
+  }
   const auto prediction = ChangePrediction::From(base_);
   if (!prediction) {
     list.left_out.push_back("no setting's worth is predicted: " + prediction.error().message);

@@ -30,6 +30,8 @@ struct TuneOptions {
 struct TuneResult {
   std::string command;
   Framework framework = Framework::kOther;
+  // True if the job is a script of Megatron-LM, whichever framework is tuned in it.
+  bool megatron = false;
   int ranks = 0;
   // Milliseconds of a step in the first run of the job, which was only watched.
   double watched_ms = 0;
@@ -80,9 +82,9 @@ class TuneSession {
                                const std::string& folder);
   Result<JobStart> FindOrStart(const Candidate& candidate, int turn);
   Status Observe();
-  // Finds out whether the command starts the project's own trainer, and if so, with which settings. Notes
-  // where no framework was found.
-  void RecogniseTrainer();
+  // Finds out whether the command starts Megatron-LM or the project's own trainer, and if the trainer, with
+  // which settings. Notes where no framework was found.
+  void RecogniseByCommand();
   Result<CandidateList> ListOf();
   // Lets the configs of the list take turns within one run of the job, and keeps the faster ones. Configs
   // that the user named with --try are all kept.

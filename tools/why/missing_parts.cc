@@ -44,6 +44,37 @@ ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& 
   return counted;
 }
 
+// Says which sends and receives have no times. A recorder times none of them, and an imported file only some.
+std::string UntimedBetweenTwo(const std::vector<SectionCalls>& sections) {
+  size_t untimed = 0;
+  double bytes = 0, all = 0;
+  for (const SectionCalls& section : sections) {
+    for (const TraceCall& call : section.calls) {
+      all += static_cast<double>(call.issued.call.bytes);
+      if (static_cast<int>(call.issued.call.collective) < kTunableCollectives ||
+          call.duration_source != DurationSource::kNone)
+        continue;
+      ++untimed;
+      bytes += static_cast<double>(call.issued.call.bytes);
+    }
+  }
+  if (untimed == 0) return {};
+  const std::string share = all > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * bytes / all) : "";
+  return fmt::format(
+      "How long {} of SendRecv, Send and Recv, all-to-all among them, take{}: they have no times here, and "
+      "no "
+      "time above contains them. A profiler trace of PyTorch has their times.",
+      untimed == 1 ? "1 call" : fmt::format("{} calls", untimed), share);
+}
+
+bool HasCollectives(const std::vector<SectionCalls>& sections) {
+  return std::ranges::any_of(sections, [](const SectionCalls& section) {
+    return std::ranges::any_of(section.calls, [](const TraceCall& call) {
+      return static_cast<int>(call.issued.call.collective) < kTunableCollectives;
+    });
+  });
+}
+
 std::string Paths(const WhyInput& input) {
   std::vector<std::string> paths;
   for (const WhyFile& file : input.files) paths.push_back(file.path);
@@ -70,7 +101,9 @@ std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& fac
     return {
         "What a training step gains: a sweep times calls alone. `dynamiccl ab` and `dynamiccl pilot` compare "
         "steps."};
-  if (facts.times.kinds.empty())
+  if (const std::string untimed = UntimedBetweenTwo(facts.sections); !untimed.empty())
+    lines.push_back(untimed);
+  if (facts.times.kinds.empty() && HasCollectives(facts.sections))
     lines.push_back(fmt::format(
         "How long collectives take: a profiler trace of PyTorch, or `DYNAMICCL_TIMES=all {}`.", kRecord));
   if (const std::string backend = OtherBackend(input); backend == "dynamiccl")

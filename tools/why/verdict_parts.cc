@@ -151,6 +151,7 @@ std::vector<std::string> ChangeLines(const WhyFacts& facts) {
     lines.emplace_back(
         "Predicted steps were off by 5 % in the median and by up to 32 %; `dynamiccl advise --measure` "
         "measures.");
+  if (const std::string note = CallsNotSimulated(*facts.step); !note.empty()) lines.push_back(note + ".");
   return lines;
 }
 

@@ -19,6 +19,9 @@ struct ModelUnit {
   std::string name;
   ParameterList parameters;
   bool is_root = false;
+  // Fills `values` of the unit's parameters, if they are computed late. An engine calls it once, on every
+  // rank in the order of the units, and drops the values when it has copied its part.
+  std::function<void(ParameterList&)> compute_values = {};
 };
 
 // Computes a unit's output from its input. It must not outlive the model.

@@ -70,6 +70,8 @@ class ProcessGroup {
 
   int rank() const { return rank_; }
   int world() const { return world_; }
+  // NCCL's own object; null after Abort.
+  ncclComm_t communicator() const { return communicator_; }
   // Bytes that this rank had to send for its calls so far, independent of the algorithm: (N - 1) / N of the
   // full size for a ReduceScatter, an AllGather, a Reduce or a Broadcast (mean over the ranks), twice that
   // for an AllReduce.

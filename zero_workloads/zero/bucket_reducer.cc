@@ -5,8 +5,6 @@
 // the sum over the replicas. The backward pass waits for neither.
 #include "zero_workloads/zero/bucket_reducer.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -41,7 +39,7 @@ BucketReducer::BucketReducer(const Partition& partition, ProcessGroup* group, co
   const int64_t arenas = settings.kind == ReduceKind::kAllReduce ? partition.world() : 1;
   {
     const CountAs category(MemoryCategory::kGradients);
-    gradients_ = at::empty({arenas * partition.arena_elements(group->rank())}, options);
+    gradients_ = NewBuffer(arenas * partition.arena_elements(group->rank()), options, settings.memory, group);
   }
   AllocateBuffers();
 }
@@ -53,7 +51,8 @@ void BucketReducer::AllocateBuffers() {
   current_ = 0;
   for (Bucket& bucket : buckets_) bucket = {};
   for (size_t i = 0; i < buffers_; ++i)
-    buckets_[i].buffer = at::empty({(whole ? 1 : partition_.world()) * capacity_}, options_);
+    buckets_[i].buffer =
+        NewBuffer((whole ? 1 : partition_.world()) * capacity_, options_, settings_.memory, group_);
 }
 
 void BucketReducer::SetBucketBytes(int64_t bucket_bytes) {

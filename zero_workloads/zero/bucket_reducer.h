@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "zero_workloads/parallel/buffer_memory.h"
 #include "zero_workloads/parallel/partition.h"
 #include "zero_workloads/parallel/process_group.h"
 #include "zero_workloads/zero/flat_parameters.h"
@@ -46,6 +47,8 @@ struct BucketSettings {
   // Hybrid sharding: the ranks that hold the same shard. As soon as the sums of a bucket have arrived, they
   // are summed over these ranks while later buckets are filled. Null if there are no replicas.
   ProcessGroup* replicas = nullptr;
+  // The memory of the buffers and of the sums.
+  BufferMemory memory = BufferMemory::kOrdinary;
 };
 
 // Reduces the gradients of one backward pass after another. The engine owns it and calls it on the thread of

@@ -4,6 +4,7 @@
 // on ZeroEngine.
 #include "zero_workloads/zero/engine.h"
 
+#include <ATen/ops/empty.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -40,33 +41,78 @@ void ListUnits(Module& module, const std::string& prefix,
   }
 }
 
+// The tensors that every rank holds whole: buffers, and parameters that are not trained.
+std::vector<at::Tensor> UndividedTensors(const Module& module) {
+  std::vector<at::Tensor> tensors = module.buffers();
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (!parameter.requires_grad()) tensors.push_back(parameter);
+  }
+  return tensors;
+}
+
+// Gives all ranks the values of rank 0: over the engine's group first, then over the replicas.
+class RankZero {
+ public:
+  RankZero(ProcessGroup* group, const EngineSettings& settings)
+      : group_(group), replicas_(settings.replicas), device_(settings.device) {}
+
+  // Replaces the values of `tensor`, and moves it to the engine's device.
+  void ShareInPlace(const at::Tensor& tensor) const {
+    if (tensor.device() != device_) tensor.set_data(tensor.to(device_));
+    const at::Tensor values = tensor.contiguous();
+    Send(values);
+    if (!values.is_same(tensor)) tensor.data().copy_(values);
+  }
+
+  // Returns rank 0's `values(parameter)`. Only rank 0 computes them.
+  at::Tensor Share(const at::Tensor& parameter,
+                   const std::function<at::Tensor(const at::Tensor&)>& values) const {
+    const bool here = group_->rank() == 0 && (replicas_ == nullptr || replicas_->rank() == 0);
+    const at::Tensor shared = here ? values(parameter).to(device_).contiguous()
+                                   : at::empty(parameter.sizes(), parameter.options().device(device_));
+    Send(shared);
+    return shared;
+  }
+
+ private:
+  // NCCL has no type for some buffers (bool, int16), so all tensors are sent as bytes.
+  void Send(const at::Tensor& values) const {
+    const at::Tensor bytes = values.flatten().view(at::kByte);
+    for (ProcessGroup* const over : {group_, replicas_}) {
+      if (over != nullptr) over->AwaitOnHost(over->Broadcast(bytes, 0, kLabel));
+    }
+  }
+
+  ProcessGroup* group_;
+  ProcessGroup* replicas_;
+  at::Device device_;
+};
+
 }  // namespace
 
 Engine::Engine(Module& module, ProcessGroup* group, const EngineSettings& settings)
+    : Engine(
+          module, [](const at::Tensor& parameter) { return parameter.detach(); }, group, settings) {}
+
+Engine::Engine(const DeferredModule& model, ProcessGroup* group, const EngineSettings& settings)
+    : Engine(
+          model.module(), [&model](const at::Tensor& parameter) { return model.FirstValues(parameter); },
+          group, settings) {}
+
+Engine::Engine(Module& module, const FirstValues& first_values, ProcessGroup* group,
+               const EngineSettings& settings)
     : watch_([this](const std::vector<int>& units) { Read(units); }) {
-  TakeRankZerosValues(module, group, settings.replicas);
-  std::vector<ModelUnit> units = Divide(module);
+  const c10::NoGradGuard no_gradients;
+  const RankZero zero(group, settings);
+  for (const at::Tensor& tensor : UndividedTensors(module)) zero.ShareInPlace(tensor);
+  std::vector<ModelUnit> units =
+      Divide(module, [&](const at::Tensor& parameter) { return zero.Share(parameter, first_values); });
   if (units.empty()) throw std::invalid_argument("the module has no parameters to train");
   engine_ = ZeroEngine::Create(std::move(units), group, settings);
   for (int unit = 0; unit < engine_->units(); ++unit) watch_.Add(engine_->parameters(unit).flat(), unit);
 }
 
-void Engine::TakeRankZerosValues(Module& module, ProcessGroup* group, ProcessGroup* replicas) {
-  const c10::NoGradGuard no_gradients;
-  for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
-    for (const at::Tensor& tensor : tensors) {
-      // NCCL has no type for some buffers (bool, int16), so all tensors are sent as bytes.
-      at::Tensor bytes = tensor.contiguous();
-      const at::Tensor flat = bytes.flatten().view(at::kByte);
-      for (ProcessGroup* const over : {group, replicas}) {
-        if (over != nullptr) over->AwaitOnHost(over->Broadcast(flat, 0, kLabel));
-      }
-      if (!bytes.is_same(tensor)) tensor.data().copy_(bytes);
-    }
-  }
-}
-
-std::vector<ModelUnit> Engine::Divide(Module& module) {
+std::vector<ModelUnit> Engine::Divide(Module& module, const FirstValues& first_values) {
   std::vector<std::pair<std::string, Module*>> modules;
   ListUnits(module, "", &modules);
   // The module itself comes last and gets the parameters that belong to no unit yet.
@@ -81,10 +127,13 @@ std::vector<ModelUnit> Engine::Divide(Module& module) {
       if (!item.value().requires_grad() || !seen.insert(item.value().unsafeGetTensorImpl()).second) continue;
       tensors_.push_back(item.value());
       const std::string full = name.empty() ? item.key() : name + "." + item.key();
-      ParameterSlot slot{full, item.value().sizes().vec(), {}, &tensors_.back()};
-      slot.values = item.value().detach().to(at::kCPU, at::kFloat).flatten().clone();
-      unit.parameters.push_back(std::move(slot));
+      unit.parameters.push_back({full, item.value().sizes().vec(), {}, &tensors_.back()});
     }
+    unit.compute_values = [first_values](ParameterList& parameters) {
+      for (ParameterSlot& slot : parameters) {
+        slot.values = first_values(*slot.tensor).to(at::kCPU, at::kFloat).flatten().contiguous();
+      }
+    };
     if (!unit.parameters.empty()) units.push_back(std::move(unit));
   }
   return units;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "zero_workloads/zero/deferred_module.h"
 #include "zero_workloads/zero/parameter_watch.h"
 #include "zero_workloads/zero/zero_engine.h"
 
@@ -39,6 +40,9 @@ class Engine {
   // engine. In stage 3 parameters may be read inside Forward and Backward only. A module without trainable
   // parameters throws std::invalid_argument.
   Engine(torch::nn::Module& module, ProcessGroup* group, const EngineSettings& settings);
+  // The same for a module whose parameters have no memory yet: they get their values unit by unit, so that
+  // no rank holds more than its part and one unit. Only the module must outlive the engine.
+  Engine(const DeferredModule& model, ProcessGroup* group, const EngineSettings& settings);
 
   // Runs a forward pass and returns its result. If it runs under c10::NoGradGuard, no backward pass may
   // follow.
@@ -53,10 +57,13 @@ class Engine {
   std::string ParameterDigest() { return engine_->ParameterDigest(); }
 
  private:
-  // Divides the module into units and copies its present values as the first values of each slot.
-  std::vector<ModelUnit> Divide(torch::nn::Module& module);
-  // Broadcasts parameters and buffers from rank 0, first over the group, then over the replicas.
-  void TakeRankZerosValues(torch::nn::Module& module, ProcessGroup* group, ProcessGroup* replicas);
+  // Computes the first values of a parameter on this rank, which all ranks then replace by rank 0's.
+  using FirstValues = std::function<at::Tensor(const at::Tensor& parameter)>;
+
+  Engine(torch::nn::Module& module, const FirstValues& first_values, ProcessGroup* group,
+         const EngineSettings& settings);
+  // Divides the module into units, and says how the first values of their slots are computed.
+  std::vector<ModelUnit> Divide(torch::nn::Module& module, const FirstValues& first_values);
   // Called by the watch when an operation is about to read parameters of `units`.
   void Read(const std::vector<int>& units);
   // Frees the units read so far, except `units`, which the forward pass now uses.

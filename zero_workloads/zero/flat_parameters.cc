@@ -81,6 +81,15 @@ void FlatParameters::ForEachParameter(int64_t begin, int64_t end,
   }
 }
 
+void FlatParameters::ComputeFirstValues() {
+  if (unit_.compute_values) unit_.compute_values(unit_.parameters);
+  unit_.compute_values = {};
+}
+
+void FlatParameters::DropFirstValues() {
+  for (ParameterSlot& parameter : unit_.parameters) parameter.values.reset();
+}
+
 at::Tensor FlatParameters::InitialValues(uint64_t seed, int64_t begin, int64_t end) const {
   at::Tensor values = at::zeros({end - begin}, at::kFloat);
   ForEachParameter(begin, end, [&](size_t i, int64_t first, int64_t last) {

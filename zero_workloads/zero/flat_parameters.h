@@ -34,6 +34,10 @@ class FlatParameters {
   // Starts a new pass. Gradients that the previous pass did not produce are no longer waited for.
   void StartPass() { gradients_ready_ = 0; }
 
+  // Computes first values that are computed late, and drops those that the slots have. Between the two calls
+  // InitialValues reads them.
+  void ComputeFirstValues();
+  void DropFirstValues();
   // First values of flat elements [begin, end), zero in the padding, as a new fp32 tensor on the host.
   at::Tensor InitialValues(uint64_t seed, int64_t begin, int64_t end) const;
   // Contiguous gradients (M_D of the ZeRO paper, section 6.3): from the next pass on, each gradient is copied

@@ -65,7 +65,8 @@ ZeroEngine::ZeroEngine(std::vector<ModelUnit> model, ProcessGroup* group, const 
   reducer_ = std::make_unique<BucketReducer>(
       *partition_, group,
       BucketSettings{ReduceKindOf(settings), settings.bucket_bytes, settings.bucket_per_unit,
-                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas},
+                     settings.overlap, settings.poison, accumulates_shards() ? nullptr : settings.replicas,
+                     settings.bucket_memory},
       options.dtype(settings.reduce_type));
   const int64_t arenas = holds_all_arenas() ? group->world() : 1;
   passed_.resize(unit_elements.size());
@@ -108,6 +109,7 @@ void ZeroEngine::FindSlicedAndWhole() {
 // parameters between steps, fills these as well.
 void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
   FlatParameters& parameters = parameters_[static_cast<size_t>(unit)];
+  parameters.ComputeFirstValues();
   const bool stays = settings_.stage < 3;
   {
     const CountAs category(stays ? MemoryCategory::kParameters : MemoryCategory::kGathered);
@@ -125,6 +127,7 @@ void ZeroEngine::InitialiseUnit(int unit, const at::Tensor& master) {
     const int64_t arena = holds_all_arenas() ? rank * partition_->arena_elements() : 0;
     master.narrow(0, arena + arena_offset, elements).copy_(values);
   }
+  parameters.DropFirstValues();
   if (!stays) ResizeStorage(parameters.flat(), 0);
 }
 

@@ -38,6 +38,8 @@ struct EngineSettings {
   int stage = 0;
   // Bytes of a gradient bucket over all ranks. The size does not grow with the model (the ZeRO paper's C_B).
   int64_t bucket_bytes = 4 << 20;
+  // The memory of buckets and of the sums of gradients.
+  BufferMemory bucket_memory = BufferMemory::kOrdinary;
   // If true, a unit's gradients are summed in one call, whatever their size.
   bool bucket_per_unit = false;
   // Stages 1 and 2: if true, buckets are summed by AllReduce, and a rank keeps the part for its own shards.

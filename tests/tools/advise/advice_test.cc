@@ -3,6 +3,8 @@
 // job's again.
 #include "tools/advise/advice.h"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +18,9 @@
 
 namespace dynamiccl {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr int kSteps = 6;
 
@@ -298,8 +303,8 @@ TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
     Seal(record);
   }
   EXPECT_EQ(StepOf(trace)->between_two, 2u);
-  EXPECT_EQ(CallsNotSimulated(*StepOf(trace)),
-            "2 calls of SendRecv, Send and Recv (all-to-all is SendRecv) are not simulated");
+  EXPECT_THAT(CallsNotSimulated(*StepOf(trace)),
+              AllOf(HasSubstr("2 calls of SendRecv, Send and Recv"), HasSubstr("are not simulated")));
   EXPECT_EQ(CallsNotSimulated(RecordedStep()), "");
 }
 

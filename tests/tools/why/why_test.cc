@@ -45,6 +45,7 @@ struct TimedCallOfRank {
   int64_t issued_ns = 0;
   int64_t duration_ns = -1;
   uint64_t bytes = 1 << 20;
+  Collective collective = Collective::kAllReduce;
 };
 
 TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOfRank>& calls) {
@@ -63,6 +64,7 @@ TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOfRank>& 
   for (size_t i = 0; i < calls.size(); ++i) {
     IssuedCall issued;
     issued.call.bytes = calls[i].bytes;
+    issued.call.collective = calls[i].collective;
     issued.call.data_type = DataType::kFloat32;
     issued.call.call_number = i;
     issued.issued_ns = calls[i].issued_ns;
@@ -274,6 +276,28 @@ TEST(WhyTimes, FewCallsShowNoBandwidthAndNoShareOfOneCall) {
                     HasSubstr("A collective runs in 60 % of the 5000 us between first and last.")));
   EXPECT_THAT(text_of({{0, kMs}, {2 * kMs, kMs}, {4 * kMs, 20 * kMs}}),
               HasSubstr("3 calls, median 1000 us, 100 % of the time in collectives, the longest 20000 us"));
+}
+
+// A recorder times no Sends and Recvs, and an all-to-all is made of these: the times that are shown lack
+// them.
+TEST(WhyTimes, CallsBetweenRanksWithoutTimesAreNamed) {
+  const auto text_of = [](const std::vector<TimedCallOfRank>& calls) {
+    return TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  };
+  const TimedCallOfRank sum{0, kMs}, send{kMs, -1, 1 << 20, Collective::kSend},
+      receive{kMs, -1, 2 << 20, Collective::kRecv}, exchange{kMs, -1, 1 << 20, Collective::kSendRecv};
+  EXPECT_THAT(text_of({sum}), Not(HasSubstr("SendRecv")));
+  EXPECT_THAT(
+      text_of({sum, send, receive}),
+      AllOf(HasSubstr("How long 2 calls of SendRecv, Send and Recv, all-to-all among them, take (75 % "
+                      "of the bytes)"),
+            HasSubstr("no time above contains them")));
+  EXPECT_THAT(text_of({sum, exchange}), HasSubstr("How long 1 call of SendRecv"));
+  EXPECT_THAT(text_of({exchange}),
+              AllOf(HasSubstr("(100 % of the bytes)"), Not(HasSubstr("How long collectives take"))));
+  TimedCallOfRank timed = exchange;
+  timed.duration_ns = kMs;
+  EXPECT_THAT(text_of({sum, timed}), Not(HasSubstr("How long")));
 }
 
 // Dumps of a job that stands still: rank 1 has not issued its calls 19 and 20.

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records the operations that construct a module, in place of giving its tensors memory, and computes the
+// values of single tensors later: what PyTorch calls deferred initialisation on the meta device.
+//
+// While a construction is recorded, each operation runs on LibTorch's meta device, which knows shapes alone.
+// The module gets tensors of the CPU that have a shape and no memory (hollow tensors). An operation that
+// draws random numbers also runs once on memory of its own, which is then freed. So the generator ends where
+// ordinary construction leaves it, and its state before each such operation is known. The values of a tensor
+// are computed by running the operations that they depend on, each from its recorded state.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/Storage.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dynamiccl::zero {
+
+// The operations of one construction. The program owns it; all functions run on the thread that constructs.
+// The tensors that it made may outlive it, but have no memory until somebody gives them some.
+class ConstructionRecord {
+ public:
+  // Runs `construct` and records it. An exception of `construct` passes through. An operation that asks for
+  // another device than the CPU throws std::invalid_argument, and so does the use of a hollow tensor's
+  // memory through a pointer (as c10::Error); both texts name the operation that made the tensor.
+  explicit ConstructionRecord(const std::function<void()>& construct);
+  ConstructionRecord(const ConstructionRecord&) = delete;
+  ConstructionRecord& operator=(const ConstructionRecord&) = delete;
+
+  // True if the tensor was made by the construction and has no memory yet.
+  bool IsHollow(const at::Tensor& tensor) const;
+  // Computes the values of hollow tensors, in memory of their own: bit by bit those of an ordinary
+  // construction. Tensors that shared memory still do. Takes the memory of these tensors and of what they
+  // were computed from. The generators are unchanged afterwards.
+  std::vector<at::Tensor> Values(std::span<const at::Tensor> tensors) const;
+
+  // Runs one operation of the construction. Called by LibTorch's dispatcher.
+  void Operate(const c10::OperatorHandle& handle, torch::jit::Stack* stack);
+
+ private:
+  // The identity of a hollow tensor's memory.
+  using Memory = const c10::StorageImpl*;
+  // The two stand-ins of one memory; both stay for as long as the record does, so addresses are not reused.
+  struct StandIns {
+    c10::Storage hollow, meta;
+  };
+  struct Operation {
+    c10::OperatorHandle handle;
+    // The arguments; a hollow tensor stands in them with the shape that it had then.
+    std::vector<c10::IValue> arguments;
+    // The results in the same way.
+    std::vector<at::Tensor> results;
+    // The memories of which it uses the content, those that it changes or makes, and of these the ones whose
+    // earlier content does not matter afterwards.
+    std::set<Memory> reads, writes, begins;
+    // The generator that it draws from, and the generator's state before it; undefined if it draws nothing.
+    at::Generator generator;
+    at::Tensor state;
+    // Tensors with memory among the arguments, and their versions then.
+    std::vector<std::pair<at::Tensor, int64_t>> constants;
+  };
+  // An argument and what stood for it when an operation ran.
+  using Twins = std::vector<std::pair<at::Tensor, at::Tensor>>;
+  class Replay;
+
+  // True if the operation would allocate memory for the module, or uses a hollow tensor.
+  bool Concerns(const c10::FunctionSchema& schema, std::span<const c10::IValue> arguments) const;
+  // Describes the operation before it runs: arguments, reads, writes and the generator's state.
+  Operation Describe(const c10::OperatorHandle& handle, std::span<const c10::IValue> arguments) const;
+  // Notes which memories the operation uses and changes through argument `index`.
+  void NoteArgument(size_t index, const c10::IValue& argument, Operation* operation) const;
+  // Runs the operation on the meta device, and returns false if LibTorch cannot do that.
+  bool RunOnMeta(const Operation& operation, std::span<const c10::IValue> arguments, Twins* twins,
+                 torch::jit::Stack* results);
+  // Runs the operation on values. The new memories are registered with `replay`.
+  void RunOnValues(const Operation& operation, std::span<const c10::IValue> arguments, Replay* replay,
+                   Twins* twins, torch::jit::Stack* results);
+  // Replaces stand-ins among the results by hollow tensors, and adds the operation to the record.
+  void Finish(Operation operation, const Twins& twins, const std::function<Memory(const at::Tensor&)>& find,
+              torch::jit::Stack* results);
+  // Registers a memory that `operation` made; `meta` stands for it on the meta device.
+  Memory AddMemory(const c10::Storage& meta, const at::Tensor& tensor, const Operation& operation);
+  // The operations before `end`, in order, on which the content of the memories depends.
+  std::vector<size_t> Needed(std::set<Memory> memories, size_t end) const;
+  std::string Name(const c10::OperatorHandle& handle) const;
+
+  std::vector<Operation> operations_;
+  std::map<Memory, StandIns> memories_;
+  // The hollow memory for each memory of the meta device.
+  std::map<Memory, Memory> hollow_of_meta_;
+};
+
+}  // namespace dynamiccl::zero

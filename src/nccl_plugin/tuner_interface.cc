@@ -7,7 +7,7 @@ namespace {
 
 // Adapters from the newest version to the oldest. The first whose symbol the library exports is used.
 constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
-    FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
+    FindTunerV7, FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
 
 }  // namespace
 

@@ -28,7 +28,7 @@ std::shared_ptr<const TunerInterface> Load() {
     Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: Using {} (v{})", found.functions.name, found.version);
     return {loaded, &loaded->interface};
   }
-  Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: no ncclTunerPlugin_v2 to _v6 in the plugin");
+  Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: no ncclTunerPlugin_v2 to _v7 in the plugin");
   return nullptr;
 }
 

@@ -45,11 +45,10 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
   train->add_option(
       "--from", settings.from,
-      "Goes on with this policy, for the sweep of a new site. Trained on the sweeps given: the config "
-      "agent's "
-      "networks, and the values at the trees' leaves; on effects on steps: their prediction. Kept: the "
-      "structure agent (roles, phases, stages and "
-      "their thresholds), the trees' splits, and the range of NCCL releases.");
+      "Goes on with this policy, for a new site. Trained further on the sweeps given: the config agent's "
+      "networks, and the values at the trees' leaves; on effects on steps: their prediction; on traces, if "
+      "any are given: the structure agent (roles, phases, stages and their thresholds). Kept: the trees' "
+      "splits, the range of NCCL releases, and without traces the structure agent.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")

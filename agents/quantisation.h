@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -24,6 +26,15 @@ template <typename Array>
 auto Flat(Array& array) {
   using Element = std::remove_all_extents_t<Array>;
   return std::span<Element>(reinterpret_cast<Element*>(&array), sizeof(Array) / sizeof(Element));
+}
+
+template <typename Array>
+// Converts a C array of fixed-point integers to an fp32 tensor of the given sizes.
+at::Tensor Dequantised(const Array& array, at::IntArrayRef sizes, int fraction_bits) {
+  at::Tensor tensor = at::empty(sizes);
+  float* value = tensor.data_ptr<float>();
+  for (const auto integer : Flat(array)) *value++ = std::ldexp(static_cast<float>(integer), -fraction_bits);
+  return tensor;
 }
 
 }  // namespace dynamiccl::agents

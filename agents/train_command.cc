@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of a training: read and hash the inputs, train the structure agent, train the config networks,
 // train the trees on residuals with the means that the networks predict, quantise, calibrate the structure
-// agent's thresholds on jobs that no training saw, compare integers with floats, write. With --from only the
-// config agent's steps are done. Effects on steps, if there are any, are learnt after the times of calls.
+// agent's thresholds on jobs that no training saw, compare integers with floats, write. With --from the
+// structure agent's steps are done only if traces are given, and no trees are grown. Effects on steps, if
+// there are any, are learnt after the times of calls.
 #include "agents/train_command.h"
 
 #include <fmt/core.h>
@@ -19,6 +20,7 @@
 #include "agents/json_result.h"
 #include "agents/policy_export.h"
 #include "agents/structure/structure_calibration.h"
+#include "agents/structure/structure_export.h"
 #include "agents/structure/structure_training.h"
 #include "agents/training_progress.h"
 #include "src/base/clock.h"
@@ -47,9 +49,10 @@ double SecondsSince(int64_t start_ns) {
 }
 
 // The number of phases that the progress line shows. Without --from: structure agent, config agent, trees if
-// this build has XGBoost, and the check. With --from: only the config agent.
+// this build has XGBoost, and the check. With --from: the config agent, and with traces the structure agent
+// and its check.
 int PhasesOf(const TrainSettings& settings) {
-  if (!settings.from.empty()) return 1;
+  if (!settings.from.empty()) return settings.traces.empty() ? 1 : 3;
   return CanTrainTrees() ? 4 : 3;
 }
 
@@ -95,6 +98,17 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }
   return sequences;
+}
+
+// Reads the sequences that a trained structure agent learns from. Fails if traces are given and none of their
+// calls has a label.
+Result<std::vector<CallSequence>> ReadLabelledSequences(const std::vector<std::string>& paths,
+                                                        Provenance& provenance) {
+  DYNAMICCL_TRY(std::vector<CallSequence> sequences, ReadSequences(paths, provenance));
+  if (!sequences.empty() || paths.empty()) return sequences;
+  return WithHint(
+      MakeError(ErrorKind::kInvalidArgument, "no call of the traces has a label of role or stage"),
+      "record a job that names its stages (dynamiccl zero does), or give no traces");
 }
 
 // What was measured: keys, split into those that training may see and those held out, and effects on steps
@@ -153,12 +167,9 @@ Status TrainOnEffects(const TrainSettings& settings, const std::vector<EffectSam
   return {};
 }
 
-FloatStructureNetwork TrainStructureAgent(const TrainSettings& settings,
+FloatStructureNetwork TrainStructureAgent(StructureTrainingSettings training,
                                           const std::vector<CallSequence>& recorded,
                                           TrainingAccount& account) {
-  StructureTrainingSettings training;
-  training.seed = settings.seed;
-  training.iterations = settings.structure_iterations;
   training.observer = account.phases.Observer();
   account.phases.Begin("structure agent",
                        fmt::format("{} iterations on generated sequences and {} recorded",
@@ -168,13 +179,44 @@ FloatStructureNetwork TrainStructureAgent(const TrainSettings& settings,
   FloatStructureNetwork network = TrainStructure(recorded, training, &report);
   account.Note("structure",
                {{"recorded", recorded.size()},
+                {"from_a_policy", training.begin != nullptr},
                 {"generated", report.generated},
                 {"iterations", training.iterations},
                 {"loss", report.loss},
                 {"seconds", report.seconds}},
-               fmt::format("structure: {} recorded and {} generated sequences, {} iterations, loss {:.3f}",
-                           recorded.size(), report.generated, training.iterations, report.loss));
+               fmt::format("structure: {}{} recorded and {} generated sequences, {} iterations, loss {:.3f}",
+                           training.begin != nullptr ? "on top of the policy's, " : "", recorded.size(),
+                           report.generated, training.iterations, report.loss));
   return network;
+}
+
+// Returns jobs that no training iteration sees.
+std::vector<CallSequence> CheckJobs(uint64_t seed) {
+  std::mt19937_64 random(seed + 1);
+  JobPlan plan = Completed({});
+  plan.jobs = kCheckJobs;
+  plan.steps = kCheckSteps;
+  return RandomJobs(plan, random);
+}
+
+// Sets the structure agent's thresholds by what it recognises in the jobs.
+void Calibrate(const std::vector<CallSequence>& check, PolicyTensors& tensors, TrainingAccount& account) {
+  const CalibrationReport calibrated = CalibrateStructure(check, {}, tensors);
+  account.Note("thresholds", {{"sequences", check.size()}, {"quiet_calls", calibrated.quiet_calls}},
+               fmt::format("structure: thresholds from {} sequences, surprise from {} quiet calls",
+                           check.size(), calibrated.quiet_calls));
+}
+
+// Trains the structure agent of `tensors`, a copy of the policy `from`, further on the site's own calls.
+Status FineTuneStructure(const TrainSettings& settings, const std::vector<CallSequence>& recorded,
+                         PolicyTensors& tensors, TrainingAccount& account) {
+  const FloatStructureNetwork begin = StructureNetworkOf(tensors);
+  const FloatStructureNetwork network =
+      TrainStructureAgent(StructureFineTuning(settings.seed, begin), recorded, account);
+  account.phases.Begin("check", "thresholds");
+  DYNAMICCL_CHECK_OK(ExportStructure(network, tensors));
+  Calibrate(CheckJobs(settings.seed), tensors, account);
+  return {};
 }
 
 Json ToJson(size_t configs, const ConfigTrainingReport& report) {
@@ -253,17 +295,29 @@ void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   }
 }
 
-// Says which parts of the policy a training with --from keeps and which it changes.
-void SayWhatIsKept(const std::string& from, const PolicyTensors& base, TrainingAccount& account) {
-  const bool trees = base.trees.count > 0;
-  account.Say(fmt::format(
-      "from {}: kept are the structure agent (roles, phases, stages, thresholds){} and the range of NCCL "
-      "releases; "
-      "trained on the sweeps given are the config agent's networks{}; its domain is widened to theirs",
-      from, trees ? ", the trees' splits" : "", trees ? " and the values at the trees' leaves" : ""));
-  Json kept = {"structure"}, trained = {"config"};
-  if (trees) kept.push_back("tree_splits");
-  if (trees) trained.push_back("tree_leaves");
+// A part of a policy: its name in the JSON, and as the user reads it.
+struct PolicyPart {
+  const char* name;
+  const char* text;
+};
+
+// Says which parts of the policy a training with --from keeps and which it trains further.
+void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
+                   bool has_trees, TrainingAccount& account) {
+  Json kept = Json::array(), trained = Json::array();
+  std::string kept_text = "the range of NCCL releases", trained_text;
+  const auto add = [&](bool is_trained, const PolicyPart& part) {
+    (is_trained ? trained : kept).push_back(part.name);
+    std::string& text = is_trained ? trained_text : kept_text;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", part.text);
+  };
+  add(!settings.traces.empty(), {"structure", "the structure agent (roles, phases, stages, thresholds)"});
+  add(!data.seen.empty(), {"config", "the config agent's networks"});
+  if (has_trees) add(false, {"tree_splits", "the trees' splits"});
+  if (has_trees) add(!data.seen.empty(), {"tree_leaves", "the values at the trees' leaves"});
+  if (!data.effects.empty()) add(true, {"effects", "what configs do to steps"});
+  account.Say(fmt::format("from {}: kept: {}; trained further: {}{}", from, kept_text, trained_text,
+                          data.seen.empty() ? "" : "; its domain is widened to that of the sweeps"));
   account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
 }
 
@@ -272,7 +326,6 @@ Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys
                 PolicyTensors& tensors, TrainingAccount& account) {
   const auto base = std::make_unique<const PolicyTensors>(tensors);
   DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(keys));
-  SayWhatIsKept(from, *base, account);
   ConfigNetworks networks = NetworksOf(*base);
   ConfigTrainingReport report;
   ConfigTrainingSettings training = FineTuningSettings(settings.seed);
@@ -291,25 +344,18 @@ Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys
 }
 
 Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAccount& account) {
-  if (!settings.traces.empty()) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "--from keeps the policy's structure agent"),
-                    "give no traces, or train without --from");
-  }
   Provenance& provenance = account.provenance;
   DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
+  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadLabelledSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
   const std::string from = std::filesystem::path(settings.from).filename().string();
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
-  if (!data.seen.empty())
-    DYNAMICCL_CHECK_OK(FineTune(settings, data.seen, from, policy->tensors, account));
-  else
-    account.Say(
-        fmt::format("from {}: kept is all that it knows about calls; trained on the effects given is "
-                    "what configs do to steps",
-                    from));
+  SayWhatIsKept(settings, from, data, base->tensors.trees.count > 0, account);
+  if (!recorded.empty()) DYNAMICCL_CHECK_OK(FineTuneStructure(settings, recorded, policy->tensors, account));
+  if (!data.seen.empty()) DYNAMICCL_CHECK_OK(FineTune(settings, data.seen, from, policy->tensors, account));
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, policy->tensors, account));
   FillGoldenOutputs(policy->tensors);
   policy->provenance = FormatProvenance(provenance);
@@ -353,22 +399,16 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
   DYNAMICCL_TRY(const std::vector<ConfigSample> samples, PricedSamplesOf(data.seen));
-  const FloatStructureNetwork structure = TrainStructureAgent(settings, recorded, account);
+  const FloatStructureNetwork structure = TrainStructureAgent(
+      {.seed = settings.seed, .iterations = settings.structure_iterations}, recorded, account);
   const ConfigNetworks config = TrainConfigAgent(settings, samples, account);
   DYNAMICCL_TRY(const auto trees, TrainTreesFor(settings, AtLevelsOf(config, samples), account));
 
   account.phases.Begin("check", "thresholds, and integers against floats");
-  std::mt19937_64 random(settings.seed + 1);
-  JobPlan plan = Completed({});
-  plan.jobs = kCheckJobs;
-  plan.steps = kCheckSteps;
-  const std::vector<CallSequence> check = RandomJobs(plan, random);
+  const std::vector<CallSequence> check = CheckJobs(settings.seed);
   DYNAMICCL_TRY(const auto draft,
                 MakePolicy({&structure, &check, &config, &samples, &trees->tensors}, provenance));
-  const CalibrationReport calibrated = CalibrateStructure(check, {}, draft->tensors);
-  account.Note("thresholds", {{"sequences", check.size()}, {"quiet_calls", calibrated.quiet_calls}},
-               fmt::format("structure: thresholds from {} sequences, surprise from {} quiet calls",
-                           check.size(), calibrated.quiet_calls));
+  Calibrate(check, draft->tensors, account);
   NoteAgreement({structure, config}, *draft, check, data, account);
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, draft->tensors, account));
   FillGoldenOutputs(draft->tensors);

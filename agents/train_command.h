@@ -18,8 +18,9 @@ struct TrainSettings {
   std::vector<std::string> measurements;
   // Path of the policy file to write.
   std::string output;
-  // A policy whose config agent is trained further, while its structure agent stays. If only effects on steps
-  // are given, its predictions of times stay as well. Empty means training from scratch, which needs sweeps.
+  // A policy that is trained further: its config agent on sweeps, and its structure agent if there are
+  // traces. If only effects on steps are given, its predictions of times stay. Empty means training from
+  // scratch, which needs sweeps.
   std::string from;
   // The part of the sweeps that training must not see, so that the policy can be judged on it afterwards.
   HoldOut hold_out;

@@ -4,9 +4,10 @@
 
 For each preset and stage and each seed the trainer runs --steps steps as NCCL chooses, in mode adaptive with an empty site
 store, with --again in mode adaptive with what that job left in the store, with --elsewhere in mode adaptive with a store that
-jobs in other topologies left, under each of --configs as an override rule for every call of at least 1 KiB, and as NCCL
-chooses once more. Stated are, over seeds, medians of ratios to the mean of the two default runs of the same seed: of the
-whole job but its first --skip steps, of its first 50 steps, and of its last fifth; and how far the two defaults lie apart.
+jobs in other topologies left, with --expecting in mode adaptive with another policy and an empty store, under each of
+--configs as an override rule for every call of at least 1 KiB, and as NCCL chooses once more. Stated are, over seeds, medians
+of ratios to the mean of the two default runs of the same seed: of the whole job but its first --skip steps, of its first 50
+steps, and of its last fifth; and how far the two defaults lie apart.
 
     benchmarks/adaptive_steps.py --build build/release --policy policies/starter.dcpolicy --data shakespeare/ \\
         --cells two-nodes-slow-rail/3 two-nodes-nvlink/0 --json steps.json
@@ -22,6 +23,7 @@ import trained_steps
 
 FIRST_STEPS = 50
 TOLD = "adaptive, told"
+EXPECTING = "adaptive, expecting"
 COLLECTIVES = ("reducescatter", "allgather", "allreduce")
 CELLS = [f"{preset}/{stage}" for preset in ("two-nodes-slow-rail", "two-nodes-ethernet", "two-nodes-nvlink") for stage in (0, 2, 3)]
 
@@ -37,12 +39,16 @@ def arguments():
     parser.add_argument("--again", action="store_true", help="a second job in mode adaptive, with the store that the first left")
     parser.add_argument("--elsewhere", nargs="+", default=[], metavar="TOPOLOGY",
                         help="jobs of 200 steps in stages 3 and 0 in each of these write a store, which a job of each turn begins with")
+    parser.add_argument("--expecting", type=pathlib.Path, metavar="POLICY",
+                        help="a policy that learnt from effects on steps; a job of each turn begins with it and an empty site store")
     parser.add_argument("--trainer-options", default="--batch 2 --sequence 32", help="more options of dynamiccl-zero train")
     given = parser.parse_args()
     trained_steps.check(parser, given)
     for cell in given.cells:
         if "/" not in cell:
             parser.error(f"{cell} is no PRESET/STAGE")
+    if given.expecting and not given.expecting.exists():
+        parser.error(f"--expecting {given.expecting} does not exist")
     return given
 
 
@@ -54,15 +60,15 @@ def rules(folder, config):
     return ["--rules", path]
 
 
-def adaptive(given, store):
-    return ["--mode", "adaptive", "--policy", given.policy], [f"DYNAMICCL_SITE_STORE={store}"]
+def adaptive(policy, store):
+    return ["--mode", "adaptive", "--policy", policy], [f"DYNAMICCL_SITE_STORE={store}"]
 
 
 def find_elsewhere(given, store):
     """Lets jobs in the topologies of --elsewhere write what they find into `store`, one job after the other."""
     for topology in given.elsewhere:
         for stage in (3, 0):
-            options, environment = adaptive(given, store)
+            options, environment = adaptive(given.policy, store)
             trained_steps.step_times(given, topology, options, ["--stage", stage, *given.trainer_options.split()], steps=200,
                                      environment=environment)
 
@@ -74,7 +80,7 @@ def run(given, cell, arm, seed, store):
     with tempfile.TemporaryDirectory() as folder:
         options, environment = [], []
         if arm.startswith("adaptive"):
-            options, environment = adaptive(given, store)
+            options, environment = adaptive(given.expecting if arm == EXPECTING else given.policy, store)
         elif not arm.startswith("default"):
             options = rules(folder, arm)
         if stage in trained_steps.PYTORCH:
@@ -97,7 +103,7 @@ def turn_of(given, cell, arms, seed, found):
 
 def measure(given, found):
     arms = ["default", "adaptive", *(["adaptive again"] if given.again else []), *([TOLD] if given.elsewhere else []),
-            *given.configs, "default again"]
+            *([EXPECTING] if given.expecting else []), *given.configs, "default again"]
     rows = []
     print(f"{'cell':24} default ms  apart  " + "".join(f"{arm + ', whole, first, end':40}" for arm in arms[1:-1]), flush=True)
     for cell in given.cells:

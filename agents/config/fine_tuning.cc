@@ -3,8 +3,6 @@
 // more round of boosting with a reduced step.
 #include "agents/config/fine_tuning.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -20,15 +18,6 @@ constexpr double kRate = 0.1;
 constexpr double kTrust = 4;
 // The integer in the policy's leaves that stands for one octave.
 constexpr double kLeafOne = 65536;
-
-template <typename Array>
-// Converts a C array of fixed-point integers to an fp32 tensor of the given sizes.
-at::Tensor Real(const Array& array, at::IntArrayRef sizes, int fraction_bits) {
-  at::Tensor tensor = at::empty(sizes);
-  float* value = tensor.data_ptr<float>();
-  for (const auto integer : Flat(array)) *value++ = std::ldexp(static_cast<float>(integer), -fraction_bits);
-  return tensor;
-}
 
 int LeafReached(const PolicyTensors& tensors, int tree, const ConfigInputs& inputs) {
   int node = 0;
@@ -56,12 +45,13 @@ std::array<double, kTreeLeaves> Moves(const std::vector<int>& leaves, const std:
 ConfigNetworks NetworksOf(const PolicyTensors& t) {
   const int32_t* bits = t.config.fraction_bits;
   ConfigNetworks networks;
-  networks.weights_1 = Real(t.config_weights_1, {kEnsemble, kConfigHidden, kConfigInputs}, bits[0]);
-  networks.bias_1 = Real(t.config_bias_1, {kEnsemble, kConfigHidden}, kTokenFractionBits + bits[0]);
-  networks.weights_2 = Real(t.config_weights_2, {kEnsemble, kConfigHidden, kConfigHidden}, bits[1]);
-  networks.bias_2 = Real(t.config_bias_2, {kEnsemble, kConfigHidden}, kActivationFractionBits + bits[1]);
-  networks.weights_3 = Real(t.config_weights_3, {kEnsemble, kConfigHidden}, bits[2]);
-  networks.bias_3 = Real(t.config_bias_3, {kEnsemble}, kActivationFractionBits + bits[2]);
+  networks.weights_1 = Dequantised(t.config_weights_1, {kEnsemble, kConfigHidden, kConfigInputs}, bits[0]);
+  networks.bias_1 = Dequantised(t.config_bias_1, {kEnsemble, kConfigHidden}, kTokenFractionBits + bits[0]);
+  networks.weights_2 = Dequantised(t.config_weights_2, {kEnsemble, kConfigHidden, kConfigHidden}, bits[1]);
+  networks.bias_2 =
+      Dequantised(t.config_bias_2, {kEnsemble, kConfigHidden}, kActivationFractionBits + bits[1]);
+  networks.weights_3 = Dequantised(t.config_weights_3, {kEnsemble, kConfigHidden}, bits[2]);
+  networks.bias_3 = Dequantised(t.config_bias_3, {kEnsemble}, kActivationFractionBits + bits[2]);
   for (at::Tensor& parameter : networks.parameters()) parameter.requires_grad_(true);
   return networks;
 }

@@ -121,6 +121,19 @@ Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& t) {
                    "the structure agent's weights are too large for 16 bits; train with another --seed");
 }
 
+FloatStructureNetwork StructureNetworkOf(const PolicyTensors& t) {
+  const int gate_bits = t.structure.gate_fraction_bits, head_bits = t.structure.head_fraction_bits;
+  const at::Tensor gates =
+      Dequantised(t.gate_weights, {kGateRows, kTokenFeatures + kStructureHidden}, gate_bits);
+  FloatStructureNetwork network;
+  network.input_weights = gates.narrow(1, 0, kTokenFeatures).contiguous();
+  network.hidden_weights = gates.narrow(1, kTokenFeatures, kStructureHidden).contiguous();
+  network.gate_bias = Dequantised(t.gate_bias, {kGateRows}, kTokenFractionBits + gate_bits);
+  network.head_weights = Dequantised(t.head_weights, {kHeadRows, kStructureHidden}, head_bits);
+  network.head_bias = Dequantised(t.head_bias, {kHeadRows}, kTokenFractionBits + head_bits);
+  return network;
+}
+
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& t) {
   for (size_t i = 0; i < kGoldenPerAgent; i += kGoldenSequence) {
     const std::vector<IssuedCall>& calls = sequences[(i / kGoldenSequence) % sequences.size()].calls;

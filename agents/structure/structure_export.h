@@ -15,6 +15,9 @@ namespace dynamiccl::agents {
 // surprise threshold are preliminary; CalibrateStructure replaces them.
 Status ExportStructure(const FloatStructureNetwork& network, PolicyTensors& tensors);
 
+// Returns the float network whose integers the policy has, for a training that goes on from it.
+FloatStructureNetwork StructureNetworkOf(const PolicyTensors& tensors);
+
 // Fills the golden tokens with the first calls of eight sequences. If there are fewer sequences, they are
 // repeated. `sequences` must not be empty.
 void FillGoldenTokens(const std::vector<CallSequence>& sequences, PolicyTensors& tensors);

@@ -59,6 +59,12 @@ FloatStructureNetwork InitialNetwork(at::Generator& generator) {
   return network;
 }
 
+FloatStructureNetwork CopyForTraining(const FloatStructureNetwork& other) {
+  const auto copy = [](const at::Tensor& tensor) { return tensor.detach().clone().requires_grad_(true); };
+  return {copy(other.input_weights), copy(other.hidden_weights), copy(other.gate_bias),
+          copy(other.head_weights), copy(other.head_bias)};
+}
+
 // Mean cross entropy over the targets that are not -1. These targets are selected first, because for most
 // calls only one of the five collectives has a target.
 at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
@@ -241,7 +247,8 @@ FloatStructureNetwork TrainStructure(const std::vector<CallSequence>& recorded,
                                      StructureTrainingReport* report) {
   const int64_t start = MonotonicNanoseconds();
   at::Generator generator = at::detail::createCPUGenerator(settings.seed);
-  FloatStructureNetwork network = InitialNetwork(generator);
+  FloatStructureNetwork network =
+      settings.begin == nullptr ? InitialNetwork(generator) : CopyForTraining(*settings.begin);
   Sampler sampler(recorded, settings);
   torch::optim::Adam adam(network.parameters(), torch::optim::AdamOptions(settings.learning_rate));
   BoundedLstmState state{at::zeros({settings.batch, kStructureHidden}),

@@ -69,8 +69,9 @@ TableGuard::TableGuard(GuardSubject subject, std::shared_ptr<const Policy> polic
 Guard TableGuard::NewGuard() {
   GuardOptions options;
   options.timing_cost = subject_.all_timed ? 0 : kTimingCost;
-  if (subject_.store) {
+  if (subject_.store || policy_)
     options.expected = [this](const EffectQuestion& question) { return Expected(question); };
+  if (subject_.store) {
     options.began_like = [this](const Circumstances& now) {
       return BeganLike(*subject_.store, subject_.place, now, RealtimeNanoseconds() / 1'000'000'000);
     };
@@ -94,15 +95,17 @@ KeyKnowledge TableGuard::Knowledge(const TableKey& key, Regime regime) const {
   return known;
 }
 
-std::optional<StepEffect> TableGuard::Expected(EffectQuestion question) const {
+std::optional<Expectation> TableGuard::Expected(EffectQuestion question) const {
   question.subject.place = subject_.place;
-  const auto expected = ExpectedEffect(*subject_.store, question, RealtimeNanoseconds() / 1'000'000'000);
+  const auto expected = ExpectedBy({subject_.store.get(), policy_.get(), subject_.input.fabric}, question,
+                                   RealtimeNanoseconds() / 1'000'000'000);
   if (expected)
     Log(LogLevel::kTrace,
-        "{}/{}: jobs elsewhere let expect {:+.1f} +- {:.1f} %, with calls at {:.2f} times their model and "
-        "{:.0f} % of a step",
-        Name(question.subject.algorithm), Name(question.subject.protocol), 100 * expected->mean,
-        100 * expected->error, std::exp2(question.circumstances.slowness),
+        "{}/{}, {} channels: {} {:+.1f} +- {:.1f} %, with calls at {:.2f} times their model and {:.0f} % of "
+        "a step",
+        Name(question.subject.algorithm), Name(question.subject.protocol), Name(question.subject.channels),
+        expected->from == ExpectedFrom::kPolicy ? "the policy expects" : "jobs elsewhere let expect",
+        100 * expected->effect.mean, 100 * expected->effect.error, std::exp2(question.circumstances.slowness),
         100 * question.circumstances.share);
   return expected;
 }
@@ -221,11 +224,9 @@ void LogCommonArms(const Guard& guard, const TablePlan& plan, const TablePlan& b
 void LogBelief(const Guard& guard, const TablePlan& plan, const TablePlan& before, uint32_t version) {
   const auto& belief = guard.belief();
   if (!belief || plan.common.empty() || !before.common.empty()) return;
-  const auto& [config, expected] = *belief;
-  Log(LogLevel::kInfo,
-      "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by jobs in other "
-      "places",
-      version, ChoiceName(config), 100 * expected.mean, 100 * expected.error);
+  Log(LogLevel::kInfo, "table v{}: {} for all keys is expected to change steps by {:+.0f} +- {:.0f} %, by {}",
+      version, ChoiceName(belief->config), 100 * belief->expected.mean, 100 * belief->expected.error,
+      belief->from == ExpectedFrom::kPolicy ? "the policy" : "jobs in other places");
 }
 
 // Logs one line for each key whose choice has changed, and one for the version. The report reads the latter

@@ -75,8 +75,8 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   Guard NewGuard();
   // Returns prior knowledge of a key: the policy's choice, what to try, and what earlier runs confirmed.
   KeyKnowledge Knowledge(const TableKey& key, Regime regime) const;
-  // Asks the site store by how much a config changed the steps of jobs in other places.
-  std::optional<StepEffect> Expected(EffectQuestion question) const;
+  // Returns by how much a config is expected to change the steps, by the site store or else by the policy.
+  std::optional<Expectation> Expected(EffectQuestion question) const;
   // Gives the guard the results of earlier runs that the site store has, before the first calls with these
   // keys.
   void ExpectWhatIsKnown();

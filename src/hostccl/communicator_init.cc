@@ -113,7 +113,9 @@ class Assembly {
     if (!agreed) return tl::unexpected(InitError(agreed.error()));
     communicator->set_planner(std::move(*planner));
     PassFailPoint(FailPoint::kAgreed);
-    communicator->set_profiler(ProfilerSession::Open(communicator->info(), communicator->config().commName));
+    if (HasProfiler(communicator->settings().emulated))
+      communicator->set_profiler(
+          ProfilerSession::Open(communicator->info(), communicator->config().commName));
     return communicator;
   }
 

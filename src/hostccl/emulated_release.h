@@ -9,6 +9,9 @@
 //                                                                  the whole table; its answer is not used
 //   PAT, several ranks a node        impossible                    priced FLT_MAX / 2: only if a tuner asks
 //   PAT ReduceScatter with ncclAvg   impossible                    possible
+//
+// 2.22 (2.22 only) reads answers as 2.30 does, loads tuners up to version 3 of their interface, and no
+// profiler.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +22,20 @@
 namespace dynamiccl::hostccl {
 
 // Ranks send each other these numbers (introduction.h).
-enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1 };
+enum class EmulatedRelease : uint8_t { k230 = 0, k232 = 1, k222 = 2 };
 
-// Reads "2.30" or "2.32" from HOSTCCL_EMULATE. All ranks must have the same release, which they check when
-// they meet.
+// Reads "2.22", "2.30" or "2.32" from HOSTCCL_EMULATE. All ranks must have the same release, which they check
+// when they meet.
 Result<EmulatedRelease> EmulatedFromEnvironment();
 
 // Returns the number that ncclGetVersion returns: that of the latest release of the family.
 int VersionCode(EmulatedRelease release);
+
+// Returns the newest version of the tuner interface that the family asks a plugin for.
+int NewestTuner(EmulatedRelease release);
+// True if the family loads profiler plugins.
+constexpr bool HasProfiler(EmulatedRelease release) {
+  return release != EmulatedRelease::k222;
+}
 
 }  // namespace dynamiccl::hostccl

@@ -328,7 +328,8 @@ PlanResult<std::unique_ptr<Planner>> Planner::Create(const CommunicatorInfo& inf
   Fabric limited = fabric;
   limited.max_channels = ChannelsWithin(fabric, parts.limits);
   parts.model = HostcclModel(limited);
-  const ncclResult_t opened = TunerSession::Open(info, parts.model, parts.tuner);
+  const ncclResult_t opened =
+      TunerSession::Open(info, NewestTuner(options.emulated), parts.model, parts.tuner);
   if (opened != ncclSuccess) {
     return Fail(opened, fmt::format("Tuner plugin failed init with result {}", static_cast<int>(opened)));
   }

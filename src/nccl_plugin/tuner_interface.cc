@@ -6,14 +6,17 @@ namespace dynamiccl {
 namespace {
 
 // Adapters from the newest version to the oldest. The first whose symbol the library exports is used.
-constexpr bool (*kAdapters[])(const DynamicLibrary&, TunerInterface&) = {
-    FindTunerV7, FindTunerV6, FindTunerV5, FindTunerV4, FindTunerV3, FindTunerV2};
+constexpr struct {
+  int version;
+  bool (*find)(const DynamicLibrary&, TunerInterface&);
+} kAdapters[] = {{7, FindTunerV7}, {6, FindTunerV6}, {5, FindTunerV5},
+                 {4, FindTunerV4}, {3, FindTunerV3}, {2, FindTunerV2}};
 
 }  // namespace
 
-bool FindTuner(const DynamicLibrary& library, TunerInterface& out) {
-  for (const auto adapter : kAdapters) {
-    if (adapter(library, out)) return true;
+bool FindTuner(const DynamicLibrary& library, TunerInterface& out, int newest) {
+  for (const auto& adapter : kAdapters) {
+    if (adapter.version <= newest && adapter.find(library, out)) return true;
   }
   return false;
 }

@@ -21,8 +21,12 @@ struct TunerInterface {
 inline constexpr PluginKind kTunerPlugin{"TUNER", "NCCL_TUNER_PLUGIN", "libnccl-tuner",
                                          NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING};
 
-// Fills `out` from the newest version that the library exports. Returns false when it exports none.
-bool FindTuner(const DynamicLibrary& library, TunerInterface& out);
+// The newest version of the interface.
+inline constexpr int kNewestTunerVersion = 7;
+
+// Fills `out` from the newest version that the library exports, up to version `newest`. Returns false when it
+// exports none.
+bool FindTuner(const DynamicLibrary& library, TunerInterface& out, int newest = kNewestTunerVersion);
 
 // One adapter for each version. The adapters of versions 2 to 6 keep the found symbol in a global variable
 // for their converting functions, because a process has one tuner library, as in NCCL.

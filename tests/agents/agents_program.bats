@@ -51,12 +51,37 @@ PYTHON
 @test "train --from says what it keeps and what it trains, and keeps that" {
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
-  grep -q "^from first.dcpolicy: kept are the structure agent .*; trained on the sweeps given are the config agent's networks" said
+  grep -q "^from first.dcpolicy: kept: .*the structure agent .*; trained further: the config agent's networks" said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
   run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
   [ "$status" -eq 2 ]
   [[ "$output" == *"--from excludes --structure-iterations"* ]]
-  "$DYNAMICCL_BIN" train --help | grep -q "Kept: the structure agent"
+  "$DYNAMICCL_BIN" train --help | grep -q "without traces the structure agent"
+}
+
+@test "train --from with traces trains the structure agent further, and keeps no less than it says" {
+  cp "$POLICY" first.dcpolicy
+  "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2 --set stage=1 -o run.ctrace
+  "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy --trace run.ctrace -o fitted.dcpolicy --json fitted.json > said
+  grep -q "^from first.dcpolicy: kept: .*; trained further: the structure agent (.*), the config agent's networks" said
+  grep -q "^structure: on top of the policy's, 1 recorded and [0-9]* generated sequences, 600 iterations" said
+  python3 -c '
+import json
+said = json.load(open("fitted.json"))
+assert said["from"]["trained"][:2] == ["structure", "config"] and "structure" not in said["from"]["kept"], said
+assert [i["kind"] for i in said["inputs"]] == ["policy", "trace", "measurements"], said
+assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] > 0, said'
+  "$DYNAMICCL_BIN" eval fitted.dcpolicy run.ctrace > judged
+  grep -q "^policy " judged
+}
+
+@test "train --from refuses traces without labels" {
+  cp "$POLICY" first.dcpolicy
+  "$DYNAMICCL_BIN" trace import "$SAMPLES/flight_recorder_rank_1.json" -o bare.ctrace
+  run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy --trace bare.ctrace -o fitted.dcpolicy
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"no call of the traces has a label of role or stage"*"hint: record a job that names its stages"* ]]
+  [ ! -e fitted.dcpolicy ]
 }
 
 @test "train says on standard error which phase it is in, on how much data, and of how many" {

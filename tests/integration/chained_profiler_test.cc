@@ -7,6 +7,7 @@ namespace dynamiccl::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Counting(int version) {
   return std::string(DYNAMICCL_TEST_PLUGIN_FOLDER) + "/counting_v" + std::to_string(version) +
@@ -48,6 +49,15 @@ TEST_F(ChainedProfilers, OfEveryVersionGetTheSameEventsInBothFamiliesOfReleases)
       ExpectSameEvents(Options({{"NCCL_PROFILER_PLUGIN", Counting(version)}, {"HOSTCCL_EMULATE", release}}));
     }
   }
+}
+
+TEST_F(ChainedProfilers, GetNoEventFromAReleaseWithoutProfilers) {
+  JobOptions options =
+      Options({{"NCCL_PROFILER_PLUGIN", Counting(1)}, {"HOSTCCL_EMULATE", "2.22"}, {"DYNAMICCL_TIMES", "1"}});
+  const JobResult job = Run(options);
+  EXPECT_TRUE(job.ok()) << job.AllOutput();
+  EXPECT_EQ(job.Text("counts.0"), "");
+  EXPECT_THAT(job.output[0], Not(HasSubstr("calls (0.56 %), 2 to their end")));
 }
 
 // Those that NCCL sends for our sake are kept from it.

@@ -40,7 +40,8 @@ constexpr int kSkipped = 77;  // as ctest takes it
 struct Options : GuardedJobOptions {
   std::string only;
   double degrade = 1.5;
-  std::string winner;  // with `model`: what the store's first run is to find
+  std::string winner;    // with `model`: what the store's first run, or the job with a policy, is to find
+  std::string believed;  // a config that a policy expects to be good although it is not
 };
 
 // Prints what is not as it must be.
@@ -288,10 +289,44 @@ End Store(const Options& options) {
              : End::kWrong;
 }
 
+// The share of the calls of steps 25 to 50 that used this config, for whatever reason.
+double SharePromptly(const GuardedRun& run, size_t calls_of_step, const std::string& config) {
+  constexpr uint64_t kFrom = 25, kTo = 50;
+  const auto used = std::count_if(run.log.begin(), run.log.end(), [&](const LoggedCall& logged) {
+    const uint64_t step = logged.call / calls_of_step;
+    return step >= kFrom && step < kTo && logged.config == config;
+  });
+  return static_cast<double>(used) / static_cast<double>((kTo - kFrom) * calls_of_step);
+}
+
+// A job begins with what its policy expects to be good, and adopts it if steps agree. Without a winner
+// nothing is adopted: the policy expects nothing of any config, or with `believed` steps contradict it.
+End Expected(const Options& options) {
+  GuardedJobs jobs(options);
+  const GuardedRun run = jobs.Run(jobs.Adaptive(), options.calls);
+  const std::string& expected = options.winner.empty() ? options.believed : options.winner;
+  const double share = SharePromptly(run, SizesOf(options).size(), expected);
+  if (!expected.empty())
+    fmt::print("expected: steps 25 to 50 used {} in {:.0f} % of calls\n", expected, 100 * share);
+  ReportVersions(run);
+  if (!run.ok) return End::kWrong;
+  const std::string promise = expected + " for all keys is expected to change steps by -";
+  const bool believes = run.output.find(" is expected to change steps by ") != std::string::npos;
+  if (!Expect(believes == !expected.empty(), "the policy promises a gain, or none") ||
+      !Expect(!believes || run.output.find(promise) != std::string::npos, "it promises it of " + expected))
+    return End::kWrong;
+  const bool adopts = run.output.find("(a trial was better)") != std::string::npos;
+  if (options.winner.empty()) return Expect(!adopts, "nothing is adopted") ? End::kRight : End::kWrong;
+  return Expect(share >= 0.5, "most early steps use it") &&
+                 Expect(SizesAt(run.log, options.winner) == SizesOf(options), "all sizes adopt it")
+             ? End::kRight
+             : End::kWrong;
+}
+
 constexpr struct {
   const char* name;
   End (*run)(const Options&);
-} kCases[] = {{"bad-policy", BadPolicy}, {"degraded", Degraded}, {"store", Store}};
+} kCases[] = {{"bad-policy", BadPolicy}, {"degraded", Degraded}, {"store", Store}, {"expected", Expected}};
 
 int CodeOf(End end, const Options& options) {
   if (end == End::kRight) return 0;
@@ -310,10 +345,13 @@ int main(int argc, char** argv) {
   app.add_option("--calls", options.calls, "Calls of a job");
   app.add_option("--bytes", options.bytes, "Sizes in turn");
   app.add_option("--policy", options.policy, "What the policy prefers; none: there is no policy");
+  app.add_option("--policy-file", options.policy_file, "The policy, in place of one that prefers --policy");
   app.add_option("--timing", options.timing, "DYNAMICCL_TIMES");
   app.add_option("--model", options.model, "Modelled times: factors, as in \"Ring/LL 4,Tree/Simple/2 0.8\"");
   app.add_option("--sleep", options.sleep, "With --model: calls take so many times the modelled times");
-  app.add_option("--winner", options.winner, "With --model: what the store's first run is to find");
+  app.add_option("--release", options.release, "HOSTCCL_EMULATE");
+  app.add_option("--winner", options.winner, "With --model: what is to be found");
+  app.add_option("--believed", options.believed, "With --only expected: what the policy is wrong about");
   app.add_option("--only", options.only, "One case");
   app.add_flag("--keep", options.keep, "Keep the jobs' files");
   app.add_option("--degrade", options.degrade, "How many times slower links become");

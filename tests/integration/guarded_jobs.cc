@@ -97,6 +97,7 @@ GuardedRun GuardedJobs::Run(const Environment& more, int calls, bool preload) co
   if (!options_.model.empty()) job.also_preload = DYNAMICCL_TEST_MODELLED_TIMES;
   job.seconds = 900;
   job.environment = {{"HOSTCCL_TOPOLOGY", options_.topology},
+                     {"HOSTCCL_EMULATE", options_.release},
                      {"JOB_BYTES", options_.bytes},
                      {"JOB_TIMES", "%d/times"},
                      {"DYNAMICCL_LOG", "info"}};
@@ -123,14 +124,18 @@ Environment GuardedJobs::Adaptive() const {
   Environment environment = {{"DYNAMICCL_MODE", "adaptive"},
                              {"DYNAMICCL_TIMES", options_.timing},
                              {"DYNAMICCL_DECISION_LOG", folder_ + "/decisions.%r"}};
-  if (options_.policy != "none") environment["DYNAMICCL_POLICY"] = WritePolicy();
+  if (!options_.policy_file.empty())
+    environment["DYNAMICCL_POLICY"] = options_.policy_file;
+  else if (options_.policy != "none")
+    environment["DYNAMICCL_POLICY"] = WritePolicy();
   if (options_.model.empty()) return environment;
   // Where steps do not take what the model says, the guard must not know any: then it goes by the modelled
   // times.
   if (options_.sleep == 0) environment["JOB_ORDER"] = "mixed";
   environment["MODEL_TIMES"] = options_.model;
   environment["MODEL_SLEEP"] = std::to_string(options_.sleep);
-  environment["NCCL_PROFILER_PLUGIN"] = DYNAMICCL_TEST_MODELLED_TIMES;
+  const char* const plugin = options_.release == "2.22" ? "NCCL_TUNER_PLUGIN" : "NCCL_PROFILER_PLUGIN";
+  environment[plugin] = DYNAMICCL_TEST_MODELLED_TIMES;
   environment["TEST_DYNAMICCL"] = DYNAMICCL_TEST_PRELOAD;
   return environment;
 }

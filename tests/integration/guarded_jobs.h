@@ -20,11 +20,13 @@ struct GuardedJobOptions {
   int calls = 1200;
   std::string bytes = "65536,1048576,4194304";
   std::string policy = "Ring/LL";  // what it prefers for every call; "none": there is none
+  std::string policy_file;         // the job's policy, in place of one that prefers `policy`
   std::string timing = "1";        // DYNAMICCL_TIMES
   // Factors as in MODEL_TIMES of modelled_times.cc; empty: the times that kernels really took.
   std::string model;
-  int sleep = 0;      // with a model: calls take so many times the modelled times
-  bool keep = false;  // the jobs' files
+  std::string release = "2.30";  // HOSTCCL_EMULATE; with a model, 2.22 has no profiler
+  int sleep = 0;                 // with a model: calls take so many times the modelled times
+  bool keep = false;             // the jobs' files
 };
 
 // One line of a decision log: "<communicator> <call> <collective> <bytes> <role> <config> <who> v<version>".

@@ -6,6 +6,9 @@
 //   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
 // Preloaded as well, it also tells the times of hostccl's events, by which the object times whole steps: at
 // an event as much time has passed as all collectives before it take, each give or take up to 5 %.
+// As a tuner of version 3, for a release that has no profiler, it passes questions on to the object and lets
+// the time of the answer pass by the same clock.
+// With MODEL_JUMPS=n that clock jumps at every n-th event, in turns 10 s ahead and 10 s back.
 // With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that steps
 // take long enough for versions to come about.
 #include <dlfcn.h>
@@ -23,21 +26,30 @@
 
 #include "src/nccl_abi/host_stream.h"
 #include "src/nccl_abi/profiler_v7.h"
+#include "src/nccl_abi/tuner_v3.h"
 
 namespace {
 
 constexpr uint64_t kBeginNs = 1'000'000;
 constexpr double kLatencyNs = 200'000;
 constexpr double kByteNs = 0.25;
+constexpr uint64_t kJumpNs = 10'000'000'000;
 constexpr size_t kElementBytes = 4;  // of the job's float32
 
+// In NCCL's order.
+constexpr const char* kAlgorithms[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
+                                       "NVLSTree", "PAT"};
+constexpr const char* kProtocols[] = {"LL", "LL128", "Simple"};
+
 const ncclProfiler_v7_t* g_object = nullptr;
-std::mutex g_mutex;  // guards what follows
+const ncclTuner_v3_t* g_tuner = nullptr;  // the object's
+std::mutex g_mutex;                       // guards what follows
 std::map<const void*, uint64_t>
     g_duration_ns;                           // by a collective's handle, of which the object has some hundred
 std::map<const void*, uint64_t> g_end_ns;    // by a running channel's handle
 uint64_t g_clock_ns = kBeginNs;              // what all collectives so far take
 std::minstd_rand g_noise;                    // its seed is the same in each run
+uint64_t g_events = 0;                       // recorded so far
 std::map<const void*, uint64_t> g_event_ns;  // by hostccl's handle, when it was recorded last
 
 std::string Variable(const char* name) {
@@ -64,12 +76,21 @@ double FactorOfNow() {
   return !file.empty() && ::access(file.c_str(), F_OK) == 0 ? factor : 1;
 }
 
-uint64_t DurationNs(const ncclProfilerEventDescr_v7_t& event) {
-  const auto& coll = event.coll;
-  const std::string config =
-      std::string(coll.algo) + "/" + coll.proto + "/" + std::to_string(int{coll.nChannels}) + "/";
-  const double ns = kLatencyNs + kByteNs * static_cast<double>(coll.count * kElementBytes);
+uint64_t DurationNs(const std::string& algorithm, const std::string& protocol, int channels, size_t bytes) {
+  const std::string config = algorithm + "/" + protocol + "/" + std::to_string(channels) + "/";
+  const double ns = kLatencyNs + kByteNs * static_cast<double>(bytes);
   return static_cast<uint64_t>(ns * FactorOf(config) * FactorOfNow());
+}
+
+// The collective's time passes on the clock of events, and MODEL_SLEEP times of it on this thread.
+void LetPass(uint64_t duration_ns) {
+  {
+    const std::lock_guard lock(g_mutex);
+    const double noise = std::uniform_real_distribution<double>(0.95, 1.05)(g_noise);
+    g_clock_ns += static_cast<uint64_t>(static_cast<double>(duration_ns) * noise);
+  }
+  const int times = std::atoi(Variable("MODEL_SLEEP").c_str());
+  ::usleep(static_cast<useconds_t>(duration_ns * static_cast<uint64_t>(times) / 1000));
 }
 
 ncclResult_t StartChannel(void* context, void** handle, ncclProfilerEventDescr_v7_t event) {
@@ -90,15 +111,30 @@ ncclResult_t StartEvent(void* context, void** handle, ncclProfilerEventDescr_v7_
   if (event->type == ncclProfileKernelCh) return StartChannel(context, handle, *event);
   const ncclResult_t result = g_object->startEvent(context, handle, event);
   if (event->type != ncclProfileColl || *handle == nullptr) return result;
-  const uint64_t duration_ns = DurationNs(*event);
+  const auto& coll = event->coll;
+  const uint64_t duration_ns = DurationNs(coll.algo, coll.proto, coll.nChannels, coll.count * kElementBytes);
   {
     const std::lock_guard lock(g_mutex);
     g_duration_ns[*handle] = duration_ns;
-    const double noise = std::uniform_real_distribution<double>(0.95, 1.05)(g_noise);
-    g_clock_ns += static_cast<uint64_t>(static_cast<double>(duration_ns) * noise);
   }
-  const int times = std::atoi(Variable("MODEL_SLEEP").c_str());
-  ::usleep(static_cast<useconds_t>(duration_ns * static_cast<uint64_t>(times) / 1000));
+  LetPass(duration_ns);
+  return result;
+}
+
+ncclResult_t GetCollInfo(void* context, ncclFunc_t collective, size_t bytes, int n_pipe_ops, float** table,
+                         int n_algorithms, int n_protocols, int* channels) {
+  *channels = 0;
+  const ncclResult_t result = g_tuner->getCollInfo(context, collective, bytes, n_pipe_ops, table,
+                                                   n_algorithms, n_protocols, channels);
+  // NCCL's interface declares float** but passes an array of costs. A negative cost: not possible.
+  const auto* const costs = reinterpret_cast<const float*>(table);
+  int cheapest = -1;
+  for (int cell = 0; cell < n_algorithms * n_protocols; ++cell) {
+    if (costs[cell] >= 0 && (cheapest < 0 || costs[cell] < costs[cheapest])) cheapest = cell;
+  }
+  if (cheapest >= 0)
+    LetPass(DurationNs(kAlgorithms[cheapest / n_protocols], kProtocols[cheapest % n_protocols], *channels,
+                       bytes));
   return result;
 }
 
@@ -135,7 +171,9 @@ extern "C" __attribute__((visibility("default"))) ncclResult_t hostcclEventRecor
   static const auto own = Hostccls<decltype(&hostcclEventRecord)>("hostcclEventRecord");
   {
     const std::lock_guard lock(g_mutex);
-    g_event_ns[event] = g_clock_ns;
+    const auto between = static_cast<uint64_t>(std::atoi(Variable("MODEL_JUMPS").c_str()));
+    const bool is_ahead = between > 0 && ++g_events / between % 2 == 1;
+    g_event_ns[event] = g_clock_ns + (is_ahead ? kJumpNs : 0);
   }
   return own(event, stream);
 }
@@ -151,15 +189,20 @@ extern "C" __attribute__((visibility("default"))) ncclResult_t hostcclEventTime(
 
 extern "C" __attribute__((visibility("default"))) ncclProfiler_v7_t ncclProfiler_v7;
 ncclProfiler_v7_t ncclProfiler_v7;
+extern "C" __attribute__((visibility("default"))) ncclTuner_v3_t ncclTunerPlugin_v3;
+ncclTuner_v3_t ncclTunerPlugin_v3;
 
 __attribute__((constructor)) static void Fill() {
   void* const object = ::dlopen(Variable("TEST_DYNAMICCL").c_str(), RTLD_NOW | RTLD_LOCAL);
   g_object =
       object == nullptr ? nullptr : static_cast<const ncclProfiler_v7_t*>(::dlsym(object, "ncclProfiler_v7"));
-  if (g_object == nullptr) {
-    std::fprintf(stderr, "modelled_times: no ncclProfiler_v7 in TEST_DYNAMICCL\n");
+  g_tuner =
+      object == nullptr ? nullptr : static_cast<const ncclTuner_v3_t*>(::dlsym(object, "ncclTunerPlugin_v3"));
+  if (g_object == nullptr || g_tuner == nullptr) {
+    std::fprintf(stderr, "modelled_times: no ncclProfiler_v7 or no ncclTunerPlugin_v3 in TEST_DYNAMICCL\n");
     std::abort();
   }
+  ncclTunerPlugin_v3 = {g_tuner->name, g_tuner->init, GetCollInfo, g_tuner->destroy};
   ncclProfiler_v7 = {g_object->name, g_object->init,   StartEvent,
                      StopEvent,      RecordEventState, g_object->finalize};
 }

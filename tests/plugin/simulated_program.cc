@@ -94,11 +94,11 @@ std::optional<CollectiveConfig> SimulatedProgram::Confirmed(const TableKey& key)
   return candidates.empty() ? kLeaveNcclAlone : candidates[(drawn >> 8) % candidates.size()].config;
 }
 
-std::optional<StepEffect> SimulatedProgram::Expected(const EffectQuestion& question) const {
+std::optional<Expectation> SimulatedProgram::Expected(const EffectQuestion& question) const {
   if (!believes_) return std::nullopt;
   const uint64_t drawn = NumberFrom(seed_, 23, static_cast<uint64_t>(question.subject.algorithm),
                                     static_cast<uint64_t>(question.subject.protocol));
-  return StepEffect{-static_cast<double>(drawn % 40) / 100, 0.05};
+  return Expectation{{-static_cast<double>(drawn % 40) / 100, 0.05}, ExpectedFrom::kPolicy};
 }
 
 // Some configs halve the times of all calls, others double them, as on a fabric that a cost model does not

@@ -28,7 +28,7 @@ class SimulatedProgram {
   std::vector<ProbeCandidate> Candidates(const TableKey& key) const;
   std::optional<CollectiveConfig> Confirmed(const TableKey& key) const;
   // Returns the effect on steps that findings of other places promise.
-  std::optional<StepEffect> Expected(const EffectQuestion& question) const;
+  std::optional<Expectation> Expected(const EffectQuestion& question) const;
   // Nanoseconds that the call takes; some fabrics become slower in mid-run.
   int64_t TransferNs(const DecisionKey& key, const CollectiveConfig& config) const;
   // Nanoseconds that the device computes before each call.

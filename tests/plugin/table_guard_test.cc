@@ -13,6 +13,7 @@
 #include "src/decision/guard/carried_choices.h"
 #include "src/decision/guard/planned_table.h"
 #include "src/decision/guard/table_plan.h"
+#include "tests/support/sample_policy.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_reader.h"
 
@@ -28,7 +29,7 @@ constexpr TableKey kKey{Collective::kAllReduce, {80}, Role::kUnknown};
 class GuardedJob {
  public:
   explicit GuardedJob(std::shared_ptr<const SiteStore> store = nullptr, Recorder* recorder = nullptr,
-                      uint32_t nccl_version = 0) {
+                      uint32_t nccl_version = 0, std::shared_ptr<const Policy> policy = nullptr) {
     GuardSubject subject{{1}, kRanks, feed_};
     subject.input.fabric = {kRanks, 1, 8, {1, 20}, {5, 20}};
     subject.input.constants = NcclHopperConstants(1);
@@ -37,7 +38,7 @@ class GuardedJob {
     subject.place.nccl_version = nccl_version;
     subject.recorder = recorder;
     subject.number_in_trace = [] { return 5; };
-    guard_ = std::make_shared<TableGuard>(std::move(subject), nullptr, totals_);
+    guard_ = std::make_shared<TableGuard>(std::move(subject), std::move(policy), totals_);
   }
 
   // What a call at the policy's choice takes, over NCCL's time; how many calls.
@@ -54,6 +55,7 @@ class GuardedJob {
       const bool is_trial = planned.use == CallUse::kTrial;
       if (is_trial && first_trial_ns < 0) first_trial_ns = now_ns_;
       trials += is_trial ? 1 : 0;
+      if (is_trial) tried.push_back(planned.config);
       const double of_choice = planned.config.leaves_nccl_alone() ? 1 : ratio;
       const double factor = is_trial ? ratio_of_trials_ : of_choice;
       const auto transfer_ns = static_cast<int64_t>(kNccl * factor);
@@ -77,7 +79,8 @@ class GuardedJob {
   std::vector<SwitchReason> offers;
   std::vector<int64_t> offers_at_ns;
   int64_t first_trial_ns = -1;
-  int trials = 0;  // calls that used an arm
+  int trials = 0;                       // calls that used an arm
+  std::vector<CollectiveConfig> tried;  // the config of each of them
   CollectiveConfig choice() const { return table_.ChoiceOf(kKey, policy_choice_); }
   uint64_t call() const { return call_; }
 
@@ -248,6 +251,40 @@ TEST(TableGuard, TriesFirstWhatWasGoodInAnotherPlace) {
 TEST(TableGuard, LeavesWhatWasGoodInAnotherPlaceButIsBadHere) {
   for (const double ratio : {1.3, 5.0}) {
     GuardedJob job(FoundElsewhere(), nullptr, 9);
+    job.LeaveNcclAlone();
+    job.TrialsTake(ratio);
+    job.Calls(1000, 1);
+    EXPECT_TRUE(job.choice().leaves_nccl_alone()) << ratio;
+    EXPECT_LT(job.trials, 100) << ratio;
+  }
+}
+
+// Returns a policy that leaves all calls to NCCL, and whose experiments elsewhere found that steps with this
+// config take half of the time.
+std::shared_ptr<const Policy> ExpectsOf(Algorithm algorithm, Protocol protocol, ChannelCount channels) {
+  return test::MakePolicyThatExpects({algorithm, protocol, channels, -1, 0.2});
+}
+
+// Without a site store, the job begins with what the policy expects to be good.
+TEST(TableGuard, TriesFirstWhatThePolicyExpectsToBeGood) {
+  constexpr int kCalls = 70;
+  const auto policy = ExpectsOf(Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne);
+  GuardedJob told(nullptr, nullptr, 9, policy), untold(nullptr, nullptr, 9);
+  for (GuardedJob* job : {&told, &untold}) {
+    job->LeaveNcclAlone();
+    job->TrialsTake(0.2);
+    job->Calls(kCalls, 1);
+  }
+  EXPECT_GE(told.trials, 2 * untold.trials);
+  EXPECT_GT(told.trials, kCalls / 5);
+  ASSERT_FALSE(told.tried.empty());
+  EXPECT_EQ(told.tried[0], (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 1}));
+}
+
+TEST(TableGuard, LeavesWhatThePolicyExpectedToBeGoodButIsBadHere) {
+  const auto policy = ExpectsOf(Algorithm::kRing, Protocol::kSimple, ChannelCount::kOne);
+  for (const double ratio : {1.3, 5.0}) {
+    GuardedJob job(nullptr, nullptr, 9, policy);
     job.LeaveNcclAlone();
     job.TrialsTake(ratio);
     job.Calls(1000, 1);

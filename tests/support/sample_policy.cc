@@ -69,6 +69,24 @@ ConfigFeature FlagOf(Protocol protocol) {
   return protocol == Protocol::kLL128 ? ConfigFeature::kLL128 : ConfigFeature::kSimple;
 }
 
+EffectFeature FlagOf(const ExpectedOfConfig& of, int which) {
+  using F = EffectFeature;
+  if (which == 0) return of.algorithm == Algorithm::kTree ? F::kTree : F::kRing;
+  if (which == 1)
+    return of.protocol == Protocol::kLL ? F::kLL : of.protocol == Protocol::kLL128 ? F::kLL128 : F::kSimple;
+  return of.channels == ChannelCount::kOne   ? F::kOneChannel
+         : of.channels == ChannelCount::kFew ? F::kFewChannels
+                                             : F::kManyChannels;
+}
+
+// Everything lies inside the domain of effects.
+void FillEffectDomain(PolicyTensors& t) {
+  for (int i = 0; i < kEffectFeatures; ++i) {
+    t.effect_domain_min[i] = static_cast<int16_t>(-kEffectLimits[i]);
+    t.effect_domain_max[i] = kEffectLimits[i];
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Policy> MakeRandomPolicy(uint64_t seed) {
@@ -106,12 +124,32 @@ std::unique_ptr<Policy> MakeRandomPolicyWithEffects(uint64_t seed) {
   FillRandom(t.effect_weights_3, 1500, random);
   FillRandom(t.effect_bias_3, 1 << 20, random);
   t.effect = {{12, 12, 12}, 5000, 77};
+  FillEffectDomain(t);
   for (int i = 0; i < kEffectFeatures; ++i) {
-    t.effect_domain_min[i] = static_cast<int16_t>(-kEffectLimits[i]);
-    t.effect_domain_max[i] = kEffectLimits[i];
     for (auto& golden : t.golden_effect_features) FillRandom(&golden[i], 1, kEffectLimits[i], random);
   }
   ComputeGoldenOutputs(t);
+  return policy;
+}
+
+std::unique_ptr<Policy> MakePolicyThatExpects(const ExpectedOfConfig& expected) {
+  auto policy = std::make_unique<Policy>();
+  PolicyTensors& t = policy->tensors;
+  FillTables(t);
+  FillScales(t);
+  constexpr int kOne = 1 << 12;
+  for (int network = 0; network < kEnsemble; ++network) {
+    // The first unit of each layer is 1 where all three flags of the config are set.
+    for (int which = 0; which < 3; ++which)
+      t.effect_weights_1[network][0][static_cast<size_t>(FlagOf(expected, which))] = kOne;
+    t.effect_bias_1[network][0] = -2 * kOne * kOne;
+    t.effect_weights_2[network][0][0] = kOne;
+    t.effect_weights_3[network][0] = static_cast<int16_t>(std::lround(expected.octaves * kOne));
+  }
+  t.effect = {{12, 12, 12}, static_cast<int32_t>(std::lround(expected.error * 65536)), 1};
+  FillEffectDomain(t);
+  ComputeGoldenOutputs(t);
+  policy->provenance = "expects an effect of one config, for tests";
   return policy;
 }
 

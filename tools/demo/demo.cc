@@ -57,6 +57,7 @@ void AddProvenance(DemoSession& session, const SweptConfigs& swept) {
       {"text", session.text()},
       {"job", fmt::format("{} ranks on topology {}", plan.n_ranks, plan.topology)},
       {"evaluated shape", ShapeText(plan.held_out_shape)},
+      {"policy", "the starter, trained further on the recorded runs and the sweep"},
       {"held-out topology", plan.held_out_topology},
       {"held-out size classes", HeldOutText(swept)},
       {"command", plan.quick ? "dynamiccl demo --quick" : "dynamiccl demo"},
@@ -89,7 +90,7 @@ Status RunDemo(DemoSession& session) {
   session.BeginStep("sweep", "timing every legal choice for the sizes that were used", left);
   DYNAMICCL_TRY(const SweptConfigs swept, SweepConfigs(session, runs));
   left -= budget.sweep_s;
-  session.BeginStep("train", "training the structure agent and the config agent", left);
+  session.BeginStep("train", "training the shipped policy further on these recordings and times", left);
   DYNAMICCL_TRY(const std::string policy, TrainAgents(session, runs, swept));
   left -= budget.train_s;
   session.BeginStep("compare", "training again, by default and with what was learned, in turn", left);

@@ -36,13 +36,11 @@ DemoPlan MakeDemoPlan(bool quick) {
   plan.largest_starts = quick ? 1 : 6;
   plan.sweep_repeats = quick ? 6 : 16;
   plan.sizes_a_collective = quick ? 7 : 8;
-  plan.structure_iterations = quick ? 600 : 2000;
-  plan.config_iterations = quick ? 1000 : 3000;
   plan.whole_steps = quick ? 150 : 400;
   plan.whole_fabrics = quick ? 1 : 3;
   plan.budget =
-      quick ? DemoBudget{.record_s = 20, .sweep_s = 30, .train_s = 10, .compare_s = 25, .whole_s = 25}
-            : DemoBudget{.record_s = 50, .sweep_s = 50, .train_s = 40, .compare_s = 60, .whole_s = 110};
+      quick ? DemoBudget{.record_s = 20, .sweep_s = 28, .train_s = 14, .compare_s = 25, .whole_s = 23}
+            : DemoBudget{.record_s = 50, .sweep_s = 50, .train_s = 16, .compare_s = 60, .whole_s = 110};
   return plan;
 }
 

@@ -65,9 +65,6 @@ struct DemoPlan {
   int whole_fabrics = 0;
   // Largest number of size classes that are swept for a collective.
   size_t sizes_a_collective = 0;
-  // Iterations with which the structure agent and the config agent are trained.
-  int structure_iterations = 0;
-  int config_iterations = 0;
   DemoBudget budget;
 };
 

@@ -107,17 +107,11 @@ Result<SweptConfigs> SweepConfigs(DemoSession& session, const RecordedRuns& runs
 
 Result<std::string> TrainAgents(DemoSession& session, const RecordedRuns& runs, const SweptConfigs& swept) {
   const std::string policy = session.Output("demo.dcpolicy");
-  std::vector<std::string> command{session.installation().agents, "train"};
+  DYNAMICCL_TRY(const std::string starter, PolicyFileOf(session.installation(), kStarterWord));
+  std::vector<std::string> command{session.installation().agents, "train", "--from", starter};
   for (const std::string& trace : runs.training) command.insert(command.end(), {"--trace", trace});
-  const DemoPlan& plan = session.plan();
-  for (const auto& [option, value] : std::initializer_list<std::pair<const char*, std::string>>{
-           {"--measurements", swept.seen_path},
-           {"--seed", std::to_string(plan.seed)},
-           {"--structure-iterations", std::to_string(plan.structure_iterations)},
-           {"--config-iterations", std::to_string(plan.config_iterations)},
-           {"--output", policy}}) {
-    command.insert(command.end(), {option, value});
-  }
+  command.insert(command.end(), {"--measurements", swept.seen_path, "--seed",
+                                 std::to_string(session.plan().seed), "--output", policy});
   DYNAMICCL_CHECK_OK(
       session.Run({.label = "train-agents", .plan = {.command = std::move(command)}, .outputs = {policy}}));
   return policy;

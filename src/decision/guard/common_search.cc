@@ -44,8 +44,8 @@ constexpr double kMaxBlocksOfCommon = 14;
 // steps of an arm are faster by this many standard errors.
 constexpr double kWaitedErrors = 2;
 
-// A config in which findings of other jobs made the search believe leads as long as it looks faster by this
-// much, in logs. The estimate combines the belief with the steps of this job.
+// A config in which findings of other jobs or the policy made the search believe leads as long as it looks
+// faster by this much, in logs. The estimate combines the belief with the steps of this job.
 constexpr double kStillBelieved = 0.02;
 
 // Steps must have used each challenger this often before the leader may be adopted.

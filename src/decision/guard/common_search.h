@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/decision/guard/expected_effect.h"
 #include "src/decision/guard/key_search.h"
 #include "src/decision/guard/step_experiment.h"
 
@@ -34,11 +35,12 @@ struct JoiningKey {
 // left out if only keys with less than a third of the bytes can use it.
 std::vector<ProbeCandidate> CommonCandidates(const std::vector<JoiningKey>& keys);
 
-// A config, and the effect on a step that findings of other jobs promise before any step of this job has used
-// it.
+// A config, and the effect on a step that findings of other jobs or the policy promise before any step of
+// this job has used it.
 struct Belief {
   CollectiveConfig config;
   StepEffect expected;
+  ExpectedFrom from = ExpectedFrom::kOtherPlaces;
 };
 
 // The common search of one communicator, owned by its Guard on the leader's control thread. All effects are
@@ -53,9 +55,9 @@ class CommonSearch {
   // Replaces the configs that the search will try. Configs that looked faster before the last Restart come
   // first. Most changes are slow waves of a busy machine, after which the same configs are good.
   void SetCandidates(std::vector<ProbeCandidate> candidates);
-  // Sets the config from which findings of other places promise `expected`, the effect on a step. The config
-  // leads from the search's first step on, until steps of this job contradict the promise.
-  void Believe(const CollectiveConfig& config, const StepEffect& expected) { belief_ = {config, expected}; }
+  // Sets the belief. Its config leads from the search's first step on, until steps of this job contradict the
+  // promise.
+  void Believe(const Belief& belief) { belief_ = belief; }
   const std::optional<Belief>& belief() const { return belief_; }
   bool began() const { return search_.began(); }
 
@@ -75,7 +77,7 @@ class CommonSearch {
   // pairs of algorithm and protocol with as many channels.
   std::optional<CollectiveConfig> Leader(const StepExperiment& experiment) const;
   // Returns the estimated effect of an open arm, from the steps that used it. The estimate for the believed
-  // config also includes what other places' findings promise.
+  // config also includes what its belief promises.
   StepEffect Known(const CollectiveConfig& config, const StepExperiment& experiment) const;
   // Returns the leader if it is surely faster than the keys' choices and no challenger is left that may be
   // better still. After a limited number of steps the leader wins without waiting for challengers.

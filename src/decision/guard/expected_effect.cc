@@ -3,7 +3,10 @@
 // job in question.
 #include "src/decision/guard/expected_effect.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "src/policy/effect_inference.h"
 
 namespace dynamiccl {
 namespace {
@@ -82,6 +85,34 @@ std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQue
   const double spread = squares - Squared(sum) / weights;  // of the findings around their own mean
   const double variance = (spread + kPriorWeight * Squared(kPriorError)) / all;
   return StepEffect{sum / all, std::sqrt(variance * (1 + 1 / all))};
+}
+
+std::optional<StepEffect> PredictedEffectOf(const Policy& policy, const Fabric& fabric,
+                                            const EffectQuestion& question) {
+  const FindingKey& asked = question.subject;
+  const auto predicted = PredictEffect(policy.tensors, {.collectives = asked.collectives,
+                                                        .slowness = question.circumstances.slowness,
+                                                        .share = question.circumstances.share,
+                                                        .fabric = fabric,
+                                                        .algorithm = asked.algorithm,
+                                                        .protocol = asked.protocol,
+                                                        .channels = asked.channels});
+  if (!predicted) return std::nullopt;
+  // A policy cannot know this job better than places resemble each other, whatever error its file states.
+  return StepEffect{predicted->mean, std::max(predicted->error, kUsualSpread)};
+}
+
+std::optional<Expectation> ExpectedBy(const ExpectationSources& sources, const EffectQuestion& question,
+                                      int64_t now_s) {
+  if (sources.store != nullptr) {
+    if (const auto found = ExpectedEffect(*sources.store, question, now_s))
+      return Expectation{*found, ExpectedFrom::kOtherPlaces};
+  }
+  if (sources.policy != nullptr) {
+    if (const auto predicted = PredictedEffectOf(*sources.policy, sources.fabric, question))
+      return Expectation{*predicted, ExpectedFrom::kPolicy};
+  }
+  return std::nullopt;
 }
 
 bool BeganLike(const SiteStore& store, const SitePlace& place, const Circumstances& circumstances,

@@ -1,21 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts how a config will change the steps of a job, from what experiments of other jobs found
-// (SiteStore::findings). No description of a fabric says that one of its links is slow, but its calls show it
-// by taking longer than the cost model predicts. So a finding counts if its job's calls were about as slow,
-// whatever place it comes from.
+// (SiteStore::findings), or else by the networks of a policy that learnt from such experiments. No
+// description of a fabric says that one of its links is slow, but its calls show it by taking longer than the
+// cost model predicts. So a finding counts if its job's calls were about as slow, whatever place it comes
+// from.
 //
-// The prediction is a kernel regression (Nadaraya, "On Estimating Regression", Theory Probab. Appl. 9 (1964))
-// that is drawn to 0 where few findings are near.
+// The prediction from findings is a kernel regression (Nadaraya, "On Estimating Regression", Theory Probab.
+// Appl. 9 (1964)) that is drawn to 0 where few findings are near.
+//
+// Only the leader of a communicator makes predictions. They decide which config its guard proposes to try
+// first, and reach the other ranks as the arms of a proposed plan. So they may be computed from values that
+// only the leader has, such as the times of its calls and its site store: every rank decides by the plan on
+// which all have agreed, and never by a prediction.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 
+#include "src/collective/fabric.h"
 #include "src/decision/guard/step_regression.h"
 #include "src/decision/site_store/site_store.h"
 
 namespace dynamiccl {
+
+struct Policy;
 
 // A config, and the job whose steps it would change.
 struct EffectQuestion {
@@ -28,6 +37,29 @@ struct EffectQuestion {
 // question. Findings of the job's own place count like all others. A pure function.
 std::optional<StepEffect> ExpectedEffect(const SiteStore& store, const EffectQuestion& question,
                                          int64_t now_s);
+
+// Returns the same as the policy's networks predict it. Returns nothing if the policy learnt from no
+// experiments, or if the question lies outside of what they saw. `fabric` is the job's. A pure function.
+std::optional<StepEffect> PredictedEffectOf(const Policy& policy, const Fabric& fabric,
+                                            const EffectQuestion& question);
+
+// The source of an expectation.
+enum class ExpectedFrom : uint8_t { kOtherPlaces, kPolicy };
+struct Expectation {
+  StepEffect effect;
+  ExpectedFrom from = ExpectedFrom::kOtherPlaces;
+};
+
+// The sources of a job's expectations; null: the job does not have this one.
+struct ExpectationSources {
+  const SiteStore* store = nullptr;
+  const Policy* policy = nullptr;
+  Fabric fabric;
+};
+// Returns what the store's findings predict. Only if they predict nothing for this config, returns what the
+// policy predicts: findings were measured on this site, a policy may come from anywhere. A pure function.
+std::optional<Expectation> ExpectedBy(const ExpectationSources& sources, const EffectQuestion& question,
+                                      int64_t now_s);
 
 // True if an earlier run in this place began in like circumstances, or if no finding of this place is trusted
 // at `now_s`. If false, a link of the place has become slow since then, or is well again.

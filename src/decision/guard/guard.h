@@ -95,9 +95,9 @@ struct KeyKnowledge {
 // arguments and must not call back into the guard.
 using KnowledgeOf = std::function<KeyKnowledge(const TableKey& key, Regime regime)>;
 
-// Predicts from other places' findings how a config changes a step (expected_effect.h). The guard does not
-// know its own place, so the callee fills it into the question.
-using ExpectedOf = std::function<std::optional<StepEffect>(const EffectQuestion& question)>;
+// Predicts from other places' findings, or by the policy, how a config changes a step (ExpectedBy in
+// expected_effect.h). The guard does not know its own place, so the callee fills it into the question.
+using ExpectedOf = std::function<std::optional<Expectation>(const EffectQuestion& question)>;
 
 // The reason for which a version was proposed. Logs print Name(reason). The names in guard.cc are in the same
 // order as these values.
@@ -146,7 +146,7 @@ struct GuardOptions {
   double timing_cost = 0;
   // True if the plan also gets choices for sizes that were never called, from settled sizes near them.
   bool carries = true;
-  ExpectedOf expected{};  // null: nothing is known of other places
+  ExpectedOf expected{};  // null: nothing is expected of any config
   // Answers whether earlier runs in this place began in like circumstances (BeganLike); null: nothing is
   // known.
   std::function<bool(const Circumstances& circumstances)> began_like{};
@@ -201,8 +201,8 @@ class Guard {
   const StepExperiment& experiment() const { return experiment_; }
   // True while the common search goes on: all keys use other configs in the same steps.
   bool searches_together() const { return has_steps() && !common_.done(); }
-  // The config that the common search believes to be good because of other places' findings; nothing if they
-  // promise nothing.
+  // The config in which the common search believes, because of other places' findings or the policy; nothing
+  // if they promise nothing.
   const std::optional<Belief>& belief() const { return common_.belief(); }
   // Returns whether the program waits for the key's calls, judged by how samples and arms change the time of
   // its steps.
@@ -277,7 +277,7 @@ class Guard {
   // searched again.
   void ForgetOtherCircumstances();
   // Notes the circumstances in which the common search begins. Makes the common search believe in the config
-  // for which other places' findings promise the most.
+  // for which other places' findings, or else the policy, promise the most.
   void UseFindings();
   // Returns the keys whose candidates take part in the common search.
   std::vector<JoiningKey> KeysThatJoin() const;

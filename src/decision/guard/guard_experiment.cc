@@ -56,7 +56,7 @@ constexpr double kHurriedErrors = 1;
 // which this takes at most kStepsToProve steps, half of what the regression remembers.
 constexpr uint16_t kPauses[] = {8, 4, 2};
 constexpr double kStepsToProve = 360;
-// While only other places' findings speak for the leader, it pauses in one step of this many.
+// While only a belief speaks for the leader, it pauses in one step of this many.
 constexpr uint16_t kPauseOfBelieved = 4;
 // Steps use the leader this many times as often as one challenger.
 constexpr size_t kWeightOfLeader = 8;

@@ -83,16 +83,15 @@ EffectQuestion Guard::QuestionOf(const CollectiveConfig& config,
 void Guard::UseFindings() {
   circumstances_ = CircumstancesNow();
   if (!options_.expected || !circumstances_) return;
-  std::optional<StepEffect> best;
-  CollectiveConfig best_config;
+  std::optional<Belief> best;
   const std::vector<ProbeCandidate> candidates = proposed_common_.candidates();
   for (const ProbeCandidate& candidate : candidates) {
     const auto expected = options_.expected(QuestionOf(candidate.config, candidates));
-    if (!expected || !IsPromising(*expected) || (best && best->mean <= expected->mean)) continue;
-    best = expected;
-    best_config = candidate.config;
+    if (!expected || !IsPromising(expected->effect)) continue;
+    if (best && best->expected.mean <= expected->effect.mean) continue;
+    best = Belief{candidate.config, expected->effect, expected->from};
   }
-  if (best) proposed_common_.Believe(best_config, *best);
+  if (best) proposed_common_.Believe(*best);
 }
 
 std::vector<std::pair<FindingKey, StepFinding>> Guard::Findings() const {

@@ -17,31 +17,31 @@ struct LoadedTuner {
   TunerInterface interface;
 };
 
-// Opens the library and takes the newest version that it exports. Without a library or version it logs a line
-// and returns null.
-std::shared_ptr<const TunerInterface> Load() {
+// Opens the library and takes the newest version that it exports, up to `newest`. Without a library or
+// version it logs a line and returns null.
+std::shared_ptr<const TunerInterface> Load(int newest) {
   auto library = OpenPluginLibrary(kTunerPlugin);
   if (!library) return nullptr;
   auto loaded = std::make_shared<LoadedTuner>(LoadedTuner{std::move(*library), {}});
-  if (FindTuner(loaded->library, loaded->interface)) {
+  if (FindTuner(loaded->library, loaded->interface, newest)) {
     const TunerInterface& found = loaded->interface;
     Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: Using {} (v{})", found.functions.name, found.version);
     return {loaded, &loaded->interface};
   }
-  Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: no ncclTunerPlugin_v2 to _v7 in the plugin");
+  Info(kTunerPlugin.log_subsystems, "TUNER/Plugin: no ncclTunerPlugin_v2 to _v{} in the plugin", newest);
   return nullptr;
 }
 
 }  // namespace
 
-std::shared_ptr<const TunerInterface> AcquireTuner() {
+std::shared_ptr<const TunerInterface> AcquireTuner(int newest) {
   static std::mutex mutex;
   static std::weak_ptr<const TunerInterface> current;
   static bool failed = false;
   const std::lock_guard lock(mutex);
   if (auto shared = current.lock()) return shared;
   if (failed) return nullptr;
-  auto loaded = Load();
+  auto loaded = Load(newest);
   failed = loaded == nullptr;
   current = loaded;
   return loaded;

@@ -12,8 +12,9 @@
 namespace dynamiccl::hostccl {
 
 // Returns the process's plugin, which its communicators share; null without a plugin. As in NCCL, a process
-// whose first search found no plugin does not search again. The library is closed with its last owner. Any
+// whose first search found no plugin does not search again. `newest` is the newest version of the interface
+// that the emulated release knows, the same in each call. The library is closed with its last owner. Any
 // thread may call this.
-std::shared_ptr<const TunerInterface> AcquireTuner();
+std::shared_ptr<const TunerInterface> AcquireTuner(int newest);
 
 }  // namespace dynamiccl::hostccl

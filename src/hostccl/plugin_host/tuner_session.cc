@@ -24,9 +24,9 @@ bool Accepted(ncclResult_t result) {
 // Passes the cost model to the plugin as NCCL's table of constants. If the plugin changed the table, the
 // model is read back from the entries that NCCL would use: the row of Hopper, in the column for the number of
 // nodes.
-ncclResult_t TunerSession::Open(const CommunicatorInfo& info, CostModelInput& model,
+ncclResult_t TunerSession::Open(const CommunicatorInfo& info, int newest, CostModelInput& model,
                                 std::optional<TunerSession>& session) {
-  auto tuner = AcquireTuner();
+  auto tuner = AcquireTuner(newest);
   if (tuner == nullptr) return ncclSuccess;
   const int ranks_a_node = info.n_ranks / std::max(1, info.n_nodes);
   ncclNvlDomainInfo_v5_t domains{info.n_nodes, ranks_a_node, ranks_a_node};

@@ -36,9 +36,10 @@ class TunerSession {
   TunerSession(TunerSession&&) = default;
   ~TunerSession() { Finalize(); }
 
-  // Calls the plugin's init, which may change the constants of `model`. Returns ncclSuccess without a session
-  // if there is no plugin, and the plugin's error if init fails.
-  static ncclResult_t Open(const CommunicatorInfo& info, CostModelInput& model,
+  // Calls the plugin's init, which may change the constants of `model`. `newest` is the newest version of the
+  // interface that the emulated release knows. Returns ncclSuccess without a session if there is no plugin,
+  // and the plugin's error if init fails.
+  static ncclResult_t Open(const CommunicatorInfo& info, int newest, CostModelInput& model,
                            std::optional<TunerSession>& session);
 
   // Asks the plugin one question. The plugin changes a copy of the table, which the answer contains.

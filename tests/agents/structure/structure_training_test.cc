@@ -4,6 +4,8 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "agents/evaluation/structure_accuracy.h"
 #include "agents/structure/structure_export.h"
 #include "src/policy/policy_checks.h"
@@ -85,6 +87,50 @@ TEST(StructureTraining, RecognisesRolesAndStagesOfUnseenWidths) {
     ExpectDistinctStages(accuracy);
   }
   EXPECT_GT(right, 0.85);
+}
+
+// Runs of a site that only trains with stage 1: generated jobs of stage 2 issue the same calls.
+std::vector<CallSequence> RunsOfSite(std::initializer_list<int64_t> widths) {
+  std::vector<CallSequence> sequences;
+  for (const int64_t hidden : widths) {
+    ZeroWorkload workload;
+    workload.stage = 1;
+    workload.hidden = hidden;
+    workload.bucket_bytes = hidden * hidden * 33;
+    workload.world = 4;
+    workload.steps = 12;
+    sequences.push_back({"site", GenerateZeroCalls(workload)});
+  }
+  return sequences;
+}
+
+StructureAccuracy Judged(const FloatStructureNetwork& network, const std::vector<CallSequence>& sequences) {
+  Policy policy;
+  EXPECT_TRUE(ExportStructure(network, policy.tensors));
+  return JudgePolicy(policy, sequences);
+}
+
+// What a site's traces say is learnt on top of what the network knew, and that is not lost.
+TEST(StructureTraining, LearnsASitesTracesOnTopOfWhatItKnew) {
+  const at::Tensor before = Trained().hidden_weights.detach().clone();
+  StructureTrainingSettings settings = StructureFineTuning(1, Trained());
+  settings.iterations = 300;
+  settings.batch = Short().batch, settings.length = Short().length, settings.jobs = Short().jobs;
+  StructureTrainingReport report;
+  const FloatStructureNetwork tuned = TrainStructure(RunsOfSite({96, 160, 192, 320}), settings, &report);
+  EXPECT_TRUE(at::equal(Trained().hidden_weights, before)) << "the network of the start stays as it was";
+  const StructureAccuracy was = Judged(Trained(), RunsOfSite({128, 224})),
+                          is = Judged(tuned, RunsOfSite({128, 224}));
+  EXPECT_GT(is.stage.share_right(), was.stage.share_right() + 0.3);
+  EXPECT_GT(Judged(tuned, UnseenRuns()).role.share_right(),
+            Judged(Trained(), UnseenRuns()).role.share_right() - 0.05);
+}
+
+TEST(StructureExport, ANetworkOfIntegersHasTheSameIntegers) {
+  Policy policy, again;
+  ASSERT_TRUE(ExportStructure(Trained(), policy.tensors));
+  ASSERT_TRUE(ExportStructure(StructureNetworkOf(policy.tensors), again.tensors));
+  EXPECT_EQ(std::memcmp(&again.tensors, &policy.tensors, sizeof policy.tensors), 0);
 }
 
 TEST(StructureExport, IntegersChooseAsFloats) {

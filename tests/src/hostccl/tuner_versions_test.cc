@@ -112,11 +112,22 @@ class TunerVersion : public ::testing::TestWithParam<int> {
   static void UsePlugin() { ::setenv("NCCL_TUNER_PLUGIN", PluginFile(GetParam()).c_str(), 1); }
 };
 
+// NCCL 2.22 and 2.23 look for versions 3 and 2 only.
+TEST_P(TunerVersion, IsFoundByAReleaseThatKnowsIt) {
+  InChildProcess([] {
+    UsePlugin();
+    const auto planner = Make({.emulated = EmulatedRelease::k222});
+    ASSERT_TRUE(planner->Choose(kBatch).has_value());
+    EXPECT_EQ(g_script.inits, GetParam() <= 3 ? 1 : 0);
+    planner->Finalize();
+  });
+}
+
 TEST_P(TunerVersion, IsAskedAndObeyed) {
   InChildProcess([] {
     UsePlugin();
     const auto planner = Make();
-    EXPECT_EQ(AcquireTuner()->version, GetParam());
+    EXPECT_EQ(AcquireTuner(kNewestTunerVersion)->version, GetParam());
     const auto config = planner->Choose(kBatch);
     ASSERT_TRUE(config.has_value());
     EXPECT_EQ(*config, (CollectiveConfig{Algorithm::kRing, Protocol::kSimple, 3}));
@@ -272,8 +283,8 @@ TEST(TunerSearch, ATunerInsideTheNetworkPluginIsUsed) {
     ::unsetenv("NCCL_TUNER_PLUGIN");
     ::setenv("NCCL_NET_PLUGIN", PluginFile(4).c_str(), 1);
     const auto planner = Make();
-    ASSERT_NE(AcquireTuner(), nullptr);
-    EXPECT_EQ(AcquireTuner()->version, 4);
+    ASSERT_NE(AcquireTuner(kNewestTunerVersion), nullptr);
+    EXPECT_EQ(AcquireTuner(kNewestTunerVersion)->version, 4);
     EXPECT_EQ(planner->Choose(kBatch)->channels, 3);
   });
 }
@@ -283,7 +294,7 @@ TEST(TunerSearch, NoneMeansNoTunerInTheNetworkPluginEither) {
     ::setenv("NCCL_TUNER_PLUGIN", "none", 1);
     ::setenv("NCCL_NET_PLUGIN", PluginFile(4).c_str(), 1);
     Make();
-    EXPECT_EQ(AcquireTuner(), nullptr);
+    EXPECT_EQ(AcquireTuner(kNewestTunerVersion), nullptr);
     EXPECT_EQ(g_script.inits, 0);
   });
 }

@@ -262,7 +262,7 @@ class Believed : public testing::Test {
  protected:
   Believed() {
     program.search.Restart();
-    program.search.Believe(kLl128, {std::log(0.75), 0.06});
+    program.search.Believe({kLl128, {std::log(0.75), 0.06}});
     program.search.Refill(program.experiment);
   }
   Program program;
@@ -310,7 +310,7 @@ TEST(CommonSearch, ABelievedLeaderGetsAChallengerOnceStepsHaveUsedIt) {
   Program program;
   program.search.Restart();
   program.search.SetCandidates({{kRing1, 1}, {kTree1, 1}});
-  program.search.Believe(kRing1, {std::log(0.75), 0.06});
+  program.search.Believe({kRing1, {std::log(0.75), 0.06}});
   program.search.Refill(program.experiment);
   EXPECT_FALSE(program.search.LacksChallenger(program.experiment)) << "no step has used the leader";
   for (int blocks = 0; blocks < 2; ++blocks) program.BlockOf(kRing1, std::log(0.8), 0.03);

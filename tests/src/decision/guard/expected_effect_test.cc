@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "src/policy/effect_inference.h"
+#include "tests/support/sample_policy.h"
+
 namespace dynamiccl {
 namespace {
 
@@ -94,6 +100,87 @@ TEST(ExpectedEffect, SmallGainsAndOldFindingsPromiseNothing) {
   EXPECT_FALSE(IsPromising(*ExpectedEffect(store, {OneChannel(9), kSlowRail}, kNow)));
   EXPECT_FALSE(ExpectedEffect(ThreePlaces(), {OneChannel(9), kSlowRail}, kNow + kTrustedSeconds + 1));
   EXPECT_FALSE(ExpectedEffect({}, {OneChannel(9), kSlowRail}, kNow));
+}
+
+// The job's fabric as the policy's inputs have it.
+constexpr Fabric kTwoNodes{8, 2, 8, {1, 20}, {5, 10}};
+
+// A policy expects a fifth less time of one Ring channel with Simple, and of no other config.
+std::unique_ptr<Policy> ExpectsOfOneChannel() {
+  return test::MakePolicyThatExpects({.octaves = std::log2(0.8), .error = 0.1});
+}
+
+TEST(PredictedEffectOf, IsWhatThePolicysNetworksSayOfTheSameSubject) {
+  const auto policy = test::MakeRandomPolicyWithEffects(3);
+  FindingKey key = OneChannel(9);
+  key.collectives = 0b10000;
+  key.algorithm = Algorithm::kTree;
+  key.protocol = Protocol::kLL128;
+  key.channels = ChannelCount::kFew;
+  EffectSubject subject;
+  subject.collectives = 0b10000;
+  subject.slowness = 2.5;
+  subject.share = 0.8;
+  subject.fabric = kTwoNodes;
+  subject.algorithm = Algorithm::kTree;
+  subject.protocol = Protocol::kLL128;
+  subject.channels = ChannelCount::kFew;
+  const auto expected = PredictEffect(policy->tensors, subject);
+  const auto predicted = PredictedEffectOf(*policy, kTwoNodes, {key, kSlowRail});
+  ASSERT_TRUE(expected && predicted);
+  EXPECT_EQ(predicted->mean, expected->mean);
+  EXPECT_EQ(predicted->error, std::max(expected->error, 0.05));
+}
+
+// Places differ by 5 %, so the steps of a job overrule a policy that claims to know it exactly.
+TEST(PredictedEffectOf, IsNeverSurerThanPlacesAreAlike) {
+  const auto policy = test::MakePolicyThatExpects({.octaves = std::log2(0.8), .error = 0.0001});
+  EXPECT_EQ(PredictedEffectOf(*policy, kTwoNodes, {OneChannel(9), kSlowRail})->error, 0.05);
+}
+
+TEST(ExpectedBy, TheSiteStoreComesFirstAndThePolicyOnlyWhereItKnowsNothing) {
+  const SiteStore store = ThreePlaces();
+  const auto policy = ExpectsOfOneChannel();
+  const EffectQuestion question{OneChannel(9), kSlowRail};
+  const auto by_both = ExpectedBy({&store, policy.get(), kTwoNodes}, question, kNow);
+  ASSERT_TRUE(by_both);
+  EXPECT_EQ(by_both->from, ExpectedFrom::kOtherPlaces);
+  EXPECT_EQ(by_both->effect.mean, ExpectedEffect(store, question, kNow)->mean);
+
+  EffectQuestion unknown_here = question;
+  unknown_here.circumstances.slowness = 6;
+  const auto by_policy = ExpectedBy({&store, policy.get(), kTwoNodes}, unknown_here, kNow);
+  ASSERT_TRUE(by_policy);
+  EXPECT_EQ(by_policy->from, ExpectedFrom::kPolicy);
+  EXPECT_NEAR(by_policy->effect.mean, std::log(0.8), 1e-3);
+  EXPECT_NEAR(by_policy->effect.error, 0.1 * std::log(2), 1e-3);
+  EXPECT_TRUE(IsPromising(by_policy->effect));
+  EXPECT_EQ(ExpectedBy({nullptr, policy.get(), kTwoNodes}, question, kNow)->from, ExpectedFrom::kPolicy);
+}
+
+// On this site the config was no gain, so the policy's promise does not count.
+TEST(ExpectedBy, FindingsOverruleThePolicy) {
+  SiteStore store;
+  for (uint32_t place = 0; place < 3; ++place)
+    store.Learn(OneChannel(place), {kSlowRail, 0.1, 0.02, 40, kNow});
+  const auto policy = ExpectsOfOneChannel();
+  const auto expected = ExpectedBy({&store, policy.get(), kTwoNodes}, {OneChannel(9), kSlowRail}, kNow);
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(expected->from, ExpectedFrom::kOtherPlaces);
+  EXPECT_FALSE(IsPromising(expected->effect));
+}
+
+TEST(ExpectedBy, NothingIsExpectedWithoutAFindingOrAPolicyThatLearntFromExperiments) {
+  const SiteStore store;
+  const auto untold = test::MakeRandomPolicy(3);
+  const EffectQuestion question{OneChannel(9), kSlowRail};
+  EXPECT_FALSE(ExpectedBy({}, question, kNow));
+  EXPECT_FALSE(ExpectedBy({&store, nullptr, kTwoNodes}, question, kNow));
+  EXPECT_FALSE(ExpectedBy({&store, untold.get(), kTwoNodes}, question, kNow));
+  const auto narrow = ExpectsOfOneChannel();
+  narrow->tensors.effect_domain_max[static_cast<size_t>(EffectFeature::kSlowness)] = 1024;  // one octave
+  EXPECT_FALSE(ExpectedBy({&store, narrow.get(), kTwoNodes}, question, kNow))
+      << "calls are slower than any it saw";
 }
 
 TEST(BeganLike, OnlyAnotherSlownessOfTheSamePlaceSaysNo) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "tests/src/decision/guard/simulated_job.h"
@@ -112,13 +113,24 @@ constexpr BadInput kBadInputs[] = {
     {"TwentySteps", EndAfterTwentySteps, true},
 };
 
-class BadInputs : public ::testing::TestWithParam<BadInput> {};
+// A policy that is wrong about every config: it expects each to save two fifths of a step.
+std::optional<Expectation> ExpectMuch(const EffectQuestion& /*question*/) {
+  return Expectation{{std::log(0.6), 0.05}, ExpectedFrom::kPolicy};
+}
 
-TEST_P(BadInputs, LeaveNcclsChoice) {
+class BadInputs : public ::testing::TestWithParam<BadInput> {
+ protected:
+  // Runs jobs without expectations, or with expectations that are all wrong.
+  void LeaveNcclsChoice(const ExpectedOf& expected);
+};
+
+void BadInputs::LeaveNcclsChoice(const ExpectedOf& expected) {
   const BadInput& input = GetParam();
   for (const Noise noise : kNoises) {
     for (uint64_t seed = 1; seed <= 4; ++seed) {
-      SimulatedJob job(NothingToWin(seed, noise));
+      JobOptions options = NothingToWin(seed, noise);
+      options.expected = expected;
+      SimulatedJob job(options);
       input.run(job);
       const std::string which = std::string(Name(noise)) + " " + std::to_string(seed);
       const auto switches = [&](GuardReason reason) {
@@ -137,6 +149,13 @@ TEST_P(BadInputs, LeaveNcclsChoice) {
       EXPECT_LE(job.LossNs(), credit_ns) << which;
     }
   }
+}
+
+TEST_P(BadInputs, LeaveNcclsChoice) {
+  LeaveNcclsChoice({});
+}
+TEST_P(BadInputs, LeaveNcclsChoiceUnderWrongExpectationsToo) {
+  LeaveNcclsChoice(ExpectMuch);
 }
 INSTANTIATE_TEST_SUITE_P(All, BadInputs, ::testing::ValuesIn(kBadInputs),
                          [](const auto& input) { return std::string(input.param.name); });

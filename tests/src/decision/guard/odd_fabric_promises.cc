@@ -168,7 +168,7 @@ std::vector<Promise> Elsewhere(const PromiseOptions& options, Timing timing) {
     Told told, untold;
     for (int i = 0; i < std::max(options.seeds, 3); ++i) {
       const auto expected = [&](const EffectQuestion& question) {
-        return ExpectedEffect(store, question, kNow);
+        return ExpectedBy({.store = &store}, question, kNow);
       };
       RunTold(JobOf(options, timing, noise, i), expected, told);
       RunTold(JobOf(options, timing, noise, i), {}, untold);

@@ -2,24 +2,33 @@
 #include "plugin/chain/chained_tuner.h"
 
 #include "plugin/chain/plugin_search.h"
+#include "src/nccl_plugin/tuner_constants_rows.h"
 
 namespace dynamiccl {
 
 Result<std::unique_ptr<ChainedTuner>> ChainedTuner::Find(const std::string& named) {
   auto chained = std::make_unique<ChainedTuner>();
-  auto library = OpenPluginAsNccl(kTunerPlugin, named, "ncclTunerPlugin_v6");
+  auto library = OpenPluginAsNccl(kTunerPlugin, named, "ncclTunerPlugin_v7");
   if (!library) return tl::unexpected(library.error());
   chained->library_ = std::move(*library);
   if (!FindTuner(chained->library_, chained->tuner_)) {
-    return MakeError(ErrorKind::kUnsupported, "{} has none of ncclTunerPlugin_v2 to _v6",
+    return MakeError(ErrorKind::kUnsupported, "{} has none of ncclTunerPlugin_v2 to _v7",
                      named.empty() ? "the plugin that NCCL would load" : named);
   }
   return chained;
 }
 
 ncclResult_t ChainedTuner::Init(const TunerInit& init, void** context) const {
-  return tuner_.functions.init(context, init.communicator, init.n_ranks, init.n_nodes, init.logger,
-                               init.nvl_domains, init.constants);
+  const auto call = [&](ncclTunerConstants_v7_t* constants) {
+    return tuner_.functions.init(context, init.communicator, init.n_ranks, init.n_nodes, init.logger,
+                                 init.nvl_domains, constants);
+  };
+  if (init.all_constants != nullptr || init.constants == nullptr) return call(init.all_constants);
+  // NCCL before 2.32.6 has no row of Rubin.
+  ncclTunerConstants_v7_t constants = WithRubinRow(*init.constants);
+  const ncclResult_t result = call(&constants);
+  *init.constants = WithoutRubinRow(constants);
+  return result;
 }
 
 ncclResult_t ChainedTuner::Ask(void* context, const TunerRequest& request) const {

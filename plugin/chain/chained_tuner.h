@@ -19,7 +19,8 @@ struct TunerInit {
   ncclDebugLogger_t logger = nullptr;
   ncclNvlDomainInfo_v5_t* nvl_domains = nullptr;
   ncclTunerConstants_v5_t* constants = nullptr;
-  bool asks_chunk_sizes = false;  // version 6
+  ncclTunerConstants_v7_t* all_constants = nullptr;  // the same with the row of Rubin; null before version 7
+  bool asks_chunk_sizes = false;                     // version 6 and later
 };
 
 // Holds the question that NCCL asks a tuner about one batch of collectives.
@@ -40,7 +41,7 @@ class ChainedTuner {
  public:
   // Finds the plugin in NCCL's search order. `named` is the value of NCCL_TUNER_PLUGIN: a path, a file name,
   // X for libnccl-tuner-X.so, or empty for libnccl-tuner.so. If there is no such library, the network plugin
-  // is searched. Versions 6 to 2 of the interface are understood.
+  // is searched. Versions 7 to 2 of the interface are understood.
   static Result<std::unique_ptr<ChainedTuner>> Find(const std::string& named);
 
   // The functions for one communicator, identified by `context`. They return the plugin's own results.
@@ -50,7 +51,7 @@ class ChainedTuner {
 
   const char* name() const { return tuner_.functions.name; }
   // The plugin's function for chunk sizes; null below version 6.
-  decltype(ncclTuner_v6_t::getChunkSize) chunk_size() const { return tuner_.functions.getChunkSize; }
+  decltype(ncclTuner_v7_t::getChunkSize) chunk_size() const { return tuner_.functions.getChunkSize; }
 
  private:
   DynamicLibrary library_;

@@ -11,7 +11,8 @@ ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t 
                   ncclDebugLogger_t logger, ncclNvlDomainInfo_v5_t* nvl_domains,
                   ncclTunerConstants_v5_t* constants) {
   *context =
-      TunerSession::Begin({communicator, n_ranks, n_nodes, logger, nvl_domains, constants, true}).release();
+      TunerSession::Begin({communicator, n_ranks, n_nodes, logger, nvl_domains, constants, nullptr, true})
+          .release();
   return ncclSuccess;
 }
 

@@ -89,7 +89,7 @@ class Planner {
   // plugin, which has to be asked for each call.
   virtual bool answers_last() const { return false; }
 
-  // Returns the bytes of a chunk for one call: the default, or the size that a tuner of version 6 gives,
+  // Returns the bytes of a chunk for one call: the default, or the size that a tuner of version 6 or 7 gives,
   // which is not limited. The errors are those of Choose.
   virtual PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) = 0;
   // Returns the time that the cost model expects for the batch with this configuration, in microseconds.

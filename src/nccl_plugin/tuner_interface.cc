@@ -9,7 +9,8 @@ namespace {
 constexpr struct {
   int version;
   bool (*find)(const DynamicLibrary&, TunerInterface&);
-} kAdapters[] = {{6, FindTunerV6}, {5, FindTunerV5}, {4, FindTunerV4}, {3, FindTunerV3}, {2, FindTunerV2}};
+} kAdapters[] = {{7, FindTunerV7}, {6, FindTunerV6}, {5, FindTunerV5},
+                 {4, FindTunerV4}, {3, FindTunerV3}, {2, FindTunerV2}};
 
 }  // namespace
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "src/base/dynamic_library.h"
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_abi/tuner_v7.h"
 #include "src/nccl_plugin/plugin_names.h"
 
 namespace dynamiccl {
@@ -13,7 +13,7 @@ namespace dynamiccl {
 // The functions of a found tuner; `version` is that of the symbol that was found. The library must stay
 // loaded while they are used.
 struct TunerInterface {
-  ncclTuner_v6_t functions{};
+  ncclTuner_v7_t functions{};
   int version = 0;
 };
 
@@ -22,14 +22,15 @@ inline constexpr PluginKind kTunerPlugin{"TUNER", "NCCL_TUNER_PLUGIN", "libnccl-
                                          NCCL_SUBSYS_INIT | NCCL_SUBSYS_TUNING};
 
 // The newest version of the interface.
-inline constexpr int kNewestTunerVersion = 6;
+inline constexpr int kNewestTunerVersion = 7;
 
 // Fills `out` from the newest version that the library exports, up to version `newest`. Returns false when it
 // exports none.
 bool FindTuner(const DynamicLibrary& library, TunerInterface& out, int newest = kNewestTunerVersion);
 
-// One adapter for each version. The adapters of versions 2 to 4 keep the found symbol in a global variable
+// One adapter for each version. The adapters of versions 2 to 6 keep the found symbol in a global variable
 // for their converting functions, because a process has one tuner library, as in NCCL.
+bool FindTunerV7(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV6(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV5(const DynamicLibrary& library, TunerInterface& out);
 bool FindTunerV4(const DynamicLibrary& library, TunerInterface& out);

@@ -11,7 +11,7 @@ namespace {
 const ncclTuner_v4_t* found = nullptr;
 
 ncclResult_t Init(void** context, uint64_t, size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger,
-                  ncclNvlDomainInfo_v5_t*, ncclTunerConstants_v5_t*) {
+                  ncclNvlDomainInfo_v5_t*, ncclTunerConstants_v7_t*) {
   return found->init(n_ranks, n_nodes, logger, context);
 }
 

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_abi/tuner_v7.h"
 
 enum { kMaxCells = 64 };
 
-static const ncclTuner_v6_t* Object(void) {
-  return (const ncclTuner_v6_t*)dlsym(RTLD_NEXT, "ncclTunerPlugin_v6");
+static const ncclTuner_v7_t* Object(void) {
+  return (const ncclTuner_v7_t*)dlsym(RTLD_NEXT, "ncclTunerPlugin_v7");
 }
 
 static ncclResult_t Init(void** ctx, uint64_t commId, size_t nRanks, size_t nNodes,
                          ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t* nvlDomainInfo,
-                         ncclTunerConstants_v5_t* constants) {
+                         ncclTunerConstants_v7_t* constants) {
   return Object()->init(ctx, commId, nRanks, nNodes, logFunction, nvlDomainInfo, constants);
 }
 
@@ -55,5 +55,5 @@ static ncclResult_t Finalize(void* ctx) {
   return Object()->finalize(ctx);
 }
 
-__attribute__((visibility("default"))) const ncclTuner_v6_t ncclTunerPlugin_v6 = {
+__attribute__((visibility("default"))) const ncclTuner_v7_t ncclTunerPlugin_v7 = {
     .name = "forgetful", .init = Init, .getCollInfo = GetCollInfo, .finalize = Finalize};

@@ -51,7 +51,7 @@ class TunerDoors : public JobTest {
 TEST_F(TunerDoors, AllVersionsDecideTheSameInBothFamiliesOfReleases) {
   std::vector<std::string> newest;
   for (const char* release : {"2.30", "2.32"}) {
-    for (const int version : {6, 5, 4, 3, 2}) {
+    for (const int version : {7, 6, 5, 4, 3, 2}) {
       SCOPED_TRACE(release + (" version " + std::to_string(version)));
       const JobResult job = Run(Options(version, release));
       EXPECT_TRUE(job.ok()) << job.AllOutput();
@@ -183,6 +183,7 @@ TEST_F(ChunkSizes, OfRulesAreUsedThroughVersion6) {
     SCOPED_TRACE(release);
     const std::string by_nccl = SumsWith(6, release, "");
     const std::string small = SumsWith(6, release, "chunk_bytes = 4096\n");
+    EXPECT_EQ(SumsWith(7, release, "chunk_bytes = 4096\n"), small);
     EXPECT_NE(small, by_nccl);
     EXPECT_NE(SumsWith(6, release, "chunk_bytes = \"16K\"\n"), small);
     // hostccl's own for Ring under Simple.
@@ -307,7 +308,7 @@ class WaysToLoad : public JobTest {
 
   static void ExpectLoadedOnce(const JobResult& job) {
     EXPECT_TRUE(job.ok()) << job.AllOutput();
-    EXPECT_EQ(LinesWith(job.output[0], "TUNER/Plugin: Using DynamICCL (v6)").size(), 1u) << job.output[0];
+    EXPECT_EQ(LinesWith(job.output[0], "TUNER/Plugin: Using DynamICCL (v7)").size(), 1u) << job.output[0];
     EXPECT_EQ(LinesWith(job.output[0], "PROFILER/Plugin: Loaded DynamICCL (v7)").size(), 1u) << job.output[0];
     ExpectEqualLogs(job, 2);
     // A second instance would ask, decide and log a second time.

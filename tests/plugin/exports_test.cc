@@ -42,7 +42,7 @@ TEST(Exports, AreThePluginsTheInterposedFunctionsAndTheMarkers) {
   std::set<std::string> expected = InterposedFunctions();
   // 12 that move data, 8 of them with a configuration too; 15 for communicators and groups.
   EXPECT_EQ(expected.size(), 12u + 8 + 15);
-  for (int version = 2; version <= 6; ++version)
+  for (int version = 2; version <= 7; ++version)
     expected.insert("ncclTunerPlugin_v" + std::to_string(version));
   for (int version = 1; version <= 7; ++version) expected.insert("ncclProfiler_v" + std::to_string(version));
   expected.insert({"dynamicclAgreedValue", "dynamicclAuditedDoor", "dynamicclMarkMemory",

@@ -11,7 +11,8 @@
 #include "src/base/whole_file.h"
 #include "src/cost_model/tuner_constants.h"
 #include "src/decision/saved_decisions.h"
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_abi/tuner_v7.h"
+#include "src/nccl_plugin/tuner_constants_rows.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sample_policy.h"
@@ -25,7 +26,7 @@ std::string PolicyPath() {
   return std::filesystem::temp_directory_path() / ("tuner_door." + std::to_string(::getpid()));
 }
 
-// NCCL 2.28 asks version 5, 2.30 and later version 6; both begin with the same members.
+// NCCL 2.28 asks version 5, 2.30 version 6, 2.32.6 version 7; all begin with the same members.
 template <typename Tuner>
 const Tuner* Load(const char* symbol) {
   void* object = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_LOCAL);
@@ -51,7 +52,13 @@ struct Door {
   explicit Door(const char* symbol, ncclTunerConstants_v5_t constants = Constants(4))
       : tuner(Load<Tuner>(symbol)) {
     ncclNvlDomainInfo_v5_t domains{1, 4, 4};
-    EXPECT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, &constants), ncclSuccess);
+    if constexpr (std::is_same_v<Tuner, ncclTuner_v7_t>) {
+      ncclTunerConstants_v7_t all = WithRubinRow(constants);
+      all.llMaxBws[4][0] = 1e-3;  // no decision depends on it
+      EXPECT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, &all), ncclSuccess);
+    } else {
+      EXPECT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, &constants), ncclSuccess);
+    }
   }
   ~Door() { EXPECT_EQ(tuner->finalize(context), ncclSuccess); }
 
@@ -104,16 +111,42 @@ TEST(TunerDoor, ConstantsThatAreNotSetAreAsGoodAsNone) {
   });
 }
 
-TEST(TunerDoor, Version5And6AnswerTheSame) {
+TEST(TunerDoor, Versions5To7AnswerTheSame) {
   InChildProcess([] {
     UsePolicy();
     Door<ncclTuner_v5_t> five("ncclTunerPlugin_v5");
     Door<ncclTuner_v6_t> six("ncclTunerPlugin_v6");
+    Door<ncclTuner_v7_t> seven("ncclTunerPlugin_v7");
+    int decided = 0;
     for (size_t bytes = 1; bytes < (1u << 26); bytes = bytes * 3 + 1) {
-      Table a(50.0f), b(50.0f);
-      EXPECT_EQ(five.Ask(a, bytes), six.Ask(b, bytes));
+      Table a(50.0f), b(50.0f), c(50.0f);
+      const int channels = five.Ask(a, bytes);
+      EXPECT_EQ(six.Ask(b, bytes), channels);
+      EXPECT_EQ(seven.Ask(c, bytes), channels);
+      decided += a.zeros();
       EXPECT_EQ(a.cells, b.cells);
+      EXPECT_EQ(a.cells, c.cells);
     }
+    EXPECT_GT(decided, 0);
+  });
+}
+
+TEST(TunerDoor, Version7TakesNoConstantsAndChangesNone) {
+  InChildProcess([] {
+    UsePolicy();
+    const auto* tuner = Load<ncclTuner_v7_t>("ncclTunerPlugin_v7");
+    ncclTunerConstants_v7_t constants = WithRubinRow(Constants(4));
+    const ncclTunerConstants_v7_t given = constants;
+    for (ncclTunerConstants_v7_t* told : {&constants, static_cast<ncclTunerConstants_v7_t*>(nullptr)}) {
+      void* context = nullptr;
+      ncclNvlDomainInfo_v5_t domains{1, 4, 4};
+      ASSERT_EQ(tuner->init(&context, 17, 4, 1, nullptr, &domains, told), ncclSuccess);
+      size_t chunk_bytes = 4096;
+      EXPECT_EQ(tuner->getChunkSize(context, ncclFuncAllReduce, 1 << 20, 1, 2, 1, &chunk_bytes), ncclSuccess);
+      EXPECT_EQ(chunk_bytes, 4096u) << "no rule sets it";
+      EXPECT_EQ(tuner->finalize(context), ncclSuccess);
+    }
+    EXPECT_EQ(std::memcmp(&constants, &given, sizeof(given)), 0);
   });
 }
 

@@ -15,6 +15,8 @@ struct LoggedChannels {
   int nvls = 0;
   int p2p = 0;
   int p2p_per_peer = 0;
+
+  bool operator==(const LoggedChannels&) const = default;
 };
 
 // "... 16 coll channels, 16 collnet channels, 0 nvls channels, 32 p2p channels, 4 p2p channels per peer"

@@ -43,6 +43,82 @@ load canary/canary
   [[ "$output" == *"is of NCCL 2.24.3, the first release named is 2.28.9"* ]]
 }
 
+# job_log RELEASE NAME=VALUE...: the log of a job of 16 ranks on two DGX H100, with graphs and tables
+job_log() {
+  "$BUILD/tests/real_nccl_case" "$1" dgx_h100 2x8 1048576 NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING CUDA_STANDIN_CONNECT=1 "${@:2}" >case.out
+  cp "$(sed -n 's/^log: //p' case.out)" user.log
+}
+
+fits() { # OLD NEW LOG... [-- OPTION...]
+  run canary "$1" "$2" --machine "${MACHINE:-dgx_h100}" --world 2x8 --sizes 1M --connect first-call --no-remedies --log "${@:3}"
+  echo "$output"
+}
+
+@test "a release's own log fits on the same machine, whole, of one rank, or cut, and on no other machine" {
+  needs 2.24.3 2.28.9
+  job_log 2.28.9
+  fits 2.28.9 2.24.3 user.log
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"log: fits; equal to the run here are links of 16 ranks, graphs NVLS Ring Tree of 16 ranks, 16 channels, 16 rings, trees of 16 ranks, 105 entries of the cost table, transports and connected adapters"* ]]
+  # Ranks of one process differ by their thread. Only rank 0 logs the release, the rings and the tables.
+  thread="$(sed -n 's/ \[0\] NCCL INFO .*rank 0 .* Init START.*//p' user.log | head -1)"
+  grep "^$thread " user.log >rank0.log
+  fits 2.28.9 2.24.3 rank0.log
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"graphs NVLS Ring Tree of 1 rank, 16 channels, 16 rings, trees of 1 rank"* ]]
+  # Lines of processes that cut each other.
+  python3 - <<'END'
+import random
+random.seed(3)
+lines = open("user.log").read().split("\n")
+with open("mixed.log", "w") as out:
+    for one, other in zip(lines[::2], lines[1::2]):
+        at = random.randrange(len(one) + 1) if "coll channels" not in one and random.random() < 0.2 else len(one)
+        out.write(one[:at] + (other + one[at:] if at < len(one) else "\n" + other) + "\n")
+END
+  fits 2.28.9 2.24.3 mixed.log
+  [ "$status" -eq 0 ]
+  # Up to a line in the middle, the channels are missing.
+  head -c 200000 user.log >half.log
+  fits 2.28.9 2.24.3 half.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"half.log: no release and channels of NCCL in it"*"begins before the communicator is made"* ]]
+  # A machine with one adapter less.
+  sed 's/^adapters_at.*/adapters_at = 0 1 2 3 4 5 6/' "$DYNAMICCL_SOURCE/tests/real_nccl/machines/dgx_h100.machine" >seven.machine
+  MACHINE=./seven.machine fits 2.28.9 2.24.3 rank0.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"links in the topology of 1 rank: 8 NET[50.0], 8 NVL[370.8], 2 SYS[22.0] in the log, 7 NET[50.0]"* ]]
+  [[ "$output" == *"Ring graph of 1 rank: "*"8 adapters in the log, "*"7 adapters here"*"hint: give the topology"* ]]
+  # GPUs in another order: all that one node has is equal.
+  fits 2.28.9 2.24.3 user.log --gpus 1,0,2,3,4,5,6,7
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"16 of 16 rings, first channel 00"* && "$output" != *"links in"* ]]
+  # A world of the same size on more nodes.
+  run canary 2.28.9 2.24.3 --machine dgx_h100 --world 4x4 --sizes 1M --log user.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"nodes: 2 in the log, 4 here"*"give the world"* ]]
+}
+
+@test "a variable of the job's log that the canary was not given is named" {
+  needs 2.24.3 2.28.9
+  job_log 2.28.9 NCCL_CROSS_NIC=0
+  fits 2.28.9 2.24.3 user.log
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"Ring graph of 16 ranks: crossNic 0, "*"the job had --env NCCL_CROSS_NIC=0"* ]]
+  fits 2.28.9 2.24.3 user.log --env NCCL_CROSS_NIC=0
+  [ "$status" -eq 0 ]
+}
+
+# bats test_tags=long
+@test "the logs of other releases fit" {
+  for release in 2.21.5 2.22.3 2.24.3 2.29.2 2.32.3; do
+    needs "$release" 2.28.9
+    job_log "$release"
+    fits "$release" 2.28.9 user.log
+    [[ "$output" == *"log: fits; "*"graphs NVLS Ring Tree of 16 ranks"* && "$output" != *"not compared"* ]]
+  done
+}
+
 # bats test_tags=long
 @test "the user's own traffic: its world, its sizes, and what other choices do to its time" {
   needs 2.24.3 2.28.9

@@ -11,6 +11,7 @@
 #include "tools/canary/bisection.h"
 #include "tools/canary/cell_runner.h"
 #include "tools/canary/comparison.h"
+#include "tools/canary/fidelity.h"
 #include "tools/canary/known_issues.h"
 #include "tools/canary/release_library.h"
 
@@ -74,6 +75,7 @@ struct CanaryAnswer {
   ReleaseLibrary in_use;
   std::vector<JudgedCell> in_use_cells;  // without differences
   std::vector<JudgedRelease> judged;
+  std::optional<Fidelity> fidelity;  // to the user's log; nothing without one
 };
 
 // Runs every release of the request and judges it against the release in use. A grave difference counts only

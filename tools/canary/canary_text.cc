@@ -437,6 +437,27 @@ Json NodesJson(const CanaryRequest& request) {
   return nodes;
 }
 
+std::string FormatFidelity(const Fidelity& fidelity) {
+  std::string text =
+      fmt::format("log: fits; equal to the run here are {}\n", fmt::join(fidelity.agreements, ", "));
+  if (!fidelity.not_in_log.empty())
+    text += fmt::format("     not in the log, so not compared: {}\n", fmt::join(fidelity.not_in_log, ", "));
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : fidelity.variables_missing)
+    variables.push_back(fmt::format("--env {}={}", name, value));
+  if (!variables.empty())
+    text +=
+        fmt::format("     variables of the job that this run is without: {}\n", fmt::join(variables, " "));
+  return text;
+}
+
+Json FidelityJson(const std::optional<Fidelity>& fidelity) {
+  if (!fidelity) return {};
+  return {{"agreements", fidelity->agreements},
+          {"not_in_log", fidelity->not_in_log},
+          {"variables_missing", fidelity->variables_missing}};
+}
+
 std::vector<std::string_view> NamesOf(const std::vector<Collective>& collectives) {
   std::vector<std::string_view> names;
   for (const Collective one : collectives) names.push_back(Name(one));
@@ -448,6 +469,7 @@ std::vector<std::string_view> NamesOf(const std::vector<Collective>& collectives
 std::string FormatCanary(const CanaryRequest& request, const CanaryAnswer& answer) {
   std::string text = fmt::format("{}, {}: {}\n", MachineNames(request), WorldText(request.ranks_of_nodes),
                                  NodeText(request));
+  if (answer.fidelity) text += FormatFidelity(*answer.fidelity);
   if (request.traffic) text += FormatTraffic(*request.traffic);
   for (const JudgedRelease& judged : answer.judged) text += FormatJudged(request, answer, judged);
   return text + FormatTable(answer, request.collectives.front()) +
@@ -466,6 +488,7 @@ Json CanaryJson(const CanaryRequest& request, const CanaryAnswer& answer) {
           {"gpus_of_ranks", request.gpus},
           {"collectives", NamesOf(request.collectives)},
           {"traffic", TrafficJson(request.traffic)},
+          {"log", FidelityJson(answer.fidelity)},
           {"in_use",
            {{"release", answer.in_use.text()},
             {"library", answer.in_use.folder},

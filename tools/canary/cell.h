@@ -12,6 +12,7 @@
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "tests/real_nccl/nccl_release.h"
+#include "tools/canary/communicator_log.h"
 #include "tools/canary/described_machine.h"
 
 namespace dynamiccl {
@@ -105,6 +106,7 @@ struct Cell {
   std::map<std::string, int>
       stacks;           // of a hung run: innermost functions of NCCL (StacksOf), and the threads in them
   std::string problem;  // kNotRun: what is missing; kCrashed: by which signal
+  CommunicatorLog log;  // details for the comparison with a user's log
 
   bool passed() const { return end == CellEnd::kPassed; }
 };

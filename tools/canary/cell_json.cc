@@ -69,6 +69,54 @@ CellChoice ChoiceOf(const Json& json) {
   return choice;
 }
 
+// Keys of objects are texts, so that ranks and channels are lists of pairs.
+Json LogJson(const CommunicatorLog& log) {
+  Json ranks = Json::array();
+  for (const auto& [rank, found] : log.by_rank) {
+    Json graphs = Json::object();
+    for (const auto& [name, graph] : found.graphs)
+      graphs[name] = {{"pattern", graph.pattern}, {"search", graph.search}, {"adapters", graph.adapters}};
+    ranks.push_back({{"rank", rank},
+                     {"links", found.links},
+                     {"graphs", graphs},
+                     {"trees", found.trees},
+                     {"complete", found.complete}});
+  }
+  return {{"ranks", log.ranks},
+          {"nodes", log.nodes},
+          {"channels", log.channels.collective},
+          {"nvls_channels", log.channels.nvls},
+          {"p2p_channels", log.channels.p2p},
+          {"p2p_channels_per_peer", log.channels.p2p_per_peer},
+          {"by_rank", ranks},
+          {"rings", log.rings},
+          {"expected", log.expected},
+          {"transports", log.transports},
+          {"adapters", log.adapters}};
+}
+
+CommunicatorLog LogOf(const Json& json) {
+  CommunicatorLog log{.ranks = json.at("ranks"),
+                      .nodes = json.at("nodes"),
+                      .channels = {json.at("channels"), json.at("nvls_channels"), json.at("p2p_channels"),
+                                   json.at("p2p_channels_per_peer")},
+                      .by_rank = {},
+                      .rings = json.at("rings").get<std::map<int, std::string>>(),
+                      .expected = json.at("expected").get<std::map<std::string, std::string>>(),
+                      .transports = json.at("transports"),
+                      .adapters = json.at("adapters")};
+  for (const Json& one : json.at("by_rank")) {
+    RankLog rank{.links = one.at("links").get<std::map<std::string, int>>(),
+                 .graphs = {},
+                 .trees = one.at("trees"),
+                 .complete = one.at("complete")};
+    for (const auto& [name, graph] : one.at("graphs").items())
+      rank.graphs[name] = {graph.at("pattern"), graph.at("search"), graph.at("adapters")};
+    log.by_rank[one.at("rank")] = std::move(rank);
+  }
+  return log;
+}
+
 Cell ReadAll(const Json& json) {
   const std::string end = json.at("end");
   const auto* found =
@@ -89,6 +137,7 @@ Cell ReadAll(const Json& json) {
   for (const Json& choice : json.at("choices")) cell.choices.push_back(ChoiceOf(choice));
   cell.stacks = json.at("stacks").get<std::map<std::string, int>>();
   cell.problem = json.at("problem");
+  cell.log = LogOf(json.at("log"));
   return cell;
 }
 
@@ -111,6 +160,12 @@ Json CellJson(const Cell& cell) {
           {"choices", ChoicesJson(cell)},
           {"stacks", cell.stacks},
           {"problem", cell.problem}};
+}
+
+Json KeptCellJson(const Cell& cell) {
+  Json json = CellJson(cell);
+  json["log"] = LogJson(cell.log);
+  return json;
 }
 
 std::optional<Cell> CellFromJson(const Json& json) {

@@ -12,7 +12,9 @@ namespace dynamiccl {
 
 // Returns the cell as JSON. docs/canary.md lists the keys.
 Json CellJson(const Cell& cell);
-// Returns nothing if a key is missing or its value has the wrong type.
+// Returns the cell as the cache keeps it: with `log`, which is too long for `canary --json`.
+Json KeptCellJson(const Cell& cell);
+// Reads what KeptCellJson wrote. Returns nothing if a key is missing or its value has the wrong type.
 std::optional<Cell> CellFromJson(const Json& json);
 
 }  // namespace dynamiccl

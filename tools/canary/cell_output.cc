@@ -310,6 +310,8 @@ Cell ReadCell(const CellRequest& request, const CellFiles& files) {
   cell.end = EndOf(request, files, cell);
   if (cell.end == CellEnd::kNotRun) cell.problem = ProblemOf(files);
   if (cell.end == CellEnd::kCrashed) cell.problem = CrashOf(files);
+  if (const LoggedJob job = ReadNcclLog(files.log); !job.communicators.empty())
+    cell.log = job.communicators.front();
   ReadGraphs(files.graphs, &cell);
   cell.counts_adapters_twice = CountsTwice(fused, cell);
   if (cell.passed()) ReadChoices(request, files, &cell);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 std::string HashOf(const std::string& text) {
   const Sha256Digest digest = Sha256Of(std::as_bytes(std::span(text)));
@@ -52,7 +52,7 @@ std::optional<Cell> ReadKept(const std::string& path) {
 void Keep(const std::string& path, const Cell& cell) {
   std::error_code none;
   fs::create_directories(fs::path(path).parent_path(), none);
-  const Json json = CellJson(cell);
+  const Json json = KeptCellJson(cell);
   [[maybe_unused]] const Status ignored =
       WriteJsonFile(path, {{"schema", kVersion}, {"sha256", HashOf(json.dump())}, {"cell", json}});
 }

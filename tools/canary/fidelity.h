@@ -3,31 +3,31 @@
 // with a log of the user's own job.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "tests/real_nccl/nccl_release.h"
 #include "tools/canary/cell.h"
+#include "tools/canary/communicator_log.h"
 
 namespace dynamiccl {
 
-// Holds what a log of NCCL_DEBUG=INFO tells about one communicator. A member is empty or 0 if the log does
-// not tell it.
-struct LoggedJob {
-  std::optional<real_nccl::NcclRelease> release;
-  int ranks = 0;
-  int channels = 0;
-  int nvls_channels = 0;
-  std::map<std::string, int> transports;
-  std::set<std::string> adapters;
+// The comparison of a run with a log. The machine is described well if there are no disagreements.
+struct Fidelity {
+  std::vector<std::string> disagreements;  // one sentence for each kind, what the user can change first
+  std::vector<std::string> agreements;     // what is equal: "16 channels", "3 graphs of 16 ranks"
+  std::vector<std::string> not_in_log;     // what could not be compared: "graphs"
+  // NCCL's variables that the job of the log had, and the run has not, or with another value.
+  std::map<std::string, std::string> variables_missing;
 };
 
-// Reads the first communicator that the log reports. Needs NCCL_DEBUG_SUBSYS=INIT (the default) at least.
-LoggedJob ReadNcclLog(const std::string& text);
+// Compares the canary's run of the release in use (`cell`), which had `nodes` nodes and these variables, with
+// the user's log. Graphs, links and trees are compared for each rank whose lines are in the log. What a log
+// of some ranks lacks, and what is cut, counts for nothing.
+Fidelity CompareWithLog(const LoggedJob& logged, const Cell& cell, int nodes,
+                        const std::map<std::string, std::string>& environment);
 
-// Returns one sentence for each difference between the canary's run (`cell`) and the user's log. Empty: they
-// agree, so the machine is described well.
-std::vector<std::string> Disagreements(const LoggedJob& logged, const Cell& cell);
+// Says what to do about the disagreements: what to give, and which log to send.
+std::string AdviceFor(const Fidelity& fidelity);
 
 }  // namespace dynamiccl

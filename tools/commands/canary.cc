@@ -29,7 +29,7 @@ struct CanaryOptions {
   std::vector<std::string> environment;
   std::string stack;
   std::string connect = "both";
-  std::string log;
+  std::vector<std::string> logs;
   std::string rules;
   bool bisect = false;
   bool no_remedies = false;
@@ -265,19 +265,34 @@ Result<CanaryRequest> RequestOf(const Installation& installation, const CanaryOp
   return request;
 }
 
+// Reads the user's log, one file or one for each rank.
+Result<LoggedJob> ReadLogs(const std::vector<std::string>& paths) {
+  std::string all;
+  for (const std::string& path : paths) {
+    DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
+    all += text.substr(0, text.rfind('\n') + 1);
+  }
+  LoggedJob logged = ReadNcclLog(all);
+  const bool has_channels = std::ranges::any_of(
+      logged.communicators, [](const CommunicatorLog& one) { return one.channels.collective > 0; });
+  if (!logged.release || !has_channels) {
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no release and channels of NCCL in it",
+                              fmt::join(paths, ", ")),
+                    "give a log of NCCL_DEBUG=INFO that begins before the communicator is made; only rank 0 "
+                    "logs the release");
+  }
+  return logged;
+}
+
 // Runs the release in use and compares the result with the user's own log. If they differ, the machine is
 // described wrongly, and it is an error to judge other releases on it.
-Status CheckFidelity(const std::string& path, const CanaryRequest& request, const CellRunner& runner) {
-  DYNAMICCL_TRY(const std::string text, ReadTextFile(path));
-  const LoggedJob logged = ReadNcclLog(text);
-  if (!logged.release || logged.channels == 0) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no release and channels of NCCL in it", path),
-                    "give a log of NCCL_DEBUG=INFO that begins before the communicator is made");
-  }
+Result<Fidelity> CheckFidelity(const std::vector<std::string>& paths, const CanaryRequest& request,
+                               const CellRunner& runner) {
+  DYNAMICCL_TRY(const LoggedJob logged, ReadLogs(paths));
   const ReleaseLibrary& in_use = request.releases.front();
   if (*logged.release != in_use.release) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "{} is of NCCL {}, the first release named is {}",
-                              path, logged.release->text(), in_use.text()),
+                              paths.front(), logged.release->text(), in_use.text()),
                     "name the release of the log first");
   }
   DYNAMICCL_TRY(const Cell cell, runner.Run({.release = in_use.release,
@@ -290,12 +305,13 @@ Status CheckFidelity(const std::string& path, const CanaryRequest& request, cons
                                              .environment = request.environment,
                                              .stack_kib = request.stack_kib,
                                              .limit_s = 600}));
-  const std::vector<std::string> unlike = Disagreements(logged, cell);
-  if (unlike.empty()) return {};
+  Fidelity fidelity =
+      CompareWithLog(logged, cell, static_cast<int>(request.ranks_of_nodes.size()), request.environment);
+  for (const char* own : kOwnVariables) fidelity.variables_missing.erase(own);
+  if (fidelity.disagreements.empty()) return fidelity;
   return WithHint(MakeError(ErrorKind::kInvalidArgument, "the machine is not described well enough: {}",
-                            fmt::join(unlike, "; ")),
-                  "give the topology that this very job wrote (NCCL_TOPO_DUMP_FILE), its world by --world or "
-                  "--ranks, and its NCCL_ variables by --env");
+                            fmt::join(fidelity.disagreements, ";\n  ")),
+                  AdviceFor(fidelity));
 }
 
 // Writes the rules that restore the choices of the release in use against the last judged release. Nothing is
@@ -381,8 +397,10 @@ void AddOptions(CLI::App& app, CanaryOptions* options) {
       ->type_name("2M|unlimited");
   app.add_option("--connect", options->connect, "When ranks connect: both, first-call, init")
       ->capture_default_str();
-  app.add_option("--log", options->log,
-                 "Your job's log (NCCL_DEBUG=INFO) with the release in use, which must fit first");
+  app.add_option("--log", options->logs,
+                 "Your job's log (NCCL_DEBUG=INFO) with the release in use, which must fit first; several "
+                 "where each rank has its own")
+      ->type_name("FILE");
   app.add_option("--rules", options->rules, "Write rules that restore the old choices under the last release")
       ->type_name("FILE");
   app.add_flag("--bisect", options->bisect,
@@ -404,11 +422,15 @@ Result<int> CanaryCommand(CommandLine& line) {
   DYNAMICCL_TRY(const std::vector<KnownIssue> known, ReadKnownIssues(installation));
   DYNAMICCL_TRY(const CanaryRequest request, RequestOf(installation, options));
   const CellRunner runner(installation, !options.fresh);
-  if (!options.log.empty()) DYNAMICCL_CHECK_OK(CheckFidelity(options.log, request, runner));
+  std::optional<Fidelity> fidelity;
+  if (!options.logs.empty()) {
+    DYNAMICCL_TRY(fidelity, CheckFidelity(options.logs, request, runner));
+  }
   const Steps steps(options.json);
-  DYNAMICCL_TRY(const CanaryAnswer answer,
+  DYNAMICCL_TRY(CanaryAnswer answer,
                 RunCanary(runner, request, known, [&](const std::string& step) { steps.Say(step); }));
   steps.End();
+  answer.fidelity = std::move(fidelity);
   if (options.json)
     PrintJson(CanaryJson(request, answer));
   else

@@ -2,7 +2,6 @@
 #include "tools/receipt/nccl_log.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "tools/canary/release_library.h"
@@ -15,37 +14,6 @@ namespace {
 
 // The most distinct lines that are kept. A log of 1,024 ranks has about ten thousand distinct lines.
 constexpr size_t kMaxNotes = 200'000;
-
-// A line about NCCL_NET_PLUGIN that does not contain the variable's name. The same words after TUNER/Plugin
-// do not prove that NCCL_TUNER_PLUGIN was set: NCCL also writes them about libraries that it tries by itself.
-constexpr std::string_view kNetPluginRead = "NET/Plugin: Plugin name set by env to ";
-
-bool IsVariableName(std::string_view name) {
-  return name.starts_with("NCCL_") && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-           return std::isupper(letter) != 0 || std::isdigit(letter) != 0 || letter == '_';
-         });
-}
-
-// Removes the full stop that NCCL writes behind a number.
-std::string LoggedValue(std::string_view text) {
-  text = Trimmed(text);
-  if (text.ends_with('.') && NumberIn<int64_t>(text.substr(0, text.size() - 1))) text.remove_suffix(1);
-  return std::string(text);
-}
-
-// Returns name and value of a variable that NCCL read: "NCCL_ALGO set by environment to Ring", "NCCL_IB_HCA
-// set to mlx5_0". Nothing for other lines.
-std::optional<std::pair<std::string, std::string>> VariableRead(std::string_view text) {
-  if (text.starts_with(kNetPluginRead))
-    return std::pair(std::string("NCCL_NET_PLUGIN"), LoggedValue(text.substr(kNetPluginRead.size())));
-  if (text.starts_with("TUNER/Plugin: NCCL_TUNER_PLUGIN set to ")) text.remove_prefix(14);
-  for (const std::string_view middle : {" set by environment to ", " set to "}) {
-    const size_t at = text.find(middle);
-    if (at == std::string_view::npos || !IsVariableName(text.substr(0, at))) continue;
-    return std::pair(std::string(text.substr(0, at)), LoggedValue(text.substr(at + middle.size())));
-  }
-  return std::nullopt;
-}
 
 // True if the line is one of the many that show nothing about a setting: calls, buffers, rings, topologies.
 bool IsBulk(std::string_view text) {
@@ -143,13 +111,13 @@ void NcclLog::TakeInit(LoggedProcess& process, const LogLine& line) {
 }
 
 bool NcclLog::TakeRead(const std::string& process, const LogLine& line) {
-  const auto read = VariableRead(line.text);
+  const auto read = ParseDebugVariable(line.text);
   if (!read) return false;
   processes[process].shows_environment |= line.text.find(" set by environment to ") != std::string::npos;
   const bool known = std::any_of(reads.begin(), reads.end(), [&](const ReadVariable& one) {
-    return one.name == read->first && one.value == read->second && one.process == process;
+    return one.name == read->name && one.value == read->value && one.process == process;
   });
-  if (!known) reads.push_back({read->first, read->second, process, line});
+  if (!known) reads.push_back({read->name, read->value, process, line});
   return true;
 }
 

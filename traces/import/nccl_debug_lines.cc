@@ -4,6 +4,7 @@
 #include "traces/import/nccl_debug_lines.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "traces/import/text_fields.h"
 
@@ -32,8 +33,9 @@ std::optional<DebugPiece> PieceOf(std::string_view place, int32_t device) {
   const size_t process = place.rfind(':', thread - 1);
   if (process == std::string_view::npos) return std::nullopt;
   const auto process_id = NumberIn<int64_t>(place.substr(process + 1, thread - process - 1));
-  if (!process_id || !NumberIn<int64_t>(place.substr(thread + 1))) return std::nullopt;
-  return DebugPiece{place.substr(0, process), *process_id, device, ""};
+  const auto thread_id = NumberIn<int64_t>(place.substr(thread + 1));
+  if (!process_id || !thread_id) return std::nullopt;
+  return DebugPiece{place.substr(0, process), *process_id, *thread_id, device, ""};
 }
 
 // Parses a record of NCCL's log plugin. Only records of errors, which hold no call, have more fields between
@@ -161,6 +163,23 @@ std::optional<uint8_t> ChannelsOf(std::string_view text) {
   return static_cast<uint8_t>(*high - *low + 1);
 }
 
+// A line about NCCL_NET_PLUGIN that does not contain the variable's name. The same words after TUNER/Plugin
+// do not prove that NCCL_TUNER_PLUGIN was set: NCCL also writes them about libraries that it tries by itself.
+constexpr std::string_view kNetPluginRead = "NET/Plugin: Plugin name set by env to ";
+
+bool IsVariableName(std::string_view name) {
+  return name.starts_with("NCCL_") && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+           return std::isupper(letter) != 0 || std::isdigit(letter) != 0 || letter == '_';
+         });
+}
+
+// Removes the full stop that NCCL writes behind a number.
+std::string LoggedValue(std::string_view text) {
+  text = Trimmed(text);
+  if (text.ends_with('.') && NumberIn<int64_t>(text.substr(0, text.size() - 1))) text.remove_suffix(1);
+  return std::string(text);
+}
+
 }  // namespace
 
 std::vector<DebugPiece> DebugPieces(std::string_view line) {
@@ -257,6 +276,18 @@ std::optional<DebugCommunicator> ParseDebugCommunicator(std::string_view text) {
   if (!id || text.find(" - Init ") == std::string_view::npos) return std::nullopt;
   communicator.id = *id;
   return communicator;
+}
+
+std::optional<DebugVariable> ParseDebugVariable(std::string_view text) {
+  if (text.starts_with(kNetPluginRead))
+    return DebugVariable{"NCCL_NET_PLUGIN", LoggedValue(text.substr(kNetPluginRead.size()))};
+  if (text.starts_with("TUNER/Plugin: NCCL_TUNER_PLUGIN set to ")) text.remove_prefix(14);
+  for (const std::string_view middle : {" set by environment to ", " set to "}) {
+    const size_t at = text.find(middle);
+    if (at == std::string_view::npos || !IsVariableName(text.substr(0, at))) continue;
+    return DebugVariable{std::string(text.substr(0, at)), LoggedValue(text.substr(at + middle.size()))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace dynamiccl

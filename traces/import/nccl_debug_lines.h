@@ -22,6 +22,7 @@ namespace dynamiccl {
 struct DebugPiece {
   std::string_view host;
   int64_t process_id = 0;
+  int64_t thread_id = 0;
   int32_t device = -1;    // -1: not in this line
   std::string_view text;  // behind "NCCL INFO ", or between the quotes of "msg="
 };
@@ -73,5 +74,13 @@ struct DebugCommunicator {
   int32_t n_nodes = 0;  // 0: not in this line
 };
 std::optional<DebugCommunicator> ParseDebugCommunicator(std::string_view text);
+
+// A variable that NCCL read, from SUBSYS ENV: "NCCL_ALGO set by environment to Ring", "NCCL_IB_HCA set to
+// mlx5_0". The full stop that NCCL writes behind a number is no part of the value.
+struct DebugVariable {
+  std::string name;
+  std::string value;
+};
+std::optional<DebugVariable> ParseDebugVariable(std::string_view text);
 
 }  // namespace dynamiccl

@@ -8,6 +8,7 @@
 
 #include "src/cost_model/tuner_constants.h"
 #include "src/hostccl/debug_log.h"
+#include "src/nccl_plugin/tuner_constants_rows.h"
 
 namespace dynamiccl::hostccl {
 namespace {
@@ -30,12 +31,13 @@ ncclResult_t TunerSession::Open(const CommunicatorInfo& info, int newest, CostMo
   const int ranks_a_node = info.n_ranks / std::max(1, info.n_nodes);
   ncclNvlDomainInfo_v5_t domains{info.n_nodes, ranks_a_node, ranks_a_node};
   const ncclTunerConstants_v5_t given = ToTunerConstants(model);
-  ncclTunerConstants_v5_t constants = given;
+  ncclTunerConstants_v7_t all = WithRubinRow(given);
   void* context = nullptr;
   const ncclResult_t result =
       tuner->functions.init(&context, info.id, static_cast<size_t>(info.n_ranks),
-                            static_cast<size_t>(info.n_nodes), PluginLogger, &domains, &constants);
+                            static_cast<size_t>(info.n_nodes), PluginLogger, &domains, &all);
   if (!Accepted(result)) return result;
+  const ncclTunerConstants_v5_t constants = WithoutRubinRow(all);
   if (std::memcmp(&given, &constants, sizeof(given)) != 0) {
     model.constants = CostConstantsOf(constants, kHopperRow, std::clamp(info.n_nodes, 1, 3) - 1);
   }

@@ -45,7 +45,7 @@ class TunerSession {
   // Asks the plugin one question. The plugin changes a copy of the table, which the answer contains.
   TunerAnswer Ask(const TunerQuestion& question, const CostTable& table);
 
-  // Returns true if the plugin decides chunk sizes. Only version 6 can, if it has getChunkSize.
+  // Returns true if the plugin decides chunk sizes. Versions 6 and 7 can, if they have getChunkSize.
   bool sets_chunks() const { return tuner_->functions.getChunkSize != nullptr; }
   // Calls getChunkSize for the part of a call that one channel carries. `chunk_bytes` holds the default
   // before the call and the plugin's answer after it.

@@ -14,7 +14,8 @@
 #include "src/nccl_abi/tuner_v2.h"
 #include "src/nccl_abi/tuner_v3.h"
 #include "src/nccl_abi/tuner_v4.h"
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_abi/tuner_v7.h"
+#include "src/nccl_plugin/tuner_constants_rows.h"
 #include "src/policy/policy_file.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/support/sample_policy.h"
@@ -25,6 +26,7 @@ extern const ncclTuner_v3_t ncclTunerPlugin_v3;
 extern const ncclTuner_v4_t ncclTunerPlugin_v4;
 extern const ncclTuner_v5_t ncclTunerPlugin_v5;
 extern const ncclTuner_v6_t ncclTunerPlugin_v6;
+extern const ncclTuner_v7_t ncclTunerPlugin_v7;
 }
 
 namespace {
@@ -44,7 +46,7 @@ bool UsePolicy() {
   return true;
 }
 
-constexpr int kVersions = 5;
+constexpr int kVersions = 6;
 
 // Communicators by {version, number}.
 class Doors {
@@ -72,6 +74,9 @@ class Doors {
     if (key.first == 2) result = ncclTunerPlugin_v4.init(ranks, nodes, nullptr, &context);
     if (key.first == 3) result = ncclTunerPlugin_v5.init(&context, id, ranks, nodes, nullptr, &domains, told);
     if (key.first == 4) result = ncclTunerPlugin_v6.init(&context, id, ranks, nodes, nullptr, &domains, told);
+    ncclTunerConstants_v7_t all = WithRubinRow(constants);
+    if (key.first == 5)
+      result = ncclTunerPlugin_v7.init(&context, id, ranks, nodes, nullptr, &domains, tells ? &all : nullptr);
     fuzz::Require(result == ncclSuccess, "init never fails the job's communicator");
   }
 
@@ -143,6 +148,9 @@ class Doors {
     if (version == 4)
       result = ncclTunerPlugin_v6.getCollInfo(context, q.function, q.bytes, q.operations, costs, q.algorithms,
                                               q.protocols, 0, &channels);
+    if (version == 5)
+      result = ncclTunerPlugin_v7.getCollInfo(context, q.function, q.bytes, q.operations, costs, q.algorithms,
+                                              q.protocols, 0, &channels);
     fuzz::Require(result == ncclSuccess, "a question never fails the job's call");
     ExpectLegal(before, table);
     fuzz::Require(channels >= 0, "no negative number of channels");
@@ -167,6 +175,7 @@ class Doors {
     if (version == 2) result = ncclTunerPlugin_v4.destroy(context);
     if (version == 3) result = ncclTunerPlugin_v5.finalize(context);
     if (version == 4) result = ncclTunerPlugin_v6.finalize(context);
+    if (version == 5) result = ncclTunerPlugin_v7.finalize(context);
     fuzz::Require(result == ncclSuccess, "finalize never fails");
   }
 

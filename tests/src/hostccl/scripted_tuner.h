@@ -23,4 +23,6 @@ ncclResult_t scriptedPrice(void* context, const ScriptedQuestion* question, floa
 ncclResult_t scriptedName(void* context, const ScriptedQuestion* question, int* algorithm, int* protocol,
                           int* channels);
 ncclResult_t scriptedFinalize(void* context);
+// Versions 6 and 7: the first of `rows` rows of llMaxBws, which the test program may change.
+void scriptedBandwidths(double (*rows)[3], int n_rows);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuner plugins of versions 2 to 5: each is a small object of its own (scripted_tuner_v2.cc ...) whose
+// Tuner plugins of versions 2 to 7: each is a small object of its own (scripted_tuner_v2.cc ...) whose
 // functions forward to this program, and is found by file name, by suffix or inside a network plugin.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,6 +28,8 @@ struct Script {
   size_t n_ranks = 0;
   size_t n_nodes = 0;
   ScriptedQuestion question{};
+  std::vector<double> bandwidths;  // llMaxBws of one node, by row
+  double new_bandwidth = 0;        // for all of these; 0: they stay
 };
 Script g_script;
 
@@ -66,6 +69,13 @@ __attribute__((visibility("default"))) ncclResult_t scriptedName(void* context,
   *protocol = script->protocol;
   *channels = script->channels;
   return script->result;
+}
+
+__attribute__((visibility("default"))) void scriptedBandwidths(double (*rows)[3], int n_rows) {
+  for (int row = 0; row < n_rows; ++row) {
+    g_script.bandwidths.push_back(rows[row][0]);
+    if (g_script.new_bandwidth > 0) rows[row][0] = g_script.new_bandwidth;
+  }
 }
 
 __attribute__((visibility("default"))) ncclResult_t scriptedFinalize(void* context) {
@@ -158,8 +168,64 @@ TEST_P(TunerVersion, SeesWhetherBuffersAreRegisteredFromVersion4) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TunerVersion, ::testing::Values(2, 3, 4, 5),
+INSTANTIATE_TEST_SUITE_P(All, TunerVersion, ::testing::Values(2, 3, 4, 5, 6, 7),
                          [](const auto& version) { return fmt::format("v{}", version.param); });
+
+// Constants whose rows of llMaxBws begin with 1, 2, 3, 4 and, for Rubin, 5.
+ncclTunerConstants_v7_t NumberedRows() {
+  ncclTunerConstants_v7_t constants{};
+  for (int row = 0; row < 5; ++row) constants.llMaxBws[row][0] = row + 1;
+  constants.perChMaxNVLSTreeBws[4][2] = 99;
+  return constants;
+}
+
+void LogNothing(ncclDebugLogLevel, unsigned long, const char*, int, const char*, ...) {}
+
+ncclResult_t InitPlugin(int version, ncclTunerConstants_v7_t* constants) {
+  static DynamicLibrary library;  // stays loaded while its functions are used
+  auto opened = DynamicLibrary::Open(PluginFile(version), RTLD_NOW | RTLD_LOCAL);
+  EXPECT_TRUE(opened);
+  library = std::move(*opened);
+  TunerInterface tuner;
+  EXPECT_TRUE(FindTuner(library, tuner));
+  EXPECT_EQ(tuner.version, version);
+  void* context = nullptr;
+  return tuner.functions.init(&context, 1, 4, 2, LogNothing, nullptr, constants);
+}
+
+TEST(TunerVersion7, SeesAndChangesTheRowOfRubin) {
+  InChildProcess([] {
+    ncclTunerConstants_v7_t constants = NumberedRows();
+    g_script.new_bandwidth = 7;
+    EXPECT_EQ(InitPlugin(7, &constants), ncclSuccess);
+    EXPECT_EQ(g_script.bandwidths, (std::vector<double>{1, 2, 3, 4, 5}));
+    for (const auto& row : constants.llMaxBws) EXPECT_EQ(row[0], 7);
+  });
+}
+
+TEST(TunerVersion6, ChangesAllRowsButThatOfRubin) {
+  InChildProcess([] {
+    ncclTunerConstants_v7_t constants = NumberedRows();
+    g_script.new_bandwidth = 7;
+    EXPECT_EQ(InitPlugin(6, &constants), ncclSuccess);
+    EXPECT_EQ(g_script.bandwidths, (std::vector<double>{1, 2, 3, 4}));
+    for (int row = 0; row < 4; ++row) EXPECT_EQ(constants.llMaxBws[row][0], 7);
+    EXPECT_EQ(constants.llMaxBws[4][0], 5);
+    EXPECT_EQ(constants.perChMaxNVLSTreeBws[4][2], 99);
+  });
+}
+
+TEST(TunerVersion6, OneThatFailsChangesNothing) {
+  InChildProcess([] {
+    ncclTunerConstants_v7_t constants = NumberedRows();
+    g_script.new_bandwidth = 7;
+    g_script.init_result = ncclInternalError;
+    EXPECT_EQ(InitPlugin(6, &constants), ncclInternalError);
+    EXPECT_EQ(constants.llMaxBws[0][0], 1);
+    g_script.init_result = ncclSuccess;
+    EXPECT_EQ(InitPlugin(6, nullptr), ncclSuccess) << "constants may be null";
+  });
+}
 
 TEST(TunerVersion2, AnImpossiblePairIsNotTaken) {
   InChildProcess([] {

@@ -4,7 +4,7 @@
 #include "src/nccl_abi/tuner_v2.h"
 #include "src/nccl_abi/tuner_v3.h"
 #include "src/nccl_abi/tuner_v4.h"
-#include "src/nccl_abi/tuner_v6.h"
+#include "src/nccl_abi/tuner_v7.h"
 #include "tests/src/nccl_abi/abi_values.h"
 
 namespace dynamiccl::abi {
@@ -40,6 +40,15 @@ TEST(TunerAbi, LayoutsAreNvidias) {
   EXPECT_EQ(offsetof(ncclTunerConstants_v5_t, llMaxBws), 672u);
   EXPECT_EQ(offsetof(ncclTunerConstants_v5_t, perChMaxNVLSTreeBws), 1056u);
   EXPECT_EQ(sizeof(ncclNvlDomainInfo_v5_t), 12u);
+}
+
+// No library of NCCL 2.32.6 was at hand. Sizes are those of its header (src/include/plugin/tuner/tuner_v7.h).
+TEST(TunerAbi, Version7HasARowMore) {
+  EXPECT_EQ(sizeof(ncclTuner_v7_t), sizeof(ncclTuner_v6_t));
+  EXPECT_EQ(offsetof(ncclTuner_v7_t, getChunkSize), 32u);
+  EXPECT_EQ(offsetof(ncclTunerConstants_v7_t, llMaxBws), 672u);
+  EXPECT_EQ(offsetof(ncclTunerConstants_v7_t, perChMaxRingLL128Bws), 672u + 5 * 3 * 8);
+  EXPECT_EQ(sizeof(ncclTunerConstants_v7_t), 1152u + 5 * 3 * 8);
 }
 
 }  // namespace

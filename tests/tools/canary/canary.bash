@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the tests of `dynamiccl canary`. A release that is not in the cache is skipped visibly. Needs DYNAMICCL_BIN and
-# DYNAMICCL_SOURCE.
+# DYNAMICCL_SOURCE, and canary.bats BUILD, the build folder.
 
 setup() {
   cd "$BATS_TEST_TMPDIR"

@@ -6,7 +6,6 @@
 
 #include "tools/canary/cell_output.h"
 #include "tools/canary/comparison.h"
-#include "tools/canary/fidelity.h"
 #include "tools/launch/temporary_folder.h"
 #include "tools/report/json_output.h"
 
@@ -93,8 +92,6 @@ TEST(UnlikeNodes, HaveAdaptersOfTheirOwn) {
   CellRequest alike = UnlikeRequest();
   alike.machines.resize(1);
   EXPECT_THAT(ReadCell(alike, {kLog, "", "", 0, false}).adapters, ElementsAre(Pair("0", 3), Pair("3", 1)));
-  // A log names numbers alone, and has as many of them.
-  EXPECT_TRUE(Disagreements(ReadNcclLog(kLog), cell).empty());
 }
 
 TEST(UnlikeNodes, AnAdapterLostOnOneNodeIsGrave) {

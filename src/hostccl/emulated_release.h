@@ -10,7 +10,7 @@
 //   PAT, several ranks a node        impossible                    priced FLT_MAX / 2: only if a tuner asks
 //   PAT ReduceScatter with ncclAvg   impossible                    possible
 //
-// 2.22 (2.22 only) reads answers as 2.30 does, loads tuners up to version 3 of their interface, and no
+// The family 2.22 reads answers as 2.30 does. It loads tuners up to version 3 of their interface, and no
 // profiler.
 #pragma once
 

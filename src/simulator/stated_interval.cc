@@ -17,19 +17,20 @@ namespace {
 // The share of times that an interval is to hold.
 constexpr double kShare = 0.9;
 
-// Residuals that differ in size and factor only.
+// Identifies the residuals that differ in size and factor only.
 using Column = std::tuple<Collective, Algorithm, Protocol, int>;
 Column ColumnOf(const Residual& r) {
   return {r.collective, r.algorithm, r.protocol, r.n_ranks};
 }
 
-// What is not known of a residual at so many doublings from the one place where it is known.
+// Returns the share of a residual's variance that stays unknown at this many doublings from the only place
+// where the residual is known. For a reach of 1 the unit is the variance of the change over one doubling.
 double Unknown(double doublings, double reach) {
   return reach >= 1 ? doublings : 1 - std::pow(reach, 2 * doublings);
 }
 
-// Returns the distance half-way between two rank counts of which one is twice the other. Nearer ones are
-// taken to be as far, because no times show how fast a residual changes within a doubling.
+// Returns the distance half-way between two rank counts of which one is twice the other. Nearer rank
+// counts are treated as equally far, because no times show how fast a residual changes within a doubling.
 double LeastDistance(const System& system) {
   constexpr double kHalf = 0.5;
   return Unknown(kHalf, system.residual_reach) / std::sqrt(Unknown(2 * kHalf, system.residual_reach));

@@ -14,9 +14,9 @@ namespace dynamiccl {
 
 // Returns how far a rank count is from the measured ones, as the standard deviation of a residual there. The
 // residual is taken to wander back to 0 over the doublings of the rank count, as in the weights of
-// residual_surface.h: `reach` is what is left of it after one doubling. 0 for a measured rank count. The unit
-// is the residual's own standard deviation; for a reach of 1 it is that of the change over one doubling.
-// `measured` must not be empty.
+// residual_surface.h: `reach` is the share that is left after one doubling. The result is 0 for a measured
+// rank count. The unit is the residual's own standard deviation; for a reach of 1 it is that of the change
+// over one doubling. `measured` must not be empty.
 double DistanceFrom(const std::set<int>& measured, int n_ranks, double reach);
 
 // Returns the rank counts at which the collective has residuals.
@@ -34,8 +34,8 @@ std::optional<double> LogWidth(const System& system, Collective collective, uint
 // Returns the width that nine of ten of these logarithms of (measured / predicted) keep, and that the next
 // one keeps with this chance if it is like them: of n absolute values the one of rank 0.9 (n + 1), rounded up
 // (split conformal prediction: Lei and others, "Distribution-Free Predictive Inference for Regression",
-// 2018). Nothing if there are fewer than nine. The width counts in both directions, because a rank count that
-// was not seen may be off in the other direction than those that show the width.
+// 2018). Returns nothing if there are fewer than nine. The width counts in both directions, because a rank
+// count that was not seen may be off in the other direction than those that show the width.
 std::optional<double> WidthOfNineInTen(std::span<const double> log_ratios);
 
 // Sets StatedInterval::seen of `system` for each collective whose inner sizes were measured. Every inner size

@@ -78,7 +78,7 @@ struct StatedInterval {
   friend bool operator==(const StatedInterval&, const StatedInterval&) = default;
 };
 
-// The part of its interval at which a prediction is taken.
+// Selects the prediction itself or one end of its interval.
 enum class IntervalPart : int { kShortest = -1, kPrediction = 0, kLongest = 1 };
 
 // Holds the contents of a system file. It is a plain value.

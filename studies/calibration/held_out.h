@@ -42,7 +42,7 @@ struct HeldOutErrors {
   std::vector<double> repeats;
 };
 
-// How many left-out cells lie inside the interval that the fit, which did not see them, states of itself.
+// Counts the left-out cells that lie inside the intervals of a fit that did not see them.
 struct Coverage {
   size_t judged = 0;  // cells for which the fit states an interval
   size_t inside = 0;
@@ -74,7 +74,7 @@ struct HeldOutResult {
   // True if some measured communicators used a part of each node only.
   bool has_partial_nodes = false;
   std::map<LeftOut, HeldOutErrors> errors;
-  // An interval of an unseen rank count takes three rank counts beside the one that is left out.
+  // An unseen rank count has an interval only if the fit has three rank counts besides the one left out.
   std::map<LeftOut, Coverage> coverage;
   ConfigOrder order;
 };
@@ -82,10 +82,10 @@ struct HeldOutResult {
 // Adds the cells and calls of one result to another's.
 void Pool(HeldOutResult& into, const HeldOutResult& one);
 
-// Leaves out every rank count where there are at least three, and every inner size where there are at least
-// three sizes. kUnsupported with fewer of both. Judging intervals takes one more fit for each pair of rank
-// counts.
+// Judging intervals takes one more fit for each pair of rank counts.
 enum class Intervals { kJudged, kNotJudged };
+// Leaves out every rank count where there are at least three, and every inner size where there are at least
+// three sizes. Returns kUnsupported if there are fewer of both.
 Result<HeldOutResult> EvaluateHeldOut(const TimedSystem& system, const FitOptions& options,
                                       Intervals intervals = Intervals::kJudged);
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# Jobs over hostccl that begin with what the starter policy expects of configs. It learnt from policies/step_effects: what
-# benchmarks/step_effects.py measured on eight fabrics, none of which is a fabric of these jobs. Times are modelled, so that the
-# machine's noise decides nothing. GUARD_IN_JOBS is tests/integration/guard_in_jobs.
+# Jobs over hostccl that begin with the config that the starter policy expects to save the most. The starter
+# learnt from measurements on eight fabrics (policies/step_effects), none of which is a fabric of these jobs.
+# Times are modelled, so that the machine's noise decides nothing. GUARD_IN_JOBS is tests/integration/guard_in_jobs.
 
 # job TOPOLOGY MODEL OPTION...: 600 steps of four AllReduces each, on two ranks.
 job() {

@@ -25,7 +25,7 @@ struct GuardedJobOptions {
   // Factors as in MODEL_TIMES of modelled_times.cc; empty: the times that kernels really took.
   std::string model;
   std::string release = "2.30";  // HOSTCCL_EMULATE; with a model, 2.22 has no profiler
-  int sleep = 0;                 // with a model: calls take so many times the modelled times
+  int sleep = 0;                 // with a model: calls sleep for this many times their modelled times
   bool keep = false;             // the jobs' files
 };
 

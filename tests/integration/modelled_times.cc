@@ -6,11 +6,11 @@
 //   MODEL_SLOWER  "<file> <factor>": of all kernels that begin while the file exists
 // Preloaded as well, it also tells the times of hostccl's events, by which the object times whole steps: at
 // an event as much time has passed as all collectives before it take, each give or take up to 5 %.
-// As a tuner of version 3, for a release that has no profiler, it passes questions on to the object and lets
-// the time of the answer pass by the same clock.
-// With MODEL_JUMPS=n that clock jumps at every n-th event, in turns 10 s ahead and 10 s back.
-// With MODEL_SLEEP=n the thread that issues a collective which is timed sleeps n times as long, so that steps
-// take long enough for versions to come about.
+// A release without a profiler loads it as a tuner of version 3. It then passes questions on to the object
+// and advances the same clock by the time of the config that the object chose. MODEL_JUMPS=n makes that clock
+// jump at every n-th event, in turns 10 s ahead and 10 s back. With MODEL_SLEEP=n the thread that issues a
+// collective which is timed sleeps n times as long, so that steps take long enough for versions to come
+// about.
 #include <dlfcn.h>
 #include <strings.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ constexpr double kByteNs = 0.25;
 constexpr uint64_t kJumpNs = 10'000'000'000;
 constexpr size_t kElementBytes = 4;  // of the job's float32
 
-// In NCCL's order.
+// The names stand in the order of NCCL's enum.
 constexpr const char* kAlgorithms[] = {"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
                                        "NVLSTree", "PAT"};
 constexpr const char* kProtocols[] = {"LL", "LL128", "Simple"};
@@ -126,7 +126,8 @@ ncclResult_t GetCollInfo(void* context, ncclFunc_t collective, size_t bytes, int
   *channels = 0;
   const ncclResult_t result = g_tuner->getCollInfo(context, collective, bytes, n_pipe_ops, table,
                                                    n_algorithms, n_protocols, channels);
-  // NCCL's interface declares float** but passes an array of costs. A negative cost: not possible.
+  // NCCL's interface declares float** but passes an array of costs. A negative cost marks a config that is
+  // not possible.
   const auto* const costs = reinterpret_cast<const float*>(table);
   int cheapest = -1;
   for (int cell = 0; cell < n_algorithms * n_protocols; ++cell) {

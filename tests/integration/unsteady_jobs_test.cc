@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 class UnsteadyJobs : public JobTest {
  protected:
-  // Two ranks, so many steps of this kind.
+  // Runs a job of two ranks with `steps` steps of this kind.
   JobResult RunKind(const std::string& kind, int steps, const Environment& more = {}) {
     JobOptions options;
     options.rounds = std::to_string(steps);
@@ -38,7 +38,7 @@ class UnsteadyJobs : public JobTest {
   static size_t Versions(const JobResult& job, const std::string& reason) {
     return LinesWith(job.output[0], ": " + reason + "; ").size();
   }
-  // The sentence that the log of the guard's versions asks for.
+  // Returns the sentence that the summary must contain, judged by the versions in the guard's log.
   static std::string TrueReason(const JobResult& job) {
     const size_t ended = Versions(job, "steps have changed");
     if (ended > 0)

@@ -26,7 +26,7 @@ std::string PolicyPath() {
   return std::filesystem::temp_directory_path() / ("tuner_door." + std::to_string(::getpid()));
 }
 
-// NCCL 2.28 asks version 5, 2.30 version 6, 2.32.6 version 7; all begin with the same members.
+// NCCL 2.28 asks for version 5, 2.30 for version 6 and 2.32.6 for version 7; all begin with the same members.
 template <typename Tuner>
 const Tuner* Load(const char* symbol) {
   void* object = ::dlopen(DYNAMICCL_TEST_PRELOAD, RTLD_NOW | RTLD_LOCAL);

@@ -47,8 +47,8 @@ TraceRecord NthCall(int rank, uint64_t i) {
   return CallRecord(0, issued);
 }
 
-// A job of so many ranks, each with this many calls. `decided`: with the tuner's answer behind each call, and
-// a mark at every tenth.
+// Returns one rank's records of a job of `ranks` ranks with `calls` calls each. With `decided` the tuner's
+// answer follows each call, and a mark every tenth.
 std::vector<TraceRecord> RecordsOf(int rank, int ranks, uint64_t calls, bool decided) {
   std::vector<TraceRecord> records;
   records.push_back(CommunicatorRecord(0, {.id = 7, .rank = rank, .n_ranks = ranks, .n_nodes = 1}, 0));
@@ -118,7 +118,7 @@ TEST_F(ReportTrace, DamageIsTheErrorOfTheWholeTrace) {
 
 // ---- memory ----
 
-// Of this process, its largest so far.
+// Returns the largest resident memory that this process has had so far.
 size_t PeakBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -130,7 +130,8 @@ size_t PeakBytes() {
 
 constexpr uint64_t kCalls = 10'000;
 
-// In a process of its own: bytes that the report of a job of so many ranks adds to the process.
+// Makes the report of a job of `ranks` ranks in a process of its own. Returns the bytes by which that process
+// grows.
 size_t MemoryOfReport(const std::string& path, int ranks) {
   const auto writer = CreateTrace(path);
   for (int rank = 0; rank < ranks; ++rank) {

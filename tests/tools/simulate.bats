@@ -85,7 +85,8 @@ END
     "$DYNAMICCL_BIN" trace generate --framework dynamiccl-zero --model gpt:layers=2,hidden=64 --data-parallel "$1" --steps 2 -o z.ctrace
     "$DYNAMICCL_BIN" simulate z.ctrace --system half.toml "${@:2}"
   }
-  # Calls one after the other and nothing computed: the whole job takes half and twice the time, up to 1 ns a call.
+  # Calls follow each other and nothing is computed, so the whole job takes half and twice the time, up to 1 ns a
+  # call.
   run zero 64 --json
   [ "$status" -eq 0 ]
   finished=$(grep -m1 -o '"finished_ns": [0-9]*' <<<"$output" | grep -o '[0-9]*$')

@@ -48,7 +48,7 @@ Module Encoder() {
   return nn::TransformerEncoder(nn::TransformerEncoderOptions(layer, 3)).ptr();
 }
 
-// First values as GPT-2 has them: all layers are made, then drawn again, then some are scaled.
+// A module with first values like GPT-2's: all layers are made, then drawn again, then some are scaled.
 struct GptLikeImpl : nn::Module {
   GptLikeImpl() {
     embedding = register_module("embedding", nn::Embedding(nn::EmbeddingOptions(30, 16).padding_idx(3)));
@@ -75,7 +75,7 @@ struct GptLikeImpl : nn::Module {
   at::Tensor tied, mask, waves;
 };
 
-// What needs values, changes the generator, or works in place on shapes and on parts.
+// A module whose constructor reads values, changes the generator, and works in place on shapes and on parts.
 struct OddImpl : nn::Module {
   OddImpl() {
     const at::Tensor order = torch::randperm(12);
@@ -130,7 +130,7 @@ TEST(DeferredModule, ValuesAreThoseOfOrdinaryConstruction) {
     EXPECT_TRUE(at::equal(GeneratorState(), state)) << name << ": the generator";
     const auto parameters = model.module().named_parameters();
     ASSERT_EQ(parameters.keys(), expected->named_parameters().keys()) << name;
-    // From the last to the first: no value depends on the order in which values are asked for.
+    // The test asks from the last to the first, because no value may depend on the order.
     for (size_t i = parameters.size(); i-- > 0;) {
       const auto& item = parameters[i];
       if (item.value().requires_grad()) {
@@ -230,8 +230,8 @@ TEST(DeferredModule, TrainsAsTheWholeModuleToTheBit) {
 constexpr int kLayers = 32;
 constexpr int64_t kWidth = 256;
 
-// The most memory that all ranks together take while each makes its engine of stage 3, divided by their
-// number; counted above what was there before.
+// Returns the peak memory of all ranks together while each makes its engine of stage 3, divided by the number
+// of ranks. Memory that was in use before is not counted.
 int64_t PeakOfARank(bool deferred, int ranks) {
   Turns turns(ranks);
   int64_t peak = 0;
@@ -277,7 +277,7 @@ TEST(DeferredModule, NoRankHoldsTheWholeModule) {
               static_cast<double>(whole) / (1 << 20), static_cast<double>(deferred) / (1 << 20),
               static_cast<double>(kWhole) / (1 << 20), static_cast<double>(kStates) / (1 << 20));
   EXPECT_GE(whole, kWhole);
-  // While a unit gets its values: the values computed, in fp32, and the unit's flat memory; and some padding.
+  // A unit that gets its values needs the computed values in fp32, its flat memory, and some padding.
   constexpr int64_t kBound = kStates + 4 * kUnit;
   static_assert(kBound < kWhole);
   EXPECT_LE(deferred, kBound);
@@ -338,7 +338,8 @@ TEST(DeferredModule, TensorsFromOutsideMayBeUsedButNotChanged) {
   EXPECT_THROW(model.FirstValues(weight), std::invalid_argument);
 }
 
-// A tensor that is neither parameter nor buffer stays without memory; its use says what to do.
+// A tensor that is neither parameter nor buffer stays without memory. Using it is an error that says what to
+// do.
 TEST(DeferredModule, TensorsThatAreNotRegisteredAreNamedWhenUsed) {
   RunRankThreads(1, 3, [](ProcessGroup* group) {
     nn::Linear layer{nullptr};

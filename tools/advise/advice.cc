@@ -69,7 +69,7 @@ Status AddIntervals(const RecordedStep& step, System system, const SeenSchedule&
   return {};
 }
 
-// A second table with the interval of each change, or one line that says why there is none.
+// Returns a second table with the interval of each change, or one line that says why there is none.
 std::string Intervals(const Advice& advice) {
   if (advice.changes.empty()) return "";
   if (!advice.no_interval.empty()) return fmt::format("\nno intervals: {}\n", advice.no_interval);

@@ -17,7 +17,7 @@ namespace dynamiccl {
 struct AdvisedChange {
   PossibleChange change;
   PredictedStep predicted;
-  // Nothing where Advice::no_interval says why.
+  // Empty if Advice::no_interval gives a reason.
   std::optional<StepInterval> interval;
 };
 
@@ -33,7 +33,7 @@ struct Advice {
   TrainerCompute compute;
   // The simulated step of the unchanged job, with which the changes are compared.
   PredictedStep simulated;
-  // Why the predictions have no interval; empty if they have one.
+  // The reason why the predictions have no interval; empty if they have one.
   std::string no_interval;
   // The changes, sorted by predicted step time, shortest first.
   std::vector<AdvisedChange> changes;

@@ -26,14 +26,14 @@ std::string PatternName(int pattern) {
   return fmt::format("pattern {}", pattern);
 }
 
-// What a thread is logging at present.
+// The state of one logging thread: the communicator, rank and block of lines that it is writing.
 struct LoggingThread {
   CommunicatorLog* communicator = nullptr;
   RankLog* rank = nullptr;
   LoggedGraph* graph = nullptr;
-  int channels = 0;                      // of the graph
-  int next_channel = 0;                  // whose line comes next
-  std::set<std::string> graph_adapters;  // in the lines so far
+  int channels = 0;                      // of `graph`
+  int next_channel = 0;                  // the channel whose line comes next
+  std::set<std::string> graph_adapters;  // found in the lines of `graph` so far
   bool in_topology = false;
   std::map<std::string, int> links;     // of the topology that is being logged
   std::vector<std::string> algorithms;  // columns of the part of the cost table that is being logged

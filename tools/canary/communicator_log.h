@@ -21,13 +21,14 @@ namespace dynamiccl {
 struct LoggedGraph {
   int pattern = 0;     // NCCL_TOPO_PATTERN_*
   std::string search;  // text of the first line behind the pattern
-  // "NET/0-1", of all channels. Empty if the log lacks the line of a channel.
+  // The adapters of all channels, for example "NET/0-1". Empty if the log lacks the line of a channel.
   std::set<std::string> adapters;
 
   bool operator==(const LoggedGraph&) const = default;
 };
 
-// What one rank found about its node and its place in the channels. Members are empty if the log lacks them.
+// Holds one rank's findings about its node and its place in the channels. Members are empty if the log lacks
+// them.
 struct RankLog {
   std::map<std::string, int> links;           // of the node's topology without PCI: {"NVL[370.8]", 8}
   std::map<std::string, LoggedGraph> graphs;  // by name: "Ring", "Tree", "NVLS", a second one as "Tree 2"
@@ -38,15 +39,15 @@ struct RankLog {
 };
 
 struct CommunicatorLog {
-  int ranks = 0;                       // 0: the log does not contain the begin of the communicator
+  int ranks = 0;                       // 0: the log lacks the line that begins the communicator
   int nodes = 0;                       // 0: not logged
   real_nccl::LoggedChannels channels;  // all 0: not logged
   std::map<int, RankLog> by_rank;      // only ranks whose lines are in the log
   std::map<int, std::string> rings;    // by channel, ranks in their order: "0 7 6 5 4 3 2 1"
   // NCCL's cost table: {"AllReduce Ring Simple", "131.6/204.8"}, latency in us and bandwidth in GB/s.
   std::map<std::string, std::string> expected;
-  // Of the connections: {"NET", "P2P"}, and numbers in "via NET/IB/3". Empty if the log has several
-  // communicators, because a connection's line does not name one.
+  // The transports of the connections, {"NET", "P2P"}, and their adapters, the numbers in "via NET/IB/3".
+  // Both are empty if the log has several communicators, because a connection's line does not name one.
   std::set<std::string> transports;
   std::set<std::string> adapters;
 
@@ -58,8 +59,8 @@ struct CommunicatorLog {
 struct LoggedJob {
   std::optional<real_nccl::NcclRelease> release;
   std::vector<CommunicatorLog> communicators;    // in the order in which they begin
-  std::map<std::string, std::string> variables;  // that NCCL read from the environment
-  int cut_lines = 0;                             // in which processes cut each other's text
+  std::map<std::string, std::string> variables;  // those that NCCL read from the environment
+  int cut_lines = 0;                             // lines in which processes cut each other's text
 
   // Returns the communicator with this many ranks and nodes, or with this many ranks, or else the largest.
   // Null if the log has none.

@@ -10,7 +10,7 @@
 namespace dynamiccl {
 namespace {
 
-// With these variables NCCL's log has all that can be compared.
+// The variables with which NCCL's log has every line that the canary compares.
 constexpr const char* kLogHint = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING";
 
 template <typename Values>
@@ -243,7 +243,7 @@ class Comparison {
     Conclude("cost table", fmt::format("{} entries of the cost table", all), all, unlike.empty());
   }
 
-  // What a log of some ranks lacks counts for nothing.
+  // Connections that the log of some ranks lacks are no difference.
   void CompareConnections() {
     const std::set<std::string>& theirs = logged_->transports;
     const std::set<std::string>& ours = cell_.log.transports;

@@ -14,16 +14,16 @@ namespace dynamiccl {
 
 // The comparison of a run with a log. The machine is described well if there are no disagreements.
 struct Fidelity {
-  std::vector<std::string> disagreements;  // one sentence for each kind, what the user can change first
+  std::vector<std::string> disagreements;  // one sentence for each kind, in the order in which to mend them
   std::vector<std::string> agreements;     // what is equal: "16 channels", "3 graphs of 16 ranks"
   std::vector<std::string> not_in_log;     // what could not be compared: "graphs"
-  // NCCL's variables that the job of the log had, and the run has not, or with another value.
+  // The NCCL variables of the log's job that the run lacks or has with another value.
   std::map<std::string, std::string> variables_missing;
 };
 
 // Compares the canary's run of the release in use (`cell`), which had `nodes` nodes and these variables, with
-// the user's log. Graphs, links and trees are compared for each rank whose lines are in the log. What a log
-// of some ranks lacks, and what is cut, counts for nothing.
+// the user's log. Graphs, links and trees are compared for each rank whose lines are in the log. Lines
+// that the log lacks, because they are cut or of other ranks, are no difference.
 Fidelity CompareWithLog(const LoggedJob& logged, const Cell& cell, int nodes,
                         const std::map<std::string, std::string>& environment);
 

@@ -72,7 +72,7 @@ struct StepSpan {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };
-// Returns this stretch for the first process; nothing if it issued no calls.
+// Returns this stretch for the first process, or nothing if that process issued no calls.
 std::optional<StepSpan> StepSpanOf(const TraceSection& section, const SectionCalls& calls);
 
 // Returns the calls of the marked step of median length, not counting the first two steps. Without marks,

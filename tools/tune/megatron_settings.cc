@@ -19,9 +19,9 @@ constexpr std::string_view kPrefix = "megatron.";
 constexpr const char* kBucketSize = "megatron.ddp_bucket_size";
 constexpr const char* kOverlapReduce = "megatron.overlap_grad_reduce";
 constexpr const char* kOverlapGather = "megatron.overlap_param_gather";
-// Elements of a bucket to try.
+// The bucket sizes to try, in elements.
 constexpr int64_t kBucketSizes[] = {10000000, 40000000, 200000000};
-// The bucket size that Megatron-LM takes by itself: this, and at least kElementsOfRank for each data rank.
+// Megatron-LM's default bucket size: kDefaultBucket, or kElementsOfRank for each data rank if that is more.
 constexpr int64_t kDefaultBucket = 40000000, kElementsOfRank = 1000000;
 
 bool HasFlag(const CommandWords& command, std::string_view flag) {
@@ -30,7 +30,7 @@ bool HasFlag(const CommandWords& command, std::string_view flag) {
   });
 }
 
-// The number that follows a flag, or stands behind its equals sign; nothing if the flag is not there.
+// Returns the number that follows a flag or its equals sign, or nothing if the flag is absent.
 std::optional<int64_t> NumberOf(const CommandWords& command, const std::string& flag) {
   std::optional<int64_t> number;
   for (size_t i = 0; i < command.size(); ++i) {
@@ -80,8 +80,8 @@ int64_t BucketSizeOf(const CommandWords& command, int ranks) {
   return std::max(kDefaultBucket, kElementsOfRank * (ranks / model_ranks));
 }
 
-// Elements of the calls that sum gradients in a step: its ReduceScatters, or else its AllReduces apart from
-// scalars.
+// Returns the elements of each call that sums gradients in a step: its ReduceScatters, or if it has none, its
+// AllReduces except scalars.
 std::vector<int64_t> GradientCalls(const RecordedStep& step) {
   const auto kind =
       CountOf(step, Collective::kReduceScatter) > 0 ? Collective::kReduceScatter : Collective::kAllReduce;

@@ -125,8 +125,8 @@ std::string Indented(const std::string& lines) {
   return text;
 }
 
-// The lines for the user, under a heading. Megatron-LM wraps modules for FSDP2 by itself, so its users set a
-// flag. Only one of the settings has one.
+// Returns the lines for the user, under a heading. Megatron-LM wraps modules for FSDP2 by itself, so its
+// users set a flag. Only one setting of FSDP2 has a flag.
 std::string LinesUnderHeading(const TuneResult& result) {
   const FrameworkValues& values = Best(result).values;
   const bool fsdp2 = result.megatron && result.framework == Framework::kFsdp2;

@@ -56,7 +56,7 @@ class RegisteredMemory {
   }
   ~RegisteredMemory() {
     try {
-      // On CUDA, collectives may still use the memory.
+      // On CUDA, collectives may still use the memory, so the destructor waits for them.
       FinishCompute();
     } catch (const std::exception&) {
       // The device has failed, and the run ends with its own error.
@@ -106,7 +106,7 @@ BufferMemory BufferMemoryOf(const std::string& word) {
 at::Tensor NewBuffer(int64_t elements, const at::TensorOptions& options, BufferMemory memory,
                      ProcessGroup* group) {
   if (memory == BufferMemory::kOrdinary) return at::empty({elements}, options);
-  // The libraries refuse to allocate nothing.
+  // ncclMemAlloc refuses 0 bytes.
   const int64_t bytes = std::max<int64_t>(1, elements) * static_cast<int64_t>(options.dtype().itemsize());
   auto owned = std::make_shared<RegisteredMemory>(bytes, memory, group);
   void* const data = owned->data();

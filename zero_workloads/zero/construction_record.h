@@ -58,8 +58,8 @@ class ConstructionRecord {
     std::vector<c10::IValue> arguments;
     // The results in the same way.
     std::vector<at::Tensor> results;
-    // The memories of which it uses the content, those that it changes or makes, and of these the ones whose
-    // earlier content does not matter afterwards.
+    // `reads`: the memories whose content it uses. `writes`: the memories that it changes or makes. `begins`:
+    // those of `writes` whose earlier content does not matter afterwards.
     std::set<Memory> reads, writes, begins;
     // The generator that it draws from, and the generator's state before it; undefined if it draws nothing.
     at::Generator generator;
@@ -67,7 +67,7 @@ class ConstructionRecord {
     // Tensors with memory among the arguments, and their versions then.
     std::vector<std::pair<at::Tensor, int64_t>> constants;
   };
-  // An argument and what stood for it when an operation ran.
+  // Pairs of an argument and its stand-in while an operation ran.
   using Twins = std::vector<std::pair<at::Tensor, at::Tensor>>;
   class Replay;
 

@@ -72,8 +72,8 @@ std::optional<double> StepExperiment::Take(const GuardedCall& call, bool takes_p
   // choice are not noted as a use of a config.
   if (common_ ? call.use != CallUse::kTrial : as_arm && !takes_part) {
     now_.sampled |= call.use == CallUse::kDefaultSample;
-    // Such a trial was decided by the version before, in which all keys tried a config together. Without this
-    // use the step would count as one with the key's choice, so it is left out.
+    // The previous version, in which all keys tried a config together, decided such a trial. The trial is not
+    // noted, so the step would count as one with the key's choice. The step is therefore left out.
     now_.mixed |= !common_ && call.use == CallUse::kTrial;
     return ended;
   }

@@ -110,7 +110,7 @@ StructureAccuracy Judged(const FloatStructureNetwork& network, const std::vector
   return JudgePolicy(policy, sequences);
 }
 
-// What a site's traces say is learnt on top of what the network knew, and that is not lost.
+// A network that is trained further learns a site's traces and forgets nothing that it knew.
 TEST(StructureTraining, LearnsASitesTracesOnTopOfWhatItKnew) {
   const at::Tensor before = Trained().hidden_weights.detach().clone();
   StructureTrainingSettings settings = StructureFineTuning(1, Trained());

@@ -98,8 +98,8 @@ TimedSystem Wandering(unsigned seed) {
   return system;
 }
 
-// The intervals are to hold nine of ten times. Of 342 times, five of a hundred more or fewer are three
-// deviations of chance.
+// The intervals are to hold nine of ten times. The tolerance of five percentage points is three standard
+// deviations of the share for 342 times.
 TEST(HeldOut, IntervalsHoldNineOfTenTimes) {
   HeldOutResult all;
   for (const unsigned seed : {1u, 2u, 3u}) {

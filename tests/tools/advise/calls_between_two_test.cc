@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls between two ranks are not simulated, and never left out without a word: an all-to-all is SendRecv or
-// consists of Sends and Recvs.
+// Calls between two ranks are not simulated, and a note or an error always says so. An all-to-all is SendRecv
+// or consists of Sends and Recvs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kBytes = 1 << 20;
 constexpr int kSteps = 8;
 
-// Two ranks' calls of steps of which each has the calls of `kinds`, of 1 MiB each.
+// Returns a trace of two ranks. Each step has one call of 1 MiB of each of `kinds`.
 Trace TraceOf(const std::vector<Collective>& kinds) {
   TraceSection section;
   section.world = 2;

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-// What rank 0 logs before and behind the lines of its graphs.
+// The lines that rank 0 logs before and after those of its graphs.
 constexpr const char* kBegin =
     "h:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda12.9\n"
     "h:1:2 [0] NCCL INFO NCCL_CROSS_NIC set by environment to 0.\n"

@@ -65,7 +65,7 @@ TEST(MegatronCandidates, AreThoseThatTheFlagsLeaveOpen) {
   EXPECT_THAT(NamesFor({}), ElementsAre("overlap_grad_reduce=true"));
   EXPECT_THAT(NamesFor({"--use-distributed-optimizer"}),
               ElementsAre("overlap_grad_reduce=true", "overlap_grad_reduce=true overlap_param_gather=true"));
-  // By itself Megatron-LM takes 40 million elements, and a million for each data rank if that is more.
+  // Megatron-LM's default is 40 million elements, or a million for each data rank if that is more.
   EXPECT_THAT(NamesFor({"--overlap-grad-reduce", "--use-distributed-optimizer", "--overlap-param-gather"}),
               ElementsAre("ddp_bucket_size=10000000", "ddp_bucket_size=200000000"));
   EXPECT_THAT(NamesFor({"--overlap-grad-reduce", "--tensor-model-parallel-size", "2"}, 400),

@@ -152,7 +152,7 @@ TEST(StepExperiment, AStepInWhichAKeyUsedTwoConfigsSaysNothing) {
 }
 
 // A choice that is in use while nothing is drawn was taken for NCCL's own, and then for no gain at all.
-// After all keys tried a config together, some steps of that version come when the keys are tried one by one.
+// When the keys begin to be tried one by one, some steps still use the config that all keys tried together.
 TEST(StepExperiment, AStepWithTrialsOfKeysThatTakeNoPartSaysNothing) {
   Program program;
   for (int i = 0; i < 12; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);

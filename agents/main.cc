@@ -45,10 +45,9 @@ CLI::App* AddTrain(CLI::App& app, TrainSettings& settings) {
   train->add_option("-o,--output", settings.output, "The policy file to write (.dcpolicy).")->required();
   train->add_option(
       "--from", settings.from,
-      "Goes on with this policy, for a new site. Trained further on the sweeps given: the config agent's "
-      "networks, and the values at the trees' leaves; on effects on steps: their prediction; on traces, if "
-      "any are given: the structure agent (roles, phases, stages and their thresholds). Kept: the trees' "
-      "splits, the range of NCCL releases, and without traces the structure agent.");
+      "Goes on with this policy, for a new site. Sweeps train the config agent's networks and the values at "
+      "the trees' leaves further, effects on steps their prediction, and traces the structure agent (roles, "
+      "phases, stages and their thresholds). The trees' splits and the range of NCCL releases stay.");
   train
       ->add_option("--hold-out-sizes", settings.hold_out.sizes,
                    "Trains without every n-th size class, which eval then shows apart; 0: none.")

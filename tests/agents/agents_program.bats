@@ -56,7 +56,7 @@ PYTHON
   run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
   [ "$status" -eq 2 ]
   [[ "$output" == *"--from excludes --structure-iterations"* ]]
-  "$DYNAMICCL_BIN" train --help | grep -q "without traces the structure agent"
+  "$DYNAMICCL_BIN" train --help | grep -q "trees' splits and the range of NCCL releases stay"
 }
 
 @test "train --from with traces trains the structure agent further, and keeps no less than it says" {

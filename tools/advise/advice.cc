@@ -54,7 +54,7 @@ Status WidenIntervals(const StepPrediction& prediction, const RecordedStep& step
 // Sets the intervals of all changes, or Advice::no_interval.
 Status AddIntervals(const RecordedStep& step, System system, const SeenSchedule& seen, Advice& advice) {
   if (system.intervals.empty()) {
-    advice.no_interval = fmt::format("{} states none", system.name);
+    advice.no_interval = fmt::format("no errors are stated for {}", system.name);
     return {};
   }
   for (const IntervalPart part : {IntervalPart::kShortest, IntervalPart::kLongest}) {
@@ -74,7 +74,7 @@ std::string Intervals(const Advice& advice) {
   if (advice.changes.empty()) return "";
   if (!advice.no_interval.empty()) return fmt::format("\nno intervals: {}\n", advice.no_interval);
   std::string text = fmt::format("\n{:<44} {:>10}    {:>10}  {}\n", "change", "step ms", "",
-                                 "if every collective is as fast or slow as 9 of 10 measured ones at most");
+                                 "if every collective is at one end of its 90 % interval");
   for (const AdvisedChange& one : advice.changes) {
     if (!one.interval) continue;
     text += fmt::format("{:<44} {:>10.2f} to {:>10.2f}\n", one.change.what, Ms(one.interval->low_ns),

@@ -276,7 +276,7 @@ Result<LoggedJob> ReadLogs(const std::vector<std::string>& paths) {
   const bool has_channels = std::ranges::any_of(
       logged.communicators, [](const CommunicatorLog& one) { return one.channels.collective > 0; });
   if (!logged.release || !has_channels) {
-    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: no release and channels of NCCL in it",
+    return WithHint(MakeError(ErrorKind::kInvalidArgument, "{}: it lacks NCCL's release or channels",
                               fmt::join(paths, ", ")),
                     "give a log of NCCL_DEBUG=INFO that begins before the communicator is made; only rank 0 "
                     "logs the release");

@@ -150,9 +150,8 @@ void PrintInterval(const FinishInterval& interval) {
     fmt::print("# no interval: {}\n", interval.unknown);
     return;
   }
-  fmt::print(
-      "# {:.3f} to {:.3f} ms if every collective is as fast or slow as 9 of 10 measured ones at most\n",
-      static_cast<double>(interval.low_ns) * 1e-6, static_cast<double>(interval.high_ns) * 1e-6);
+  fmt::print("# {:.3f} to {:.3f} ms if every collective is at one end of its 90 % interval\n",
+             static_cast<double>(interval.low_ns) * 1e-6, static_cast<double>(interval.high_ns) * 1e-6);
 }
 
 Json IntervalJson(const FinishInterval& interval) {
@@ -297,7 +296,8 @@ Result<Subject> SubjectOn(const System& system, const SimulateOptions& given, co
 
 // Simulates the job twice more, at both ends of the intervals of its collectives.
 Result<FinishInterval> IntervalOn(System system, const SimulateOptions& given, const TakenTrace& taken) {
-  if (system.intervals.empty()) return FinishInterval{.unknown = fmt::format("{} states none", system.name)};
+  if (system.intervals.empty())
+    return FinishInterval{.unknown = fmt::format("no errors are stated for {}", system.name)};
   FinishInterval interval;
   for (const auto& [part, finished] :
        {std::pair(IntervalPart::kShortest, &interval.low_ns), {IntervalPart::kLongest, &interval.high_ns}}) {

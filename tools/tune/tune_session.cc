@@ -319,7 +319,7 @@ std::vector<Forecast> TuneSession::Predict(CandidateList& list) {
   result_.job = DescribeJob(base_, std::nullopt);
   if (list.framework.empty()) return {};
   if (result_.framework == Framework::kMegatron) {
-    list.left_out.emplace_back("the worth of Megatron-LM's own settings is not predicted");
+    list.left_out.emplace_back("the effect of Megatron-LM's own settings is not predicted");
     return {};
   }
   const auto prediction = ChangePrediction::From(base_);

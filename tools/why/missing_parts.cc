@@ -61,9 +61,8 @@ std::string UntimedBetweenTwo(const std::vector<SectionCalls>& sections) {
   if (untimed == 0) return {};
   const std::string share = all > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * bytes / all) : "";
   return fmt::format(
-      "How long {} of SendRecv, Send and Recv, all-to-all among them, take{}: they have no times here, and "
-      "no "
-      "time above contains them. A profiler trace of PyTorch has their times.",
+      "The times of {} of SendRecv, Send and Recv, all-to-all among them{}: no time above contains them. A "
+      "profiler trace of PyTorch has them.",
       untimed == 1 ? "1 call" : fmt::format("{} calls", untimed), share);
 }
 

@@ -91,10 +91,16 @@ TEST(PolicyFile, OnlyPoliciesWithEffectsHaveTheNewVersion) {
   EXPECT_EQ(version, 3u);
 }
 
-TEST(PolicyFile, TheStarterPolicyOfAnOlderVersionIsRead) {
-  const auto policy = ReadPolicyFile(STARTER_POLICY);
+TEST(PolicyFile, OneOfTheOlderVersionIsReadAndHasNoEffects) {
+  const auto policy = ParsePolicy(Sample(), "sample");
   ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_EQ((*policy)->tensors.effect.count, 0);
+}
+
+TEST(PolicyFile, TheStarterPolicyHasEffects) {
+  const auto policy = ReadPolicyFile(STARTER_POLICY);
+  ASSERT_TRUE(policy) << policy.error().message;
+  EXPECT_GT((*policy)->tensors.effect.count, 0);
 }
 
 TEST(PolicyFile, DamagedOrTruncatedEffectsAreRefused) {

@@ -83,9 +83,10 @@ void Guard::DetectBySteps(const GuardedCall& call, double log_step_ns) {
     else
       detector_.Refute();
   }
-  if (!step_watch_.Take(log_step_ns, call.at_ns)) return;
+  const auto longer = step_watch_.Take(log_step_ns, call.at_ns);
+  if (!longer) return;
   step_witness_.Forget();
-  RenewCredit(experiment_.grid().calls);
+  RenewCredit(experiment_.grid().calls, *longer);
   // Times of calls have shown this change already.
   if (!changed_by_steps_ && HasJustChanged()) return;
   changed_by_steps_ = true;
@@ -98,13 +99,17 @@ bool Guard::HasJustChanged() const {
 
 void Guard::ConfirmChange() {
   if (usual_before_ns_ == 0 || experiment_.blocks() < kBlocksToConfirm) return;
-  const double effect = std::log(experiment_.step_ns() / std::exchange(usual_before_ns_, 0));
-  if (std::abs(effect) >= kLeastChange) RenewCredit(experiment_.grid().calls);
+  const double longer = experiment_.step_ns() / std::exchange(usual_before_ns_, 0);
+  if (std::abs(std::log(longer)) >= kLeastChange) RenewCredit(experiment_.grid().calls, longer);
 }
 
-void Guard::RenewCredit(uint64_t calls_of_step) {
+// Trials cost more after a change that slows all steps down, and there is more to win. A trial in a step in
+// which the fabric fails is also charged with the failure, so a debt from before the change does not count.
+void Guard::RenewCredit(uint64_t calls_of_step, double longer) {
   if (newest_call_ - credited_call_ < kStepsBetweenCredits * calls_of_step) return;
-  credit_steps_ += kProbingCreditSteps;
+  const double debt_steps = std::max(0.0, -CreditNs() / std::max(StepNs(), 1.0));
+  const double to_win_back = kStepsBetweenCredits * std::max(0.0, 1 - 1 / longer);
+  credit_steps_ += debt_steps + kProbingCreditSteps + kProbingOfSavings * to_win_back;
   credited_call_ = newest_call_;
 }
 
@@ -156,7 +161,7 @@ void Guard::Reopen(uint64_t calls_of_step) {
       keys_.begin(), keys_.end(), [](const auto& each) { return !each.second.choice().leaves_nccl_alone(); });
   common_.Restart();
   if (has_choices) common_.End();
-  RenewCredit(calls_of_step);
+  RenewCredit(calls_of_step, 1);
 }
 
 // Settled choices are kept in case the fabric returns to its former state. The version in use stays until

@@ -5,16 +5,17 @@
 
 namespace dynamiccl {
 
-bool StepWatch::Take(double log_ns, int64_t at_ns) {
+std::optional<double> StepWatch::Take(double log_ns, int64_t at_ns) {
   sum_ns_ += std::exp(log_ns);
   ++steps_;
-  if (sum_ns_ < kLeastNs) return false;
+  if (sum_ns_ < kLeastNs) return std::nullopt;
   TimedSample mean;
   mean.stream = 1;
   mean.at_ns = at_ns;
   mean.log_transfer = std::log(sum_ns_ / steps_);
   sum_ns_ = steps_ = 0;
-  return detector_.Take(mean).has_value();
+  const auto change = detector_.Take(mean);
+  return change ? std::optional(change->effect) : std::nullopt;
 }
 
 void StepWatch::Forget() {

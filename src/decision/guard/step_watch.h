@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "src/decision/guard/timing_detector.h"
 
@@ -14,10 +15,10 @@ namespace dynamiccl {
 class StepWatch {
  public:
   // Adds the time of a step that ended at `at_ns`. `log_ns` is the log of its nanoseconds, as
-  // StepExperiment::Take returns it. Returns true if this step completes the proof of a change by 10 % or
-  // more, which takes 23 samples after the change. A sample is one step, or several that together last
-  // kLeastNs.
-  bool Take(double log_ns, int64_t at_ns);
+  // StepExperiment::Take returns it. If this step completes the proof of a change by 10 % or more, returns
+  // the step's time over that before the change. The proof takes 23 samples after the change. A sample is one
+  // step, or several that together last kLeastNs.
+  std::optional<double> Take(double log_ns, int64_t at_ns);
   // Forgets the usual time, because steps use other configs from now on.
   void Forget();
 

@@ -177,6 +177,38 @@ TEST(Guard, AJobThatBecomesAnotherOneIsSearchedAgain) {
   }
 }
 
+bool AdoptedSince(const testing::SimulatedJob& job, size_t switches) {
+  return std::any_of(job.switches().begin() + static_cast<std::ptrdiff_t>(switches), job.switches().end(),
+                     [](const auto& each) { return each.reason == GuardReason::kAdopt; });
+}
+
+// Trials of bad configs have spent the credit when a rail fails, and they cost more on what is left of it.
+TEST(Guard, ASpentBudgetIsRenewedWhenARailFails) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    testing::JobOptions options;
+    options.seed = seed;
+    options.keys = 3;
+    options.class_step = 2;
+    options.calls_per_step = 16;
+    options.timing = testing::Timing::kPlanned;
+    options.transfer_times = 0.8;
+    options.step_ns = 11'000'000;
+    options.step_noise = 0.05;
+    options.setup_ns = 3'000'000;
+    options.nothing_to_win = true;
+    options.one_channel_ratio = 1.05;
+    testing::SimulatedJob job(options);
+    job.RunSteps(120);
+    const size_t before = job.switches().size();
+    std::vector<testing::TrueKey> keys = job.truth();
+    for (testing::TrueKey& key : keys) key.configs[4].ratio = 0.35;
+    job.ChangeKeys(keys);
+    job.ChangeFabric(2.6, 1, false);
+    job.RunSteps(280);
+    EXPECT_TRUE(AdoptedSince(job, before)) << "seed " << seed;
+  }
+}
+
 TEST(Guard, WhatIsCarriedGoesWithTheFabricThatItWasSettledOn) {
   OneKey job({kLeaveNcclAlone, {{kGood, 0.9}, {kPolicyChoice, 1.1}}, {}});
   job.step_ns_of = StepsFeelCalls(job);

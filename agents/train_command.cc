@@ -88,6 +88,8 @@ struct TrainingAccount {
   }
 };
 
+// Reads the sequences that the structure agent learns from. Fails if traces are given and none of their calls
+// has a label.
 Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& paths,
                                                 Provenance& provenance) {
   std::vector<CallSequence> sequences;
@@ -97,14 +99,6 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }
-  return sequences;
-}
-
-// Reads the sequences that a trained structure agent learns from. Fails if traces are given and none of their
-// calls has a label.
-Result<std::vector<CallSequence>> ReadLabelledSequences(const std::vector<std::string>& paths,
-                                                        Provenance& provenance) {
-  DYNAMICCL_TRY(std::vector<CallSequence> sequences, ReadSequences(paths, provenance));
   if (!sequences.empty() || paths.empty()) return sequences;
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no call of the traces has a label of role or stage"),
@@ -301,9 +295,9 @@ struct PolicyPart {
   const char* text;
 };
 
-// Says which parts of the policy a training with --from keeps and which it trains further.
+// Says which parts of the policy `base` a training with --from keeps and which it trains further.
 void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
-                   bool has_trees, TrainingAccount& account) {
+                   const PolicyTensors& base, TrainingAccount& account) {
   Json kept = Json::array(), trained = Json::array();
   std::string kept_text = "the range of NCCL releases", trained_text;
   const auto add = [&](bool is_trained, const PolicyPart& part) {
@@ -313,9 +307,11 @@ void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const
   };
   add(!settings.traces.empty(), {"structure", "the structure agent (roles, phases, stages, thresholds)"});
   add(!data.seen.empty(), {"config", "the config agent's networks"});
+  const bool has_trees = base.trees.count > 0;
   if (has_trees) add(false, {"tree_splits", "the trees' splits"});
   if (has_trees) add(!data.seen.empty(), {"tree_leaves", "the values at the trees' leaves"});
-  if (!data.effects.empty()) add(true, {"effects", "what configs do to steps"});
+  if (base.effect.count > 0 || !data.effects.empty())
+    add(!data.effects.empty(), {"effects", "what configs do to steps"});
   account.Say(fmt::format("from {}: kept: {}; trained further: {}{}", from, kept_text, trained_text,
                           data.seen.empty() ? "" : "; its domain is widened to that of the sweeps"));
   account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
@@ -348,12 +344,12 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
-  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadLabelledSequences(settings.traces, provenance));
+  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
   const std::string from = std::filesystem::path(settings.from).filename().string();
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
-  SayWhatIsKept(settings, from, data, base->tensors.trees.count > 0, account);
+  SayWhatIsKept(settings, from, data, base->tensors, account);
   if (!recorded.empty()) DYNAMICCL_CHECK_OK(FineTuneStructure(settings, recorded, policy->tensors, account));
   if (!data.seen.empty()) DYNAMICCL_CHECK_OK(FineTune(settings, data.seen, from, policy->tensors, account));
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, policy->tensors, account));

@@ -170,7 +170,8 @@ def nccl_profiler(path):
     """The array of NCCL's example plugin. A collective lasts from the first start of its channels to their last stop, on the
     GPU's clock if the events have it."""
     calls, channels, ranks, quoted = [], [], set(), re.compile(r'(:\s*)([A-Za-z]\w*)(?=[,}])')
-    for event in json.loads(quoted.sub(r'\1"\2"', text_of(path))):
+    text = quoted.sub(r'\1"\2"', text_of(path)).rstrip().rstrip("],")  # the plugin may leave the array open
+    for event in json.loads(text + "]"):
         arguments = event.get("args", {})
         if event["cat"] in ("COLL", "P2P") and event["ph"] == "b":
             ranks |= {arguments["Rank"], arguments.get("Peer", 0)}

@@ -281,6 +281,18 @@ Result<std::vector<ConfigSample>> PricedSamplesOf(const std::vector<SweptKey>& k
   return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
 }
 
+// Says which gain a config must promise before the policy uses it. ExportConfig sets it above the noise of
+// the sweeps, so a policy from a noisy sweep leaves most calls to NCCL.
+void SayGate(const PolicyTensors& tensors, TrainingAccount& account) {
+  constexpr double kNoisyPercent = 20;
+  const double percent = 100 * (std::exp2(tensors.config.gate / 65536.0) - 1);
+  account.json["gate_percent"] = percent;
+  account.Say(fmt::format("the policy uses a config that promises a gain of at least {:.1f} %{}", percent,
+                          percent < kNoisyPercent
+                              ? ""
+                              : ": the sweeps are noisy, and sweeps of a quieter machine let it use more"));
+}
+
 // Extends the domain to the smallest box that contains the old training's domain and the new one.
 void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   for (size_t i = 0; i < kConfigInputs; ++i) {
@@ -328,6 +340,7 @@ Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys
   training.observer = BeginConfigPhase(samples, training.iterations, account);
   ContinueTraining(networks, samples, training, &report);
   DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, tensors));
+  SayGate(tensors, account);
   WidenDomain(*base, tensors);
   RefreshLeaves(AtLevelsOf(networks, samples), tensors);
   FillGoldenFeatures(samples, tensors);
@@ -404,6 +417,7 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   const std::vector<CallSequence> check = CheckJobs(settings.seed);
   DYNAMICCL_TRY(const auto draft,
                 MakePolicy({&structure, &check, &config, &samples, &trees->tensors}, provenance));
+  SayGate(draft->tensors, account);
   Calibrate(check, draft->tensors, account);
   NoteAgreement({structure, config}, *draft, check, data, account);
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, draft->tensors, account));

@@ -52,6 +52,7 @@ PYTHON
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
   grep -q "^from first.dcpolicy: kept: .*the structure agent .*; trained further: the config agent's networks" said
+  grep -qE "^the policy uses a config that promises a gain of at least [0-9.]+ %" said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
   run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
   [ "$status" -eq 2 ]

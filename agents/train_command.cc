@@ -88,6 +88,8 @@ struct TrainingAccount {
   }
 };
 
+// Reads the sequences that the structure agent learns from. Fails if traces are given and none of their calls
+// has a label.
 Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& paths,
                                                 Provenance& provenance) {
   std::vector<CallSequence> sequences;
@@ -97,14 +99,6 @@ Result<std::vector<CallSequence>> ReadSequences(const std::vector<std::string>& 
     DYNAMICCL_TRY(const Trace trace, ReadTrace(path));
     for (CallSequence& sequence : SequencesOf(trace, path)) sequences.push_back(std::move(sequence));
   }
-  return sequences;
-}
-
-// Reads the sequences that a trained structure agent learns from. Fails if traces are given and none of their
-// calls has a label.
-Result<std::vector<CallSequence>> ReadLabelledSequences(const std::vector<std::string>& paths,
-                                                        Provenance& provenance) {
-  DYNAMICCL_TRY(std::vector<CallSequence> sequences, ReadSequences(paths, provenance));
   if (!sequences.empty() || paths.empty()) return sequences;
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument, "no call of the traces has a label of role or stage"),
@@ -287,6 +281,18 @@ Result<std::vector<ConfigSample>> PricedSamplesOf(const std::vector<SweptKey>& k
   return MakeError(ErrorKind::kUnsupported, "the cost model can price none of the measured configs");
 }
 
+// Says which gain a config must promise before the policy uses it. ExportConfig sets it above the noise of
+// the sweeps, so a policy from a noisy sweep leaves most calls to NCCL.
+void SayGate(const PolicyTensors& tensors, TrainingAccount& account) {
+  constexpr double kNoisyPercent = 20;
+  const double percent = 100 * (std::exp2(tensors.config.gate / 65536.0) - 1);
+  account.json["gate_percent"] = percent;
+  account.Say(fmt::format("the policy uses a config that promises a gain of at least {:.1f} %{}", percent,
+                          percent < kNoisyPercent
+                              ? ""
+                              : ": the sweeps are noisy, and sweeps of a quieter machine let it use more"));
+}
+
 // Extends the domain to the smallest box that contains the old training's domain and the new one.
 void WidenDomain(const PolicyTensors& old, PolicyTensors& tensors) {
   for (size_t i = 0; i < kConfigInputs; ++i) {
@@ -301,9 +307,9 @@ struct PolicyPart {
   const char* text;
 };
 
-// Says which parts of the policy a training with --from keeps and which it trains further.
+// Says which parts of the policy `base` a training with --from keeps and which it trains further.
 void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const TrainingData& data,
-                   bool has_trees, TrainingAccount& account) {
+                   const PolicyTensors& base, TrainingAccount& account) {
   Json kept = Json::array(), trained = Json::array();
   std::string kept_text = "the range of NCCL releases", trained_text;
   const auto add = [&](bool is_trained, const PolicyPart& part) {
@@ -313,9 +319,11 @@ void SayWhatIsKept(const TrainSettings& settings, const std::string& from, const
   };
   add(!settings.traces.empty(), {"structure", "the structure agent (roles, phases, stages, thresholds)"});
   add(!data.seen.empty(), {"config", "the config agent's networks"});
+  const bool has_trees = base.trees.count > 0;
   if (has_trees) add(false, {"tree_splits", "the trees' splits"});
   if (has_trees) add(!data.seen.empty(), {"tree_leaves", "the values at the trees' leaves"});
-  if (!data.effects.empty()) add(true, {"effects", "what configs do to steps"});
+  if (base.effect.count > 0 || !data.effects.empty())
+    add(!data.effects.empty(), {"effects", "what configs do to steps"});
   account.Say(fmt::format("from {}: kept: {}; trained further: {}{}", from, kept_text, trained_text,
                           data.seen.empty() ? "" : "; its domain is widened to that of the sweeps"));
   account.json["from"] = {{"file", from}, {"kept", kept}, {"trained", trained}};
@@ -332,6 +340,7 @@ Status FineTune(const TrainSettings& settings, const std::vector<SweptKey>& keys
   training.observer = BeginConfigPhase(samples, training.iterations, account);
   ContinueTraining(networks, samples, training, &report);
   DYNAMICCL_CHECK_OK(ExportConfig(networks, samples, tensors));
+  SayGate(tensors, account);
   WidenDomain(*base, tensors);
   RefreshLeaves(AtLevelsOf(networks, samples), tensors);
   FillGoldenFeatures(samples, tensors);
@@ -348,12 +357,12 @@ Result<Sha256Digest> FineTuneAndExport(const TrainSettings& settings, TrainingAc
   DYNAMICCL_TRY(const InputFile base_file, HashInput("policy", settings.from));
   provenance.inputs.push_back(base_file);
   DYNAMICCL_TRY(const auto base, ReadPolicyFile(settings.from));
-  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadLabelledSequences(settings.traces, provenance));
+  DYNAMICCL_TRY(const std::vector<CallSequence> recorded, ReadSequences(settings.traces, provenance));
   DYNAMICCL_TRY(const TrainingData data, ReadTrainingData(settings, provenance));
   const std::string from = std::filesystem::path(settings.from).filename().string();
   auto policy = std::make_unique<Policy>();
   policy->tensors = base->tensors;
-  SayWhatIsKept(settings, from, data, base->tensors.trees.count > 0, account);
+  SayWhatIsKept(settings, from, data, base->tensors, account);
   if (!recorded.empty()) DYNAMICCL_CHECK_OK(FineTuneStructure(settings, recorded, policy->tensors, account));
   if (!data.seen.empty()) DYNAMICCL_CHECK_OK(FineTune(settings, data.seen, from, policy->tensors, account));
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, policy->tensors, account));
@@ -408,6 +417,7 @@ Result<Sha256Digest> TrainAndExport(const TrainSettings& settings, TrainingAccou
   const std::vector<CallSequence> check = CheckJobs(settings.seed);
   DYNAMICCL_TRY(const auto draft,
                 MakePolicy({&structure, &check, &config, &samples, &trees->tensors}, provenance));
+  SayGate(draft->tensors, account);
   Calibrate(check, draft->tensors, account);
   NoteAgreement({structure, config}, *draft, check, data, account);
   DYNAMICCL_CHECK_OK(TrainOnEffects(settings, data.effects, draft->tensors, account));

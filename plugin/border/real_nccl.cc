@@ -64,7 +64,8 @@ void* KeepLoaded(void* address) {
   return address;
 }
 
-// Searches for a function of copy 0, in the order that RealAddress describes.
+// Searches for a function of the copy of NCCL that the process uses by itself (number 0). RealAddress
+// describes the order of the search.
 void* FindByName(const char* name) {
   if (void* address = SymbolIn(RTLD_NEXT, name)) return KeepLoaded(address);
   void* handle = LoadedLibrary("libnccl.so.2");

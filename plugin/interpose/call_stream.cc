@@ -29,13 +29,6 @@ uint32_t FoldStream(cudaStream_t stream) {
   return static_cast<uint32_t>(handle >> 4 ^ handle >> 36);
 }
 
-// The total of an all-to-all is the sum of the parts of one rank. A replay divides the total by the ranks
-// again.
-uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) {
-  const uint64_t total = TotalBytes(facts.collective, facts.count, element_bytes, n_ranks);
-  return facts.collective == Collective::kSendRecv ? total * static_cast<uint64_t>(n_ranks) : total;
-}
-
 // Fills in a fresh `pending`. It asks the clock and the driver only if traces or metrics record single calls,
 // or if a guard receives them.
 [[gnu::hot]] void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
@@ -51,7 +44,7 @@ uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) 
   call.op = static_cast<ReduceOp>(facts.op);
   call.n_ranks = info.n_ranks;
   const size_t element_bytes = ElementBytes(call.data_type);
-  call.bytes = TotalBytesOf(facts, element_bytes, call.n_ranks);
+  call.bytes = TotalBytes(facts.collective, facts.count, element_bytes, call.n_ranks);
   pending.counts = facts.issued_by == IssuedBy::kEveryRank && call.bytes > 0;
   pending.api_bytes = facts.count * element_bytes;
   pending.issued.rank = info.rank;
@@ -63,8 +56,7 @@ uint64_t TotalBytesOf(const ApiFacts& facts, size_t element_bytes, int n_ranks) 
 }
 
 bool IsRootOfParts(const PendingCall& pending) {
-  const Collective collective = pending.issued.call.collective;
-  return (collective == Collective::kSend || collective == Collective::kRecv) && pending.counts &&
+  return IsOneSided(pending.issued.call.collective) && pending.counts &&
          pending.issued.root_or_peer == pending.issued.rank;
 }
 

@@ -65,7 +65,7 @@ void* BroadcastFor(const void* caller) {
 #define FACTS_Broadcast Collective::kBroadcast, count, datatype, ncclSum, root, IssuedBy::kEveryRank
 #define FACTS_Bcast FACTS_Broadcast
 #define FACTS_Reduce Collective::kReduce, count, datatype, op, root, IssuedBy::kEveryRank
-#define FACTS_AlltoAll Collective::kSendRecv, count, datatype, ncclSum, -1, IssuedBy::kEveryRank
+#define FACTS_AlltoAll Collective::kAllToAll, count, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_Gather Collective::kSend, count, datatype, ncclSum, root, IssuedBy::kEveryRank
 #define FACTS_Scatter Collective::kRecv, count, datatype, ncclSum, root, IssuedBy::kEveryRank
 #define FACTS_Send Collective::kSend, count, datatype, ncclSum, peer, IssuedBy::kSomeRanks

@@ -232,7 +232,7 @@ bool TunerSession::CanSwitch(const EngineOptions& options) const {
 void TunerSession::JoinSwitching(EngineOptions options, const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   SwitchingState& switching = communicator_->switching;
-  // The plan belongs to the first table only.
+  // The first table has the plan already. Tables of later versions are made from these options, without it.
   const bool guarded = std::exchange(options.plan, nullptr) != nullptr;
   const CostModelInput input = InputOf(init.constants, options.n_ranks, options.n_nodes);
   switching.tables = std::make_shared<SwitchableTables>(

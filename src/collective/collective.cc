@@ -8,7 +8,8 @@ namespace dynamiccl {
 namespace {
 
 constexpr std::string_view kNames[kCollectives] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
-                                                   "AllReduce", "SendRecv", "Send",      "Recv"};
+                                                   "AllReduce", "SendRecv", "Send",      "Recv",
+                                                   "AlltoAll",  "Scatter",  "Gather"};
 
 }  // namespace
 
@@ -31,6 +32,9 @@ double BusBandwidthFactor(Collective collective, int n_ranks) {
       return 2 * (n - 1) / n;
     case Collective::kAllGather:
     case Collective::kReduceScatter:
+    case Collective::kAllToAll:
+    case Collective::kScatter:
+    case Collective::kGather:
       return (n - 1) / n;
     default:
       return 1;

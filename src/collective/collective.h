@@ -18,14 +18,17 @@ enum class Collective : uint8_t {
   kSendRecv = 5,
   kSend = 6,
   kRecv = 7,
+  kAllToAll = 8,
+  kScatter = 9,
+  kGather = 10,
 };
 
 // NCCL asks a tuner about the first five collectives only. The others have no choice of algorithm and
 // protocol.
 inline constexpr int kTunableCollectives = 5;
-inline constexpr int kCollectives = 8;
+inline constexpr int kCollectives = 11;
 
-// Returns the name as NCCL spells it: "AllReduce".
+// Returns the name as NCCL spells it: "AllReduce", "AlltoAll".
 std::string_view Name(Collective collective);
 // Parses a name in NCCL's spelling or that of nccl-tests ("all_reduce"), in any case. Returns nullopt for an
 // unknown name.
@@ -37,11 +40,22 @@ constexpr bool Reduces(Collective collective) {
          collective == Collective::kReduce;
 }
 
+// True for a call that one of two ranks issues, and that needs its counterpart on the other.
+constexpr bool IsOneSided(Collective collective) {
+  return collective == Collective::kSend || collective == Collective::kRecv;
+}
+
+// True for a call that every rank issues and that the library implements with sends and receives.
+constexpr bool IsExchange(Collective collective) {
+  return collective == Collective::kSendRecv || collective >= Collective::kAllToAll;
+}
+
 // Returns the total bytes of a call as NCCL counts them. `count` is the argument of the API function.
-// AllGather and ReduceScatter take a count per rank, but NCCL tells a tuner the total over all ranks. For the
-// other collectives both are the same.
+// AllGather, ReduceScatter, AlltoAll, Scatter and Gather take the count of one rank's part, while the total
+// has the parts of all ranks. For the other collectives both are the same.
 constexpr uint64_t TotalBytes(Collective collective, uint64_t count, uint64_t element_bytes, int n_ranks) {
-  const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter;
+  const bool per_rank = collective == Collective::kAllGather || collective == Collective::kReduceScatter ||
+                        collective >= Collective::kAllToAll;
   return count * element_bytes * (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
 }
 

@@ -39,9 +39,10 @@ Histogram RelativeHistogram(const Fingerprint& fingerprint) {
     }
   }
   for (size_t c = 0; c < kCollectives; ++c) {
+    const size_t row = HistogramRow(static_cast<Collective>(c));
     for (int octave = 0; octave <= largest; ++octave) {
       const int below = std::min(largest - octave, kHistogramOctaves - 1);
-      histogram[c * kHistogramOctaves + static_cast<size_t>(below)] +=
+      histogram[row * kHistogramOctaves + static_cast<size_t>(below)] +=
           static_cast<float>(fingerprint.sizes[c][static_cast<size_t>(octave)]) /
           static_cast<float>(fingerprint.calls);
     }

@@ -32,8 +32,13 @@ Fingerprint Summarise(std::span<const CollectiveCall> window);
 // Number of octaves below the largest call that are counted separately; smaller calls share the last one. 24
 // octaves reach from 1 GiB down to 64 bytes.
 inline constexpr int kHistogramOctaves = 24;
-// Share of calls by (collective, octaves below the largest call).
-using Histogram = std::array<float, kCollectives * kHistogramOctaves>;
+// The rows of a histogram: the collectives up to Recv. Calls of the other exchanges count as SendRecv.
+inline constexpr int kHistogramRows = 8;
+constexpr size_t HistogramRow(Collective collective) {
+  return static_cast<size_t>(IsExchange(collective) ? Collective::kSendRecv : collective);
+}
+// Share of calls by (row, octaves below the largest call).
+using Histogram = std::array<float, kHistogramRows * kHistogramOctaves>;
 // Returns the shares, which sum to 1 or are all 0 for an empty fingerprint. Sizes are relative to the largest
 // call, so the histogram does not depend on the model's width.
 Histogram RelativeHistogram(const Fingerprint& fingerprint);

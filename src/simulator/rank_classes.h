@@ -32,7 +32,8 @@ struct CommunicatorClass {
 struct NodeClass {
   int32_t nodes = 0;
   int32_t first_node = 0;
-  // Classes of communicators that have a member on the node, and how many communicators of each do.
+  // Pairs of a class of communicators, by its index, and the number of its communicators that have a member
+  // on a node.
   std::vector<std::pair<size_t, int32_t>> communicators;
 };
 

@@ -26,9 +26,9 @@ class SystemDemands {
   explicit SystemDemands(const System& system) : system_(system) {}
 
   // Returns the demand of one collective. `bytes` is NCCL's total. If parts of `config` are undefined, or the
-  // collective does not have the algorithm, the library chooses the cheapest path. Send, Recv and SendRecv
-  // are one hop of the ring. If the system's `part` is an end of intervals, so is the time. Returns
-  // kUnsupported if the system knows no path, or states no interval where one is asked for.
+  // collective does not have the algorithm, the library chooses the cheapest path. Sends, receives and calls
+  // that consist of these are one hop of the ring. If the system's `part` is an end of intervals, so is the
+  // time. Returns kUnsupported if the system knows no path, or states no interval where one is asked for.
   Result<TransferDemand> Of(Collective collective, uint64_t bytes, CollectiveConfig config, int n_ranks,
                             int n_nodes);
 

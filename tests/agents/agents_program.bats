@@ -52,6 +52,7 @@ PYTHON
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --json fitted.json > said
   grep -q "^from first.dcpolicy: kept: .*the structure agent .*; trained further: the config agent's networks" said
+  grep -qE "^the policy uses a config that promises a gain of at least [0-9.]+ %" said
   python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert d["kept"][0] == "structure" and d["trained"][0] == "config", d'
   run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy -o fitted.dcpolicy --structure-iterations 2
   [ "$status" -eq 2 ]
@@ -75,13 +76,26 @@ assert said["structure"]["from_a_policy"] and said["thresholds"]["quiet_calls"] 
   grep -q "^policy " judged
 }
 
-@test "train --from refuses traces without labels" {
+@test "train refuses traces without labels, from a policy and from nothing" {
   cp "$POLICY" first.dcpolicy
   "$DYNAMICCL_BIN" trace import "$SAMPLES/flight_recorder_rank_1.json" -o bare.ctrace
-  run "$DYNAMICCL_BIN" train "$SWEEP" --from first.dcpolicy --trace bare.ctrace -o fitted.dcpolicy
-  [ "$status" -eq 2 ]
-  [[ "$output" == *"no call of the traces has a label of role or stage"*"hint: record a job that names its stages"* ]]
-  [ ! -e fitted.dcpolicy ]
+  local from
+  for from in "--from first.dcpolicy" ""; do
+    # shellcheck disable=SC2086
+    run "$DYNAMICCL_BIN" train "$SWEEP" $from --trace bare.ctrace -o fitted.dcpolicy
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"no call of the traces has a label of role or stage"*"hint: record a job that names its stages"* ]]
+    [ ! -e fitted.dcpolicy ]
+  done
+}
+
+@test "train --from names the effects on steps that it keeps" {
+  cp "$POLICY" first.dcpolicy
+  "$DYNAMICCL_BIN" train "$SAMPLES"/../../policies/step_effects/*.measurements --from first.dcpolicy -o effects.dcpolicy > said
+  grep -q "^from first.dcpolicy: .*; trained further: what configs do to steps" said
+  "$DYNAMICCL_BIN" train "$SWEEP" --from effects.dcpolicy -o fitted.dcpolicy --json fitted.json > said
+  grep -q "^from effects.dcpolicy: kept: .*what configs do to steps.*; trained further: " said
+  python3 -c 'import json; d = json.load(open("fitted.json"))["from"]; assert "effects" in d["kept"], d'
 }
 
 @test "train says on standard error which phase it is in, on how much data, and of how many" {

@@ -106,7 +106,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       // A group of a send and a receive does not count; what all ranks must call does.
       {6, kSend, 1},
       {6, kRecv, 1},
-      {6, kSendRecv, -1},
+      {6, kAllToAll, -1},
       {7, kSend, 1},
       {8, kRecv, 1},
       {9, kAllReduce, -1},
@@ -114,7 +114,7 @@ TEST_F(EveryFunction, MovesTheCallNumberExactlyWhenItShould) {
       {11, kReduceScatter, -1},
       {12, kBroadcast, 0},
       {13, kReduce, 0},
-      {14, kSendRecv, -1},
+      {14, kAllToAll, -1},
       // The root's own part, and what it receives or sends.
       {15, kSend, 0},
       {15, kRecv, 0},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step of several micro-steps: its losses against one batch of the same rows, its calls against the
-// generator of traces and against the formulas of docs/zero_trainer.md.
+// generator of traces and against the formulas of docs/zero_memory.md.
 #include <gtest/gtest.h>
 
 #include <fstream>

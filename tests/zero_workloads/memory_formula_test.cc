@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank holds, counted where tensors are made, against the table of docs/zero_trainer.md to the byte,
+// What a rank holds, counted where tensors are made, against the table of docs/zero_memory.md to the byte,
 // and against what `zero estimate` says of the same run up to the padding of shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -92,12 +92,19 @@ Result<System> SystemOfTimes(const RecordedStep& step) {
   return FitSystem("recorded times", step.times, {});
 }
 
+StepInterval MeasuredInterval(int64_t predicted_ns) {
+  constexpr double kFactor = 1.27;
+  const auto predicted = static_cast<double>(predicted_ns);
+  return {static_cast<int64_t>(predicted / kFactor), static_cast<int64_t>(predicted * kFactor)};
+}
+
 std::string CallsNotSimulated(const RecordedStep& step) {
-  if (step.between_two == 0) return {};
+  if (step.between_two.empty()) return {};
   return fmt::format(
-      "{} calls of SendRecv, Send and Recv (all-to-all consists of these), {:.0f} % of the bytes, are not "
-      "simulated: what a step waits for them counts as computing, which no change makes shorter",
-      step.between_two, 100 * step.between_two_share);
+      "{} ({:.0f} % of the bytes) are not simulated: what a step waits for them counts as computing, which "
+      "no "
+      "change makes shorter",
+      CallsText(step.between_two), 100 * step.between_two_share);
 }
 
 Result<Advice> Advise(const RecordedStep& step, RecognisedJob job, const System& system, int64_t step_ns,

@@ -2,6 +2,8 @@
 // Divides a trace into training steps, picks the most frequent kind of step, and times its collectives.
 #include "tools/advise/recorded_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,7 +26,7 @@ constexpr double kNsOfUs = 1e3;
 
 using Calls = std::vector<const TraceCall*>;
 
-// True if the call is point-to-point. A RecordedStep leaves such calls out of its operations.
+// True if the call consists of sends and receives. A RecordedStep leaves such calls out of its operations.
 bool BetweenTwo(const TraceCall& call) {
   return static_cast<int>(call.issued.call.collective) >= kTunableCollectives;
 }
@@ -36,7 +38,14 @@ auto KeyOf(const TraceCall& call) {
   return std::tuple(call.communicator, c.collective, c.data_type, c.bytes, call.issued.root_or_peer);
 }
 
-// The share of the section's bytes that point-to-point calls have.
+std::map<Collective, size_t> CountBetweenTwo(const SectionCalls& section) {
+  std::map<Collective, size_t> counts;
+  for (const TraceCall& call : section.calls)
+    if (BetweenTwo(call)) ++counts[call.issued.call.collective];
+  return counts;
+}
+
+// The share of the section's bytes that calls of sends and receives have.
 double ShareBetweenTwo(const SectionCalls& section) {
   double all = 0, between = 0;
   for (const TraceCall& call : section.calls) {
@@ -46,15 +55,13 @@ double ShareBetweenTwo(const SectionCalls& section) {
   return all > 0 ? between / all : 0;
 }
 
-auto NoCollectives(size_t between_two) {
-  if (between_two == 0)
+auto NoCollectives(const std::map<Collective, size_t>& between_two) {
+  if (between_two.empty())
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "the trace has no collectives"),
                     "`dynamiccl trace show` says what is in it");
   return WithHint(
       MakeError(ErrorKind::kInvalidArgument,
-                "the trace has no collectives, only {} calls of SendRecv, Send and Recv, of which all-to-all "
-                "consists",
-                between_two),
+                "the trace has only calls that consist of sends and receives: {}", CallsText(between_two)),
       "no setting is known here that changes such calls; `dynamiccl why` says what the files show of them");
 }
 
@@ -330,6 +337,19 @@ std::vector<TimedCell> TimesOf(const std::vector<SectionCalls>& sections) {
   return times;
 }
 
+size_t CallsIn(const std::map<Collective, size_t>& counts) {
+  size_t calls = 0;
+  for (const auto& [collective, count] : counts) calls += count;
+  return calls;
+}
+
+std::string CallsText(const std::map<Collective, size_t>& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [collective, calls] : counts)
+    texts.push_back(fmt::format("{} {}", calls, Name(collective)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 Result<RecordedStep> StepOf(const Trace& trace, const std::string& recognised_by) {
   return StepOf(trace, CallsOf(trace), recognised_by);
 }
@@ -340,8 +360,9 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
   if (!sections.empty())
     for (const TraceCall& call : sections.front().calls)
       if (!BetweenTwo(call)) calls.push_back(&call);
-  const size_t between_two = sections.empty() ? 0 : sections.front().calls.size() - calls.size();
-  if (calls.empty()) return NoCollectives(between_two);
+  if (calls.empty())
+    return NoCollectives(sections.empty() ? std::map<Collective, size_t>()
+                                          : CountBetweenTwo(sections.front()));
   std::vector<Calls> steps = ByMarks(calls);
   const bool marked = steps.size() > 1;
   if (!marked) steps = ByPeriod(calls);
@@ -351,7 +372,7 @@ Result<RecordedStep> StepOf(const Trace& trace, const std::vector<SectionCalls>&
   RecordedStep result = Writer(trace, sections.front()).Write(steps, recognised_by);
   result.marked = marked;
   result.paced = !paced.empty();
-  result.between_two = between_two;
+  result.between_two = CountBetweenTwo(sections.front());
   result.between_two_share = ShareBetweenTwo(sections.front());
   if (trace.sections.front().lost == 0) result.int32_reduces = Int32Reduces(calls);
   result.times = TimesOf(sections);

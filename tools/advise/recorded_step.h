@@ -25,9 +25,9 @@ struct RecordedStep {
   // Operations of the rank that the trace's first section records. A communicator of all ranks is
   // Axis::kData. A smaller one is Axis::kShard if it gathers or scatters, else Axis::kReplicate.
   std::vector<WireOperation> operations;
-  // Number of point-to-point calls in all steps, including those of an all-to-all (SendRecv). These calls are
-  // not among `operations`.
-  size_t between_two = 0;
+  // Number of calls in all steps that consist of sends and receives, such as AlltoAll, by collective. These
+  // calls are not among `operations`.
+  std::map<Collective, size_t> between_two;
   // Their share of the bytes of all calls, 0 to 1.
   double between_two_share = 0;
   // Time of issue of each operation in nanoseconds after the step's first operation, as the median over the
@@ -60,6 +60,11 @@ struct RecordedStep {
   // rank's end.
   std::vector<TimedCell> times;
 };
+
+// The sum of the counts of RecordedStep::between_two.
+size_t CallsIn(const std::map<Collective, size_t>& counts);
+// Returns "12 AlltoAll, 4 Send" for them.
+std::string CallsText(const std::map<Collective, size_t>& counts);
 
 // Finds the sequence of operations that most steps have. In a trace without marked steps, StepOf searches for
 // the shortest sequence that the end of the trace repeats. If all calls at the end are equal and come at

@@ -135,7 +135,7 @@ Json AdviseJson(const Advice& advice, const RecordedStep& step, const System& sy
             {"notes", advice.recognised.notes},
             {"recognised_by", step.recognised_by},
             {"stage", Name(step.stage)},
-            {"calls_not_simulated", step.between_two},
+            {"calls_not_simulated", CallsIn(step.between_two)},
             {"share_of_calls", advice.share_of_calls}}},
           {"system", system.name},
           {"recorded", {{"step_ns", advice.step_ns}, {"steps", step.steps}, {"spread", step.spread}}},

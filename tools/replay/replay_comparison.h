@@ -106,8 +106,8 @@ std::vector<CollectiveConfig> ConfigsToForce(const ReplayPlan& plan);
 // it.
 std::string RulesThatForce(const CollectiveConfig& config);
 
-// A comparison whose first arm is the default. Then come the configs of `forced` in the same order; the last
-// ones may be missing.
+// A comparison of the default, its first arm, with forced configs. Arm i + 1 forces `forced[i]`. If the
+// search ran out of time, the last configs of `forced` have no arm.
 struct ForcedSearch {
   ReplayComparison comparison;
   std::vector<CollectiveConfig> forced;

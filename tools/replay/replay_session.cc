@@ -152,8 +152,7 @@ Status ReplaySession::Synchronize() {
 
 Status ReplaySession::IssueGroup(Lane& lane, const ReplayGroup& group) {
   const NcclFunctionTable& nccl = library_.functions();
-  const bool grouped =
-      group.calls.size() > 1 || group.calls.front().issued.call.collective == Collective::kSendRecv;
+  const bool grouped = group.calls.size() > 1 || IsExchange(group.calls.front().issued.call.collective);
   if (grouped) DYNAMICCL_CHECK_OK(library_.Check(nccl.GroupStart(), "ncclGroupStart"));
   size_t offset = 0;
   for (const TraceCall& call : group.calls) {
@@ -198,12 +197,16 @@ Status ReplaySession::IssueCall(Lane& lane, const TraceCall& call, size_t offset
       result = nccl.Recv(receive, count, type, root, lane.communicator, stream);
       break;
     case Collective::kSendRecv:
+    case Collective::kAllToAll:
+    case Collective::kScatter:
+    case Collective::kGather:
       return IssueAllToAll(lane, c, offset);
   }
   return library_.Check(result, Name(c.collective).data(), lane.communicator);
 }
 
-// Sends equal parts to every rank, since a trace has only the total of an all-to-all.
+// Sends equal parts to every rank, since a trace has only the total of an all-to-all. Scatter and Gather are
+// replayed like this too, because imported traces do not tell their root.
 Status ReplaySession::IssueAllToAll(Lane& lane, const CollectiveCall& call, size_t offset) {
   const NcclFunctionTable& nccl = library_.functions();
   const uint64_t count = CountArgument(call, lane.n_ranks);

@@ -40,9 +40,11 @@ constexpr double kBox = 15;
 constexpr double kGap = 12;
 
 // The order in which collectives take the colours of the palette, so that a collective has one colour in all
-// charts.
-constexpr std::array<std::string_view, 8> kCollectivesInOrder{
-    "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "SendRecv", "Send", "Recv"};
+// charts. There are more collectives than colours: Scatter has the colour of Broadcast, Gather that of
+// Reduce, and SendRecv that of AlltoAll.
+constexpr std::array<std::string_view, 14> kCollectivesInOrder{
+    "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce",  "AlltoAll", "Send", "Recv", "",
+    "",          "",          "Scatter",       "Gather",    "SendRecv"};
 
 // Returns the index of a name's colour in the palette. For a collective this is its index in
 // kCollectivesInOrder, for any other name its place in the chart.

@@ -53,11 +53,16 @@ std::string CallsText(const TraceSummary& summary) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+// Returns "8 ranks", or "At least 8 ranks" if the files may not name all.
+std::string RankCount(const WhyInput& input, int ranks) {
+  return (MayHaveMoreRanks(input) ? "At least " : "") + Count(static_cast<size_t>(ranks), "rank");
+}
+
 std::string RanksText(const WhyInput& input, int ranks) {
   const size_t files = input.trace->sections.size();
   const std::string& library = input.trace->sections.front().library;
   std::string text = ranks == 1 && HidesRanks(input) ? "The file does not say how many ranks the job has"
-                                                     : Count(static_cast<size_t>(ranks), "rank");
+                                                     : RankCount(input, ranks);
   if (static_cast<int>(files) < ranks)
     text += files == 1 && input.trace->sections.front().rank >= 0
                 ? fmt::format(", of which rank {} is here", input.trace->sections.front().rank)
@@ -65,13 +70,24 @@ std::string RanksText(const WhyInput& input, int ranks) {
   return text + (library.empty() ? "" : "; " + library);
 }
 
+// Returns "Framework: PyTorch DDP (DistributedDataParallel.forward)." with the names in the files that show
+// it; empty if no file shows one.
+std::string FrameworkText(const WhyInput& input) {
+  std::map<std::string, std::string> seen_of;
+  for (const WhyFile& file : input.files)
+    for (const FrameworkMark& mark : file.frameworks) seen_of.emplace(mark.framework, mark.seen);
+  std::vector<std::string> texts;
+  for (const auto& [framework, seen] : seen_of) texts.push_back(fmt::format("{} ({})", framework, seen));
+  return texts.empty() ? "" : fmt::format("Framework: {}.", fmt::join(texts, ", "));
+}
+
 std::string StepText(const RecordedStep& step) {
   std::string text = fmt::format("A step is {}; {} with exactly these calls ({}).",
                                  Count(step.operations.size(), "collective"), Count(step.steps, "step"),
                                  step.marked ? "the program marked its steps" : "found by repetition");
-  if (step.between_two > 0)
-    text += fmt::format(" {} between two ranks, all-to-all among them, stand beside.",
-                        Count(step.between_two, "call"));
+  if (!step.between_two.empty())
+    text += fmt::format(" Not counted in it: {}, which consist of sends and receives.",
+                        CallsText(step.between_two));
   return text;
 }
 
@@ -94,21 +110,22 @@ void AddDevice(const DeviceTime& device, std::vector<std::string>& lines) {
                                 100 * static_cast<double>(device.hidden_ns) / communicating));
 }
 
-// Names the bandwidth that goes with BusBandwidthFactor. Importers read an all-to-all as SendRecv, and only
-// SendRecv itself has equal bus and algorithm bandwidths. So for both this is called algorithm bandwidth.
+// Names the bandwidth that goes with BusBandwidthFactor. SendRecv may be an all-to-all in files that version
+// 0.1.0 imported, and then has another factor. So its bandwidth is called algorithm bandwidth.
 std::string_view BandwidthName(Collective collective) {
   return collective == Collective::kSendRecv ? "algorithm bandwidth" : "bus bandwidth";
 }
 
-std::string KindText(const CallKind& kind, double all_ms) {
+std::string KindText(const CallKind& kind, double all_ms, bool more_ranks) {
   std::string text =
-      fmt::format("{} of {} among {}: {}, median {:.0f} us, {:.0f} % of the time in collectives",
+      fmt::format("{} of {} among {}{}: {}, median {:.0f} us, {:.0f} % of the time in collectives",
                   Name(kind.collective), kind.bytes > 0 ? FormatBytes(kind.bytes) : "unknown size",
-                  Count(static_cast<size_t>(kind.n_ranks), "rank"), Count(kind.calls, "call"), kind.median_us,
-                  100 * kind.total_ms / all_ms);
+                  more_ranks ? "at least " : "", Count(static_cast<size_t>(kind.n_ranks), "rank"),
+                  Count(kind.calls, "call"), kind.median_us, 100 * kind.total_ms / all_ms);
   if (kind.total_ms * 1e3 > kFewLongCalls * kind.median_us * static_cast<double>(kind.calls))
     text += fmt::format(", the longest {:.0f} us", kind.longest_us);
-  if (kind.bytes >= kLeastBandwidthBytes && kind.calls >= kLeastBandwidthCalls)
+  const bool told_total = kind.collective != Collective::kGather && kind.collective != Collective::kScatter;
+  if (told_total && !more_ranks && kind.bytes >= kLeastBandwidthBytes && kind.calls >= kLeastBandwidthCalls)
     text += fmt::format(", {:.1f} GB/s {}", kind.BusBandwidth(), BandwidthName(kind.collective));
   return text;
 }
@@ -139,10 +156,8 @@ std::string BandwidthText(const std::string& topology, Collective collective, in
   const auto best = std::ranges::max_element(gb_s_by_bytes, {}, [](const auto& each) { return each.second; });
   const auto half =
       std::ranges::find_if(gb_s_by_bytes, [&](const auto& each) { return each.second >= best->second / 2; });
-  const bool pairs = collective == Collective::kSendRecv;
   return fmt::format("{} among {} on {}: up to {:.1f} GB/s {} (at {}); half of it from {} on",
-                     pairs ? "SendRecv or all-to-all" : Name(collective),
-                     Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
+                     Name(collective), Count(static_cast<size_t>(n_ranks), "rank"), topology, best->second,
                      BandwidthName(collective), FormatBytes(best->first), FormatBytes(half->first));
 }
 
@@ -173,7 +188,7 @@ void AddBandwidths(const MeasurementFile& sweep, std::vector<std::string>& lines
 bool IsStep(const RecordedStep& step, const SectionCalls& first) {
   if (step.paced) return false;
   if (step.labelled || (step.marked && step.steps >= kLeastSteps)) return true;
-  const size_t calls = first.calls.size() - step.between_two;
+  const size_t calls = first.calls.size() - CallsIn(step.between_two);
   const auto repeated = static_cast<double>(step.steps * step.operations.size());
   return step.steps >= kLeastSteps && repeated >= kLeastShareOfCalls * static_cast<double>(calls);
 }
@@ -230,6 +245,7 @@ std::vector<std::string> JobLines(const WhyInput& input, const WhyFacts& facts) 
                              "them: of the device's activities alone."
                            : "A profile in which no collective was called: of a job of one process, or of a "
                              "time without a step.");
+  if (const std::string framework = FrameworkText(input); !framework.empty()) lines.push_back(framework);
   if (!input.trace || input.trace->sections.empty()) return lines;
   lines.push_back(RanksText(input, facts.ranks) + ".");
   if (const std::string backend = OtherBackend(input); !backend.empty())
@@ -282,7 +298,7 @@ std::vector<std::string> TimeLines(const WhyInput& input, const WhyFacts& facts)
     lines.emplace_back(
         "Of the time in collectives most went to these; a rank's wait for the others is in it:");
   for (size_t i = 0; i < std::min(kMaxKinds, times.kinds.size()); ++i)
-    lines.push_back(KindText(times.kinds[i], all_ms));
+    lines.push_back(KindText(times.kinds[i], all_ms, MayHaveMoreRanks(input)));
   if (times.waits) AddWaits(*times.waits, input.trace->sections.size(), lines);
   return lines;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/advise/recorded_step.h"
 #include "tools/why/parts.h"
 #include "traces/format/trace_calls.h"
 
@@ -46,7 +47,7 @@ ChosenCalls CountChosen(const WhyInput& input, const std::vector<SectionCalls>& 
 
 // Says which sends and receives have no times. A recorder times none of them, and an imported file only some.
 std::string UntimedBetweenTwo(const std::vector<SectionCalls>& sections) {
-  size_t untimed = 0;
+  std::map<Collective, size_t> untimed;
   double bytes = 0, all = 0;
   for (const SectionCalls& section : sections) {
     for (const TraceCall& call : section.calls) {
@@ -54,16 +55,14 @@ std::string UntimedBetweenTwo(const std::vector<SectionCalls>& sections) {
       if (static_cast<int>(call.issued.call.collective) < kTunableCollectives ||
           call.duration_source != DurationSource::kNone)
         continue;
-      ++untimed;
+      ++untimed[call.issued.call.collective];
       bytes += static_cast<double>(call.issued.call.bytes);
     }
   }
-  if (untimed == 0) return {};
+  if (untimed.empty()) return {};
   const std::string share = all > 0 ? fmt::format(" ({:.0f} % of the bytes)", 100 * bytes / all) : "";
-  return fmt::format(
-      "The times of {} of SendRecv, Send and Recv, all-to-all among them{}: no time above contains them. A "
-      "profiler trace of PyTorch has them.",
-      untimed == 1 ? "1 call" : fmt::format("{} calls", untimed), share);
+  return fmt::format("The times of {}{}: no time above contains them. A profiler trace of PyTorch has them.",
+                     CallsText(untimed), share);
 }
 
 bool HasCollectives(const std::vector<SectionCalls>& sections) {

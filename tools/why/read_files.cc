@@ -112,7 +112,8 @@ Status ReadOne(const std::string& path, WhyInput& input, std::vector<Trace>& tra
   }
   if (!imported) return tl::unexpected(NothingKnown(path, imported.error()));
   input.imported = true;
-  input.files.push_back({path, imported->format, std::move(imported->unfilled), std::move(imported->notes)});
+  input.files.push_back({path, imported->format, std::move(imported->unfilled), std::move(imported->notes),
+                         std::move(imported->frameworks)});
   if (imported->device) input.devices.push_back(*imported->device);
   if (imported->trace) traces.push_back(std::move(*imported->trace));
   if (imported->measurements) input.measurements.push_back(std::move(*imported->measurements));
@@ -154,6 +155,15 @@ Status CheckOneJob(const std::vector<WhyFile>& files, const std::vector<size_t>&
   return {};
 }
 
+// True if a file lacks the size of a group, and the importer took `instead` for it.
+bool AssumesGroupSize(const WhyInput& input, std::string_view instead) {
+  return std::ranges::any_of(input.files, [&](const WhyFile& file) {
+    return std::ranges::any_of(file.unfilled, [&](const UnfilledField& each) {
+      return each.field == "group size" && each.instead == instead;
+    });
+  });
+}
+
 }  // namespace
 
 std::string OtherBackend(const WhyInput& input) {
@@ -175,11 +185,11 @@ bool Lacks(const WhyInput& input, std::string_view field) {
 }
 
 bool HidesRanks(const WhyInput& input) {
-  const auto hides = [](const UnfilledField& each) {
-    return each.field == "group size" && each.instead == "1";
-  };
-  return std::ranges::any_of(input.files,
-                             [&](const WhyFile& file) { return std::ranges::any_of(file.unfilled, hides); });
+  return AssumesGroupSize(input, "1");
+}
+
+bool MayHaveMoreRanks(const WhyInput& input) {
+  return AssumesGroupSize(input, kHighestRank);
 }
 
 Result<WhyInput> ReadJobFiles(const std::vector<std::string>& paths) {

@@ -23,6 +23,8 @@ struct WhyFile {
   // Fields that the file does not contain, and notes on what was left out of it.
   std::vector<UnfilledField> unfilled;
   std::vector<std::string> notes;
+  // The training frameworks that the file shows.
+  std::vector<FrameworkMark> frameworks = {};
 };
 
 // Holds what all files about one job contain. Their traces are merged into one; sweeps are kept separately.
@@ -54,6 +56,8 @@ bool IsProfileAlone(const WhyInput& input);
 bool Lacks(const WhyInput& input, std::string_view field);
 // True if the files do not say how many ranks the job has. Importers then assume one rank.
 bool HidesRanks(const WhyInput& input);
+// True if the files show the number of ranks only by the highest rank that they mention: there may be more.
+bool MayHaveMoreRanks(const WhyInput& input);
 
 // Reads all files, and all files of folders: traces of DynamICCL in any form, .measurements, and every file
 // that an importer recognises. The kind of a file follows from its content. An error names the file. It is

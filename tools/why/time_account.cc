@@ -21,7 +21,8 @@ std::vector<CallKind> KindsOf(const SectionCalls& section) {
   std::map<std::tuple<Collective, uint64_t, int>, std::vector<double>> times;
   for (const TraceCall& call : section.calls) {
     const CollectiveCall& c = call.issued.call;
-    if (call.issued.duration_ns <= 0 || static_cast<int>(c.collective) >= kTunableCollectives) continue;
+    const bool pairs = IsOneSided(c.collective) || c.collective == Collective::kSendRecv;
+    if (call.issued.duration_ns <= 0 || pairs) continue;
     const int n_ranks = section.communicators.at(call.communicator).n_ranks;
     times[{c.collective, c.bytes, n_ranks}].push_back(static_cast<double>(call.issued.duration_ns));
   }

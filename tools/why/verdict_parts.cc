@@ -6,6 +6,7 @@
 #include <map>
 
 #include "src/collective/size_class.h"
+#include "src/simulator/stated_interval.h"
 #include "tools/advise/advice.h"
 #include "tools/hang/hang_findings.h"
 #include "tools/report/choice_comparison.h"
@@ -98,8 +99,19 @@ std::optional<HangFinding> Standing(const Trace& trace) {
   return std::nullopt;
 }
 
-std::string Percent(double ratio) {
-  return fmt::format("{:.1f} %", 100 * (1 - ratio));
+// Returns "saves 12.0 % of the step, predicted (-11 to 31 %)". The interval holds the measured errors of such
+// predictions, and the ends of the collectives' own intervals where they are wider.
+std::string SavingText(const AdvisedChange& one, int64_t base_ns) {
+  const auto saving = [&](int64_t step_ns) {
+    return 100 * (1 - static_cast<double>(step_ns) / static_cast<double>(base_ns));
+  };
+  StepInterval interval = MeasuredInterval(one.predicted.step_ns);
+  if (one.interval) {
+    interval.low_ns = std::min(interval.low_ns, one.interval->low_ns);
+    interval.high_ns = std::max(interval.high_ns, one.interval->high_ns);
+  }
+  return fmt::format("saves {:.1f} % of the step, predicted ({:.0f} to {:.0f} %)",
+                     saving(one.predicted.step_ns), saving(interval.high_ns), saving(interval.low_ns));
 }
 
 }  // namespace
@@ -131,8 +143,9 @@ std::vector<std::string> TroubleLines(const WhyInput& input) {
 std::vector<std::string> ChangeLines(const WhyFacts& facts) {
   if (!facts.step || facts.step->step_ns <= 0 || facts.step->times.empty()) return {};
   Result<RecognisedJob> job = RecogniseJob(*facts.step);
-  const Result<System> system = SystemOfTimes(*facts.step);
+  Result<System> system = SystemOfTimes(*facts.step);
   if (!job || !system) return {};
+  StateSeenIntervals(*system, facts.step->times);
   const Result<Advice> advice = Advise(*facts.step, std::move(*job), *system, 0);
   if (!advice) return {};
   std::vector<std::string> lines;
@@ -140,7 +153,7 @@ std::vector<std::string> ChangeLines(const WhyFacts& facts) {
     const double ratio =
         static_cast<double>(one.predicted.step_ns) / static_cast<double>(advice->simulated.step_ns);
     if (ratio > 1 - kLeastGain || lines.size() == kMaxRows) break;
-    lines.push_back(fmt::format("{}: {} of the step, predicted. {}{}", one.change.what, Percent(ratio),
+    lines.push_back(fmt::format("{}: {}. {}{}", one.change.what, SavingText(one, advice->simulated.step_ns),
                                 one.change.how,
                                 one.change.remark.empty() ? "" : fmt::format(" ({})", one.change.remark)));
   }
@@ -149,8 +162,7 @@ std::vector<std::string> ChangeLines(const WhyFacts& facts) {
                                 100 * kLeastGain));
   else
     lines.emplace_back(
-        "Predicted steps were off by 5 % in the median and by up to 32 %; `dynamiccl advise --measure` "
-        "measures.");
+        "Of 18 changes that were measured, 17 lay in such intervals; `dynamiccl advise --measure` measures.");
   if (const std::string note = CallsNotSimulated(*facts.step); !note.empty()) lines.push_back(note + ".");
   return lines;
 }

@@ -27,7 +27,12 @@ uint64_t TypeOf(Collective collective) {
       return 2;
     case Collective::kBroadcast:
       return 5;
+    case Collective::kGather:
+      return 3;
+    case Collective::kScatter:
+      return 4;
     case Collective::kSendRecv:
+    case Collective::kAllToAll:
       return 6;
     case Collective::kReduceScatter:
       return 7;

@@ -78,6 +78,9 @@ class RankSchedule {
       case Collective::kReduce:
         return Chain(c.bytes, (own_ - root - 1 + of_) % of_);
       case Collective::kSendRecv:
+      case Collective::kAllToAll:
+      case Collective::kScatter:
+      case Collective::kGather:
         return AllToAll(Share(c.bytes));
       case Collective::kSend:
         return lane_->ends.push_back(Send(c.bytes, root));
@@ -106,7 +109,7 @@ class RankSchedule {
   // for each other forever.
   void Begin(const CollectiveCall& call) {
     lane_ = &lanes_[call.communicator];
-    const bool one_sided = call.collective > Collective::kSendRecv;
+    const bool one_sided = IsOneSided(call.collective);
     if (!one_sided || !lane_->one_sided || lane_->call_number != call.call_number) {
       lane_->before = lane_->ends;
       if (!calculation_.empty()) lane_->before.push_back(calculation_);
@@ -198,7 +201,7 @@ class RankSchedule {
 
 // A send or receive without a peer cannot be scheduled.
 bool HasPeer(const TraceCall& call) {
-  return call.issued.call.collective <= Collective::kSendRecv || call.issued.root_or_peer >= 0;
+  return !IsOneSided(call.issued.call.collective) || call.issued.root_or_peer >= 0;
 }
 
 }  // namespace

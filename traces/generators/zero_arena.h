@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout that the project's own trainer gives to a model over its ranks (docs/zero_trainer.md, "Layout in
+// The layout that the project's own trainer gives to a model over its ranks (docs/zero_memory.md, "Layout in
 // memory"). Shards and gradient buckets follow from it.
 #pragma once
 

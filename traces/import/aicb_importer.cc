@@ -29,7 +29,7 @@ constexpr Column kRequired[] = {kType, kGroup, kBytes};
 constexpr std::string_view kTypePrefix = "CommType.";
 constexpr std::string_view kGroupPrefix = "CommGroup.";
 
-// A collective by AICB's name; all_to_all is made of sends and receives.
+// A collective by AICB's name.
 struct NamedCollective {
   std::string_view name;
   Collective collective;
@@ -40,7 +40,7 @@ constexpr NamedCollective kCollectives[] = {
     {"broadcast", Collective::kBroadcast},
     {"reduce_scatter", Collective::kReduceScatter},
     {"reduce", Collective::kReduce},
-    {"all_to_all", Collective::kSendRecv},
+    {"all_to_all", Collective::kAllToAll},
     {"isend", Collective::kSend},
     {"irecv", Collective::kRecv},
     {"all_gather_into_tensor", Collective::kAllGather},

@@ -25,11 +25,10 @@ enum NodeField : uint64_t { kType = 3, kStart = 6, kDuration = 7, kAttribute = 1
 enum AttributeField : uint64_t { kAttributeName = 1, kSint32 = 15, kSint64 = 17, kString = 29 };
 enum NodeType : uint64_t { kSendNode = 5, kRecvNode = 6, kCollectiveNode = 7 };
 
-// CollectiveCommType by number. For NCCL, gather, scatter and all-to-all consist of sends and receives, and a
-// barrier is an AllReduce.
+// CollectiveCommType by number. For NCCL a barrier is an AllReduce.
 constexpr Collective kCommTypes[] = {
-    Collective::kAllReduce,     Collective::kReduce,    Collective::kAllGather, Collective::kSendRecv,
-    Collective::kSendRecv,      Collective::kBroadcast, Collective::kSendRecv,  Collective::kReduceScatter,
+    Collective::kAllReduce,     Collective::kReduce,    Collective::kAllGather, Collective::kGather,
+    Collective::kScatter,       Collective::kBroadcast, Collective::kAllToAll,  Collective::kReduceScatter,
     Collective::kReduceScatter, Collective::kAllReduce};
 
 // A node with the attributes that matter here.

@@ -43,13 +43,13 @@ constexpr NamedCollective kCollectives[] = {
     {"reduce_scatter", Collective::kReduceScatter, true},
     {"reduce_scatter_tensor", Collective::kReduceScatter, true},
     {"reduce_scatter_fn", Collective::kReduceScatter, true},
-    {"all_to_all", Collective::kSendRecv, true},
-    {"all_to_all_single", Collective::kSendRecv, true},
+    {"all_to_all", Collective::kAllToAll, true},
+    {"all_to_all_single", Collective::kAllToAll, true},
     {"broadcast", Collective::kBroadcast, false},
     {"broadcast_object_list", Collective::kBroadcast, false},
     {"reduce", Collective::kReduce, false},
-    {"gather", Collective::kSendRecv, false},
-    {"scatter", Collective::kSendRecv, false},
+    {"gather", Collective::kGather, false},
+    {"scatter", Collective::kScatter, false},
     {"batch_isend_irecv", Collective::kSendRecv, false},
     {"send", Collective::kSend, false},
     {"isend", Collective::kSend, false},
@@ -225,6 +225,7 @@ class LogParser {
     imported.unfilled = section.TakeUnfilled();
     AddNotes(imported);
     if (!rows_.empty()) imported.notes.push_back("the table of the summary: left out, the calls are here");
+    imported.frameworks = {{"DeepSpeed", "its log of communication"}};
     imported.trace = TraceOfOne(section.Finish());
     return imported;
   }
@@ -232,8 +233,7 @@ class LogParser {
   // The log names neither roots nor peers. Sets a root to 0, and counts the missing roots and peers.
   static void FillRoot(RankSection& section, IssuedCall& issued) {
     const Collective collective = issued.call.collective;
-    const bool peer = collective == Collective::kSend || collective == Collective::kRecv;
-    if (peer) section.Unfilled("peer", "none");
+    if (IsOneSided(collective)) section.Unfilled("peer", "none");
     if (collective != Collective::kBroadcast && collective != Collective::kReduce) return;
     issued.root_or_peer = 0;
     section.Unfilled("root", "0");
@@ -313,6 +313,7 @@ class LogParser {
                          {"channels", rows, "unknown"},  {"nodes", 1, "1"},
                          {"fabric", 1, "zeros"},         {"single times", counted_, "their trimmed mean"}};
     AddNotes(imported);
+    imported.frameworks = {{"DeepSpeed", "its log of communication"}};
     imported.measurements = std::move(file);
     return imported;
   }

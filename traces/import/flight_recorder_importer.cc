@@ -128,6 +128,8 @@ class Dump {
       ++skipped_[name];
       return {};
     }
+    frameworks_.NoteGroup(json["process_group"][1].Text());
+    json["frames"].EachElement([this](JsonValue frame) { frameworks_.NoteFile(frame["filename"].Text()); });
     Entry entry;
     entry.collective = *collective;
     entry.group = json["process_group"][0].Text();
@@ -140,7 +142,7 @@ class Dump {
     if (const auto duration = json["duration_ms"].Number(1e12); duration && !IsOfRecorderHook(name))
       entry.duration_ns = static_cast<int64_t>(*duration * 1e6);
     entry.sequence = IntegerOf(json, "collective_seq_id", 0);
-    if (*collective > Collective::kSendRecv) TakePeers(name, entry);
+    if (IsOneSided(*collective)) TakePeers(name, entry);
     unfinished_ += json["state"].Text() != "completed";
     entries_.push_back(std::move(entry));
     return {};
@@ -261,6 +263,7 @@ class Dump {
       imported.notes.push_back(
           fmt::format("{} calls had not ended, as far as was seen, when the dump was written", unfinished_));
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
+    imported.frameworks = frameworks_.marks();
     imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
@@ -275,6 +278,7 @@ class Dump {
   std::map<std::string, int64_t> own_ranks_;  // by group, as its first send or receive names it
   std::map<std::string, uint32_t> numbers_;   // by group: its communicator
   std::map<std::string, uint64_t> skipped_;
+  FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
   RankSection section_{"flight-recorder", kTraceMirrored};
 };

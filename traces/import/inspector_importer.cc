@@ -116,18 +116,12 @@ class InspectorLog {
     return {};
   }
 
-  // NCCL 2.28 added functions that it builds of sends and receives.
-  static std::optional<Collective> CollectiveOf(std::string_view name) {
-    if (name == "AlltoAll" || name == "Gather" || name == "Scatter") return Collective::kSendRecv;
-    return ParseCollective(name);
-  }
-
   // Reads a call.
   Status TakeCall(JsonValue perf, const CallKeys& keys) {
     if (!context_) return Fail("a call before the header that names its communicator");
     const std::string name = perf[keys.kind].Text();
     if (name.empty()) return Fail(fmt::format("{}_perf without \"{}\"", keys.kind, keys.kind));
-    const auto collective = CollectiveOf(name);
+    const auto collective = ParseCollective(name);
     if (!collective) {
       ++unknown_[name];
       return {};

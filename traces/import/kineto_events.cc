@@ -132,6 +132,7 @@ class Reader {
     KinetoProcessGroup group;
     group.name = json["pg_name"].Text();
     group.size = IntegerOf(json, "pg_size", 0);
+    file_.frameworks.NoteGroup(json["pg_desc"].Text());
     json["ranks"].EachElement([&](JsonValue rank) { group.ranks.push_back(rank.Integer().value_or(-1)); });
     file_.groups.push_back(std::move(group));
   }
@@ -148,12 +149,19 @@ class Reader {
       }
       if (judged || raw.category.empty() || raw.name.empty()) continue;
       judged = true;
-      use = UseOf(Unquoted(raw.category), Unquoted(raw.name));
+      use = Judge(raw);
       if (use == EventUse::kNone) return {};
     }
     if (members.broken()) return Fail(offset + members.position(), "an event was expected");
-    if (!judged) use = UseOf(Unquoted(raw.category), Unquoted(raw.name));
+    if (!judged) use = Judge(raw);
     return use == EventUse::kNone ? Status() : Keep(use, raw, offset);
+  }
+
+  // Returns the event's role. Events without one may still show the framework.
+  EventUse Judge(const RawEvent& raw) {
+    const EventUse use = UseOf(Unquoted(raw.category), Unquoted(raw.name));
+    if (use == EventUse::kNone) file_.frameworks.NoteName(Unquoted(raw.name));
+    return use;
   }
 
   // Reads an event that matters and puts it into its list.
@@ -207,7 +215,8 @@ class Reader {
   }
 
   // Takes the first value of an array; for "Input Dims" the product of the first tensor's dimensions.
-  static void TakeArgument(const JsonMember& member, KinetoEvent& event) {
+  void TakeArgument(const JsonMember& member, KinetoEvent& event) {
+    if (member.key == "Process Group Description") file_.frameworks.NoteGroup(Unquoted(member.value));
     if (member.key == "Input Dims") {
       event.input_elements = ElementsOfFirstTensor(member.value);
       return;

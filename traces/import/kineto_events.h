@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "traces/import/framework_marks.h"
 
 namespace dynamiccl {
 
@@ -79,6 +80,7 @@ struct KinetoFile {
   std::vector<KinetoEvent> steps;                // ProfilerStep#n
   std::vector<KinetoLaunch> launches;            // by correlation
   std::vector<KinetoInterval> computing;         // other kernels, copies and fills, in the file's order
+  FrameworkMarks frameworks;                     // what the names of events and groups show
   bool several_devices = false;                  // true: the kernels ran on more than one device
 };
 

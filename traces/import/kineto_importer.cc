@@ -312,6 +312,7 @@ class Conversion {
       section_.Unfilled(field, "unknown", calls);
     section_.Unfilled("reduction operator", "sum", calls);
     imported.unfilled = section_.TakeUnfilled();
+    imported.frameworks = file_.frameworks.marks();
     for (const auto& [name, count] : skipped_)
       imported.notes.push_back(fmt::format("{} events '{}' move no data: left out", count, name));
     if (stray_kernels_ > 0)
@@ -359,6 +360,7 @@ class Kineto final : public TraceImporter {
                                     : "record with torch.profiler in a process that uses the nccl backend");
     Imported alone;
     alone.device = DeviceTimeOf(file);
+    alone.frameworks = file.frameworks.marks();
     alone.notes.push_back("no collectives in this profile");
     if (kernels_alone) alone.unfilled.push_back({"calls", file.kernels.size(), "none"});
     return alone;

@@ -94,8 +94,7 @@ class LoggedRank {
     shape.op = line.op >= 0 && line.op < kReduceOps ? static_cast<ReduceOp>(line.op) : ReduceOp::kSum;
     shape.bytes = TotalBytes(line.collective, line.count, ElementBytes(shape.data_type), line.n_ranks);
     const bool rooted = line.collective == Collective::kBroadcast || line.collective == Collective::kReduce;
-    const bool peer = line.collective == Collective::kSend || line.collective == Collective::kRecv;
-    issued.root_or_peer = rooted || peer ? line.root : -1;
+    issued.root_or_peer = rooted || IsOneSided(line.collective) ? line.root : -1;
     logged.call.stream = static_cast<uint32_t>(IdOfName(line.stream));
     logged.operation = line.operation;
     logged.block = chosen_before_ ? ++block_ : block_;

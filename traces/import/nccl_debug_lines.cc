@@ -112,14 +112,9 @@ bool IsPointer(std::string_view text) {
   return text == "(nil)" || (text.starts_with("0x") && Hexadecimal(text));
 }
 
-// The collective of a function's name. Functions of newer releases that NCCL implements with sends and
-// receives are SendRecv.
+// The collective of a function's name. AllToAllv is RCCL's.
 std::optional<Collective> FunctionOf(std::string_view name) {
-  if (const auto collective = ParseCollective(name)) return collective;
-  for (const std::string_view exchange : {"AlltoAll", "AllToAll", "AllToAllv", "Gather", "Scatter"}) {
-    if (name == exchange) return Collective::kSendRecv;
-  }
-  return std::nullopt;
+  return name == "AllToAllv" ? Collective::kAllToAll : ParseCollective(name);
 }
 
 // Skips the buffers of a call.

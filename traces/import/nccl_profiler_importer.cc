@@ -117,7 +117,7 @@ class ProfilerFile {
       ProfiledCommunicator& communicator = process_.communicators[id];
       if (communicator.n_ranks > highest) continue;
       communicator.n_ranks = highest + 1;
-      process_.Unfilled("group size", "the highest rank named here, and 1");
+      process_.Unfilled("group size", std::string(kHighestRank));
       unsized_.insert(id);
     }
     for (SeenCall& seen : calls_) FinishCall(seen);
@@ -133,7 +133,7 @@ class ProfilerFile {
   // Root or peer; -1 for other collectives.
   int32_t PeerOf(Collective collective, const Fields& fields) {
     const bool rooted = collective == Collective::kBroadcast || collective == Collective::kReduce;
-    if (!rooted && collective < Collective::kSendRecv) return -1;
+    if (!rooted && !IsOneSided(collective)) return -1;
     const auto place = JsonInteger(rooted ? fields.root : fields.peer);
     if (place && *place >= 0 && *place <= INT16_MAX) return static_cast<int32_t>(*place);
     process_.Unfilled("root or peer", rooted ? "0" : "unknown");

@@ -247,12 +247,9 @@ class TextParser {
     return true;
   }
 
-  // True if the bus bandwidth fits the test. An all-to-all has the factor of an all-gather. For SendRecv both
-  // factors are accepted.
+  // True if the bus bandwidth fits the test.
   bool FitsTest(const RowTime& time) const {
-    const bool pairs = *test_.collective == Collective::kSendRecv;
-    return time.FitsFactor(BusBandwidthFactor(*test_.collective, ranks_)) ||
-           (pairs && time.FitsFactor(BusBandwidthFactor(Collective::kAllGather, ranks_)));
+    return time.FitsFactor(BusBandwidthFactor(*test_.collective, ranks_));
   }
 
   std::string path_;

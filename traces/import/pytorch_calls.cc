@@ -16,8 +16,8 @@ struct NamedCollective {
   Collective collective;
 };
 
-// A barrier is an AllReduce of one element. Calls that PyTorch implements as a group of sends and receives
-// are SendRecv. In profiles the backend "nccl2" gives calls of one tensor the names of its own functions.
+// A barrier is an AllReduce of one element. A batch of sends and receives is SendRecv. In profiles the
+// backend "nccl2" gives calls of one tensor the names of its own functions.
 constexpr NamedCollective kCollectiveNames[] = {
     {"allreduce", Collective::kAllReduce},
     {"allreducecoalesced", Collective::kAllReduce},
@@ -36,15 +36,15 @@ constexpr NamedCollective kCollectiveNames[] = {
     {"reduceScatterSingleImpl", Collective::kReduceScatter},
     {"broadcast", Collective::kBroadcast},
     {"reduce", Collective::kReduce},
-    {"alltoall", Collective::kSendRecv},
-    {"alltoallv", Collective::kSendRecv},
-    {"alltoallbase", Collective::kSendRecv},
-    {"alltoallsingle", Collective::kSendRecv},
-    {"alltoallvsingle", Collective::kSendRecv},
-    {"allToAllSingleImpl", Collective::kSendRecv},
+    {"alltoall", Collective::kAllToAll},
+    {"alltoallv", Collective::kAllToAll},
+    {"alltoallbase", Collective::kAllToAll},
+    {"alltoallsingle", Collective::kAllToAll},
+    {"alltoallvsingle", Collective::kAllToAll},
+    {"allToAllSingleImpl", Collective::kAllToAll},
     {"batchopissue", Collective::kSendRecv},
-    {"gather", Collective::kSendRecv},
-    {"scatter", Collective::kSendRecv},
+    {"gather", Collective::kGather},
+    {"scatter", Collective::kScatter},
     {"send", Collective::kSend},
     {"recv", Collective::kRecv},
 };

@@ -150,6 +150,7 @@ class ExecutionTrace {
     };
     if (members.broken()) return fail(members.position());
     const bool step = name.starts_with(kStepNode);
+    frameworks_.NoteName(name);
     if (name != kCommNode && name != kGroupsNode && !step) return {};
     const auto node = document_.Parse(text);
     if (!node) return fail(document_.position());
@@ -362,6 +363,7 @@ class ExecutionTrace {
       imported.notes.push_back(fmt::format("{} nodes '{}' move no data: left out", count, name));
     imported.notes.push_back("rank and world are those of the largest process group");
     imported.notes.push_back("one rank only: replay issues its calls on every rank");
+    imported.frameworks = frameworks_.marks();
     imported.trace = TraceOfOne(std::move(section));
     return imported;
   }
@@ -377,6 +379,7 @@ class ExecutionTrace {
   std::map<std::string, int64_t> own_ranks_;
   std::set<std::string> seen_;
   std::map<std::string, uint64_t> skipped_;
+  FrameworkMarks frameworks_;
   int64_t largest_ = 0;
   int64_t job_rank_ = -1;
   int64_t now_ns_ = 0;

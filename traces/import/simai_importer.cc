@@ -47,7 +47,7 @@ struct NamedCollective {
 };
 constexpr NamedCollective kCollectives[] = {
     {"ALLREDUCE", Collective::kAllReduce},         {"ALLGATHER", Collective::kAllGather},
-    {"REDUCESCATTER", Collective::kReduceScatter}, {"ALLTOALL", Collective::kSendRecv},
+    {"REDUCESCATTER", Collective::kReduceScatter}, {"ALLTOALL", Collective::kAllToAll},
     {"BROADCAST", Collective::kBroadcast},
 };
 

@@ -13,6 +13,7 @@
 #include "src/base/status.h"
 #include "traces/format/measurement.h"
 #include "traces/format/trace.h"
+#include "traces/import/framework_marks.h"
 
 namespace dynamiccl {
 
@@ -25,6 +26,9 @@ struct UnfilledField {
 
   friend bool operator==(const UnfilledField&, const UnfilledField&) = default;
 };
+
+// What stands for the size of a group of which the file names only some ranks.
+inline constexpr std::string_view kHighestRank = "the highest rank named here, and 1";
 
 // Decompressed bytes by which a file is recognised. A launcher's output comes before a log's own, and takes
 // 230 KB for 1,024 ranks (srun -l --cpu-bind=verbose): this is enough for 16,000.
@@ -51,6 +55,8 @@ struct Imported {
   // Set if the file shows everything that one device did, and no other device.
   std::optional<DeviceTime> device;
   std::vector<UnfilledField> unfilled;
+  // The training frameworks that the file shows; empty if it shows none.
+  std::vector<FrameworkMark> frameworks;
   std::vector<std::string> notes;  // what was left out, and why
 };
 

@@ -75,8 +75,7 @@ Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t
 // their peers for the recorded rank only.
 bool Replayable(const TraceCall& call, bool mirrored, int32_t n_ranks) {
   const CollectiveCall& c = call.issued.call;
-  const bool one_sided = c.collective == Collective::kSend || c.collective == Collective::kRecv;
-  return !(mirrored && one_sided) && CountArgument(c, n_ranks) > 0;
+  return !(mirrored && IsOneSided(c.collective)) && CountArgument(c, n_ranks) > 0;
 }
 
 // Appends the call to the last group of the plan if both have the same communicator and call number; else
@@ -138,8 +137,7 @@ uint64_t CountArgument(const CollectiveCall& call, int32_t n_ranks) {
   const size_t element = ElementBytes(call.data_type);
   if (element == 0) return 0;
   const bool per_rank = call.collective == Collective::kAllGather ||
-                        call.collective == Collective::kReduceScatter ||
-                        call.collective == Collective::kSendRecv;
+                        call.collective == Collective::kReduceScatter || IsExchange(call.collective);
   return call.bytes / element / (per_rank ? static_cast<uint64_t>(n_ranks) : 1);
 }
 

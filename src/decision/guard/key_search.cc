@@ -32,8 +32,8 @@ constexpr double kBadRelatives = 0.015;
 constexpr double kPromising = 0.02;
 constexpr double kPromisingErrors = 3;
 constexpr double kNearlyAsGood = 0.6;
-// While the budget is spent, only arms are used that look faster than the choice by this many standard
-// errors.
+// Once the budget for slower steps is used up, only those arms are tried that look faster than the choice by
+// this many standard errors.
 constexpr double kLikelyErrors = 1.5;
 // Configs whose expected effects, in logs, differ by less than this are tried in the order of the candidates.
 constexpr double kEqualPromise = 0.002;

@@ -72,8 +72,8 @@ std::vector<uint8_t> CallHistogram::Features() const {
   for (const CollectiveCall& call : window_) dynamiccl::Add(fingerprint, call);
   for (const float share : RelativeHistogram(fingerprint)) features.push_back(StepOf(share));
   const CollectiveCall& last = window_.back();
-  for (size_t c = 0; c < kCollectives; ++c)
-    features.push_back(static_cast<size_t>(last.collective) == c ? 1 : 0);
+  for (size_t row = 0; row < kHistogramRows; ++row)
+    features.push_back(HistogramRow(last.collective) == row ? 1 : 0);
   const CollectiveCall& before = window_.size() > 1 ? window_[window_.size() - 2] : last;
   const int change = Octave(last.bytes) - Octave(before.bytes);
   features.push_back(

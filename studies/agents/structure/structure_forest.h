@@ -23,7 +23,7 @@ class CallHistogram {
   static constexpr size_t kWindow = 64;
   // Features of the last call: its collective, its size below the largest, the change of size, equal size,
   // tiny.
-  static constexpr size_t kLastCall = kCollectives + 4;
+  static constexpr size_t kLastCall = kHistogramRows + 4;
   static constexpr size_t kWidth = std::tuple_size_v<Histogram> + kLastCall;
 
   void Add(const CollectiveCall& call);

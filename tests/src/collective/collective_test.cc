@@ -18,18 +18,40 @@ TEST(Collective, NamesAreParsedInEverySpelling) {
   }
   EXPECT_EQ(ParseCollective("all_reduce"), Collective::kAllReduce);
   EXPECT_EQ(ParseCollective("REDUCE_SCATTER"), Collective::kReduceScatter);
+  EXPECT_EQ(ParseCollective("AllToAll"), Collective::kAllToAll);
   EXPECT_EQ(ParseCollective("gatherall"), std::nullopt);
 }
 
 TEST(Collective, BytesAreTotalsOverRanksForGatherAndScatter) {
   EXPECT_EQ(TotalBytes(Collective::kAllGather, 10, 4, 8), 320u);
   EXPECT_EQ(TotalBytes(Collective::kReduceScatter, 10, 4, 8), 320u);
+  EXPECT_EQ(TotalBytes(Collective::kAllToAll, 10, 4, 8), 320u);
   EXPECT_EQ(TotalBytes(Collective::kAllReduce, 10, 4, 8), 40u);
+  EXPECT_EQ(TotalBytes(Collective::kSendRecv, 10, 4, 8), 40u);
+}
+
+// Traces hold the numbers.
+TEST(Collective, NumbersOfExchangesAreThoseOfNccl) {
+  EXPECT_EQ(static_cast<int>(Collective::kAllToAll), 8);
+  EXPECT_EQ(static_cast<int>(Collective::kScatter), 9);
+  EXPECT_EQ(static_cast<int>(Collective::kGather), 10);
+  for (const Collective pair : {Collective::kSend, Collective::kRecv}) {
+    EXPECT_TRUE(IsOneSided(pair));
+    EXPECT_FALSE(IsExchange(pair));
+  }
+  for (const Collective exchange :
+       {Collective::kSendRecv, Collective::kAllToAll, Collective::kScatter, Collective::kGather}) {
+    EXPECT_TRUE(IsExchange(exchange));
+    EXPECT_FALSE(IsOneSided(exchange));
+  }
+  EXPECT_FALSE(IsExchange(Collective::kAllReduce));
 }
 
 TEST(Collective, BusBandwidthFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kAllReduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kAllGather, 4), 0.75);
+  EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kAllToAll, 4), 0.75);
+  EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kSendRecv, 4), 1);
   EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kBroadcast, 4), 1);
 }
 

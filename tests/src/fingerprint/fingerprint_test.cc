@@ -28,7 +28,8 @@ TEST(Fingerprint, CountsCallsAndBytesByCollective) {
 }
 
 TEST(Fingerprint, CallsOutsideTheVocabularyAreNotCounted) {
-  EXPECT_EQ(Summarise(std::vector<CollectiveCall>{Call(static_cast<Collective>(9), 4)}), Fingerprint{});
+  EXPECT_EQ(Summarise(std::vector<CollectiveCall>{Call(static_cast<Collective>(kCollectives), 4)}),
+            Fingerprint{});
 }
 
 TEST(RelativeHistogram, IsTheSameForAModelTwiceAsWide) {
@@ -41,6 +42,15 @@ TEST(RelativeHistogram, IsTheSameForAModelTwiceAsWide) {
   const Histogram histogram = RelativeHistogram(Summarise(narrow));
   EXPECT_NEAR(std::accumulate(histogram.begin(), histogram.end(), 0.0f), 1.0f, 1e-6f);
   EXPECT_EQ(RelativeHistogram(Fingerprint{}), Histogram{});
+}
+
+TEST(RelativeHistogram, CountsEveryExchangeAsSendRecv) {
+  const auto of = [](Collective collective) {
+    return RelativeHistogram(Summarise(std::vector<CollectiveCall>{Call(collective, 1024)}));
+  };
+  EXPECT_EQ(of(Collective::kAllToAll), of(Collective::kSendRecv));
+  EXPECT_EQ(of(Collective::kGather), of(Collective::kSendRecv));
+  EXPECT_NE(of(Collective::kSend), of(Collective::kSendRecv));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <regex>
 
 #include "src/simulator/event_simulation.h"
 #include "tests/traces/any_trace.h"
@@ -302,10 +304,27 @@ TEST(RecordedStep, CountsCallsBetweenRanksThatItLeavesOut) {
     record.collective = static_cast<uint8_t>(Collective::kSendRecv);
     Seal(record);
   }
-  EXPECT_EQ(StepOf(trace)->between_two, 2u);
+  EXPECT_EQ(StepOf(trace)->between_two, (std::map<Collective, size_t>{{Collective::kSendRecv, 2}}));
   EXPECT_THAT(CallsNotSimulated(*StepOf(trace)),
-              AllOf(HasSubstr("2 calls of SendRecv, Send and Recv"), HasSubstr("are not simulated")));
+              AllOf(HasSubstr("2 SendRecv ("), HasSubstr("are not simulated")));
   EXPECT_EQ(CallsNotSimulated(RecordedStep()), "");
+}
+
+// The page's tables have the predicted and the measured step in columns 3 and 4.
+TEST(Advise, TheIntervalHoldsWhatThePageOfResultsMeasured) {
+  std::ifstream page(ADVISE_RESULTS);
+  const std::regex row(R"(\| [^|]+ \| [0-9.]+ \| ([0-9.]+) \| ([0-9.]+) \| [0-9.]+ to [0-9.]+ \| .*)");
+  size_t rows = 0, held = 0;
+  std::smatch found;
+  for (std::string line; std::getline(page, line);) {
+    if (!std::regex_match(line, found, row)) continue;
+    ++rows;
+    const StepInterval interval = MeasuredInterval(static_cast<int64_t>(1e6 * std::stod(found[1])));
+    const auto measured = static_cast<int64_t>(1e6 * std::stod(found[2]));
+    held += interval.low_ns <= measured && measured <= interval.high_ns;
+  }
+  EXPECT_EQ(rows, 18u);
+  EXPECT_EQ(held, 17u);
 }
 
 // Times that were not measured tell no step's length.

@@ -131,7 +131,8 @@ TEST(GoalSchedule, CollectivesSendWhatARingSends) {
     const std::map<Collective, uint64_t> wanted = {{Collective::kAllReduce, 2 * (ranks - 1) * 60},
                                                    {Collective::kAllGather, (ranks - 1) * 60},
                                                    {Collective::kReduceScatter, (ranks - 1) * 60},
-                                                   {Collective::kSendRecv, (ranks - 1) * 60}};
+                                                   {Collective::kSendRecv, (ranks - 1) * 60},
+                                                   {Collective::kAllToAll, (ranks - 1) * 60}};
     for (const auto& [collective, sent] : wanted) {
       Schedule schedule = ParseGoal(TextOf(OneCallOn(n, collective, bytes, -1)));
       for (const auto& rank : schedule) EXPECT_EQ(BytesSent(rank), sent) << Name(collective) << " on " << n;
@@ -174,7 +175,7 @@ TEST(GoalSchedule, MixedCallsEndOnEveryRank) {
       issued.call.bytes = 8 * (1 + random() % 100);
       issued.call.collective = static_cast<Collective>(random() % 7);
       issued.root_or_peer = static_cast<int32_t>(random() % 2);
-      const bool exchange = issued.call.collective > Collective::kSendRecv;
+      const bool exchange = IsOneSided(issued.call.collective);
       const uint32_t communicator = exchange ? 1 : static_cast<uint32_t>(random() % 2);
       for (int32_t rank = 0; rank < 4; ++rank) {
         SectionBuilder& builder = builders[static_cast<size_t>(rank)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator of this project's trainer against the volumes of docs/zero_trainer.md and against the stages'
+// The generator of this project's trainer against the volumes of docs/zero_memory.md and against the stages'
 // own generator. tests/zero_workloads/recorded_calls_test.cc holds it to what the trainer issues.
 #include <gtest/gtest.h>
 

@@ -134,7 +134,7 @@ TEST(Aicb, RowsBecomeCalls) {
   EXPECT_EQ(gather.duration_ns, 1'500'000);
   EXPECT_EQ(gather.labelled_phase, Phase::kForward);
   EXPECT_EQ(calls.calls[1].step, 0);
-  EXPECT_EQ(calls.calls[2].issued.call.collective, Collective::kSendRecv);
+  EXPECT_EQ(calls.calls[2].issued.call.collective, Collective::kAllToAll);
   EXPECT_EQ(calls.calls[2].issued.call.data_type, DataType::kUint8);
   EXPECT_EQ(calls.calls[2].issued.issued_ns - gather.issued_ns, gather.duration_ns);
   EXPECT_EQ(calls.calls[3].issued.root_or_peer, 3);

@@ -64,7 +64,7 @@ TEST_F(ChakraData, MicroBenchmarksAreWhatTheirPathsSay) {
   Unpack(archive);
   const std::map<std::string, Collective> names = {{"all_gather", Collective::kAllGather},
                                                    {"all_reduce", Collective::kAllReduce},
-                                                   {"all_to_all", Collective::kSendRecv},
+                                                   {"all_to_all", Collective::kAllToAll},
                                                    {"reduce_scatter", Collective::kReduceScatter}};
   size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
@@ -112,6 +112,17 @@ TEST_F(ChakraData, ATraceOfPyTorchHasTheKernelsOfItsJson) {
 }
 
 // ---- small files ----
+
+TEST(Chakra, ExchangesKeepTheirNames) {
+  const std::pair<uint64_t, Collective> types[] = {
+      {3, Collective::kGather}, {4, Collective::kScatter}, {6, Collective::kAllToAll}};
+  for (const auto& [type, collective] : types) {
+    const auto imported = ImportText(kMetadata + Collective_(type, 4096), "", "run.0.et");
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ(CallsIn(*imported).calls.at(0).issued.call.collective, collective);
+    EXPECT_EQ(CallsIn(*imported).calls.at(0).issued.call.bytes, 4096u);
+  }
+}
 
 TEST(Chakra, NodesBecomeCalls) {
   const std::string group = Bytes(10, Bytes(1, "pg_name") + Bytes(29, "dp"));

@@ -85,6 +85,21 @@ TEST(DeepSpeedComms, LinesBecomeCalls) {
   EXPECT_THAT(imported->notes, Contains(HasSubstr("1 lines of operations that move no data")));
 }
 
+TEST(DeepSpeedComms, ExchangesKeepTheirNames) {
+  const std::pair<std::string, Collective> named[] = {{"all_to_all", Collective::kAllToAll},
+                                                      {"all_to_all_single", Collective::kAllToAll},
+                                                      {"gather", Collective::kGather},
+                                                      {"scatter", Collective::kScatter},
+                                                      {"batch_isend_irecv", Collective::kSendRecv}};
+  for (const auto& [name, collective] : named) {
+    const auto imported = ImportText(Line({name, 1 << 20, 1.5}, 8), "");
+    ASSERT_TRUE(imported) << imported.error().message;
+    const IssuedCall issued = CallsOf(imported->trace->sections[0]).calls.at(0).issued;
+    EXPECT_EQ(issued.call.collective, collective) << name;
+    EXPECT_EQ(issued.call.bytes, 1u << 20);
+  }
+}
+
 // Over random numbers of ranks the ratio of rounded bandwidths gives the number or nothing.
 TEST(DeepSpeedComms, TheNumberOfRanksIsToldOrLeftOpen) {
   std::mt19937_64 random(3);

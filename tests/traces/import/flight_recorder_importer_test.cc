@@ -99,8 +99,11 @@ TEST(FlightRecorder, EveryNameOfTheNccl2BackendAndOfTheHookIsACall) {
       {"reduce_scatter_tensor_coalesced", Collective::kReduceScatter},
       {"broadcast", Collective::kBroadcast},
       {"reduce", Collective::kReduce},
-      {"all_to_all", Collective::kSendRecv},
-      {"all_to_all_single", Collective::kSendRecv},
+      {"all_to_all", Collective::kAllToAll},
+      {"all_to_all_single", Collective::kAllToAll},
+      {"gather", Collective::kGather},
+      {"scatter", Collective::kScatter},
+      {"batch_op_issue", Collective::kSendRecv},
       {"send 1->0", Collective::kSend},
       {"recv 1<-0", Collective::kRecv}};
   const std::string text = ContentOf(kSample);

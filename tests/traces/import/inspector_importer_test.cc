@@ -81,6 +81,21 @@ TEST(Inspector, FieldsOfAllFormats) {
   EXPECT_THAT(imported->notes, testing::Contains(HasSubstr("1 lines of proxy steps")));
 }
 
+TEST(Inspector, ExchangesKeepTheirNames) {
+  for (const auto& [name, collective] : {std::pair("AlltoAll", Collective::kAllToAll),
+                                         {"Gather", Collective::kGather},
+                                         {"Scatter", Collective::kScatter}}) {
+    std::string text = ContentOf(kSample);
+    const std::string word = "\"coll\":\"AllGather\"";
+    text.replace(text.find(word), word.size(), fmt::format("\"coll\":\"{}\"", name));
+    const SectionCalls calls = Calls(ImportText(text, "inspector"));
+    ASSERT_EQ(calls.calls.size(), 5u);
+    EXPECT_EQ(calls.calls[2].issued.call.collective, collective);
+    EXPECT_EQ(calls.calls[2].issued.call.bytes, 8u << 20) << "the parts of all ranks";
+    EXPECT_FALSE(calls.calls[2].decision) << "sends and receives have no algorithm";
+  }
+}
+
 TEST(Inspector, ProcessOfSeveralGpusGivesASectionPerRank) {
   std::string text;
   for (const int rank : {0, 1}) {

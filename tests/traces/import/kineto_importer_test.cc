@@ -97,8 +97,6 @@ void ExpectNoAlgorithm(const SectionCalls& calls) {
   }
 }
 
-// ---- real files ----
-
 TEST(KinetoData, NewFieldsAreTakenAndJoinedToKernels) {
   DYNAMICCL_NEED_DATA(path, "hta-kineto/nccl_parser_config_nccl_data.json.gz");
   const KernelCount count = CountKernels(Decompressed(path));
@@ -281,9 +279,11 @@ TEST(Kineto, NamesOfTheNccl2BackendAreCalls) {
                               {"barrier", 1, 1, Collective::kAllReduce, 4},
                               {"send", 5, 5, Collective::kSend, 20},
                               {"recv", 5, 5, Collective::kRecv, 20},
-                              {"all_to_all", 16, 16, Collective::kSendRecv, 64},
-                              {"allToAllSingleImpl", 16, 16, Collective::kSendRecv, 64},
-                              {"all_to_all_v_single", 16, 16, Collective::kSendRecv, 64},
+                              {"all_to_all", 16, 16, Collective::kAllToAll, 64},
+                              {"allToAllSingleImpl", 16, 16, Collective::kAllToAll, 64},
+                              {"all_to_all_v_single", 16, 16, Collective::kAllToAll, 64},
+                              {"gather", 5, 40, Collective::kGather, 20},
+                              {"scatter", 40, 5, Collective::kScatter, 160},
                               {"batch_op_issue", 5, 5, Collective::kSendRecv, 20}};
   std::string events = Comm("wait", 5, "");
   int64_t ts = 0;

@@ -244,6 +244,25 @@ std::string TwoRanks() {
          second.Call("Broadcast", 2, 8, 0, 1);
 }
 
+// NCCL's counts of these functions are of the part for one rank. AllToAllv is RCCL's.
+TEST(NcclDebug, ExchangesKeepTheirNamesAndCountAllParts) {
+  const std::pair<std::string, Collective> named[] = {{"AlltoAll", Collective::kAllToAll},
+                                                      {"AllToAll", Collective::kAllToAll},
+                                                      {"AllToAllv", Collective::kAllToAll},
+                                                      {"Gather", Collective::kGather},
+                                                      {"Scatter", Collective::kScatter}};
+  const Rank rank{0, 4};
+  for (const auto& [name, collective] : named) {
+    const auto imported =
+        ImportText("NCCL version 2.28.9+cuda12.9\n" + rank.Init() + rank.Call(name, 0, 256), "");
+    ASSERT_TRUE(imported) << imported.error().message;
+    const IssuedCall issued = CallsOf(imported->trace->sections[0]).calls.at(0).issued;
+    EXPECT_EQ(issued.call.collective, collective) << name;
+    EXPECT_EQ(issued.call.bytes, 4u * 256 * 4) << name;
+    EXPECT_EQ(issued.root_or_peer, -1) << name;
+  }
+}
+
 TEST(NcclDebug, RanksBecomeSections) {
   const auto imported = ImportText(TwoRanks(), "");
   ASSERT_TRUE(imported) << imported.error().message;

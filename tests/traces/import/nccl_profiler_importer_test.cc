@@ -48,6 +48,17 @@ TEST(NcclProfiler, ChromeArrayIsTakenFieldByField) {
   EXPECT_EQ(imported->trace->sections[0].process_id, 77);
 }
 
+TEST(NcclProfiler, ExchangesKeepTheirNames) {
+  std::string text = ContentOf(kSample);
+  for (const std::string name = "AllGather"; text.find(name) != text.npos;)
+    text.replace(text.find(name), name.size(), "AlltoAll");
+  const SectionCalls calls = Calls(ImportText(text, "nccl-profiler"));
+  ASSERT_EQ(calls.calls.size(), 4u);
+  EXPECT_EQ(calls.calls[3].issued.call.collective, Collective::kAllToAll);
+  EXPECT_EQ(calls.calls[3].issued.root_or_peer, -1);
+  EXPECT_FALSE(calls.calls[3].decision) << "sends and receives have no algorithm";
+}
+
 TEST(NcclProfiler, TransferTimesAreTheChannels) {
   const auto imported = ImportFile(kSample, "nccl-profiler");
   const SectionCalls calls = Calls(imported);

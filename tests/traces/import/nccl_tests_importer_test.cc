@@ -68,7 +68,7 @@ void ExpectImportedAs(const std::string& path, Collective collective, int ranks,
 TEST(NcclTestsData, SuperbenchOfAllGenerationsOfColumns) {
   const std::pair<const char*, Collective> files[] = {
       {"allgather", Collective::kAllGather}, {"allreduce", Collective::kAllReduce},
-      {"alltoall", Collective::kSendRecv},   {"broadcast", Collective::kBroadcast},
+      {"alltoall", Collective::kAllToAll},   {"broadcast", Collective::kBroadcast},
       {"reduce", Collective::kReduce},       {"reducescatter", Collective::kReduceScatter}};
   for (const auto& [name, collective] : files) {
     DYNAMICCL_NEED_DATA(path, fmt::format("superbench-a100/nccl_{}.log", name));

@@ -57,7 +57,7 @@ TEST(NcclTestsLogs, RanksThatTheLauncherAnnouncesAtLengthComeFirst) {
 TEST(NcclTestsLogs, EveryProgramIsKnownByName) {
   const std::pair<const char*, Collective> programs[] = {
       {"all_gather_perf", Collective::kAllGather}, {"all_reduce_perf_mpi", Collective::kAllReduce},
-      {"alltoall_perf", Collective::kSendRecv},    {"broadcast_perf", Collective::kBroadcast},
+      {"alltoall_perf", Collective::kAllToAll},    {"broadcast_perf", Collective::kBroadcast},
       {"reduce_perf", Collective::kReduce},        {"reduce_scatter_perf", Collective::kReduceScatter},
       {"sendrecv_perf", Collective::kSendRecv}};
   for (const auto& [program, collective] : programs) {

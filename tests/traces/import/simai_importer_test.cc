@@ -109,7 +109,7 @@ TEST(SimAi, CallsComeInTheOrderOfThePass) {
   ASSERT_EQ(calls.calls.size(), 5u);
   const std::vector<std::tuple<Collective, uint64_t, int32_t, int64_t>> expected = {
       {Collective::kAllGather, 4096, 4, 101},
-      {Collective::kSendRecv, 64, 2, 3101},
+      {Collective::kAllToAll, 64, 2, 3101},
       {Collective::kBroadcast, 128, 4, 6101},
       {Collective::kReduceScatter, 8192, 4, 6321},
       {Collective::kAllReduce, 7, 2, 6621}};

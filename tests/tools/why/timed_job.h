@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of jobs whose calls and times are given, and the text of `dynamiccl why` about them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/why/answer.h"
+#include "traces/format/record_views.h"
+
+namespace dynamiccl {
+
+inline constexpr uint64_t kCommunicator = 0xc0;
+inline constexpr int64_t kMs = 1'000'000;
+
+// One call of a rank: when it was issued and how long it took.
+struct TimedCallOfRank {
+  int64_t issued_ns = 0;
+  int64_t duration_ns = -1;
+  uint64_t bytes = 1 << 20;
+  Collective collective = Collective::kAllReduce;
+};
+
+inline TraceSection SectionOf(int rank, int world, const std::vector<TimedCallOfRank>& calls) {
+  TraceSection section;
+  section.rank = rank;
+  section.world = world;
+  section.process_id = 100 + rank;
+  section.host = "node";
+  section.library = "NCCL 2.30.7";
+  section.closed = true;
+  const auto add = [&](TraceRecord record) {
+    Seal(record);
+    section.records.push_back(record);
+  };
+  add(CommunicatorRecord(0, {kCommunicator, rank, world, 1}, 0));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    IssuedCall issued;
+    issued.call.bytes = calls[i].bytes;
+    issued.call.collective = calls[i].collective;
+    issued.call.data_type = DataType::kFloat32;
+    issued.call.call_number = i;
+    issued.issued_ns = calls[i].issued_ns;
+    TraceRecord record = CallRecord(0, issued);
+    if (calls[i].duration_ns >= 0) {
+      record.duration_ns = calls[i].duration_ns;
+      record.duration_source = static_cast<uint8_t>(DurationSource::kStream);
+    }
+    add(record);
+  }
+  return section;
+}
+
+// Rows are joined again, so that a sentence can be looked for as a whole.
+inline std::string TextOf(const WhyInput& input) {
+  std::string text = WhyText(AnswerWhy(input, nullptr));
+  for (size_t at; (at = text.find("\n    ")) != std::string::npos;) text.replace(at, 5, " ");
+  return text;
+}
+
+}  // namespace dynamiccl

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `dynamiccl why` says of the framework, and of changes that it predicts to help.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tools/why/timed_job.h"
+
+namespace dynamiccl {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(WhyJob, TheFrameworkIsNamedWithWhatShowsIt) {
+  const Trace trace{{SectionOf(0, 2, {{0, kMs}})}};
+  WhyFile shows{"a", "kineto", {}, {}, {{"PyTorch FSDP", "FSDP::pre_forward"}}};
+  WhyFile also = shows;
+  also.frameworks[0].seen = "FSDP::post_forward";
+  EXPECT_THAT(TextOf({{shows, also}, trace, {}, {}, false}),
+              HasSubstr("Framework: PyTorch FSDP (FSDP::pre_forward)."));
+  EXPECT_THAT(TextOf({{{"a", "kineto", {}, {}}}, trace, {}, {}, false}), Not(HasSubstr("Framework")));
+}
+
+// Twelve small AllReduces a step, each of which lasts as long as ten times its bytes would take: one bucket
+// is faster. A step computes for 1 ms.
+TEST(WhyChanges, EachHasAnInterval) {
+  std::vector<TimedCallOfRank> calls;
+  for (int64_t step = 0; step < 12; ++step)
+    for (int64_t i = 0; i < 12; ++i)
+      calls.push_back({(step * 14 + i + 1) * kMs, kMs - 1000 * i, 65536 + 4096 * static_cast<uint64_t>(i)});
+  const std::string text = TextOf({{}, Trace{{SectionOf(0, 2, calls)}}, {}, {}, false});
+  EXPECT_THAT(text, ContainsRegex("saves [0-9.]+ % of the step, predicted \\(-?[0-9]+ to [0-9]+ %\\)\\."));
+  EXPECT_THAT(text, HasSubstr("17 lay in such intervals"));
+}
+
+}  // namespace
+}  // namespace dynamiccl

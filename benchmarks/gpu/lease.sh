@@ -2,15 +2,15 @@
 # shellcheck disable=SC2030,SC2031  # what a subshell sets is meant for it alone
 # SPDX-License-Identifier: Apache-2.0
 # What this folder asks of a GPU, in one command for a bare machine that is lent for minutes. See README.md beside it.
-#   lease.sh -o FOLDER --home CARRIED [--only "machine steps"] [--seconds 590] [--scale 1] [--archive FILE]
+#   lease.sh -o FOLDER --home CARRIED [--only "machine steps"] [--seconds 1440] [--scale 1] [--archive FILE] [--rehearse FILE]
 # Each part ends after its own seconds (times --scale), all of them after --seconds. The archive (FOLDER/results.tgz) is written anew
-# after each part.
+# after each part. Without --seconds all parts have the time that they may take, and the whole ends within 25 minutes.
 # Exit codes: 0 every part ran to its end, 1 some did not (the archive has what there is), 2 usage, 3 something needed is missing.
 set -uo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-out="" home="" seconds=590 scale=1 inner="" archive=""
-# The order is that of worth: the last ones are cut when time runs out. `adaptive` fills a lease by itself.
+out="" home="" seconds=1440 scale=1 inner="" archive="" rehearse=""
+# The order is that of worth: the last ones are cut when time runs out. All of them take 1050 s at most.
 parts=(machine device tables record steps zero measure newest hour wide adaptive)
 declare -A seconds_of=([machine]=20 [device]=30 [tables]=40 [record]=50 [steps]=170 [wide]=40 [adaptive]=420 [zero]=60 [measure]=100 [newest]=60 [hour]=60)
 
@@ -28,6 +28,7 @@ while [[ $# -gt 0 ]]; do
     --seconds) seconds="$2" ;;
     --scale) scale="$2" ;;
     --archive) archive="$2" ;;
+    --rehearse) rehearse="$2" ;;
     --inner) inner="$2" ;;
     *) usage ;;
   esac
@@ -40,12 +41,27 @@ done
 home="$(readlink -f "$home")"
 [[ -x "$home/bin/dynamiccl" ]] || { echo "error: no bin/dynamiccl in '$home'" >&2; exit 3; }
 mkdir -p "$out/work" && out="$(cd "$out" && pwd)" || exit 3
-work="$out/work" want_wheels="" rehearsal=()
+work="$out/work" want_wheels=""
 # shellcheck source=benchmarks/gpu/environment.sh
 source "$here/environment.sh"
+# shellcheck source=benchmarks/gpu/ranks.sh
+source "$here/ranks.sh"
+
+# A rehearsal (README.md) has one release of NCCL over the CUDA stand-in. PyTorch's jobs are small there and run over hostccl.
+rehearsed=() job_options=() no_hostccl=(--no-hostccl)
+rehearsed_release=""
+if [[ -n "$rehearse" ]]; then
+  rehearse="$(readlink -f "$rehearse")"
+  read_rehearsal "$rehearse" || exit 3
+  rehearsed=(--rehearse "$rehearse") job_options=(--backend dynamiccl --width 64 --layers 2 --batch 1 --sequence 32 --steps 120) no_hostccl=()
+  rehearsed_release="$(release_of "$(dirname "$(sed -nE 's/^LD_PRELOAD=.*:([^:]*)\/libnccl\.so\.2$/\1/p' "$rehearse")")")"
+  export PYTHONPATH="$home/lib/python${PYTHONPATH:+:$PYTHONPATH}"
+fi
+scaled() { awk -v s="$1" -v f="$scale" 'BEGIN { print int(s * f) }'; } # SECONDS
+not_rehearsed() { echo "not rehearsed: $1"; } # REASON
 
 # A carried NCCL is unpacked to where first_hour.sh looks for fetched ones. Sets carried_release and carried_nccl; empty without one.
-export XDG_CACHE_HOME="${LEASE_CACHE:-/tmp/dynamiccl_lease}"
+[[ -n "$rehearse" ]] || export XDG_CACHE_HOME="${LEASE_CACHE:-/tmp/dynamiccl_lease}"
 carried_release="" carried_nccl=""
 find_carried_nccl() {
   local archive folder
@@ -61,6 +77,7 @@ find_carried_nccl() {
 # Ranks of several processes run at the same time on a GPU under MPS, a process of this user's that changes no setting of the GPU;
 # without it the GPU gives each process slices of time. A job that was killed may leave it unusable, so each gets a fresh one.
 fresh_mps() {
+  [[ -z "$rehearse" ]] || return 0
   export CUDA_MPS_PIPE_DIRECTORY="$XDG_CACHE_HOME/mps" CUDA_MPS_LOG_DIRECTORY="$XDG_CACHE_HOME/mps"
   mkdir -p "$CUDA_MPS_PIPE_DIRECTORY"
   stop_mps
@@ -102,18 +119,22 @@ part_machine() {
 }
 
 # Our programs against the CUDA runtime: copies, kernels that make and check data, background loads.
-part_device() { LD_LIBRARY_PATH="$(libraries)" "$home/tests/gpu_test"; }
+part_device() {
+  if [[ -n "$rehearse" ]]; then not_rehearsed "kernels do not run" && return; fi
+  LD_LIBRARY_PATH="$(libraries)" "$home/tests/gpu_test"
+}
 
 # NCCL's topology, cost tables and choices on this machine, to be compared with those of the stand-in.
 part_tables() {
   local nccl release collective code=0
   over_sockets
   g++ -std=c++20 -O1 -fPIC -shared -fvisibility=hidden -o "$work/libprobe_plugin.so" "$here/probe_plugin.cc" || return 1
-  for nccl in "$(installed_nccl_folder)" "$carried_nccl"; do
+  for nccl in "$([[ -n "$rehearse" ]] || installed_nccl_folder)" "$carried_nccl" "${rehearse:+rehearsed}"; do
     [[ -n "$nccl" ]] || continue
-    release="$(release_of "$nccl")"
+    release="${rehearsed_release:-$(release_of "$nccl")}"
     for collective in all_reduce all_gather reduce_scatter; do
-      timeout -k 5 40 env LD_LIBRARY_PATH="$(libraries "$nccl")" NCCL_TUNER_PLUGIN="$work/libprobe_plugin.so" \
+      timeout -k 5 "$(scaled 40)" env LD_LIBRARY_PATH="$(libraries "$nccl")" ${rehearsal_preload:+LD_PRELOAD="$rehearsal_preload"} "${rehearsal[@]}" \
+        NCCL_TUNER_PLUGIN="$work/libprobe_plugin.so" \
         PROBE_TABLE="$work/table-$release-$collective" NCCL_TOPO_DUMP_FILE="$work/topology-$release.xml" NCCL_DEBUG=INFO \
         NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/nccl-$release-$collective-%p.log" \
         "$home/bin/dynamiccl" bench $collective --no-hostccl -g 2 -b 8 -e 256M -f 8 -n 1 -w 1 -c 1 --rounds 1 --singles 0 || code=1
@@ -127,8 +148,11 @@ part_record() {
   over_sockets
   LD_LIBRARY_PATH="$(libraries)"
   export LD_LIBRARY_PATH
-  DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/ddp.ctrace" -- python3 "$here/torch_steps.py" --wrap ddp --steps 60 &&
-    DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record --no-hostccl -n 2 -o "$work/fsdp2.ctrace" -- python3 "$here/torch_steps.py" --wrap fsdp2 --steps 60
+  local wrap
+  for wrap in ddp fsdp2; do
+    DYNAMICCL_TIMES=all "$home/bin/dynamiccl" record "${no_hostccl[@]}" -n 2 -o "$work/$wrap.ctrace" \
+      -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps 60 "${job_options[@]}" || return
+  done
 }
 
 # A step under NCCL's choice and under others, in turns within one job.
@@ -137,8 +161,8 @@ compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
   shift 4
   while [[ $# -gt 0 && "$1" != --* ]]; do settings+=("$1") && shift; done
   fresh_mps
-  timeout -k 5 60 "$home/bin/dynamiccl" ab default "${settings[@]}" -n "$ranks" --no-hostccl --json "$work/ab-$name.json" \
-    -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps "$steps" --json "$work/steps-$name.json" "$@"
+  timeout -k 5 "$(scaled 60)" "$home/bin/dynamiccl" ab default "${settings[@]}" -n "$ranks" "${no_hostccl[@]}" --json "$work/ab-$name.json" \
+    -- python3 "$here/torch_steps.py" --wrap "$wrap" --steps "$steps" --json "$work/steps-$name.json" "$@" "${job_options[@]}"
   code=$?
   echo "-- $name: exit code $code"
   return $code
@@ -148,8 +172,8 @@ compare_steps() { # NAME RANKS WRAP STEPS SETTING... [OPTION OF THE JOB...]
 log_choices() { # NAME RANKS
   local name="$1" ranks="$2"
   fresh_mps
-  timeout -k 5 40 env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$name-%p.log" \
-    "$home/bin/dynamiccl" run -n "$ranks" --no-hostccl --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20
+  timeout -k 5 "$(scaled 40)" env NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/choices-$name-%p.log" \
+    "$home/bin/dynamiccl" run -n "$ranks" "${no_hostccl[@]}" --mode off -- python3 "$here/torch_steps.py" --wrap ddp --steps 20 "${job_options[@]}"
   local code=$?
   echo "-- $name, $ranks ranks, choices: exit code $code"
   return $code
@@ -192,9 +216,10 @@ part_wide() {
   compare_steps wide-ddp 2 ddp 500 ring/simple/{4,8,16} "${wide_job[@]}"
 }
 part_adaptive() {
-  local turn job code=0
+  local turn job code=0 turns=(1 2 3 4)
+  [[ -z "$rehearse" ]] || turns=(1 2)
   for_wide_jobs
-  for turn in 1 2 3 4; do
+  for turn in "${turns[@]}"; do
     for job in off adaptive again; do
       adaptive_job "$job" "$turn" || code=1
     done
@@ -209,31 +234,39 @@ adaptive_job() { # off|adaptive|again TURN
   [[ $1 != off ]] || mode=off
   [[ $1 != adaptive ]] || steps=1000
   fresh_mps
-  DYNAMICCL_LOG=trace DYNAMICCL_SITE_STORE="$work/site-$2.dcsite" timeout -k 5 120 "$home/bin/dynamiccl" run -n 2 --no-hostccl --mode $mode \
-    -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --read-every "$read_every" --json "$work/$1-$2.json"
+  DYNAMICCL_LOG=trace DYNAMICCL_SITE_STORE="$work/site-$2.dcsite" timeout -k 5 "$(scaled 120)" "$home/bin/dynamiccl" run -n 2 "${no_hostccl[@]}" --mode $mode \
+    -- python3 "$here/torch_steps.py" "${wide_job[@]}" --steps "$steps" --read-every "$read_every" --json "$work/$1-$2.json" "${job_options[@]}"
   code=$?
   echo "-- $1, turn $2: exit code $code"
   return $code
 }
 
 part_measure() {
-  if [[ -n "$carried_nccl" ]]; then over_memory; else over_sockets; fi
+  local what="sweep tuned observe replay load" of_turns=(--turns 2 --largest 64M --budget 25s)
+  if [[ -n "$rehearse" ]]; then
+    # A load is a kernel of ours, which does not run. The machine is one host, over the GPU's memory.
+    what="sweep tuned observe replay" of_turns=(--turns 1 --largest 8M --budget 5s)
+  elif [[ -n "$carried_nccl" ]]; then over_memory; else over_sockets; fi
   fresh_mps
-  "$here/measure.sh" -o "$work/measure" --home "$home" ${carried_nccl:+--nccl "$carried_nccl"} --only "sweep tuned observe replay load" \
-    --turns 2 --largest 64M --budget 25s --limit 35
+  "$here/measure.sh" -o "$work/measure" --home "$home" ${carried_nccl:+--nccl "$carried_nccl"} "${rehearsed[@]}" \
+    --only "$what" "${of_turns[@]}" --limit 35
 }
 
 part_newest() {
-  [[ -n "$carried_release" ]] || { echo "no NCCL was carried"; return 1; }
-  "$here/first_hour.sh" -o "$work/hour-newest" --home "$home" --limit 15 --deadline $((limit - 5)) --versions "$carried_release" --only "c b h cost"
+  local release="${carried_release:-$rehearsed_release}"
+  [[ -n "$release" ]] || { echo "no NCCL was carried"; return 1; }
+  "$here/first_hour.sh" -o "$work/hour-newest" --home "$home" --limit 15 --deadline $((limit - 5)) --versions "$release" --only "c b h cost" \
+    "${rehearsed[@]}"
 }
 
 part_hour() {
-  "$here/first_hour.sh" -o "$work/hour-installed" --home "$home" --limit 15 --deadline $((limit - 5)) --only "c forced g a f d e"
+  "$here/first_hour.sh" -o "$work/hour-installed" --home "$home" --limit 15 --deadline $((limit - 5)) --only "c forced g a f d e" \
+    ${rehearsed_release:+--versions "$rehearsed_release"} "${rehearsed[@]}"
 }
 
 part_zero() {
   local torch
+  if [[ -n "$rehearse" ]]; then not_rehearsed "the trainer on CUDA needs a PyTorch for CUDA" && return; fi
   torch="$(python3 -c 'import torch, pathlib; print(pathlib.Path(torch.__file__).parent)')" || return 3
   if [[ -e "$home/zero_cuda" ]]; then
     # They were built elsewhere. zero_cpu names hostccl by DT_RPATH, which comes before this.
@@ -250,7 +283,7 @@ pack() { tar -C "$out" --exclude='*.so' --exclude='rank_program-*' --exclude=obj
 
 if [[ -n "$inner" ]]; then
   find_carried_nccl
-  limit=$(awk -v s="${seconds_of[$inner]}" -v f="$scale" 'BEGIN { print int(s * f) }')
+  limit=$(scaled "${seconds_of[$inner]}")
   "part_$inner"
   exit
 fi
@@ -259,12 +292,12 @@ fi
 find_carried_nccl
 failed=()
 for part in "${parts[@]}"; do
-  limit=$(awk -v s="${seconds_of[$part]}" -v f="$scale" 'BEGIN { print int(s * f) }')
+  limit=$(scaled "${seconds_of[$part]}")
   left=$((seconds - SECONDS))
   [[ $limit -le $left ]] || limit=$left
   [[ $limit -ge 5 ]] || { failed+=("$part: no time left"); continue; }
   began=$SECONDS
-  timeout -k 10 "$limit" "${BASH_SOURCE[0]}" -o "$out" --home "$home" --only "$part" --scale "$scale" --inner "$part" >"$work/$part.txt" 2>&1
+  timeout -k 10 "$limit" "${BASH_SOURCE[0]}" -o "$out" --home "$home" --only "$part" --scale "$scale" "${rehearsed[@]}" --inner "$part" >"$work/$part.txt" 2>&1
   code=$?
   echo "== $part: exit code $code after $((SECONDS - began)) s"
   grep -v 'NCCL INFO' "$work/$part.txt" | tail -n 15 | cut -c1-220

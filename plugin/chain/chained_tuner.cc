@@ -23,11 +23,12 @@ ncclResult_t ChainedTuner::Init(const TunerInit& init, void** context) const {
     return tuner_.functions.init(context, init.communicator, init.n_ranks, init.n_nodes, init.logger,
                                  init.nvl_domains, constants);
   };
-  if (init.all_constants != nullptr || init.constants == nullptr) return call(init.all_constants);
+  if (init.constants == nullptr) return call(init.all_constants);
   // NCCL before 2.32.6 has no row of Rubin.
-  ncclTunerConstants_v7_t constants = WithRubinRow(*init.constants);
-  const ncclResult_t result = call(&constants);
-  *init.constants = WithoutRubinRow(constants);
+  ncclTunerConstants_v7_t with_rubin = WithRubinRow(*init.constants);
+  ncclTunerConstants_v7_t& all = init.all_constants != nullptr ? *init.all_constants : with_rubin;
+  const ncclResult_t result = call(&all);
+  *init.constants = WithoutRubinRow(all);
   return result;
 }
 

@@ -147,6 +147,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   if (!in_turn.empty()) options.turns = std::make_shared<RuleTurns>(in_turn, runtime_.settings().turn_steps);
   sets_chunks_ = SetsChunks(init);
   options.policy = runtime_.choices().EntriesFor(init.constants, n_ranks, n_nodes);
+  const CostModelInput attested = InputOf(init.constants, n_ranks, n_nodes);
   StartChained(as_given);
   OpenLog();
   const auto several = communicator_ ? std::nullopt : runtime_.communicators().SeveralThatFit(n_ranks);
@@ -163,7 +164,7 @@ void TunerSession::Start(const TunerInit& as_given) {
   if (switches && GuardsTables(runtime_.settings()))
     options.plan = std::make_shared<PlannedTable>(TablePlan{});
   AdoptStanding(options, constants);
-  if (switches) JoinSwitching(options, init);
+  if (switches) JoinSwitching(options, attested, init);
 }
 
 // Releases before 2.22 ask several times about one call, so the LSTM would see each call several times.
@@ -229,16 +230,19 @@ bool TunerSession::CanSwitch(const EngineOptions& options) const {
          communicator_->identity.meeting.valid();
 }
 
-void TunerSession::JoinSwitching(EngineOptions options, const TunerInit& init) {
+// The tables of all ranks come from the attested constants. What the leader's guard expects of them comes
+// from those that NCCL uses, which the chained plugin may have edited.
+void TunerSession::JoinSwitching(EngineOptions options, const CostModelInput& attested,
+                                 const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   SwitchingState& switching = communicator_->switching;
   // The first table has the plan already. Tables of later versions are made from these options, without it.
   const bool guarded = std::exchange(options.plan, nullptr) != nullptr;
-  const CostModelInput input = InputOf(init.constants, options.n_ranks, options.n_nodes);
+  const CostModelInput used = InputOf(init.constants, options.n_ranks, options.n_nodes);
   switching.tables = std::make_shared<SwitchableTables>(
-      engine_, VersionedEngines(runtime_.choices(), std::move(options), input, guarded));
+      engine_, VersionedEngines(runtime_.choices(), std::move(options), attested, guarded));
   SwitchThread& thread = runtime_.tables().switch_thread();
-  if (guarded) BeGuarded(input, init);
+  if (guarded) BeGuarded(used, init);
   thread.Join(of.meeting, {of.meeting.root, of.token, of.member, of.info.n_ranks}, switching.tables,
               switching.times);
 }

@@ -62,8 +62,9 @@ class TunerSession {
   bool AskChained(const TunerRequest& request, const CostTable& before) noexcept;
   // Returns true if the table may change while the job runs: in mode adaptive, if the calls have an order.
   bool CanSwitch(const EngineOptions& options) const;
-  // From now on the ranks change their tables together.
-  void JoinSwitching(EngineOptions options, const TunerInit& init);
+  // From now on the ranks change their tables together. `attested` comes from the constants as NCCL passed
+  // them.
+  void JoinSwitching(EngineOptions options, const CostModelInput& attested, const TunerInit& init);
   // From now on times are sent, and on the leader's rank a guard watches the calls.
   void BeGuarded(const CostModelInput& input, const TunerInit& init);
   // Returns the configs that every rank may choose for this question; empty if only NCCL's choice is left.

@@ -13,7 +13,8 @@ namespace {
 ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t n_nodes,
                   ncclDebugLogger_t logger, ncclNvlDomainInfo_v5_t* nvl_domains,
                   ncclTunerConstants_v7_t* constants) {
-  // No decision depends on the row of Rubin. A chained plugin sees and changes all rows.
+  // No decision depends on the row of Rubin. A chained plugin sees and changes all rows in `constants`; its
+  // edits of the others are copied to `older`.
   std::optional<ncclTunerConstants_v5_t> older;
   if (constants != nullptr) older = WithoutRubinRow(*constants);
   *context = TunerSession::Begin({.communicator = communicator,

@@ -154,10 +154,12 @@ TEST_P(Programs, EndWellAndDecideAlikeUnderRulesAndAPolicy) {
 std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const char* program : {"groups", "communicators", "nonblocking", "abort", "capture", "registered",
-                              "windows", "nccl_tests", "process_group"})
+                              "windows", "nccl_tests", "process_group", "nccl2"})
     cases.push_back({{2, 32, 3}, program});
-  for (const char* program : {"groups", "communicators", "process_group"})
+  for (const char* program : {"groups", "communicators", "process_group", "nccl2"})
     cases.push_back({{2, 28, 9}, program});
+  for (const NcclRelease release : {NcclRelease{2, 21, 5}, NcclRelease{2, 22, 3}, NcclRelease{2, 24, 3}})
+    cases.push_back({release, "nccl2"});
   return cases;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs releases of NCCL that PyPI has through every door of the matrix.
-#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]       every release from 2.18 on, on dgx_h100: a quarter of an hour, 9 GB of wheels
+#   tests/real_nccl/pypi_releases.sh all [BUILD_FOLDER]       every release from 2.18 on, on dgx_h100 and dgx_a100: half an hour, 9 GB of wheels
 #   tests/real_nccl/pypi_releases.sh newest [BUILD_FOLDER]    the newest, on dgx_h100 and dgx_b200: for a weekly job. A CUDA function that
 #                                                             the stand-in lacks, or a changed log line or plugin interface, shows here first
 # Prints the results as a table for docs/results/real-nccl.md, and writes them to BUILD_FOLDER/nccl_releases.json. Exit codes: those of real_nccl_matrix; 2 usage; 4 a
@@ -30,7 +30,7 @@ releases_on_pypi() {
 mapfile -t releases < <(releases_on_pypi)
 [[ ${#releases[@]} -gt 0 ]] ||
   fail "PyPI did not list the releases of NCCL" "is PyPI reachable, and pip 21.2 or later? real_nccl_matrix --releases all needs no network" 4
-machines=dgx_h100
+machines=dgx_h100,dgx_a100
 [[ $which == all ]] || releases=("${releases[-1]}") machines=dgx_h100,dgx_b200
 
 tools/setup/fetch_nccl.sh "${releases[@]}" || exit 4

@@ -10,6 +10,7 @@
 #include "src/collective/algorithm.h"
 #include "src/collective/protocol.h"
 #include "tools/receipt/setting_check.h"
+#include "traces/import/nccl_kernel_name.h"
 #include "traces/import/text_fields.h"
 
 namespace dynamiccl {
@@ -154,6 +155,9 @@ std::optional<Receipt> JudgeIgnoredWord(const Judged& judged, const Selection& s
                      &all.front()->line);
 }
 
+constexpr const char* kOutsideTable =
+    "such calls run no algorithm of NCCL's table; NCCL_WIN_ENABLE=0 ends that";
+
 // Returns a refutation if calls that the value is about ran as symmetric kernels or on the copy engine. Such
 // calls use no algorithm of NCCL's table.
 std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selection) {
@@ -165,14 +169,25 @@ std::optional<Receipt> JudgeUntuned(const Judged& judged, const Selection& selec
     return NotInEffect(
         judged,
         fmt::format("{}: {} call{} by {}", calls.function, calls.calls, calls.calls == 1 ? "" : "s", by),
-        "such calls run no algorithm of NCCL's table; NCCL_WIN_ENABLE=0 ends that", &calls.line);
+        kOutsideTable, &calls.line);
   }
   return std::nullopt;
 }
 
-// Judges the value by the kernels of a profiler trace. The names of kernels show only whether an AllReduce
-// used Tree.
-std::optional<Receipt> JudgeKernels(const Judged& judged, const Selection& selection) {
+// Returns a refutation if a profiler trace has symmetric kernels of collectives that the value is about.
+std::optional<Receipt> JudgeSymmetricKernels(const Judged& judged, const Selection& selection) {
+  for (const SeenKernels& kernel : judged.evidence.kernels) {
+    const auto collective = ParseCollective(FunctionOfKernel(kernel.name));
+    if (IsSymmetricKernel(kernel.name) && collective && selection.Of(collective))
+      return NotInEffect(judged, fmt::format("{}: symmetric kernels", Name(*collective)), kOutsideTable,
+                         &kernel.line);
+  }
+  return std::nullopt;
+}
+
+// Judges the value by the kernels of a profiler trace. The names of general kernels show only whether an
+// AllReduce used Tree.
+std::optional<Receipt> JudgeTreeKernels(const Judged& judged, const Selection& selection) {
   const auto admitted = selection.Of(Collective::kAllReduce);
   if (!admitted) return std::nullopt;
   constexpr uint32_t kTree = 1u << static_cast<int>(Algorithm::kTree);
@@ -257,8 +272,9 @@ std::optional<Receipt> CheckChoice(const Judged& judged, const ChoiceVariable& v
   if (auto receipt = JudgeFailure(judged, selection)) return receipt;
   if (auto receipt = JudgeIgnoredWord(judged, selection, variable)) return receipt;
   if (&variable == &kAlgorithm) {
-    if (auto receipt = JudgeKernels(judged, selection)) return receipt;
+    if (auto receipt = JudgeTreeKernels(judged, selection)) return receipt;
   }
+  if (auto receipt = JudgeSymmetricKernels(judged, selection)) return receipt;
   if (auto receipt = JudgeFreeCalls(judged)) return *receipt;
   // Files that show no choice may still show that the variable never reached a process.
   if (judged.evidence.Choices().empty() && judged.log().untuned.empty()) {
@@ -279,7 +295,7 @@ const LogLine* SymmetricKernel(const Evidence& evidence) {
     if (!calls.kernel.empty()) return &calls.line;
   }
   for (const SeenKernels& kernel : evidence.kernels) {
-    if (kernel.name.starts_with("ncclSym")) return &kernel.line;
+    if (IsSymmetricKernel(kernel.name)) return &kernel.line;
   }
   return nullptr;
 }

@@ -2,6 +2,7 @@
 // The file is read as a stream of pieces. An event's first members show whether it matters, because Kineto
 // writes category and name first. The rest of most events is never examined.
 #include "traces/import/kineto_events.h"
+#include "traces/import/nccl_kernel_name.h"
 
 #include <algorithm>
 
@@ -184,7 +185,11 @@ class Reader {
       return {};
     }
     if (use != EventUse::kComm && use != EventUse::kKernel) event.name = JsonText(raw.name);
-    if (use == EventUse::kKernel) ++file_.kernel_names[JsonText(raw.name)];
+    if (use == EventUse::kKernel) {
+      const std::string name = JsonText(raw.name);
+      event.symmetric = IsSymmetricKernel(name);
+      ++file_.kernel_names[name];
+    }
     List(use).push_back(std::move(event));
     return {};
   }

@@ -23,7 +23,8 @@ struct KinetoEvent {
   int64_t thread = 0;
   int64_t correlation = -1;  // links a kernel to its launch
   int64_t stream = -1;
-  int64_t grid = -1;  // a kernel's number of blocks, which is the number of NCCL's channels
+  int64_t grid = -1;       // a kernel's number of blocks, which is the number of NCCL's channels
+  bool symmetric = false;  // a kernel over windows of registered memory
   std::string collective_name;
   std::string data_type;
   int64_t in_elements = -1;

@@ -259,6 +259,7 @@ class Conversion {
     }
     imported.issued.duration_ns = end - begin;
     const KinetoEvent& kernel = *call.kernels.front();
+    if (kernel.symmetric) imported.issued.coverage = Coverage::kSymmetricKernel;
     imported.stream = static_cast<uint32_t>(std::max<int64_t>(kernel.stream, 0));
     if (call.collective < Collective::kSendRecv)
       imported.chosen.channels = static_cast<uint8_t>(std::clamp<int64_t>(kernel.grid, 0, 64));

@@ -82,6 +82,7 @@ enum PointerAttribute : int {
   kHostPointer = 4,
   kBufferId = 7,
   kDeviceOrdinal = 9,
+  kLegacyIpcCapable = 10,
   kMapped = 13,
   kAllowedHandleTypes = 14,
   kGpuDirectCapable = 15,
@@ -109,6 +110,9 @@ int PointerGetAttribute(void* out, int attribute, DriverHandle address) {
     case kMapped:
     case kGpuDirectCapable:
       number(1);
+      break;
+    case kLegacyIpcCapable:  // cudaMalloc's memory is, virtual memory is not
+      number(block->shared ? 0 : 1);
       break;
     case kAllowedHandleTypes:
       wide(block->shared ? 1 : 0);

@@ -10,7 +10,9 @@
 #include "src/nccl_abi/nccl_api.h"
 #include "src/nccl_abi/nccl_function_list.h"
 
+#pragma weak ncclAllGatherConfig
 #pragma weak ncclAllReduceConfig
+#pragma weak ncclAlltoAll
 #pragma weak ncclCommDeregister
 #pragma weak ncclCommRegister
 #pragma weak ncclCommWindowDeregister
@@ -18,6 +20,7 @@
 #pragma weak ncclGroupSimulateEnd
 #pragma weak ncclMemAlloc
 #pragma weak ncclMemFree
+#pragma weak ncclReduceScatterConfig
 
 namespace real_nccl_driver {
 

@@ -1,30 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls whose buffers or streams are special to NCCL: captured streams, registered buffers, windows.
 #include "tests/real_nccl/cuda_standin/cuda_standin.h"
+#include "tests/real_nccl/driver/nccl_memory.h"
 #include "tests/real_nccl/driver/programs.h"
 
 namespace real_nccl_driver {
 namespace {
-
-// Memory that NCCL made and can register, of twice `bytes`.
-class NcclMemory {
- public:
-  NcclMemory(const Rank& rank, size_t bytes) : rank_(rank.rank()) {
-    Demand(ncclMemAlloc(&memory_, 2 * bytes), rank_, "MemAlloc");
-    buffers_ = {memory_, static_cast<char*>(memory_) + bytes};
-  }
-  ~NcclMemory() { Demand(ncclMemFree(memory_), rank_, "MemFree"); }
-  NcclMemory(const NcclMemory&) = delete;
-  NcclMemory& operator=(const NcclMemory&) = delete;
-
-  void* all() const { return memory_; }
-  const Buffers& buffers() const { return buffers_; }
-
- private:
-  int rank_;
-  void* memory_ = nullptr;
-  Buffers buffers_;
-};
 
 void IssueOn(Rank& rank, const Buffers& buffers, size_t bytes, ncclComm_t communicator) {
   const size_t count = bytes / sizeof(float), share = count / static_cast<size_t>(rank.world().ranks());
@@ -58,7 +39,8 @@ void RunRegistered(Rank& rank) {
     IssueOn(rank, rank.BuffersOf(bytes), bytes, communicator);
     const NcclMemory memory(rank, bytes);
     void* handle = nullptr;
-    Demand(ncclCommRegister(communicator, memory.all(), 2 * bytes, &handle), rank.rank(), "CommRegister");
+    Demand(ncclCommRegister(communicator, memory.all(), memory.bytes(), &handle), rank.rank(),
+           "CommRegister");
     IssueOn(rank, memory.buffers(), bytes, communicator);
     Demand(ncclCommDeregister(communicator, handle), rank.rank(), "CommDeregister");
   }
@@ -70,8 +52,9 @@ void RunWindows(Rank& rank) {
   for (const size_t bytes : rank.world().bytes) {
     const NcclMemory memory(rank, bytes);
     ncclWindow_t window = nullptr;
-    Demand(ncclCommWindowRegister(communicator, memory.all(), 2 * bytes, &window, NCCL_WIN_COLL_SYMMETRIC),
-           rank.rank(), "CommWindowRegister");
+    Demand(
+        ncclCommWindowRegister(communicator, memory.all(), memory.bytes(), &window, NCCL_WIN_COLL_SYMMETRIC),
+        rank.rank(), "CommWindowRegister");
     IssueOn(rank, memory.buffers(), bytes, communicator);
     Demand(ncclCommWindowDeregister(communicator, window), rank.rank(), "CommWindowDeregister");
     IssueOn(rank, rank.BuffersOf(bytes), bytes, communicator);

@@ -17,6 +17,7 @@ constexpr Program kPrograms[] = {
     {"windows", RunWindows, Newer("CommWindowRegister")},
     {"nccl_tests", RunNcclTests},
     {"process_group", RunProcessGroup},
+    {"nccl2", RunNccl2, Newer("CommRegister")},
 };
 
 }  // namespace

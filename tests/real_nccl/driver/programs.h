@@ -42,5 +42,7 @@ void RunWindows(Rank& rank);
 void RunNcclTests(Rank& rank);
 // The order of calls of PyTorch's ProcessGroupNCCL.
 void RunProcessGroup(Rank& rank);
+// The order of calls of PyTorch's nccl2 (2.19 and later).
+void RunNccl2(Rank& rank);
 
 }  // namespace real_nccl_driver

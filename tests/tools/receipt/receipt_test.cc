@@ -284,6 +284,33 @@ TEST_F(Receipts, AKernelsNameTellsTreeAndNothingElse) {
   EXPECT_EQ(Of({tree}, {"NCCL_ALGO=^Ring"}).front().standing, Standing::kNotProvable);
 }
 
+// Names as in NCCL 2.27.7 and 2.32.3, and of kernels that programs bring themselves: of PyTorch, of vLLM, and
+// one that Triton generated.
+TEST_F(Receipts, SymmetricKernelsOfAProfileRunNoAlgorithmAndOtherLibrariesKernelsProveNothing) {
+  const auto standing = [&](const std::string& kernel, const std::string& asked) {
+    const std::string profile = Write(
+        "profile.json", R"({"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"kernel","name":")" + kernel +
+                            R"(","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7,"correlation":1}}]})");
+    return Of({profile}, {asked}).front().standing;
+  };
+  for (const char* kernel :
+       {"ncclSymDevKernel_AllReduce_RSxLDMC_Sum_bf16(ncclSymDevArgs)",
+        "ncclSymkDevKernel_AllReduce_RSxTmaLD_AGxTmaST_Sum_f32(ncclSymkDevWorkArgs4K)"}) {
+    EXPECT_EQ(standing(kernel, "NCCL_ALGO=Tree"), Standing::kNotInEffect) << kernel;
+    EXPECT_EQ(standing(kernel, "NCCL_PROTO=Simple"), Standing::kNotInEffect) << kernel;
+    EXPECT_EQ(standing(kernel, "NCCL_ALGO=allgather:ring"), Standing::kNotProvable) << kernel;
+    EXPECT_EQ(standing(kernel, "NCCL_WIN_ENABLE=1"), Standing::kInEffect) << kernel;
+  }
+  for (const char* kernel :
+       {"void c10d::symmetric_memory::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned "
+        "long)",
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)",
+        "triton_comm_fused__to_copy_all_reduce_0"}) {
+    EXPECT_EQ(standing(kernel, "NCCL_ALGO=Tree"), Standing::kNotProvable) << kernel;
+    EXPECT_EQ(standing(kernel, "NCCL_WIN_ENABLE=1"), Standing::kNotProvable) << kernel;
+  }
+}
+
 TEST_F(Receipts, ANameThatOnlyAPluginMayKnowIsNotCalledWrong) {
   EXPECT_EQ(One(Process(""), "NCCL_INSPECTOR_ENABLE=1").standing, Standing::kNotProvable);
   EXPECT_EQ(One(Process(""), "NCCL_MAXNCHANNELS=4").standing, Standing::kNotInEffect);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that NCCL made, which it can register with communicators and put into symmetric windows.
+#pragma once
+
+#include "tests/real_nccl/driver/world.h"
+
+namespace real_nccl_driver {
+
+// Two buffers of `bytes`, one behind the other in one piece of memory.
+class NcclMemory {
+ public:
+  NcclMemory(const Rank& rank, size_t bytes) : rank_(rank.rank()), bytes_(2 * bytes) {
+    Demand(ncclMemAlloc(&memory_, bytes_), rank_, "MemAlloc");
+    buffers_ = {memory_, static_cast<char*>(memory_) + bytes};
+  }
+  ~NcclMemory() { Demand(ncclMemFree(memory_), rank_, "MemFree"); }
+  NcclMemory(const NcclMemory&) = delete;
+  NcclMemory& operator=(const NcclMemory&) = delete;
+
+  void* all() const { return memory_; }
+  size_t bytes() const { return bytes_; }  // of both
+  const Buffers& buffers() const { return buffers_; }
+
+ private:
+  int rank_;
+  size_t bytes_;
+  void* memory_ = nullptr;
+  Buffers buffers_;
+};
+
+}  // namespace real_nccl_driver

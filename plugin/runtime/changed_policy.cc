@@ -19,6 +19,9 @@ std::optional<Sha256Digest> PolicyWatch::Changed() {
   struct stat now = {};
   if (::stat(path_.c_str(), &now) != 0 || SameFile(now, seen_)) return std::nullopt;
   seen_ = now;
+  // At the first look, the file is nearly always the policy in use.
+  const auto digest = ReadPolicyDigest(path_);
+  if (digest && *digest == known_) return std::nullopt;
   const auto policy = ReadPolicyFile(path_);
   if (!policy) {
     Log(LogLevel::kWarn, "the changed policy is not used: {}", policy.error().message);

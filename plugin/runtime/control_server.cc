@@ -294,7 +294,7 @@ void ControlServer::SendVerdicts() {
     informed[i] = true;
     NoteInformed(peer);
   }
-  CloseWhere(informed);
+  if (std::find(informed.begin(), informed.end(), true) != informed.end()) CloseWhere(informed);
 }
 
 }  // namespace dynamiccl

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHA-256 as FIPS 180-4 writes it down: the message is padded with a one bit, zeros and its length in bits,
-// cut into blocks of 64 bytes, and each block is mixed into eight 32-bit words by 64 rounds.
+// cut into blocks of 64 bytes, and each block is mixed into eight 32-bit words by 64 rounds
+// (sha256_blocks.h).
 #include "src/base/sha256.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
+#include "src/base/sha256_blocks.h"
+
 namespace dynamiccl {
 namespace {
 
 constexpr size_t kBlockBytes = 64;
-
-// First 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4, 4.2.2).
-constexpr uint32_t kRoundConstants[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 uint32_t LoadBigEndian(const uint8_t* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
@@ -39,19 +31,35 @@ void ExpandSchedule(const uint8_t* block, uint32_t (&w)[64]) {
 
 }  // namespace
 
-void Sha256::Compress(const uint8_t* block) {
+void MixPortably(uint32_t* state, const uint8_t* block) {
   uint32_t w[64];
   ExpandSchedule(block, w);
-  auto [a, b, c, d, e, f, g, h] = state_;
+  uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+  uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
   for (int i = 0; i < 64; ++i) {
     const uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kRoundConstants[i] + w[i];
+    const uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + kSha256Constants[i] + w[i];
     const uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
     const uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
-  const std::array<uint32_t, 8> sums = {a, b, c, d, e, f, g, h};
-  for (size_t i = 0; i < 8; ++i) state_[i] += sums[i];
+  const uint32_t sums[] = {a, b, c, d, e, f, g, h};
+  for (int i = 0; i < 8; ++i) state[i] += sums[i];
+}
+
+#if !defined(__x86_64__)
+bool HasShaInstructions() {
+  return false;
+}
+
+void MixByInstructions(uint32_t* state, const uint8_t* block) {
+  MixPortably(state, block);
+}
+#endif
+
+void Sha256::Compress(const uint8_t* block) {
+  static const auto mix = HasShaInstructions() ? &MixByInstructions : &MixPortably;
+  mix(state_.data(), block);
 }
 
 void Sha256::Update(std::span<const std::byte> bytes) {

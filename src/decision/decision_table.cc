@@ -2,7 +2,7 @@
 // An entry is one 32-bit word: bit 31 set, then algorithm, protocol and channels with 8 bits each.
 #include "src/decision/decision_table.h"
 
-#include <algorithm>
+#include <atomic>
 
 namespace dynamiccl {
 namespace {
@@ -27,7 +27,7 @@ size_t DecisionTable::IndexOf(const TableKey& key) {
 }
 
 [[gnu::hot]] CollectiveConfig DecisionTable::At(const TableKey& key, const ConfigMask& allowed) {
-  std::atomic<uint32_t>& entry = entries_[IndexOf(key)];
+  const std::atomic_ref<uint32_t> entry(entries_[IndexOf(key)]);
   uint32_t packed = entry.load(std::memory_order_acquire);
   if (packed == 0) {
     uint32_t expected = 0;
@@ -38,9 +38,10 @@ size_t DecisionTable::IndexOf(const TableKey& key) {
 }
 
 size_t DecisionTable::computed() const {
-  return static_cast<size_t>(
-      std::count_if(entries_.begin(), entries_.end(),
-                    [](const std::atomic<uint32_t>& entry) { return entry.load() != 0; }));
+  size_t count = 0;
+  for (size_t i = 0; i < entries_.size(); ++i)
+    count += std::atomic_ref<uint32_t>(entries_[i]).load() != 0 ? 1 : 0;
+  return count;
 }
 
 }  // namespace dynamiccl

@@ -3,11 +3,10 @@
 // first call of its key and never changes afterwards, so every later decision is one load.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 
+#include "src/base/zero_pages.h"
 #include "src/collective/collective.h"
 #include "src/collective/collective_config.h"
 #include "src/collective/legal_configs.h"
@@ -28,7 +27,8 @@ struct TableKey {
 using EntryFunction = std::function<CollectiveConfig(const TableKey& key, const ConfigMask& allowed)>;
 
 // The table of one policy on one communicator, owned by a DecisionEngine and used by any thread. It has a
-// fixed size of 41 KB and never allocates after construction.
+// fixed size of 41 KB, of which only the pages of computed entries take memory, and never allocates after
+// construction.
 class DecisionTable {
  public:
   explicit DecisionTable(EntryFunction compute) : compute_(std::move(compute)) {}
@@ -44,8 +44,9 @@ class DecisionTable {
   static size_t IndexOf(const TableKey& key);
 
   const EntryFunction compute_;
-  // Indexed by IndexOf. 0: the entry is not computed yet; else kComputed and the packed config.
-  std::array<std::atomic<uint32_t>, size_t{kTunableCollectives} * kSizeClasses * kRoles> entries_{};
+  // Indexed by IndexOf, and accessed as atomics. 0: the entry is not computed yet; else kComputed and the
+  // packed config.
+  const ZeroPages<uint32_t> entries_{size_t{kTunableCollectives} * kSizeClasses * kRoles};
 };
 
 }  // namespace dynamiccl

@@ -11,6 +11,10 @@
 #include "src/hostccl/group.h"
 #include "src/hostccl/nccl_export.h"
 
+#pragma GCC visibility push(default)
+#include "src/nccl_abi/host_channels.h"
+#pragma GCC visibility pop
+
 using namespace dynamiccl;
 using namespace dynamiccl::hostccl;
 
@@ -170,6 +174,22 @@ ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device) {
 }
 ncclResult_t pncclCommUserRank(const ncclComm_t comm, int* rank) {
   return Ask(comm, rank, &Communicator::rank);
+}
+
+ncclResult_t hostcclUsualChannels(ncclComm_t comm, int collective, uint64_t bytes, int algorithm,
+                                  int protocol, int* channels) {
+  const auto communicator = CheckCommunicator(comm);
+  if (!communicator) return Refuse(communicator.error());
+  const auto below = [](int number, int count) { return number >= 0 && number < count; };
+  if (channels == nullptr || !below(collective, kTunableCollectives) || !below(algorithm, kAlgorithms) ||
+      !below(protocol, kProtocols))
+    return Refuse(
+        Error{ErrorKind::kInvalidArgument, "hostcclUsualChannels: no such call, or channels is null", {}});
+  const CollectiveConfig config{static_cast<Algorithm>(algorithm), static_cast<Protocol>(protocol), 0};
+  *channels = (*communicator)
+                  ->planner()
+                  .UsualChannels({.collective = static_cast<Collective>(collective), .bytes = bytes}, config);
+  return ncclSuccess;
 }
 
 ncclResult_t pncclGroupStart() {

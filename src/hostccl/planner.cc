@@ -145,6 +145,7 @@ class TunedPlanner final : public Planner {
   }
   PlanResult<size_t> ChunkBytes(const ChunkQuestion& question) override;
   float Microseconds(const PlannedBatch& batch, const CollectiveConfig& config) const override;
+  int UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const override;
   void LogScheduled(Collective collective, uint64_t api_bytes, const CollectiveConfig& config) const override;
   bool answers_last() const override { return !parts_.tuner; }
   int channels() const override { return parts_.model.fabric.max_channels; }
@@ -156,7 +157,6 @@ class TunedPlanner final : public Planner {
   CostTable TableFor(const PlannedBatch& batch) const;
   PlanResult<TunerAnswer> Ask(const PlannedBatch& batch, const CostTable& table);
   PlanResult<TunerAnswer> AskTuner(const TunerQuestion& question, const CostTable& table);
-  int UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const;
   int Channels(const PlannedBatch& batch, const CollectiveConfig& config, int wanted) const;
   tl::unexpected<PlanError> NothingLeft(const PlannedBatch& batch) const;
   PlanResult<CollectiveConfig> WithoutSelection(const PlannedBatch& batch);
@@ -240,7 +240,8 @@ PlanResult<TunerAnswer> TunedPlanner::Ask(const PlannedBatch& batch, const CostT
 int TunedPlanner::UsualChannels(const PlannedBatch& batch, const CollectiveConfig& config) const {
   const int by_size =
       DefaultChannels(parts_.model, batch.collective, batch.bytes, config.algorithm, config.protocol);
-  return parts_.links || !FewChannels(batch) ? by_size : std::clamp(parts_.limits.min, 1, by_size);
+  const int usual = parts_.links || !FewChannels(batch) ? by_size : std::clamp(parts_.limits.min, 1, by_size);
+  return std::clamp(usual, 1, channels());
 }
 
 // Returns the number of channels. `wanted` is the tuner's number, 0 if it gave none.

@@ -100,6 +100,10 @@ class Planner {
   virtual void LogScheduled(Collective collective, uint64_t api_bytes,
                             const CollectiveConfig& config) const = 0;
 
+  // Returns the number of channels of a batch with this algorithm and protocol, if neither a tuner nor the
+  // call sets one.
+  virtual int UsualChannels(const PlannedBatch&, const CollectiveConfig&) const { return channels(); }
+
   // Returns the number of channels to set up on this communicator.
   virtual int channels() const = 0;
 

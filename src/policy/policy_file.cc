@@ -246,6 +246,14 @@ Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path) {
   return ParsePolicy(file->bytes, path);
 }
 
+Result<Sha256Digest> ReadPolicyDigest(const std::string& path) {
+  DYNAMICCL_TRY(const WholeFile file, ReadWholeFile(path, kMaxPolicyBytes));
+  if (file.bytes.size() < kTrailerBytes) return Damaged(0, "not a policy file (length)");
+  Sha256Digest digest;
+  DYNAMICCL_CHECK_OK(CheckTrailer(file.bytes, digest));
+  return digest;
+}
+
 std::vector<std::byte> FormatPolicy(const Policy& policy) {
   Layout layout = LayoutFor(policy.tensors.effect.count != 0, policy.provenance.size());
   std::vector<std::byte> bytes(layout.file_bytes);

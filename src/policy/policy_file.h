@@ -19,7 +19,11 @@ namespace dynamiccl {
 // changes of the file have no effect. Logs a warning when others may write to it.
 Result<std::unique_ptr<const Policy>> ReadPolicyFile(const std::string& path);
 
-// Returns the same for bytes in memory; `name` is used in errors.
+// Returns the digest that a policy read from this file would have, in a tenth of the time: nothing else is
+// checked.
+Result<Sha256Digest> ReadPolicyDigest(const std::string& path);
+
+// Returns the same as ReadPolicyFile for bytes in memory; `name` is used in errors.
 Result<std::unique_ptr<const Policy>> ParsePolicy(std::span<const std::byte> bytes, const std::string& name);
 
 // Returns the bytes of the file; equal policies give equal bytes.

@@ -152,6 +152,21 @@ END
   [ "$configs" -eq 28 ]
 }
 
+@test "the default of a sweep has the channels that the library takes by itself" {
+  "$DYNAMICCL_BIN" sweep --hostccl -q --sizes 1M --collectives all_gather,all_reduce --repeats 2 -o s.measurements
+  for collective in AllGather AllReduce; do
+    NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING NCCL_DEBUG_FILE="$PWD/$collective.%p" "$DYNAMICCL_BIN" bench \
+      "$(sed 's/\(.\)\([A-Z]\)/\1_\2/; s/.*/\L&/' <<<"$collective")" --hostccl -b 1M -e 1M -n 1 -g 2 --rounds 1 --singles 1
+    last=$(grep -ho "$collective: .*channel{Lo..Hi}={0..[0-9]*" "$collective".* | grep -v ' 8 Bytes' | grep -o '[0-9]*$' | sort -u)
+    python3 - "$collective" "$last" <<'END'
+import json, sys
+rows = [json.loads(line) for line in open("s.measurements")]
+default, = [r for r in rows if r.get("default") and r["collective"] == sys.argv[1]]
+assert str(default["channels"] - 1) == sys.argv[2], (default, sys.argv)
+END
+  done
+}
+
 @test "sweep needs a file and refuses pins" {
   run "$DYNAMICCL_BIN" sweep --hostccl
   [ "$status" -eq 2 ]

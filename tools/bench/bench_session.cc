@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "src/nccl_abi/host_channels.h"
 #include "tools/bench/data_check.h"
 
 namespace dynamiccl {
@@ -133,6 +134,15 @@ Status BenchSession::GroupEnd() {
 bool BenchSession::Supports(DataType type) {
   const bool issued = Issue({.count = 1, .type = type, .send = exchange_, .receive = exchange_}).has_value();
   return device_->Synchronize().has_value() && issued;
+}
+
+int BenchSession::ChannelsOf(Collective collective, uint64_t bytes, const CollectiveConfig& config) const {
+  const auto ask = reinterpret_cast<decltype(&hostcclUsualChannels)>(library_.Symbol("hostcclUsualChannels"));
+  int channels = 0;
+  const bool told = ask != nullptr && ask(communicator_, static_cast<int>(collective), bytes,
+                                          static_cast<int>(config.algorithm),
+                                          static_cast<int>(config.protocol), &channels) == ncclSuccess;
+  return told ? channels : 0;
 }
 
 Status BenchSession::Barrier() {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/collective/collective.h"
+#include "src/collective/collective_config.h"
 #include "src/collective/data_type.h"
 #include "src/collective/reduce_op.h"
 #include "tools/bench/device.h"
@@ -70,6 +72,9 @@ class BenchSession {
   // True if the library reduces this type. Issues an AllReduce of one element to find out, so all ranks must
   // call it.
   bool Supports(DataType type);
+  // Returns the number of channels that hostccl gives a call by itself; 0 for other libraries, which do not
+  // tell it.
+  int ChannelsOf(Collective collective, uint64_t bytes, const CollectiveConfig& config) const;
   // Returns when all ranks have called Barrier and the stream is empty.
   Status Barrier();
   // Replace each value by its maximum, minimum or sum over ranks. All ranks must pass equally many values.

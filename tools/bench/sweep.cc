@@ -302,12 +302,14 @@ Status Sweep::Round(int round) {
 }
 
 // Returns the config that the library itself would choose for a cell: the cheapest entry of its cost table,
-// with the number of channels that the cost model gives.
+// with the library's number of channels, or the cost model's where the library does not tell it.
 Result<CollectiveConfig> Sweep::DefaultOf(const PlannedCell& cell) {
   DYNAMICCL_TRY(const CostTable table, TableFor(cell.collective, cell.bytes));
   CollectiveConfig config = CheapestConfig(table);
-  config.channels = static_cast<uint8_t>(
-      DefaultChannels(model_, cell.collective, cell.bytes, config.algorithm, config.protocol));
+  int channels = session_.ChannelsOf(cell.collective, cell.bytes, config);
+  if (channels == 0)
+    channels = DefaultChannels(model_, cell.collective, cell.bytes, config.algorithm, config.protocol);
+  config.channels = static_cast<uint8_t>(channels);
   return config;
 }
 

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
@@ -58,13 +60,20 @@ Result<std::vector<std::string>> TracesIn(const std::vector<std::string>& inputs
                   "record with DYNAMICCL_TRACE=folder/%r.ctrace; what it holds survives a hang and a kill");
 }
 
+// Returns true if a recorder writes the file. A job has thousands of such files, so only the first bytes are
+// read.
+bool IsOfRecorder(const std::string& path) {
+  char first[sizeof(kTraceMagic)] = {};
+  std::ifstream(path, std::ios::binary).read(first, sizeof(first));
+  return std::equal(std::begin(first), std::end(first), std::begin(kTraceMagic));
+}
+
 // Reads a trace. Of a file that a recorder writes, only the `newest` records of each thread are read. An
 // archive, or a file of another tool, is read completely.
 Result<Trace> ReadTraceOrDump(const std::string& path, uint64_t newest) {
+  if (IsOfRecorder(path)) return ReadTraceTail(path, newest);
   DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
   const std::string head = stream.Head(kHeadOfOurs);
-  if (head.starts_with(std::string_view(kTraceMagic, sizeof(kTraceMagic))))
-    return ReadTraceTail(path, newest);
   if (IsTraceOfOurs(head)) return ReadTraceFiles({path}, TraceReading::kSalvage);
   DYNAMICCL_TRY(Imported imported, ImportFile(path, ""));
   if (!imported.trace)

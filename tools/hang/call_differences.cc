@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "src/collective/size_class.h"
@@ -49,15 +48,63 @@ bool Alike(const JobCall& a, const JobCall& b) {
 
 using Alikeness = bool (*)(const JobCall&, const JobCall&);
 
-// Groups the ranks by the call that they issued at `place`; only calls that `counts` accepts are used. The
+// What one rank issued at a place.
+struct RankCall {
+  int32_t rank = 0;
+  const JobCall* call = nullptr;
+};
+
+// Visits the places at which ranks of a communicator issued calls, in program order. Each rank's calls are
+// read once from front to back, because a job has millions of them.
+class PlaceWalk {
+ public:
+  explicit PlaceWalk(const JobCommunicator& communicator) {
+    for (const auto& [rank, member] : communicator.members) {
+      const std::vector<JobCall>& calls = member.collectives;
+      if (!calls.empty()) left_.push_back({rank, calls.data(), calls.data() + calls.size()});
+    }
+  }
+
+  // Moves to the first, or to the next place. Returns false behind the last one.
+  bool Next() {
+    here_.clear();
+    if (left_.empty()) return false;
+    place_ = PlaceOf(*left_.front().next);
+    for (const Rest& rest : left_) place_ = std::min(place_, PlaceOf(*rest.next));
+    for (Rest& rest : left_) {
+      if (PlaceOf(*rest.next) != place_) continue;
+      here_.push_back({rest.rank, rest.next});
+      while (rest.next != rest.end && PlaceOf(*rest.next) == place_) ++rest.next;
+    }
+    std::erase_if(left_, [](const Rest& rest) { return rest.next == rest.end; });
+    return true;
+  }
+
+  Place place() const { return place_; }
+  // The ranks that issued a call here, in ascending order.
+  std::span<const RankCall> here() const { return here_; }
+
+ private:
+  // The calls of one rank that were not visited yet.
+  struct Rest {
+    int32_t rank;
+    const JobCall* next;
+    const JobCall* end;
+  };
+
+  std::vector<Rest> left_;
+  Place place_;
+  std::vector<RankCall> here_;
+};
+
+// Groups ranks by the call that they issued at one place; only calls that `counts` accepts are used. The
 // largest group comes first and is taken to be right. Of two equally large groups, the one with the lowest
 // rank comes first.
-std::vector<Party> PartiesAt(const JobCommunicator& communicator, Place place, bool (*counts)(const JobCall&),
+std::vector<Party> PartiesOf(std::span<const RankCall> calls, bool (*counts)(const JobCall&),
                              Alikeness alike) {
   std::vector<Party> parties;
-  for (const auto& [rank, member] : communicator.members) {
-    const JobCall* const call = member.At(place.first, place.second);
-    if (call == nullptr || !counts(*call)) continue;
+  for (const auto& [rank, call] : calls) {
+    if (!counts(*call)) continue;
     const auto found = std::find_if(parties.begin(), parties.end(),
                                     [&](const Party& party) { return alike(*party.call, *call); });
     if (found == parties.end())
@@ -160,16 +207,6 @@ HangFinding FindingOf(uint64_t id, const JobCommunicator& communicator, Place pl
   return finding;
 }
 
-// Returns each place (call number, index in the group) at which some rank issued a call, in program order,
-// and how many ranks issued a call there.
-std::map<Place, int> PlacesOf(const JobCommunicator& communicator) {
-  std::map<Place, int> places;
-  for (const auto& [rank, member] : communicator.members) {
-    for (const JobCall& call : member.collectives) ++places[PlaceOf(call)];
-  }
-  return places;
-}
-
 std::string DecisionText(const JobCall& call) {
   if (call.decision.leaves_nccl_alone()) return "NCCL's own choice";
   return fmt::format("{} with {} and {} channels", Name(call.decision.algorithm),
@@ -190,12 +227,12 @@ std::string Describe(const JobCall& call) {
 
 std::optional<HangFinding> FirstUnlikeCall(uint64_t id, const JobCommunicator& communicator,
                                            uint64_t& compared) {
-  for (const auto& [place, ranks] : PlacesOf(communicator)) {
-    if (ranks < 2) continue;
+  for (PlaceWalk walk(communicator); walk.Next();) {
+    if (walk.here().size() < 2) continue;
     ++compared;
-    const std::vector<Party> parties = PartiesAt(
-        communicator, place, [](const JobCall&) { return true; }, Alike);
-    if (parties.size() > 1) return FindingOf(id, communicator, place, parties);
+    const std::vector<Party> parties = PartiesOf(
+        walk.here(), [](const JobCall&) { return true; }, Alike);
+    if (parties.size() > 1) return FindingOf(id, communicator, walk.place(), parties);
   }
   return std::nullopt;
 }
@@ -204,13 +241,13 @@ std::optional<HangFinding> FirstUnlikeDecision(uint64_t id, const JobCommunicato
                                                uint64_t& compared) {
   const auto decided = [](const JobCall& call) { return call.decided; };
   const auto alike = [](const JobCall& a, const JobCall& b) { return a.decision == b.decision; };
-  for (const auto& [place, ranks] : PlacesOf(communicator)) {
-    const std::vector<Party> parties = PartiesAt(communicator, place, decided, alike);
+  for (PlaceWalk walk(communicator); walk.Next();) {
+    const std::vector<Party> parties = PartiesOf(walk.here(), decided, alike);
     if (RanksOf(parties) >= 2) ++compared;
     if (parties.size() < 2) continue;
-    HangFinding finding{HangKind::kDecisionsDiffer, id, place.first, OddRanks(parties), {}};
-    finding.text.push_back(
-        fmt::format("tuners chose unlike for call {}, {}", place.first, Describe(*parties.front().call)));
+    HangFinding finding{HangKind::kDecisionsDiffer, id, walk.place().first, OddRanks(parties), {}};
+    finding.text.push_back(fmt::format("tuners chose unlike for call {}, {}", walk.place().first,
+                                       Describe(*parties.front().call)));
     for (const Party& party : parties)
       finding.text.push_back(fmt::format("{}: {}", RankList(party.ranks), DecisionText(*party.call)));
     return finding;

@@ -2,11 +2,11 @@
 // Carries a communicator's decided calls from the thread that issues them to the leader's control thread.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "src/base/zero_pages.h"
 #include "src/collective/legal_configs.h"
 #include "src/decision/guard/guarded_call.h"
 
@@ -61,14 +61,14 @@ class CallFeed {
 
  private:
   // The control thread empties the ring every tenth of a second. 2048 places hold the calls of that time if
-  // each call takes 50 us or more. The ring takes about 100 KB.
+  // each call takes 50 us or more. The ring has 128 KB, which take memory as it fills for the first time.
   static constexpr size_t kPlaces = 2048;
 
   // The writer's and the reader's counters lie on cache lines of their own.
   alignas(64) std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> lost_{0};
   alignas(64) std::atomic<uint64_t> read_{0};
-  std::array<DecidedCall, kPlaces> calls_;
+  const ZeroPages<DecidedCall> calls_{kPlaces};
 };
 
 }  // namespace dynamiccl

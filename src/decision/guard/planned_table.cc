@@ -29,13 +29,13 @@ size_t PlannedTable::IndexOf(const TableKey& key) {
 PlannedTable::PlannedTable(TablePlan plan)
     : plan_(std::move(plan)), slots_(size_t{kTunableCollectives} * kRoles * kSizeClasses) {
   for (size_t i = 0; i < plan_.keys.size(); ++i) {
-    slots_[IndexOf(plan_.keys[i].key)].listed = static_cast<uint16_t>(i);
+    slots_[IndexOf(plan_.keys[i].key)].listed = static_cast<uint16_t>(i + 1);
   }
 }
 
 CollectiveConfig PlannedTable::ChoiceOf(const TableKey& key, const CollectiveConfig& policy_choice) const {
   const Slot& slot = slots_[IndexOf(key)];
-  if (slot.listed != kNotListed) return plan_.keys[slot.listed].choice;
+  if (slot.listed != 0) return Listed(slot).choice;
   return plan_.others_use_policy ? policy_choice : kLeaveNcclAlone;
 }
 
@@ -48,19 +48,19 @@ PlannedCall PlannedTable::At(const TableKey& key, const CollectiveConfig& policy
   const PlaceInVersion place{slot.ordinal, call_number};
   const CollectiveConfig choice = ChoiceOf(key, policy_choice);
   slot.samples = !choice.leaves_nccl_alone();
-  if (slot.listed == kNotListed) {
+  if (slot.listed == 0) {
     // Copying this entry allocates nothing, because its list of arms is empty.
     const KeyPlan unlisted{key, choice, {}};
     return Answer(unlisted, UseOf(plan_, unlisted, slot.samples, place));
   }
-  const KeyPlan& listed = plan_.keys[slot.listed];
+  const KeyPlan& listed = Listed(slot);
   return Answer(listed, UseOf(plan_, listed, slot.samples, place));
 }
 
 bool PlannedTable::TimesNext(const TableKey& key, uint64_t call_number) const {
   const Slot& slot = slots_[IndexOf(key)];
   const PlaceInVersion next{slot.asked ? slot.ordinal + 1 : 0, call_number};
-  if (slot.listed != kNotListed) return IsTimed(plan_, plan_.keys[slot.listed], slot.samples, next);
+  if (slot.listed != 0) return IsTimed(plan_, Listed(slot), slot.samples, next);
   const KeyPlan unlisted{key, {}, {}};
   return IsTimed(plan_, unlisted, slot.samples, next);
 }

@@ -3,10 +3,9 @@
 // allocation or lock.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
+#include "src/base/zero_pages.h"
 #include "src/decision/guard/table_plan.h"
 
 namespace dynamiccl {
@@ -23,7 +22,8 @@ struct PlannedCall {
 // the policy's choice or NCCL's.
 class PlannedTable {
  public:
-  // Allocates one slot for each possible key: 5 collectives x 8 roles x the size classes.
+  // Has one slot for each possible key: 5 collectives x 8 roles x the size classes, 164 KB. Only the pages of
+  // keys that are listed or asked about take memory.
   explicit PlannedTable(TablePlan plan);
 
   // Returns what the key's call uses. `policy_choice` is used for keys that the plan does not list. Call
@@ -38,19 +38,19 @@ class PlannedTable {
   const TablePlan& plan() const { return plan_; }
 
  private:
-  static constexpr uint16_t kNotListed = 0xffff;
-  // One key.
+  // One key; all zero before the first question about it, unless the plan lists it.
   struct Slot {
-    uint16_t listed = kNotListed;  // index in plan_.keys
-    bool asked = false;
-    bool samples = false;    // the choice is not NCCL's own
-    uint32_t ordinal = 0;    // calls of the key before the present one
-    uint64_t last_call = 0;  // call number of the last question
+    uint16_t listed;  // 1 + the index in plan_.keys; 0: the plan does not list the key
+    bool asked;
+    bool samples;        // the choice is not NCCL's own
+    uint32_t ordinal;    // calls of the key before the present one
+    uint64_t last_call;  // call number of the last question
   };
   static size_t IndexOf(const TableKey& key);
+  const KeyPlan& Listed(const Slot& slot) const { return plan_.keys[slot.listed - size_t{1}]; }
 
   TablePlan plan_;
-  std::vector<Slot> slots_;  // by IndexOf
+  const ZeroPages<Slot> slots_;  // by IndexOf
 };
 
 }  // namespace dynamiccl

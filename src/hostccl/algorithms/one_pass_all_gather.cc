@@ -2,8 +2,6 @@
 // AllGather by the algorithm that stands for NVLS: each rank copies all ranks' blocks from their buffers
 // (docs/algorithms.md). It has one step, in which each rank of n reads (n-1)/n of the result from its peers'
 // memory. If buffers cannot be reached, the ring runs instead.
-#include <cstring>
-
 #include "src/hostccl/algorithms/algorithms.h"
 #include "src/hostccl/algorithms/one_pass.h"
 
@@ -15,15 +13,31 @@ namespace {
 // that gives up waits for one piece.
 constexpr size_t kFetchedPiece = size_t{1} << 20;
 
+// Copies elements into this rank's result. A large call writes them past the caches: nobody reads them soon,
+// and the stores then need not read the result's old contents from memory.
+void Copy(const Reduction& reduction, const ChannelWork& work, const std::byte* from, std::byte* to,
+          size_t count) {
+  // This rank's own buffers: its block and the result.
+  const size_t touched_bytes = (static_cast<size_t>(work.n_ranks) + 1) * work.count * work.element_bytes;
+  reduction.CombineN({.inputs = &from,
+                      .n_inputs = 1,
+                      .outputs = &to,
+                      .n_outputs = 1,
+                      .count = count,
+                      .streamed = StreamedOutputs(touched_bytes)},
+                     false);
+}
+
 // Copies this rank's own block at once, because that touches no peer's memory and no link carries it.
-void CopyOwnBlock(const ChannelWork& work) {
+void CopyOwnBlock(const Reduction& reduction, const ChannelWork& work) {
   const std::byte* const from = work.Input(work.begin);
   std::byte* const to = work.Output(static_cast<size_t>(work.rank) * work.count + work.begin);
-  if (to != from) std::memcpy(to, from, (work.end - work.begin) * work.element_bytes);
+  if (to != from) Copy(reduction, work, from, to, work.end - work.begin);
 }
 
 // Copies one piece of every other member's block.
-void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece) {
+void GatherPiece(NodeExchange& node, const Reduction& reduction, const ChannelWork& work,
+                 const Chunk& piece) {
   const size_t bytes = piece.count * work.element_bytes;
   for (int step = 1; step < node.size(); ++step) {
     // Ranks start at different blocks, so that they do not all read the same memory at once.
@@ -34,7 +48,7 @@ void GatherPiece(NodeExchange& node, const ChannelWork& work, const Chunk& piece
       continue;
     }
     const std::byte* const from = node.Input(member, piece.offset * work.element_bytes, bytes);
-    std::memcpy(to, from, bytes);
+    Copy(reduction, work, from, to, piece.count);
   }
 }
 
@@ -44,12 +58,12 @@ Lane AllGatherInPlace(Primitives& slots, const ChannelWork& work) {
   NodeExchange& node = *work.node;
   co_await node.Announce({work.send, work.count * work.element_bytes, nullptr, 0, {}});
   if (node.direct()) {
-    CopyOwnBlock(work);
+    CopyOwnBlock(slots.reduction(), work);
     const size_t piece_bytes = node.shaped() || !node.copies() ? node.PieceBytes() : kFetchedPiece;
     NodePieces pieces(node, {work.begin, work.end - work.begin}, work.element_bytes, piece_bytes);
     while (pieces.Next()) {
       co_await node.Enter(pieces.arrival_ns());
-      GatherPiece(node, work, pieces.piece());
+      GatherPiece(node, slots.reduction(), work, pieces.piece());
       node.Leave();
     }
   } else {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
+
+#include "src/base/sha256_blocks.h"
 
 namespace dynamiccl {
 namespace {
@@ -38,6 +41,21 @@ TEST(Sha256, PiecesGiveTheSameAsTheWhole) {
     Sha256 hash;
     for (size_t i = 0; i < text.size(); i += piece) hash.Update(Bytes(text.substr(i, piece)));
     EXPECT_EQ(hash.Finish(), Sha256Of(Bytes(text))) << piece;
+  }
+}
+
+TEST(Sha256, InstructionsMixABlockAsPortableCodeDoes) {
+  if (!HasShaInstructions()) GTEST_SKIP() << "this processor has no SHA instructions";
+  std::mt19937 random(5);
+  for (int i = 0; i < 1000; ++i) {
+    std::array<uint32_t, 8> portable, by_instructions;
+    for (uint32_t& word : portable) word = static_cast<uint32_t>(random());
+    by_instructions = portable;
+    uint8_t block[64];
+    for (uint8_t& byte : block) byte = static_cast<uint8_t>(random());
+    MixPortably(portable.data(), block);
+    MixByInstructions(by_instructions.data(), block);
+    ASSERT_EQ(by_instructions, portable);
   }
 }
 

@@ -155,6 +155,10 @@ TEST(Planner, WithoutLinksOneChannelIsEnoughUnlessMoreAreAskedFor) {
     EXPECT_EQ(ChosenFor(*unlinked, Collective::kAllReduce, (4 << 20) - 4).channels, 1);
     EXPECT_EQ(ChosenFor(*unlinked, Collective::kAllReduce, 4 << 20).channels, 8);
     EXPECT_EQ(ChosenFor(*unlinked, Collective::kBroadcast, 16 << 20).channels, 8);
+    const CollectiveConfig ring{Algorithm::kRing, Protocol::kSimple, 0};
+    for (const auto& [planner, channels] : {std::pair(linked.get(), 8), std::pair(unlinked.get(), 1)})
+      EXPECT_EQ(planner->UsualChannels({.collective = Collective::kAllGather, .bytes = 16 << 20}, ring),
+                channels);
     const auto raised = Make({.min_ctas = 3, .links = false});
     EXPECT_EQ(ChosenFor(*raised, Collective::kAllGather, 16 << 20).channels, 3);
     EXPECT_EQ(ChosenFor(*raised, Collective::kAllGather, 64).channels, 1) << "up to 2.30 it raises no call";

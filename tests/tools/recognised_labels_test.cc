@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "src/policy/policy_file.h"
+#include "tools/report/report.h"
+#include "tools/report/run_report.h"
 #include "traces/format/record_views.h"
+#include "traces/format/trace_writer.h"
 
 namespace dynamiccl {
 namespace {
@@ -15,6 +18,7 @@ class Job {
   Job() {
     section.rank = 0;
     section.records.push_back(CommunicatorRecord(0, info_, 0));
+    Seal(section.records.back());
   }
   void Step(int units = 8) {
     for (int unit = 0; unit < units; ++unit) Call(Collective::kAllGather);
@@ -69,11 +73,13 @@ TEST(RecognisedLabels, OfTheJobsOwnDecisions) {
   call.call_number = 1;
   job.section.records.push_back(DecisionRecord(
       0, call, {.role = Role::kBackwardGather, .phase = Phase::kBackward, .stage = ZeroStage::kStage3}));
-  ReportInputs inputs;
-  inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
-  EXPECT_TRUE(RecogniseUnlabelled(STARTER_POLICY, inputs));
-  EXPECT_EQ(inputs.traces[0].recognised_by, "the job's own policy");
-  const TraceSection& section = inputs.traces[0].trace.sections[0];
+  const Trace trace{{job.section}};
+  const Recogniser recogniser{.decisions = true, .policy = Starter().policy, .name = "starter.dcpolicy"};
+  const auto run = ReadRun("t.ctrace", MemoryRecords(trace), recogniser, "");
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->recognised_by, "the job's own policy");
+  EXPECT_TRUE(LabelByDecisions(job.section));
+  const TraceSection& section = job.section;
   for (size_t i = 0; i < section.records.size(); ++i) {
     if (section.records[i].kind == static_cast<uint16_t>(RecordKind::kDecision)) continue;
     const bool decided = i > 0 && section.records[i].call_number == 1;
@@ -106,17 +112,35 @@ TEST(RecognisedLabels, WhatTheProgramSaidStays) {
   EXPECT_EQ(job.section, before);
 }
 
-TEST(RecognisedLabels, TheInputsPolicyComesFirst) {
+// The oracle is the report of the trace that LabelByPolicy has labelled.
+TEST(RecognisedLabels, ThePolicyRecognisesARunThatIsNotKept) {
+  Job job;
+  for (int step = 0; step < 20; ++step) job.Step();
+  const Trace trace{{job.section}};
+  const auto none = ReadRun("t.ctrace", MemoryRecords(trace), {}, "");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->recognised_by, "") << "no policy at hand";
+  const Recogniser recogniser{.decisions = true, .policy = Starter().policy, .name = "starter.dcpolicy"};
+  const auto run = ReadRun("t.ctrace", MemoryRecords(trace), recogniser, "");
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->recognised_by, "starter.dcpolicy");
+  Trace labelled = trace;
+  ASSERT_TRUE(LabelByPolicy(*Starter().policy, labelled.sections[0]));
+  const auto same = ReadRun("t.ctrace", MemoryRecords(labelled), recogniser, "starter.dcpolicy");
+  ASSERT_TRUE(same);
+  EXPECT_EQ(RunJson(*run, {}), RunJson(*same, {}));
+  EXPECT_NE(RunJson(*run, {})["stages"], RunJson(*none, {})["stages"]);
+}
+
+TEST(RecognisedLabels, AMissingPolicyIsAnErrorWhereATraceNeedsOne) {
+  const std::string path = ::testing::TempDir() + "unlabelled.ctrace";
   Job job;
   for (int step = 0; step < 3; ++step) job.Step();
-  ReportInputs inputs;
-  inputs.traces.push_back({"t.ctrace", {{job.section}}, ""});
-  EXPECT_TRUE(RecogniseUnlabelled("", inputs));
-  EXPECT_TRUE(inputs.traces[0].recognised_by.empty()) << "no policy at hand";
-  EXPECT_FALSE(RecogniseUnlabelled("/missing.dcpolicy", inputs));
-  inputs.policies.push_back(Starter());
-  EXPECT_TRUE(RecogniseUnlabelled("/missing.dcpolicy", inputs));
-  EXPECT_EQ(inputs.traces[0].recognised_by, "starter.dcpolicy");
+  ASSERT_TRUE(WriteTrace(path, {{job.section}}));
+  EXPECT_FALSE(ReadReportInputs({path}, "/missing.dcpolicy"));
+  const auto inputs = ReadReportInputs({STARTER_POLICY, path}, "/missing.dcpolicy");
+  ASSERT_TRUE(inputs) << "the inputs' policy comes first";
+  EXPECT_EQ(inputs->traces[0].run->recognised_by, "starter.dcpolicy");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(Report, EmptyInputsGiveAPage) {
 }
 
 TEST(Report, UnknownKindOfInputSaysWhatFits) {
-  const auto inputs = ReadReportInputs({"notes.txt"});
+  const auto inputs = ReadReportInputs({"notes.txt"}, "");
   ASSERT_FALSE(inputs.has_value());
   EXPECT_THAT(inputs.error().hint, HasSubstr(".ctrace"));
 }
@@ -123,7 +123,7 @@ TEST(Report, DamagedDemoResultIsAnErrorWithItsPath) {
   for (const char* text :
        {"", "{", "[]", "{\"schema\":2}", "{\"schema\":1,\"choices\":[{\"stage\":\"x\"}]}", "3"}) {
     std::ofstream(path) << text;
-    const auto inputs = ReadReportInputs({path});
+    const auto inputs = ReadReportInputs({path}, "");
     ASSERT_FALSE(inputs.has_value()) << text;
     EXPECT_EQ(inputs.error().kind, ErrorKind::kCorrupt) << text;
     EXPECT_THAT(inputs.error().message, HasSubstr(path));

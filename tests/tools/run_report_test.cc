@@ -45,6 +45,25 @@ SectionCalls CallsFrom(const std::vector<Asked>& asked) {
   return section;
 }
 
+// The accounts of all keys of these calls.
+std::vector<RunKeyAccount> KeysFrom(const std::vector<Asked>& asked) {
+  KeyCounts counts;
+  for (const TraceCall& call : CallsFrom(asked).calls) counts.Take(call, 2);
+  return counts.Accounts();
+}
+
+std::vector<TableVersion> VersionsFrom(const std::vector<Asked>& asked) {
+  VersionList list;
+  for (const TraceCall& call : CallsFrom(asked).calls) list.Take(call, 2);
+  return list.versions();
+}
+
+StepMarks MarksOf(const TraceSection& section) {
+  StepMarks marks;
+  for (const StepView& mark : CallsOf(section).steps) marks.Take(mark.step, mark.marked_ns);
+  return marks;
+}
+
 // The same as a trace, with the path's name.
 NamedTrace TraceFrom(const std::string& path, const std::vector<Asked>& asked) {
   const SectionCalls calls = CallsFrom(asked);
@@ -91,7 +110,7 @@ TEST(RunKeys, CountEveryCallOnceAndAddUp) {
                      decider, 0, static_cast<int64_t>(random() % 100)});
     ++by[decider];
   }
-  const auto keys = KeysOf(CallsFrom(asked));
+  const auto keys = KeysFrom(asked);
   EXPECT_EQ(keys.size(), 8u);
   std::map<DecidedBy, int64_t> found;
   int64_t calls = 0;
@@ -107,10 +126,10 @@ TEST(RunKeys, CountEveryCallOnceAndAddUp) {
 }
 
 TEST(RunKeys, TimesOfTrialsAreNeitherOursNorTheDefault) {
-  const auto keys = KeysOf(CallsFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 0, 50},
-                                      {1 << 20, kRingSimple4, DecidedBy::kTrial, 0, 900},
-                                      {1 << 20, kLeaveNcclAlone, DecidedBy::kSample, 0, 70},
-                                      {1 << 20, kRingLl2, DecidedBy::kPolicy, 0, -1}}));
+  const auto keys = KeysFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 0, 50},
+                              {1 << 20, kRingSimple4, DecidedBy::kTrial, 0, 900},
+                              {1 << 20, kLeaveNcclAlone, DecidedBy::kSample, 0, 70},
+                              {1 << 20, kRingLl2, DecidedBy::kPolicy, 0, -1}});
   ASSERT_EQ(keys.size(), 1u);
   EXPECT_DOUBLE_EQ(keys[0].ours_us.median, 50);
   EXPECT_EQ(keys[0].ours_us.repeats, 1);
@@ -119,11 +138,11 @@ TEST(RunKeys, TimesOfTrialsAreNeitherOursNorTheDefault) {
 }
 
 TEST(TableVersions, SayWhereEachBeganAndWhatItChanged) {
-  const auto versions = VersionsOf(CallsFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 1},
-                                              {1 << 10, kRingLl2, DecidedBy::kPolicy, 1},
-                                              {1 << 20, kRingSimple4, DecidedBy::kTrial, 2},
-                                              {1 << 20, kLeaveNcclAlone, DecidedBy::kGuard, 3},
-                                              {1 << 10, kRingLl2, DecidedBy::kPolicy, 3}}));
+  const auto versions = VersionsFrom({{1 << 20, kRingLl2, DecidedBy::kPolicy, 1},
+                                      {1 << 10, kRingLl2, DecidedBy::kPolicy, 1},
+                                      {1 << 20, kRingSimple4, DecidedBy::kTrial, 2},
+                                      {1 << 20, kLeaveNcclAlone, DecidedBy::kGuard, 3},
+                                      {1 << 10, kRingLl2, DecidedBy::kPolicy, 3}});
   ASSERT_EQ(versions.size(), 2u);
   EXPECT_EQ(versions[0].call_number, 2u);
   EXPECT_TRUE(versions[0].changes.empty()) << "a trial is no choice";
@@ -137,7 +156,7 @@ TEST(Regret, ComparesChoicesDefaultAndBestOnTheFabricOfTheRun) {
   asked.push_back({1 << 20, kLeaveNcclAlone, DecidedBy::kSample});
   asked.push_back({1 << 20, {Algorithm::kTree, Protocol::kLL, 1}, DecidedBy::kTrial});  // nobody measured it
   asked.push_back({1 << 12, kRingLl2, DecidedBy::kPolicy});                             // nor this size
-  const auto regrets = RegretsOf(KeysOf(CallsFrom(asked)), Sweep());
+  const auto regrets = RegretsOf(KeysFrom(asked), Sweep());
   ASSERT_EQ(regrets.size(), 1u) << "the other topology has one node";
   EXPECT_EQ(regrets[0].topology, "slow");
   EXPECT_EQ(regrets[0].calls, 6);
@@ -264,22 +283,22 @@ TEST(MarkedStepMs, IsTheMedianAfterTheFirstTwo) {
     builder.Call(step, Collective::kAllReduce, 64);
     builder.Add(StepRecord({.step = step, .phase = Phase::kBackward}));
   }
-  const std::optional<double> step_ms = MarkedStepMs(CallsOf(builder.section()));
+  const std::optional<double> step_ms = MarkedStepMs(MarksOf(builder.section()));
   ASSERT_TRUE(step_ms);
   EXPECT_DOUBLE_EQ(*step_ms, 3e-6);
 }
 
 // Steps of 8 samples take 80 ns, then steps of 16 take 96: longer steps, and less time per sample.
 TEST(SampleTimes, FallWhereABatchGrowsMoreThanItsStep) {
-  SectionCalls calls;
+  std::vector<SamplesView> samples;
   int64_t now_ns = 0;
   for (int step = 0; step < 2 + 8 + 8; ++step) {
     const bool large = step >= 2 + 8;
-    calls.samples.push_back({now_ns, large ? uint64_t{16} : uint64_t{8}});
+    samples.push_back({now_ns, large ? uint64_t{16} : uint64_t{8}});
     now_ns += large ? 96 : 80;
   }
-  calls.samples.push_back({now_ns, 16});
-  const auto times = SampleTimesOf(calls);
+  samples.push_back({now_ns, 16});
+  const auto times = SampleTimesOf(samples);
   ASSERT_TRUE(times);
   EXPECT_DOUBLE_EQ(times->first_ms, 10e-6);
   EXPECT_DOUBLE_EQ(times->last_ms, 6e-6);
@@ -288,17 +307,17 @@ TEST(SampleTimes, FallWhereABatchGrowsMoreThanItsStep) {
 }
 
 TEST(SampleTimes, AreNotKnownAfterFewSteps) {
-  SectionCalls calls;
-  for (int step = 0; step < 6; ++step) calls.samples.push_back({80 * step, 8});
-  EXPECT_FALSE(SampleTimesOf(calls));
-  calls.samples.push_back({480, 8});
-  EXPECT_TRUE(SampleTimesOf(calls));
+  std::vector<SamplesView> samples;
+  for (int step = 0; step < 6; ++step) samples.push_back({80 * step, 8});
+  EXPECT_FALSE(SampleTimesOf(samples));
+  samples.push_back({480, 8});
+  EXPECT_TRUE(SampleTimesOf(samples));
 }
 
 TEST(MarkedStepMs, IsNotKnownWithoutMarks) {
   SectionBuilder builder(0, 2);
   builder.Call(0, Collective::kAllReduce, 64).Call(1, Collective::kAllReduce, 64);
-  EXPECT_FALSE(MarkedStepMs(CallsOf(builder.section())));
+  EXPECT_FALSE(MarkedStepMs(MarksOf(builder.section())));
 }
 
 }  // namespace

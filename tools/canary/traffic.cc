@@ -126,7 +126,7 @@ int NodesOf(const SectionCalls& section, int ranks) {
 Result<Traffic> TrafficOf(const Trace& trace, int ranks) {
   const SectionCalls section = trace.sections.empty() ? SectionCalls{} : CallsOf(trace.sections.front());
   Traffic traffic{.ranks = ranks > 0 ? ranks : RanksWithMostBytes(section)};
-  const ExposedShares shares(section);
+  const ExposedShares shares(section.waited_shares);
   std::map<std::pair<Collective, SizeClass>, FoundCalls> sizes;
   for (const TraceCall& call : section.calls) {
     const CollectiveCall& issued = call.issued.call;

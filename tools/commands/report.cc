@@ -10,7 +10,6 @@
 #include "tools/command_table.h"
 #include "tools/exit_code.h"
 #include "tools/launch/installation.h"
-#include "tools/report/recognised_labels.h"
 
 namespace dynamiccl {
 namespace {
@@ -67,8 +66,7 @@ Result<int> ReportCommand(CommandLine& line) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "dynamiccl report: nothing to write"),
                     "name the file with -o report.html, a folder with --csv tables, or use --json");
   }
-  DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs));
-  DYNAMICCL_CHECK_OK(RecogniseUnlabelled(ShippedPolicy(), read));
+  DYNAMICCL_TRY(ReportInputs read, ReadReportInputs(given.inputs, ShippedPolicy()));
   read.topology = given.topology;
   DYNAMICCL_CHECK_OK(CheckTopology(read));
   if (given.json) PrintJson(ReportJson(read));

@@ -21,7 +21,9 @@
 #include "tools/report/json_output.h"
 #include "tools/report/trace_summary.h"
 #include "traces/export/trace_export.h"
+#include "traces/format/equal_calls.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/record_source.h"
 #include "traces/format/trace_calls.h"
 #include "traces/format/trace_files.h"
 #include "traces/format/trace_merge.h"
@@ -164,8 +166,21 @@ Json WithOperations(const Json& summary, const Trace& trace) {
   return json;
 }
 
+// Shows one file whose ranks agree, without keeping its records. Returns false, or an error, and prints
+// nothing where the whole trace must be read: the ranks may contradict each other, or the file cannot be
+// streamed.
+Result<bool> ShowStreamed(const std::string& path) {
+  const FileRecords records(path);
+  DYNAMICCL_TRY(const TraceSummary summary, ReadSummary(records));
+  DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(records));
+  if (equal) PrintTrace(path, summary);
+  return equal;
+}
+
 // Runs `trace show`. Exit code 1: the ranks' records contradict each other.
 Result<int> ShowTrace(const TraceOptions& options) {
+  if (options.inputs.size() == 1 && !options.json && ShowStreamed(options.inputs[0]).value_or(false))
+    return kExitOk;
   DYNAMICCL_TRY(const Trace trace, ReadTraceFiles(options.inputs));
   const TraceSummary summary = SummarizeTrace(trace);
   if (options.json)

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up a job's communication by what decides it. A first pass over the calls finds the mean time of each
-// kind of call, a second pass builds the sums.
 #include "tools/report/coverage_ledger.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "src/decision/guard/waited_shares.h"
-#include "tools/report/exposed_shares.h"
 
 namespace dynamiccl {
 namespace {
@@ -17,33 +13,8 @@ namespace {
 // From this share on, a percentage that is printed without decimals would read 100 %.
 constexpr double kPrintsAsAll = 0.995;
 
-// A kind of calls that are expected to take equally long: one communicator, collective and size.
-struct CallKind {
-  uint32_t communicator = 0;
-  Collective collective = Collective::kAllReduce;
-  uint64_t bytes = 0;
-  friend auto operator<=>(const CallKind&, const CallKind&) = default;
-};
-
-struct TotalTime {
-  double ns = 0;
-  int64_t calls = 0;
-  double mean_ns() const { return ns / static_cast<double>(calls); }
-};
-
-CallKind KindOf(const TraceCall& call) {
+TimedKind KindOf(const TraceCall& call) {
   return {call.communicator, call.issued.call.collective, call.issued.call.bytes};
-}
-
-std::map<CallKind, TotalTime> TotalTimesOf(const std::vector<TraceCall>& calls) {
-  std::map<CallKind, TotalTime> timed;
-  for (const TraceCall& call : calls) {
-    if (call.issued.duration_ns < 0) continue;
-    TotalTime& of = timed[KindOf(call)];
-    of.ns += static_cast<double>(call.issued.duration_ns);
-    ++of.calls;
-  }
-  return timed;
 }
 
 void Add(const IssuedCall& issued, double ns, CoveredCalls& to) {
@@ -95,22 +66,34 @@ std::string DescribeExposed(const CoverageLedger& ledger) {
 
 }  // namespace
 
+void KindTimes::Take(const TimedKind& kind, int64_t duration_ns) {
+  if (duration_ns < 0) return;
+  TotalTime& of = timed_[kind];
+  of.ns += static_cast<double>(duration_ns);
+  ++of.calls;
+}
+
+double KindTimes::MeanNs(const TimedKind& kind) const {
+  const auto found = timed_.find(kind);
+  return found == timed_.end() ? -1 : found->second.ns / static_cast<double>(found->second.calls);
+}
+
+void LedgerBuilder::Take(const TraceCall& call) {
+  double ns = static_cast<double>(call.issued.duration_ns);
+  if (ns < 0) ns = kinds_.MeanNs(KindOf(call));
+  ledger_.estimated_calls += ns >= 0 ? 1 : 0;
+  Add(call.issued, std::max(ns, 0.0), ledger_.of[static_cast<size_t>(call.issued.coverage)]);
+  Add(call.issued, std::max(ns, 0.0), ledger_.total);
+  AddExposed(call, ns, shares_, ledger_.exposed);
+}
+
 CoverageLedger LedgerOf(const SectionCalls& section) {
-  const std::map<CallKind, TotalTime> timed = TotalTimesOf(section.calls);
-  const ExposedShares shares(section);
-  CoverageLedger ledger;
-  for (const TraceCall& call : section.calls) {
-    double ns = static_cast<double>(call.issued.duration_ns);
-    if (ns < 0) {
-      const auto alike = timed.find(KindOf(call));
-      ns = alike == timed.end() ? -1 : alike->second.mean_ns();
-    }
-    ledger.estimated_calls += ns >= 0 ? 1 : 0;
-    Add(call.issued, std::max(ns, 0.0), ledger.of[static_cast<size_t>(call.issued.coverage)]);
-    Add(call.issued, std::max(ns, 0.0), ledger.total);
-    AddExposed(call, ns, shares, ledger.exposed);
-  }
-  return ledger;
+  KindTimes kinds;
+  for (const TraceCall& call : section.calls) kinds.Take(KindOf(call), call.issued.duration_ns);
+  const ExposedShares shares(section.waited_shares);
+  LedgerBuilder builder(kinds, shares);
+  for (const TraceCall& call : section.calls) builder.Take(call);
+  return builder.ledger();
 }
 
 std::string Describe(const CoverageLedger& ledger) {

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "src/collective/coverage.h"
+#include "tools/report/exposed_shares.h"
 #include "tools/report/json_output.h"
 #include "traces/format/trace_calls.h"
 
@@ -41,6 +44,44 @@ struct CoverageLedger {
   ExposedTime exposed;
   // Number of calls whose time is known: measured, or estimated from a timed call of the same kind.
   int64_t estimated_calls = 0;
+};
+
+// A kind of calls that are expected to take equally long: one communicator, collective and size.
+struct TimedKind {
+  uint32_t communicator = 0;
+  Collective collective = Collective::kAllReduce;
+  uint64_t bytes = 0;
+  friend auto operator<=>(const TimedKind&, const TimedKind&) = default;
+};
+
+// The mean time of the timed calls of each kind.
+class KindTimes {
+ public:
+  // `duration_ns` is negative if the call was not timed.
+  void Take(const TimedKind& kind, int64_t duration_ns);
+  // Returns the mean time in nanoseconds, or -1 if no call of the kind was timed.
+  double MeanNs(const TimedKind& kind) const;
+
+ private:
+  struct TotalTime {
+    double ns = 0;
+    int64_t calls = 0;
+  };
+  std::map<TimedKind, TotalTime> timed_;
+};
+
+// Builds the ledger of one process from its calls in order of issue. `kinds` holds the times of all these
+// calls and, like `shares`, must outlive this object.
+class LedgerBuilder {
+ public:
+  LedgerBuilder(const KindTimes& kinds, const ExposedShares& shares) : kinds_(kinds), shares_(shares) {}
+  void Take(const TraceCall& call);
+  const CoverageLedger& ledger() const { return ledger_; }
+
+ private:
+  const KindTimes& kinds_;
+  const ExposedShares& shares_;
+  CoverageLedger ledger_;
 };
 
 // Returns the ledger of one process. A call that was not timed gets the mean time of the timed calls with the

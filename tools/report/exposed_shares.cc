@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/exposed_shares.h"
 
-#include <vector>
-
 #include "src/base/statistics.h"
 #include "src/collective/size_class.h"
 
@@ -10,9 +8,9 @@ namespace dynamiccl {
 
 // A guard records the exposed share of a key again when it has changed, so the last value for each role
 // counts.
-ExposedShares::ExposedShares(const SectionCalls& section) {
+ExposedShares::ExposedShares(const std::vector<WaitedShareView>& waited_shares) {
   std::map<Key, std::map<Role, double>> by_role;
-  for (const WaitedShareView& waited : section.waited_shares)
+  for (const WaitedShareView& waited : waited_shares)
     by_role[{waited.communicator, waited.collective, waited.bytes}][waited.role] = waited.share;
   for (const auto& [key, of] : by_role) {
     std::vector<double> values;

@@ -5,6 +5,7 @@
 #include <compare>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "traces/format/trace_calls.h"
 
@@ -14,7 +15,7 @@ namespace dynamiccl {
 // counts.
 class ExposedShares {
  public:
-  explicit ExposedShares(const SectionCalls& section);
+  explicit ExposedShares(const std::vector<WaitedShareView>& waited_shares);
 
   // The part of the call's time for which the program waited, from 0 to 1. Nothing if no guard measured it.
   std::optional<double> Of(const TraceCall& call) const;

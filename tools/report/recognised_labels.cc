@@ -13,45 +13,51 @@
 namespace dynamiccl {
 namespace {
 
-// Named as the recogniser if a trace's labels come from the decisions that the job itself recorded.
-constexpr const char* kJobsOwnPolicy = "the job's own policy";
-
 bool IsTunableCall(const TraceRecord& record) {
   return record.kind == static_cast<uint16_t>(RecordKind::kCollective) &&
          record.collective < kTunableCollectives;
 }
 
-bool IsLabelled(const TraceRecord& record) {
+}  // namespace
+
+bool IsLabelledCall(const TraceRecord& record) {
   return IsTunableCall(record) &&
          (LabelledRole(record) != Role::kUnknown || LabelledPhase(record) != Phase::kUnknown ||
           LabelledStage(record) != ZeroStage::kUnknown);
 }
 
-void Label(const RecognisedStructure& recognised, const CollectiveCall& call, TraceRecord& record) {
-  record.labels = PackLabels(recognised.phase, RoleOfNext(recognised, call.collective, call.bytes));
-  record.labelled_stage = static_cast<uint8_t>(recognised.stage);
-  Seal(record);
+void LabelByDecision(const DecisionView& decision, TraceRecord& record) {
+  if (!IsTunableCall(record)) return;
+  const Role role = decision.role == Role::kBackwardGather ? Role::kParameterGather : decision.role;
+  record.labels = PackLabels(decision.phase, role);
+  record.labelled_stage = static_cast<uint8_t>(decision.stage);
 }
 
-}  // namespace
+void PolicyLabeller::Label(const CommunicatorInfo& communicator, TraceRecord& record) {
+  if (!IsTunableCall(record)) return;
+  StructureAgent& agent = agents_.try_emplace(record.communicator, policy_).first->second;
+  const CollectiveCall call = IssuedCallOf(record, communicator).call;
+  const RecognisedStructure recognised = agent.recognised();
+  record.labels = PackLabels(recognised.phase, RoleOfNext(recognised, call.collective, call.bytes));
+  record.labelled_stage = static_cast<uint8_t>(recognised.stage);
+  agent.Step(call);
+}
 
 bool LabelByPolicy(const Policy& policy, TraceSection& section) {
-  if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
+  if (std::any_of(section.records.begin(), section.records.end(), IsLabelledCall)) return false;
   const std::map<uint32_t, CommunicatorInfo> communicators = CommunicatorsOf(section);
-  std::map<uint32_t, StructureAgent> agents;
+  PolicyLabeller labeller(policy);
   for (TraceRecord& record : section.records) {
     const auto known = communicators.find(record.communicator);
     if (!IsTunableCall(record) || known == communicators.end()) continue;
-    StructureAgent& agent = agents.try_emplace(record.communicator, policy).first->second;
-    const CollectiveCall call = IssuedCallOf(record, known->second).call;
-    Label(agent.recognised(), call, record);
-    agent.Step(call);
+    labeller.Label(known->second, record);
+    Seal(record);
   }
   return true;
 }
 
 bool LabelByDecisions(TraceSection& section) {
-  if (std::any_of(section.records.begin(), section.records.end(), IsLabelled)) return false;
+  if (std::any_of(section.records.begin(), section.records.end(), IsLabelledCall)) return false;
   using CallPlace = std::tuple<uint32_t, uint64_t, uint16_t>;
   const auto place = [](const TraceRecord& record) {
     return CallPlace(record.communicator, record.call_number, record.index_in_group);
@@ -65,10 +71,7 @@ bool LabelByDecisions(TraceSection& section) {
   for (TraceRecord& record : section.records) {
     const auto found = IsTunableCall(record) ? recognised.find(place(record)) : recognised.end();
     if (found == recognised.end()) continue;
-    const DecisionView& decision = found->second;
-    const Role role = decision.role == Role::kBackwardGather ? Role::kParameterGather : decision.role;
-    record.labels = PackLabels(decision.phase, role);
-    record.labelled_stage = static_cast<uint8_t>(decision.stage);
+    LabelByDecision(found->second, record);
     Seal(record);
   }
   return !recognised.empty();
@@ -90,30 +93,6 @@ Result<std::string> RecogniseSections(const std::string& named, const std::strin
     }
   }
   return recognised_by;
-}
-
-Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs) {
-  for (NamedTrace& trace : inputs.traces) {
-    std::vector<TraceSection>& sections = trace.trace.sections;
-    if (inputs.policies.empty() && !sections.empty() && LabelByDecisions(sections.front()))
-      trace.recognised_by = kJobsOwnPolicy;
-  }
-  if (inputs.traces.empty()) return {};
-  NamedPolicy by;
-  if (!inputs.policies.empty()) {
-    by = inputs.policies.front();
-  } else if (!fallback.empty()) {
-    by.path = fallback;
-    DYNAMICCL_TRY(by.policy, ReadPolicyFile(fallback));
-  }
-  if (!by.policy) return {};
-  for (NamedTrace& trace : inputs.traces) {
-    // Label only the first section (process), from which a report takes stages and roles.
-    std::vector<TraceSection>& sections = trace.trace.sections;
-    if (!sections.empty() && LabelByPolicy(*by.policy, sections.front()))
-      trace.recognised_by = std::filesystem::path(by.path).filename().string();
-  }
-  return {};
 }
 
 }  // namespace dynamiccl

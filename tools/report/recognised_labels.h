@@ -3,16 +3,41 @@
 // program did not label its calls itself.
 #pragma once
 
+#include <map>
 #include <string>
 
+#include "src/base/status.h"
 #include "src/policy/policy.h"
-#include "tools/report/report.h"
+#include "src/policy/structure_inference.h"
+#include "traces/format/record_views.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
 
-// Labels the calls of a section (the recording of one process) that has no labels. As in a running job,
-// `policy` predicts each call's role from the calls before it, so the first calls stay unknown. Returns
+// Named as the recogniser if a trace's labels come from the decisions that the job itself recorded.
+inline constexpr const char* kJobsOwnPolicy = "the job's own policy";
+
+// True for a call of a tunable collective that the program labelled.
+bool IsLabelledCall(const TraceRecord& record);
+
+// Labels a call of a tunable collective as the answer to it says. The record is not sealed.
+void LabelByDecision(const DecisionView& decision, TraceRecord& record);
+
+// Labels the calls of one section that come in order, by a policy's LSTM. As in a running job, each call's
+// role is predicted from the calls before it, so the first calls stay unknown.
+class PolicyLabeller {
+ public:
+  // `policy` must outlive this object.
+  explicit PolicyLabeller(const Policy& policy) : policy_(policy) {}
+  // Labels a call of a tunable collective, and passes over others. The record is not sealed.
+  void Label(const CommunicatorInfo& communicator, TraceRecord& record);
+
+ private:
+  const Policy& policy_;
+  std::map<uint32_t, StructureAgent> agents_;  // by the section's own number of the communicator
+};
+
+// Labels the calls of a section (the recording of one process) that has no labels (PolicyLabeller). Returns
 // false, and changes nothing, if some call is labelled.
 bool LabelByPolicy(const Policy& policy, TraceSection& section);
 
@@ -27,11 +52,5 @@ bool LabelByDecisions(TraceSection& section);
 // Returns the source for the first section; empty if the program labelled that section or it stays without
 // labels.
 Result<std::string> RecogniseSections(const std::string& named, const std::string& fallback, Trace& trace);
-
-// Labels the first section of each trace whose program set no labels. A report takes stages and roles from
-// that section. The first policy among the inputs recognises them; without one, the decisions that the job
-// recorded; else the policy in the file `fallback` (empty: none). NamedTrace::recognised_by then names what
-// recognised them.
-Status RecogniseUnlabelled(const std::string& fallback, ReportInputs& inputs);
 
 }  // namespace dynamiccl

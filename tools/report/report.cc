@@ -8,10 +8,10 @@
 
 #include "src/policy/policy_file.h"
 #include "tools/report/choice_comparison.h"
-#include "tools/report/report_trace.h"
 #include "tools/report/run_report.h"
 #include "tools/report/trace_summary.h"
 #include "traces/format/measurement_file.h"
+#include "traces/format/trace_reader.h"
 
 namespace dynamiccl {
 namespace {
@@ -31,9 +31,9 @@ Status ReadLog(const std::string& path, ReportInputs& inputs) {
   return {};
 }
 
-Status ReadTraceInput(const std::string& path, ReportInputs& inputs) {
-  DYNAMICCL_TRY(Trace trace, ReadTraceForReport(path));
-  inputs.traces.push_back({path, std::move(trace)});
+// Traces are counted after all other files have been read, since a policy may recognise their labels.
+Status NoteTrace(const std::string& path, ReportInputs& inputs) {
+  inputs.traces.push_back({.path = path});
   return {};
 }
 
@@ -58,7 +58,7 @@ Status ReadDemo(const std::string& path, ReportInputs& inputs) {
 constexpr struct {
   std::string_view end;
   Status (*read)(const std::string& path, ReportInputs& inputs);
-} kKinds[] = {{".ctrace", ReadTraceInput},  {".ctracez", ReadTraceInput},
+} kKinds[] = {{".ctrace", NoteTrace},       {".ctracez", NoteTrace},
               {".measurements", ReadSweep}, {".dcpolicy", ReadPolicyInput},
               {".prom", ReadMetrics},       {".log", ReadLog},
               {".json", ReadDemo}};
@@ -71,6 +71,31 @@ Status ReadInput(const std::string& path, ReportInputs& inputs) {
       MakeError(ErrorKind::kInvalidArgument, "'{}' is nothing that a report is made of", path),
       "give .ctrace and .measurements files, a .dcpolicy, the .prom and .log files of a job, or the "
       "demo.json of a demo");
+}
+
+Result<Recogniser> RecogniserOf(const ReportInputs& inputs, const std::string& fallback) {
+  if (!inputs.policies.empty()) {
+    const NamedPolicy& first = inputs.policies.front();
+    return Recogniser{false, first.policy, std::filesystem::path(first.path).filename().string()};
+  }
+  Recogniser recogniser{.decisions = true, .policy = nullptr, .name = ""};
+  if (inputs.traces.empty() || fallback.empty()) return recogniser;
+  DYNAMICCL_TRY(recogniser.policy, ReadPolicyFile(fallback));
+  recogniser.name = std::filesystem::path(fallback).filename().string();
+  return recogniser;
+}
+
+// A file that cannot be streamed is read as a whole: unfinished files and damage alike, since reading the
+// whole file tells the two apart and names the place.
+Status CountTrace(const Recogniser& recogniser, NamedTrace& trace) {
+  Result<RunReport> run = ReadRun(trace.path, FileRecords(trace.path), recogniser, "");
+  if (!run) {
+    DYNAMICCL_TRY(const Trace whole, ReadTrace(trace.path));
+    run = ReadRun(trace.path, MemoryRecords(whole), recogniser, "");
+  }
+  DYNAMICCL_TRY(RunReport read, std::move(run));
+  trace.run = std::make_shared<const RunReport>(std::move(read));
+  return {};
 }
 
 std::vector<RunReport> RunsOf(const ReportInputs& inputs) {
@@ -105,9 +130,11 @@ Json MeasurementJson(const NamedMeasurements& measurements) {
 
 }  // namespace
 
-Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths) {
+Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths, const std::string& fallback) {
   ReportInputs inputs;
   for (const std::string& path : paths) DYNAMICCL_CHECK_OK(ReadInput(path, inputs));
+  DYNAMICCL_TRY(const Recogniser recogniser, RecogniserOf(inputs, fallback));
+  for (NamedTrace& trace : inputs.traces) DYNAMICCL_CHECK_OK(CountTrace(recogniser, trace));
   return inputs;
 }
 

@@ -20,6 +20,8 @@
 
 namespace dynamiccl {
 
+struct RunReport;  // run_report.h
+
 // A trace and the path from which it was read.
 struct NamedTrace {
   std::string path;
@@ -27,6 +29,8 @@ struct NamedTrace {
   // The policy whose LSTM recognised roles, phases and stages of the calls; empty: the program labelled its
   // calls (recognised_labels.h).
   std::string recognised_by;
+  // The numbers of the run, if they were counted while the trace was read. In this case `trace` is empty.
+  std::shared_ptr<const RunReport> run = nullptr;
 };
 // A measurement file and the path from which it was read.
 struct NamedMeasurements {
@@ -58,8 +62,10 @@ struct ReportInputs {
 
 // Reads all files. The end of a name says what the file is: .json (of a demo), .ctrace, .ctracez,
 // .measurements, .prom, .log or .dcpolicy. It is an error if a name ends differently or a file cannot be
-// read.
-Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths);
+// read. Traces are counted while they are read, and not kept. Where a program labelled no call, the first
+// policy among the inputs recognises the labels; without one, the answers that the job recorded; else the
+// policy in the file `fallback` (empty: none).
+Result<ReportInputs> ReadReportInputs(const std::vector<std::string>& paths, const std::string& fallback);
 
 // Renders the report as one HTML file.
 std::string RenderReport(const ReportInputs& inputs);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a recorded run that its report shows: by key, by ZeRO stage and by table version. All
-// functions read the first process of a trace, since all ranks issue the same collectives and decide alike.
+// The numbers of a recorded run that its report shows: by key, by ZeRO stage and by table version. They are
+// counted while the calls of the first process of a trace pass in order of issue, since all ranks issue the
+// same collectives and decide alike.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "src/collective/collective_config.h"
 #include "src/collective/decided_by.h"
 #include "src/collective/role.h"
+#include "tools/report/duration_quantiles.h"
 #include "tools/report/timing.h"
 #include "traces/format/trace_calls.h"
 
@@ -50,9 +54,30 @@ struct RunKeyAccount {
   bool decided_any() const { return !decided.empty(); }
 };
 
-// Returns the accounts of all keys in a section (the recording of one process), sorted by key. Point-to-point
-// calls are left out, since NCCL asks no tuner about them.
-std::vector<RunKeyAccount> KeysOf(const SectionCalls& section);
+// Counts the calls of each key. Point-to-point calls are left out, since NCCL asks no tuner about them.
+class KeyCounts {
+ public:
+  // Counts a call on a communicator that spans `nodes` nodes.
+  void Take(const TraceCall& call, int nodes);
+  // True if all calls must pass again before Accounts is called: BeginAgain, then TakeAgain for each call.
+  bool needs_second_pass() const;
+  void BeginAgain();
+  void TakeAgain(const TraceCall& call, int nodes);
+  // Returns the accounts, sorted by key.
+  std::vector<RunKeyAccount> Accounts() const;
+
+ private:
+  // The account of one key without its timings, which are those of the durations.
+  struct Counted {
+    RunKeyAccount account;
+    DurationQuantiles by_default;
+    DurationQuantiles ours;
+  };
+  // The durations among which the call counts; null if it counts in none.
+  static DurationQuantiles* DurationsFor(const TraceCall& call, Counted& counted);
+
+  std::map<RunKey, Counted> keys_;
+};
 
 // The calls of one collective with the same labels: role, phase and ZeRO stage.
 struct StageRow {
@@ -74,8 +99,17 @@ struct StageAccount {
   std::map<ZeroStage, int64_t> steps;
 };
 
-// Counts the calls of a section (the recording of one process) by the labels that the program gave them.
-StageAccount StagesOf(const SectionCalls& section);
+// Counts calls by the labels that the program gave them.
+class StageCounts {
+ public:
+  void Take(const TraceCall& call);
+  StageAccount Account() const;
+
+ private:
+  std::map<std::tuple<ZeroStage, Collective, Role, Phase>, StageRow> rows_;
+  // The steps of each stage in order of issue. A step that comes back after another one is entered again.
+  std::map<ZeroStage, std::vector<int64_t>> steps_;
+};
 
 // A change of decision table: from `call_number` on, another version decided the calls of a communicator.
 struct TableVersion {
@@ -89,8 +123,26 @@ struct TableVersion {
   std::vector<std::string> changes;
 };
 
-// The changes of table version in order of time. The version with which a communicator begins is not a
-// change.
-std::vector<TableVersion> VersionsOf(const SectionCalls& section);
+// Finds the changes of table version. The version with which a communicator begins is not a change.
+class VersionList {
+ public:
+  // Records a change if the call was decided by another table version than the previous call of its
+  // communicator, which spans `nodes` nodes. A call whose config the user pinned has no version.
+  void Take(const TraceCall& call, int nodes);
+  // The changes in order of time.
+  const std::vector<TableVersion>& versions() const { return versions_; }
+
+ private:
+  void NoteChoice(const TraceCall& call, int nodes);
+
+  std::optional<int64_t> begin_ns_;  // issue of the first call
+  // The current table version of each communicator.
+  std::map<uint32_t, uint8_t> current_;
+  // For each communicator the index in versions_ of its latest change of version.
+  std::map<uint32_t, size_t> latest_;
+  // The last choice for each communicator and key.
+  std::map<std::pair<uint32_t, RunKey>, CollectiveConfig> choices_;
+  std::vector<TableVersion> versions_;
+};
 
 }  // namespace dynamiccl

@@ -104,28 +104,14 @@ Json SampleTimesJson(const std::optional<SampleTimes>& times) {
           {"last_samples", times->last_samples}};
 }
 
-// Fills in the numbers that depend on when calls were issued.
-void ReadTimes(const Trace& trace, const SectionCalls& first, RunReport& run) {
-  run.over_time = BytesOverTimeOf(first);
-  run.step = StepWindowOf(trace, first);
-  run.length_ms = run.over_time.length_ms;
-  run.step_ms = MarkedStepMs(first).value_or(run.step_ms);
-  run.sample_times = SampleTimesOf(first);
+// A pass over memory cannot fail.
+RunReport RunInMemory(const NamedTrace& trace) {
+  return ReadRun(trace.path, MemoryRecords(trace.trace), {}, trace.recognised_by).value_or(RunReport{});
 }
 
 RunReport ReportOfRun(const NamedTrace& trace, const std::vector<NamedMeasurements>& measurements,
                       const std::string& topology) {
-  RunReport run;
-  run.name = std::filesystem::path(trace.path).filename().string();
-  if (trace.trace.sections.empty()) return run;
-  const SectionCalls calls = CallsOf(trace.trace.sections.front());
-  run.summary = SummarizeTrace(trace.trace, calls);
-  run.keys = KeysOf(calls);
-  run.stages = StagesOf(calls);
-  run.recognised_by = trace.recognised_by;
-  run.versions = VersionsOf(calls);
-  run.waited_shares = calls.waited_shares;
-  if (!run.summary.order_only) ReadTimes(trace.trace, calls, run);
+  RunReport run = trace.run ? *trace.run : RunInMemory(trace);
   for (const NamedMeasurements& sweep : measurements) {
     for (Regret& regret : RegretsOf(run.keys, sweep.file)) {
       if (topology.empty() || topology == regret.topology) run.regrets.push_back(std::move(regret));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "tools/report/run_regret.h"
 #include "tools/report/run_timeline.h"
 #include "tools/report/trace_summary.h"
+#include "traces/format/record_source.h"
 
 namespace dynamiccl {
 
@@ -43,6 +45,20 @@ struct RunReport {
   // Number of calls for which `by` (policy, rule, user and so on) decided.
   int64_t CallsDecidedBy(DecidedBy by) const;
 };
+
+// Recognises the labels of a trace whose program labelled no call.
+struct Recogniser {
+  // The answers that the job recorded come before the policy.
+  bool decisions = false;
+  std::shared_ptr<const Policy> policy;  // null: none
+  std::string name;                      // of the policy
+};
+
+// Computes the numbers of one trace in at most three passes over its records, without those that need a
+// sweep. Memory does not grow with the number of calls. `recognised_by` is what recognised the labels that
+// the records have already.
+Result<RunReport> ReadRun(const std::string& path, const RecordSource& source, const Recogniser& recogniser,
+                          const std::string& recognised_by);
 
 // Computes the report of one trace. The run is compared only with the sweep of `topology`; if that is empty,
 // with every topology that has the run's ranks and nodes.

@@ -28,13 +28,6 @@ double Milliseconds(int64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-6;
 }
 
-// The stretch of a run that is shown.
-struct Span {
-  int64_t begin_ns = 0;  // on the first section's clock
-  int64_t end_ns = 0;
-  std::string what;
-};
-
 // A training step, from the first mark of the step to the first mark of the next one.
 struct MarkedStep {
   uint64_t step = 0;
@@ -44,11 +37,9 @@ struct MarkedStep {
 
 // The marked steps, without the first ones, which warm up. Programs mark every phase of a step, so a step
 // begins with its first mark.
-std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
-  std::map<uint64_t, int64_t> first;
-  for (const StepView& mark : calls.steps) first.emplace(mark.step, mark.marked_ns);
+std::vector<MarkedStep> StepsOf(const StepMarks& marks) {
   std::vector<MarkedStep> steps;
-  for (const auto& [step, marked_ns] : first) {
+  for (const auto& [step, marked_ns] : marks.firsts()) {
     if (!steps.empty()) steps.back().end_ns = marked_ns;
     steps.push_back({step, marked_ns, marked_ns});
   }
@@ -59,32 +50,15 @@ std::vector<MarkedStep> StepsOf(const SectionCalls& calls) {
 }
 
 // The step of median length among those after the warm-up; nothing if there is none.
-std::optional<Span> MedianStep(const SectionCalls& calls) {
-  std::vector<MarkedStep> steps = StepsOf(calls);
+std::optional<StepLanes::Span> MedianStep(const StepMarks& marks) {
+  std::vector<MarkedStep> steps = StepsOf(marks);
   if (steps.empty()) return {};
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end(), [](const MarkedStep& a, const MarkedStep& b) {
     return a.end_ns - a.begin_ns < b.end_ns - b.begin_ns;
   });
-  return Span{middle->begin_ns, middle->end_ns,
-              fmt::format("Calls of step {}, of median length", middle->step)};
-}
-
-// A stretch of calls in the middle of the run, which the start and the end of the job do not disturb. The run
-// must have a call.
-Span MiddleCalls(const SectionCalls& calls) {
-  const size_t count = std::min(kWindowCalls, calls.calls.size());
-  const size_t first = (calls.calls.size() - count) / 2;
-  const IssuedCall& begin = calls.calls[first].issued;
-  const IssuedCall& last = calls.calls[first + count - 1].issued;
-  return {begin.issued_ns, last.issued_ns + std::max<int64_t>(last.duration_ns, 1),
-          fmt::format("{} calls from the middle of the run", count)};
-}
-
-// The stretch that is shown. The run must have a call.
-Span SpanOf(const SectionCalls& calls) {
-  const std::optional<Span> step = MedianStep(calls);
-  return step ? *step : MiddleCalls(calls);
+  return StepLanes::Span{middle->begin_ns, middle->end_ns,
+                         fmt::format("Calls of step {}, of median length", middle->step)};
 }
 
 std::string TextOf(const TraceCall& call) {
@@ -95,35 +69,24 @@ std::string TextOf(const TraceCall& call) {
   return text;
 }
 
-// Adds a lane to the chart with the calls that one rank issued in [begin_ns, end_ns), in real time.
-void AddLane(const TraceSection& section, const SectionCalls& calls, int64_t begin_ns, int64_t end_ns,
-             StepWindow& window) {
-  const SectionClock clock(section);
-  size_t slices = 0;
-  for (const TraceCall& call : calls.calls) {
-    const int64_t at = clock.RealTime(call.issued.issued_ns);
-    if (at < begin_ns || at >= end_ns || ++slices > kMaxSlicesOfALane) continue;
-    const double length = call.issued.duration_ns < 0 ? -1 : Milliseconds(call.issued.duration_ns);
-    window.slices.push_back({window.lanes.size(), Milliseconds(TimeBetween(at, begin_ns)), length,
-                             call.issued.call.collective, TextOf(call)});
-  }
-  window.lanes.push_back(section.rank < 0 ? "process" : fmt::format("rank {}", section.rank));
+std::string LaneName(const TraceSection& section) {
+  return section.rank < 0 ? "process" : fmt::format("rank {}", section.rank);
 }
 
 }  // namespace
 
-std::optional<double> MarkedStepMs(const SectionCalls& calls) {
+std::optional<double> MarkedStepMs(const StepMarks& marks) {
   std::vector<double> steps;
-  for (const MarkedStep& step : StepsOf(calls)) steps.push_back(Milliseconds(step.end_ns - step.begin_ns));
+  for (const MarkedStep& step : StepsOf(marks)) steps.push_back(Milliseconds(step.end_ns - step.begin_ns));
   if (steps.empty()) return {};
   return Median(steps);
 }
 
 // A step lasts from the mark that says how many samples it has to the next such mark.
-std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls) {
+std::optional<SampleTimes> SampleTimesOf(const std::vector<SamplesView>& samples) {
   constexpr size_t kFewestSteps = 4, kPart = 4;
-  if (calls.samples.size() < kWarmUpSteps + kFewestSteps + 1) return {};
-  const std::vector<SamplesView> marks(calls.samples.begin() + kWarmUpSteps, calls.samples.end());
+  if (samples.size() < kWarmUpSteps + kFewestSteps + 1) return {};
+  const std::vector<SamplesView> marks(samples.begin() + kWarmUpSteps, samples.end());
   std::vector<double> each;
   for (size_t i = 0; i + 1 < marks.size(); ++i)
     each.push_back(Milliseconds(marks[i + 1].marked_ns - marks[i].marked_ns) /
@@ -134,44 +97,61 @@ std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls) {
                      marks[marks.size() - 2].samples};
 }
 
-BytesOverTime BytesOverTimeOf(const SectionCalls& calls) {
-  BytesOverTime over;
-  if (calls.calls.size() < 2) return over;
-  const int64_t begin = calls.calls.front().issued.issued_ns;
-  const int64_t length = TimeBetween(calls.calls.back().issued.issued_ns, begin);
-  if (length <= 0) return over;
-  over.length_ms = Milliseconds(length);
-  over.parts.resize(kTimelineParts);
-  for (const TraceCall& call : calls.calls) {
-    const double share =
-        static_cast<double>(TimeBetween(call.issued.issued_ns, begin)) / static_cast<double>(length);
-    const auto part = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * (kTimelineParts - 1));
-    over.parts[part][call.issued.call.collective] += call.issued.call.bytes;
-  }
-  return over;
+BytesByTime::BytesByTime(const SectionScan& first) : begin_ns_(first.first_ns) {
+  if (first.calls < 2) return;
+  length_ns_ = TimeBetween(first.last_ns, begin_ns_);
+  if (length_ns_ <= 0) return;
+  over_.length_ms = Milliseconds(length_ns_);
+  over_.parts.resize(kTimelineParts);
 }
 
-std::optional<StepSpan> StepSpanOf(const TraceSection& section, const SectionCalls& calls) {
-  if (calls.calls.empty()) return {};
-  const Span span = SpanOf(calls);
-  const SectionClock clock(section);
-  return StepSpan{clock.RealTime(span.begin_ns), clock.RealTime(span.end_ns)};
+void BytesByTime::Take(const TraceCall& call) {
+  if (over_.parts.empty()) return;
+  const double share =
+      static_cast<double>(TimeBetween(call.issued.issued_ns, begin_ns_)) / static_cast<double>(length_ns_);
+  const auto part = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * (kTimelineParts - 1));
+  over_.parts[part][call.issued.call.collective] += call.issued.call.bytes;
 }
 
-StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first) {
+StepLanes::StepLanes(const std::vector<SectionScan>& sections)
+    : sections_(sections), drawn_(std::min(sections.size(), kShownLanes)) {
+  for (size_t i = 0; i < drawn_.size(); ++i) clocks_.emplace_back(sections[i].description);
+  if (!sections.empty() && sections.front().calls > 0) span_ = MedianStep(sections.front().steps);
+}
+
+// The middle of the run is not disturbed by the start and the end of the job.
+void StepLanes::FindMiddle(const TraceCall& call) {
+  const uint64_t calls = sections_.front().calls;
+  const uint64_t count = std::min<uint64_t>(kWindowCalls, calls);
+  const uint64_t first = (calls - count) / 2;
+  const uint64_t place = seen_++;
+  if (place == first) middle_begin_ns_ = call.issued.issued_ns;
+  if (place != first + count - 1) return;
+  span_ = {middle_begin_ns_, call.issued.issued_ns + std::max<int64_t>(call.issued.duration_ns, 1),
+           fmt::format("{} calls from the middle of the run", count)};
+}
+
+void StepLanes::Draw(size_t section, const TraceCall& call) {
+  if (section >= drawn_.size()) return;
+  const int64_t begin_ns = clocks_.front().RealTime(span_->begin_ns);
+  const int64_t at = clocks_[section].RealTime(call.issued.issued_ns);
+  if (at < begin_ns || at >= clocks_.front().RealTime(span_->end_ns) || ++drawn_[section] > kMaxSlicesOfALane)
+    return;
+  const double length = call.issued.duration_ns < 0 ? -1 : Milliseconds(call.issued.duration_ns);
+  slices_.push_back(
+      {section, Milliseconds(TimeBetween(at, begin_ns)), length, call.issued.call.collective, TextOf(call)});
+}
+
+StepWindow StepLanes::Window() const {
   StepWindow window;
-  if (first.calls.empty()) return window;
-  const Span span = SpanOf(first);
-  const SectionClock clock(trace.sections.front());
-  const int64_t begin = clock.RealTime(span.begin_ns);
-  const int64_t end = clock.RealTime(span.end_ns);
-  window.what = span.what;
-  window.length_ms = Milliseconds(std::max<int64_t>(TimeBetween(end, begin), 1));
-  for (size_t i = 0; i < trace.sections.size() && i < kShownLanes; ++i) {
-    const TraceSection& section = trace.sections[i];
-    AddLane(section, i == 0 ? first : CallsOf(section), begin, end, window);
-  }
-  window.hidden_lanes = trace.sections.size() - window.lanes.size();
+  if (!span_) return window;
+  const SectionClock& axis = clocks_.front();
+  const int64_t length = TimeBetween(axis.RealTime(span_->end_ns), axis.RealTime(span_->begin_ns));
+  window.what = span_->what;
+  window.length_ms = Milliseconds(std::max<int64_t>(length, 1));
+  window.slices = slices_;
+  for (size_t i = 0; i < drawn_.size(); ++i) window.lanes.push_back(LaneName(sections_[i].description));
+  window.hidden_lanes = sections_.size() - window.lanes.size();
   return window;
 }
 

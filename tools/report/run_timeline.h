@@ -10,6 +10,8 @@
 
 #include "src/base/status.h"
 #include "src/collective/collective.h"
+#include "tools/report/section_scan.h"
+#include "traces/format/section_clock.h"
 #include "traces/format/trace.h"
 #include "traces/format/trace_calls.h"
 
@@ -51,9 +53,21 @@ inline constexpr size_t kShownLanes = 8;
 
 // Returns the median duration of the marked steps after the first two, in milliseconds; nothing without
 // marks.
-std::optional<double> MarkedStepMs(const SectionCalls& calls);
+std::optional<double> MarkedStepMs(const StepMarks& marks);
+
 // Sums the bytes of the first process by time and collective.
-BytesOverTime BytesOverTimeOf(const SectionCalls& calls);
+class BytesByTime {
+ public:
+  explicit BytesByTime(const SectionScan& first);
+  void Take(const TraceCall& call);
+  const BytesOverTime& over_time() const { return over_; }
+
+ private:
+  int64_t begin_ns_ = 0;
+  int64_t length_ns_ = 0;
+  BytesOverTime over_;
+};
+
 // Milliseconds that this rank takes for one training sample: a step's time divided by the number of samples
 // that the program marked for the step. The first two steps do not count. Of the others, the medians of the
 // first and of the last quarter are given.
@@ -65,20 +79,41 @@ struct SampleTimes {
   uint64_t last_samples = 0;
 };
 // Returns the time for one training sample. Nothing if fewer than four steps have marked samples.
-std::optional<SampleTimes> SampleTimesOf(const SectionCalls& calls);
+std::optional<SampleTimes> SampleTimesOf(const std::vector<SamplesView>& samples);
 
-// The stretch of a run that StepWindowOf shows, in real time (traces/format/section_clock.h).
-struct StepSpan {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
+// Collects what the chart of a step shows: the marked step of median length, not counting the first two
+// steps. Without marks, it shows the calls in the middle of the run, which is found only after the first
+// section's calls have passed. The ranks' times are put on one axis as far as their clocks allow
+// (traces/format/section_clock.h).
+class StepLanes {
+ public:
+  // `sections` are all sections of the trace and must outlive this object.
+  explicit StepLanes(const std::vector<SectionScan>& sections);
+  // True if the stretch is known, so that calls may be drawn.
+  bool span_known() const { return span_.has_value(); }
+  // Takes the calls of the first section in order, to find the middle of the run.
+  void FindMiddle(const TraceCall& call);
+  // Draws a call. The calls come section by section, those of a section in order. Calls of a section that is
+  // not shown, or outside the stretch, are passed over.
+  void Draw(size_t section, const TraceCall& call);
+  // Returns the chart; one without lanes if no calls were issued.
+  StepWindow Window() const;
+
+  // The stretch, on the first section's clock.
+  struct Span {
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
+    std::string what;
+  };
+
+ private:
+  const std::vector<SectionScan>& sections_;
+  std::vector<SectionClock> clocks_;  // of the sections that are shown
+  std::optional<Span> span_;
+  uint64_t seen_ = 0;            // calls of the first section that FindMiddle took
+  int64_t middle_begin_ns_ = 0;  // issue of the first call of the middle
+  std::vector<size_t> drawn_;    // calls of each section inside the stretch
+  std::vector<CallSlice> slices_;
 };
-// Returns this stretch for the first process, or nothing if that process issued no calls.
-std::optional<StepSpan> StepSpanOf(const TraceSection& section, const SectionCalls& calls);
-
-// Returns the calls of the marked step of median length, not counting the first two steps. Without marks,
-// returns the calls in the middle of the run. The ranks' times are put on one axis as far as their clocks
-// allow (traces/format/section_clock.h). If there are no calls, there are no lanes. `first` holds the first
-// process's calls.
-StepWindow StepWindowOf(const Trace& trace, const SectionCalls& first);
 
 }  // namespace dynamiccl

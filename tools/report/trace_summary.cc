@@ -2,7 +2,6 @@
 // Counts the calls, step marks and memory reports of a trace.
 #include "tools/report/trace_summary.h"
 
-#include <algorithm>
 #include <set>
 
 #include "tools/report/choice_comparison.h"
@@ -11,30 +10,72 @@
 namespace dynamiccl {
 namespace {
 
-void CountCall(const TraceCall& call, TraceSummary& summary) {
-  const CollectiveCall& issued = call.issued.call;
-  const std::string name(Name(issued.collective));
-  ++summary.calls;
-  ++summary.collectives[name].calls;
-  summary.collectives[name].bytes += issued.bytes;
-  ++summary.sizes[{name, issued.bytes}];
-  if (!call.decision) return;
-  ++summary.decisions[{std::string(Name(call.decision->decided_by)), Name(call.decision->config)}];
+void AddSection(const TraceSection& section, TraceSummary& summary) {
+  if (++summary.sections == 1) summary.library = section.library;
+  summary.lost += section.lost;
+  summary.closed = summary.closed && section.closed;
+  summary.mirrored = summary.mirrored || section.mirrored();
+  summary.order_only = summary.order_only || section.order_only();
 }
 
-// Counts the training steps that the program marked. Sets the ZeRO stage if all marks have the same.
-void ReadMarks(const std::vector<StepView>& marks, TraceSummary& summary) {
-  std::set<uint64_t> steps;
-  std::set<ZeroStage> stages;
-  for (const StepView& mark : marks) {
-    steps.insert(mark.step);
-    if (mark.stage != ZeroStage::kUnknown) stages.insert(mark.stage);
-  }
-  summary.steps = static_cast<int64_t>(steps.size());
+// Sets the ZeRO stage if all marks have the same.
+void AddMarks(const StepMarks& steps, const std::set<ZeroStage>& stages, const SeenMemory& memory,
+              TraceSummary& summary) {
+  summary.steps = static_cast<int64_t>(steps.firsts().size());
   if (stages.size() == 1) summary.stage = static_cast<int>(*stages.begin());
+  summary.least_free_bytes = memory.least_free_bytes;
+  summary.memory_bytes = memory.total_bytes;
 }
 
 }  // namespace
+
+void SummaryCounts::Take(const TraceCall& call) {
+  ++sizes_[{call.issued.call.collective, call.issued.call.bytes}];
+  if (!call.decision) return;
+  const CollectiveConfig& config = call.decision->config;
+  ++decisions_[{call.decision->decided_by, config.algorithm, config.protocol, config.channels}];
+}
+
+void SummaryCounts::AddTo(TraceSummary& summary) const {
+  for (const auto& [size, calls] : sizes_) {
+    const std::string name(Name(size.first));
+    summary.calls += calls;
+    summary.collectives[name].calls += calls;
+    summary.collectives[name].bytes += size.second * static_cast<uint64_t>(calls);
+    summary.sizes[{name, size.second}] += calls;
+  }
+  for (const auto& [decision, calls] : decisions_) {
+    const auto& [by, algorithm, protocol, channels] = decision;
+    const CollectiveConfig config{algorithm, protocol, channels};
+    summary.decisions[{std::string(Name(by)), Name(config)}] += calls;
+  }
+}
+
+TraceSummary SummaryOf(const std::vector<SectionScan>& sections, const SummaryCounts& counts,
+                       const CoverageLedger& ledger) {
+  TraceSummary summary;
+  for (const SectionScan& section : sections) AddSection(section.description, summary);
+  if (sections.empty()) return summary;
+  const SectionScan& first = sections.front();
+  counts.AddTo(summary);
+  summary.coverage = ledger;
+  AddMarks(first.steps, first.marked_stages, first.memory, summary);
+  return summary;
+}
+
+Result<TraceSummary> ReadSummary(const RecordSource& source) {
+  DYNAMICCL_TRY(const std::vector<SectionScan> sections, ScanSections(source, 1));
+  if (sections.empty()) return TraceSummary{};
+  const ExposedShares shares(sections.front().waited_shares);
+  LedgerBuilder ledger(sections.front().kinds, shares);
+  SummaryCounts counts;
+  DYNAMICCL_CHECK_OK(PassCalls(source, sections, 1, [&](size_t, StreamedCall& call) {
+    const TraceCall decoded = DecodedCall(call, sections[0].communicators.at(call.record.communicator));
+    counts.Take(decoded);
+    ledger.Take(decoded);
+  }));
+  return SummaryOf(sections, counts, ledger.ledger());
+}
 
 TraceSummary SummarizeTrace(const Trace& trace) {
   return SummarizeTrace(trace, trace.sections.empty() ? SectionCalls{} : CallsOf(trace.sections.front()));
@@ -42,24 +83,20 @@ TraceSummary SummarizeTrace(const Trace& trace) {
 
 TraceSummary SummarizeTrace(const Trace& trace, const SectionCalls& first) {
   TraceSummary summary;
-  summary.sections = trace.sections.size();
-  for (const TraceSection& section : trace.sections) {
-    summary.lost += section.lost;
-    summary.closed = summary.closed && section.closed;
-    summary.mirrored = summary.mirrored || section.mirrored();
-  }
-  summary.order_only = trace.order_only();
-  if (trace.sections.empty()) return summary;
-  summary.library = trace.sections.front().library;
-  for (const TraceCall& call : first.calls) CountCall(call, summary);
+  for (const TraceSection& section : trace.sections) AddSection(section, summary);
+  SummaryCounts counts;
+  for (const TraceCall& call : first.calls) counts.Take(call);
+  counts.AddTo(summary);
   summary.coverage = LedgerOf(first);
-  ReadMarks(first.steps, summary);
-  for (const MemoryView& memory : first.memory) {
-    const bool is_first = summary.memory_bytes == 0;
-    summary.least_free_bytes =
-        is_first ? memory.free_bytes : std::min(summary.least_free_bytes, memory.free_bytes);
-    summary.memory_bytes = memory.total_bytes;
+  StepMarks steps;
+  std::set<ZeroStage> stages;
+  for (const StepView& mark : first.steps) {
+    steps.Take(mark.step, mark.marked_ns);
+    if (mark.stage != ZeroStage::kUnknown) stages.insert(mark.stage);
   }
+  SeenMemory memory;
+  for (const MemoryView& seen : first.memory) memory.Take(seen);
+  AddMarks(steps, stages, memory, summary);
   return summary;
 }
 

@@ -5,11 +5,14 @@
 
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tools/report/coverage_ledger.h"
 #include "tools/report/demo_result.h"
 #include "tools/report/json_output.h"
+#include "tools/report/section_scan.h"
 #include "traces/format/trace.h"
 
 namespace dynamiccl {
@@ -48,6 +51,25 @@ struct TraceSummary {
   // Number of calls of each (decider, config).
   std::map<std::pair<std::string, std::string>, int64_t> decisions;
 };
+
+// Counts calls by collective, size and decision.
+class SummaryCounts {
+ public:
+  void Take(const TraceCall& call);
+  void AddTo(TraceSummary& summary) const;
+
+ private:
+  std::map<std::pair<Collective, uint64_t>, int64_t> sizes_;
+  // By decider and config.
+  std::map<std::tuple<DecidedBy, Algorithm, Protocol, uint8_t>, int64_t> decisions_;
+};
+
+// Returns what a scan tells about a trace, and the counts and the ledger of its first section.
+TraceSummary SummaryOf(const std::vector<SectionScan>& sections, const SummaryCounts& counts,
+                       const CoverageLedger& ledger);
+
+// Summarises a trace without keeping its records.
+Result<TraceSummary> ReadSummary(const RecordSource& source);
 
 // Summarises a trace in one pass over the calls of its first section, the recording of one process.
 TraceSummary SummarizeTrace(const Trace& trace);

@@ -44,12 +44,7 @@ struct Builder {
     // they would hide the group's collectives.
     if (has_decisions && IsKind(record, RecordKind::kCollective))
       position.insert_or_assign(position.end(), KeyOf(record), result.calls.size());
-    result.calls.push_back({.issued = IssuedCallOf(record, communicator->second),
-                            .communicator = record.communicator,
-                            .stream = record.stream,
-                            .duration_source = static_cast<DurationSource>(record.duration_source),
-                            .decision = std::nullopt,
-                            .step = step});
+    result.calls.push_back(DecodedCall(record, communicator->second, step));
   }
 
   // Joins an answer with its call; the last answer counts.
@@ -87,6 +82,15 @@ void AppendOperation(ByteWriter& bytes, const IssuedCall& issued, uint64_t first
 }
 
 }  // namespace
+
+TraceCall DecodedCall(const TraceRecord& record, const CommunicatorInfo& communicator, int64_t step) {
+  return {.issued = IssuedCallOf(record, communicator),
+          .communicator = record.communicator,
+          .stream = record.stream,
+          .duration_source = static_cast<DurationSource>(record.duration_source),
+          .decision = std::nullopt,
+          .step = step};
+}
 
 std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section) {
   std::map<uint32_t, CommunicatorInfo> communicators;

@@ -41,6 +41,10 @@ struct SectionCalls {
   uint64_t unknown_kinds = 0;
 };
 
+// Decodes the record of a call without an answer. `communicator` is the record's communicator, `step` the
+// step of the last mark before the call.
+TraceCall DecodedCall(const TraceRecord& record, const CommunicatorInfo& communicator, int64_t step);
+
 // Returns the communicators that a section describes. The keys are the numbers that the section's process
 // gave them.
 std::map<uint32_t, CommunicatorInfo> CommunicatorsOf(const TraceSection& section);

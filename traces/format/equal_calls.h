@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the ranks of a trace without keeping their records.
+#pragma once
+
+#include "src/base/status.h"
+#include "traces/format/record_source.h"
+
+namespace dynamiccl {
+
+// Returns true if, on each communicator, all ranks issued the same collectives under the same numbers, so
+// that CheckRanksAgree (trace_merge.h) finds nothing. The calls are compared by a count and a sum of 64-bit
+// hashes. False: they differ, and CheckRanksAgree says how, or allows it. An error of the source is returned.
+Result<bool> RanksHaveEqualCalls(const RecordSource& source);
+
+}  // namespace dynamiccl

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace that is read several times from its beginning, for readers that do not keep its records.
+#pragma once
+
+#include <string>
+
+#include "src/base/status.h"
+#include "traces/format/record_stream.h"
+#include "traces/format/trace.h"
+
+namespace dynamiccl {
+
+// Passes a trace to a sink, as often as it is asked. One thread at a time.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  // Passes all sections in order. An error of the sink ends the pass and is returned.
+  virtual Status Pass(RecordSink& sink) const = 0;
+};
+
+// The records of a file that can be streamed. Every pass opens and checks the file, with the errors of
+// StreamTrace.
+class FileRecords final : public RecordSource {
+ public:
+  explicit FileRecords(std::string path) : path_(std::move(path)) {}
+  Status Pass(RecordSink& sink) const override { return StreamTrace(path_, sink); }
+
+ private:
+  std::string path_;
+};
+
+// The records of a trace in memory, which must outlive this object.
+class MemoryRecords final : public RecordSource {
+ public:
+  explicit MemoryRecords(const Trace& trace) : trace_(trace) {}
+  Status Pass(RecordSink& sink) const override;
+
+ private:
+  const Trace& trace_;
+};
+
+}  // namespace dynamiccl

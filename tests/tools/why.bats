@@ -141,3 +141,20 @@ PROFILE
   [[ "$output" == *"100 AllReduce (unknown size)"*"A step is 20 collectives"* ]]
   [[ "$output" != *"LSTM"* && "$output" != *"GB/s"* ]]
 }
+
+@test "times of one rank alone are not sent to calibrate, which has nothing to fit" {
+  cat >all_reduce_perf.log <<'END'
+# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0
+#
+# Using devices
+#  Rank  0 Group  0 Pid   4242 on      node device  0 [0000:01:00] NVIDIA H100
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1     5.30  197.84    0.00      0     1.82  576.14    0.00      0
+END
+  run "$DYNAMICCL_BIN" why all_reduce_perf.log
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"two ranks or more"* && "$output" != *"dynamiccl calibrate"* ]]
+}

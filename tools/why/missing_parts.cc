@@ -22,6 +22,14 @@ uint64_t CallsWithoutAlgorithm(const WhyInput& input) {
   return calls;
 }
 
+// True if no time was measured between ranks, so that no system can be fitted.
+bool TimesOfOneRankOnly(const WhyInput& input) {
+  return std::ranges::all_of(input.measurements, [](const MeasurementFile& file) {
+    return std::ranges::all_of(
+        file.contexts, [](const MeasurementContext& context) { return context.model.fabric.n_ranks < 2; });
+  });
+}
+
 // The calls for which NCCL chooses an algorithm: collectives of at least two ranks.
 struct ChosenCalls {
   uint64_t all = 0;
@@ -138,6 +146,8 @@ std::vector<std::string> NextLines(const WhyInput& input, bool trouble, bool cha
   if (IsProfileAlone(input))
     return {"the profile, in https://ui.perfetto.dev: it has no collective that could be chosen better"};
   if (!input.trace && input.measurements.empty()) return {fmt::format("dynamiccl receipt {}", paths)};
+  if (!input.trace && input.imported && TimesOfOneRankOnly(input))
+    return {"the same measurement on two ranks or more: one rank alone moves no data"};
   if (!input.trace && input.imported) return {fmt::format("dynamiccl calibrate {} -o system.toml", paths)};
   if (!input.trace) return {fmt::format("dynamiccl report {} -o report.html", paths)};
   if (trouble) return {fmt::format("dynamiccl hang {}", paths)};

@@ -37,6 +37,24 @@ load canary/canary
   [[ "$output" == *"ncclNvlsTreeConnect"* ]]
 }
 
+@test "NVIDIA/nccl#2385: equal numbers of ranks come up" {
+  needs 2.30.7 2.31.2
+  for ranks in 7,7 8,8; do
+    run canary 2.30.7 2.31.2 --machine dgx_h100 --ranks $ranks --sizes 1M --connect init --no-remedies
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"NCCL 2.30.7 -> 2.31.2: SAME"* ]]
+  done
+}
+
+@test "NVIDIA/nccl#1946: the report's own machine, two A800" {
+  needs 2.24.3 2.28.9
+  run canary 2.24.3 2.28.9 --machine two_a800 --world 2x2 --sizes 1M --connect first-call
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ "$output" == *"2 of a node used -> 1 of a node used"*"NCCL_PXN_DISABLE=1 ends it"*"NVIDIA/nccl#1946"* ]]
+}
+
 @test "NVIDIA/nccl#1829: GPUs at an AMD processor go from peer-to-peer to host memory" {
   needs 2.22.3 2.24.3
   run answer 2.22.3 2.24.3 "$(topology lambda_4xa6000)" 1x4 --sizes 1M

@@ -425,27 +425,6 @@ TEST(Kineto, NeverReadsAProtocolFromAKernelsName) {
   ExpectNoAlgorithm(calls);
 }
 
-// Names as in NCCL 2.27 to 2.32.
-TEST(Kineto, CoverageOfACallFollowsFromTheNameOfItsKernel) {
-  const std::pair<const char*, Coverage> kNames[] = {
-      {"ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", Coverage::kUnknown},
-      {"ncclSymDevKernel_AllGather_STMC(ncclSymDevArgs)", Coverage::kSymmetricKernel},
-      {"ncclSymkDevKernel_AllGather_RailRing_LsaSTMC(ncclSymkDevWorkArgs4K)", Coverage::kSymmetricKernel}};
-  for (const auto& [name, coverage] : kNames) {
-    const std::string kernel =
-        fmt::format(R"({{"ph":"X","cat":"kernel","name":"{}","ts":60,"dur":7.5,"tid":9,)"
-                    R"("args":{{"correlation":4,"stream":7,"grid":[2,1,1]}}}})",
-                    name);
-    const std::string launch =
-        R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernelExC","ts":45,"dur":1,"tid":1,"args":{"correlation":4}})";
-    const TemporaryFile file(Document(Comm("allgather", 40, R"(,"dtype":"Float","In msg nelems":5)") + "," +
-                                      launch + "," + kernel));
-    const SectionCalls calls = CallsOfFile(file.path());
-    ASSERT_EQ(calls.calls.size(), 1u);
-    EXPECT_EQ(calls.calls[0].issued.coverage, coverage) << name;
-  }
-}
-
 TEST(Kineto, EveryTruncationOfTextIsRefused) {
   const std::string text =
       Document(Comm("allreduce", 40,

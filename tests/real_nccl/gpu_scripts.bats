@@ -101,26 +101,6 @@ outcomes_of() { # EXPERIMENT
   grep -q "take $together s at most" "$SOURCE/benchmarks/gpu/README.md"
 }
 
-# bats test_tags=long
-@test "a lease is rehearsed whole, and its page is made of what came home" {
-  [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
-  PATH="$SOURCE/.venv/bin:$PATH"
-  PYTHONPATH="$BUILD/lib/python" python3 -c 'import dynamiccl_torch' || skip "no PyTorch, or no backend for it in this build"
-  "$BUILD/tests/standin_environment" 2.32.3 one_h100 "$BATS_TEST_TMPDIR" >newest.env 2>why || not_run $?
-  run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/benchmarks/gpu/lease.sh" -o out --home "$BUILD" --rehearse newest.env --scale 3
-  echo "$output"
-  [ "$status" -eq 0 ]
-  for part in machine device tables record steps zero measure newest hour wide adaptive; do
-    [[ "$output" == *"== $part: exit code 0 after "* ]]
-  done
-  [ "$(grep -c 'not rehearsed' out/work/*.txt | grep -c ':1$')" -eq 2 ]
-  tar -tzf out/results.tgz | grep -q work/ab-wide-ddp.json
-  run "$SOURCE/benchmarks/gpu/page.py" out/work
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [[ "$output" == *"| "*"ring/simple/4"* ]]
-}
-
 @test "first_hour begins no case after its deadline" {
   [ -n "$CUDA_INCLUDE" ] || skip "no CUDA headers: nvcc was not found"
   run env CUDA_HOME="${CUDA_INCLUDE%/include}" "$SOURCE/benchmarks/gpu/first_hour.sh" -o out --versions 2.28.9 --deadline 0 --rehearse standin.env --only "d"

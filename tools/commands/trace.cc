@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 
+#include "src/base/file_kind.h"
 #include "src/collective/size_class.h"
 #include "tools/command_table.h"
 #include "tools/commands/collective_option.h"
@@ -170,6 +171,7 @@ Json WithOperations(const Json& summary, const Trace& trace) {
 // nothing where the whole trace must be read: the ranks may contradict each other, or the file cannot be
 // streamed.
 Result<bool> ShowStreamed(const std::string& path) {
+  DYNAMICCL_CHECK_OK(CheckIsFile(path));
   const FileRecords records(path);
   DYNAMICCL_TRY(const TraceSummary summary, ReadSummary(records));
   DYNAMICCL_TRY(const bool equal, RanksHaveEqualCalls(records));

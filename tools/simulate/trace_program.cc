@@ -142,13 +142,6 @@ Result<std::vector<ReplayPlan>> PlansOf(const Trace& trace, int32_t ranks, const
   return plans;
 }
 
-// True if ranks exchange data somewhere. A file that states no group sizes is imported with groups of one.
-bool HasGroups(const std::vector<ReplayPlan>& plans) {
-  return std::ranges::any_of(plans, [](const ReplayPlan& plan) {
-    return std::ranges::any_of(plan.communicators, [](const auto& each) { return each.n_ranks > 1; });
-  });
-}
-
 // For each communicator layout, the number of nodes over which the communicator of this rank extends.
 std::vector<int> NodesOf(const std::vector<CommunicatorLayout>& layouts, size_t rank, int ranks_per_node) {
   std::vector<int> counts;
@@ -172,11 +165,6 @@ Result<TraceJob> JobOfTrace(const Trace& trace, const System& system, const Trac
         MakeError(ErrorKind::kInvalidArgument, "the trace is of {} ranks, more than {}", ranks, kMaxRanks),
         "say with -n how many to simulate");
   DYNAMICCL_TRY(result.plans, PlansOf(trace, ranks, options));
-  if (ranks > 1 && !HasGroups(result.plans))
-    return WithHint(
-        MakeError(ErrorKind::kInvalidArgument,
-                  "every communicator of the trace has one rank, so {} ranks exchange nothing", ranks),
-        "a file of another tool may not state the sizes of its groups; 'trace import' says so");
   result.order_only = trace.order_only();
   SystemDemands demands(system);
   SimulatedJob& job = result.job;

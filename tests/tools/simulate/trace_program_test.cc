@@ -44,14 +44,6 @@ TEST(TraceProgram, SimulatesExactlyTheOperationsOfTheTrace) {
   ExpectSameOperations(Generated("deepspeed3", {6, 1, 0}, {}));
 }
 
-// An imported file that states no group sizes: its transfers would take no time.
-TEST(TraceProgram, GroupsOfOneRankAreRefusedForMoreRanks) {
-  const Trace trace = Generated("ddp", {1, 1, 0}, {});
-  const auto job = JobOfTrace(trace, SystemOf(DescribedSystems()[0]), {.ranks = 8});
-  ASSERT_FALSE(job.has_value());
-  EXPECT_EQ(job.error().message, "every communicator of the trace has one rank, so 8 ranks exchange nothing");
-}
-
 // Recorded: issued at 1 ms and 5 ms, 2 ms long each. So the program waited, computed 2 ms, and waited again.
 TEST(TraceProgram, WhatWasIssuedAfterAnEndHadWaitedForIt) {
   Trace trace = Generated("ddp", {2, 1, 0}, {});

@@ -41,7 +41,7 @@ uint32_t FoldStream(cudaStream_t stream) {
   call.communicator = info.id;
   call.collective = facts.collective;
   call.data_type = static_cast<DataType>(facts.data_type);
-  call.op = static_cast<ReduceOp>(facts.op);
+  call.op = ReduceOpOf(facts.op);
   call.n_ranks = info.n_ranks;
   const size_t element_bytes = ElementBytes(call.data_type);
   call.bytes = TotalBytes(facts.collective, facts.count, element_bytes, call.n_ranks);

@@ -9,13 +9,13 @@
 namespace dynamiccl {
 namespace {
 
-constexpr const char* kNames[kReduceOps] = {"sum", "prod", "max", "min", "avg"};
+constexpr const char* kNames[kReduceOps + 1] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
 }  // namespace
 
 std::string_view Name(ReduceOp op) {
   const auto index = static_cast<size_t>(op);
-  return index < kReduceOps ? kNames[index] : "unknown";
+  return index <= kReduceOps ? kNames[index] : "unknown";
 }
 
 std::optional<ReduceOp> ParseReduceOp(std::string_view name) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction operators, with NCCL's numbers (ncclRedOp_t). Operators that a program makes itself with
-// ncclRedOpCreatePreMulSum have larger numbers and are not in this enum.
+// Reduction operators, with NCCL's numbers (ncclRedOp_t).
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,20 @@
 
 namespace dynamiccl {
 
-enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4 };
+// kPreMulSum stands for every operator that the program made itself, by ncclRedOpCreatePreMulSum.
+enum class ReduceOp : uint8_t { kSum = 0, kProd = 1, kMax = 2, kMin = 3, kAvg = 4, kPreMulSum = 5 };
+// Number of NCCL's own operators.
 inline constexpr int kReduceOps = 5;
 
-// Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg".
+// Converts NCCL's number. NCCL derives the number of an operator that the program made from an address, so
+// ranks have unlike numbers for the same operator. What is derived from a call must not depend on it.
+constexpr ReduceOp ReduceOpOf(int nccls) {
+  return nccls >= 0 && nccls < kReduceOps ? static_cast<ReduceOp>(nccls) : ReduceOp::kPreMulSum;
+}
+
+// Returns the spelling of nccl-tests: "sum", "prod", "max", "min", "avg", "mulsum".
 std::string_view Name(ReduceOp op);
-// Parses a name in any case. Returns nullopt for an unknown name.
+// Parses the name of one of NCCL's own operators, in any case. Returns nullopt for another name.
 std::optional<ReduceOp> ParseReduceOp(std::string_view name);
 
 }  // namespace dynamiccl

@@ -49,7 +49,7 @@ struct Vocabulary {
   NameList kinds{{std::begin(kKindNames), std::end(kKindNames)}};
   NameList collectives = NamesOf<Collective>(0, kCollectives);
   NameList data_types = NamesOf<DataType>(0, kDataTypes);
-  NameList ops = NamesOf<ReduceOp>(0, kReduceOps);
+  NameList ops = NamesOf<ReduceOp>(0, kReduceOps + 1);
   NameList algorithms = NamesOf<Algorithm>(0, kAlgorithms);
   NameList protocols = NamesOf<Protocol>(0, kProtocols);
   NameList phases = NamesOf<Phase>(0, kPhases);

@@ -47,6 +47,13 @@ TEST(Collective, NumbersOfExchangesAreThoseOfNccl) {
   EXPECT_FALSE(IsExchange(Collective::kAllReduce));
 }
 
+// NCCL mangles the number of a program's operator with the communicator's address: the low byte may be min's.
+TEST(Collective, EveryOperatorOfAProgramIsTheSame) {
+  for (int op = 0; op < kReduceOps; ++op) EXPECT_EQ(ReduceOpOf(op), static_cast<ReduceOp>(op));
+  for (const int op : {kReduceOps, 0x103, 0x7fffffff, -1}) EXPECT_EQ(ReduceOpOf(op), ReduceOp::kPreMulSum);
+  EXPECT_EQ(Name(ReduceOp::kPreMulSum), "mulsum");
+}
+
 TEST(Collective, BusBandwidthFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kAllReduce, 4), 1.5);
   EXPECT_DOUBLE_EQ(BusBandwidthFactor(Collective::kAllGather, 4), 0.75);

@@ -14,13 +14,14 @@
 namespace dynamiccl {
 namespace {
 
-// In the account of what arms cost, a step's time counts as at most this many times the usual one. The limit
-// is high for a step with arms, because one channel in place of 16 makes a step many times as long. A long
-// step without arms is a stall.
-constexpr double kMaxWithArms = 32, kMaxWithout = 2;
-// If a step with arms takes more than this many times the usual time, its cost counts at once and not only
-// when its block is complete.
-constexpr double kGrossStep = 2;
+// A step that takes more than this many times the usual time is a long step. It is counted apart (LongSteps),
+// because it may be a stall.
+constexpr double kLongStep = 2;
+// A long step counts as at most this many usual steps. One channel in place of 16 makes a step many times as
+// long.
+constexpr double kMaxOfLongStep = 32;
+// Arms do not pay for as many long steps as stalls alone would cause with this probability at most.
+constexpr double kStallsShare = 0.95;
 
 // Least weight of a new step in Averages::step_ns and, to follow more slowly, in Averages::usual_ns.
 constexpr double kFollowRate = 1.0 / 16;
@@ -47,8 +48,10 @@ uint32_t Packed(const CollectiveConfig& config) {
 void StepExperiment::Begin(StepGrid grid, bool common) {
   const double noise = regression_.noise();
   const Clock clock = clock_;
+  const LongSteps::Sum without_arms = long_steps_.without_arms;
   *this = StepExperiment();
   clock_ = clock;
+  long_steps_.without_arms = without_arms;
   if (noise > 0) regression_ = StepRegression(noise);
   grid_ = grid;
   common_ = common;
@@ -121,7 +124,6 @@ int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
 void StepExperiment::ChangeClock() {
   ++clock_.changes;
   averages_ = {};
-  gross_ns_ = 0;
   if (numbers_.empty()) regression_ = StepRegression();
   block_.clear();
   arms_of_block_.clear();
@@ -188,13 +190,11 @@ void StepExperiment::AddRow(const Step& step, int64_t step_ns) {
     uses.last_row = rows_;
     row.configs.push_back(config);
   }
-  if (arms > 0 && off > std::log(kGrossStep))
-    gross_ns_ += std::min(ns / averages_.step_ns, kMaxWithArms) * averages_.step_ns - averages_.step_ns;
+  long_steps_.Add(std::exp(off), arms > 0);
   block_.push_back(std::move(row));
   arms_of_block_.push_back(static_cast<int>(arms));
   if (block_.size() < kStepsOfBlock) return;
   AddToCost();
-  gross_ns_ = 0;
   arms_of_block_.clear();
   regression_.TakeBlock(std::exchange(block_, {}));
   ++blocks_;
@@ -245,16 +245,41 @@ void StepExperiment::AddToCost() {
   for (size_t i = 0; i < block_.size(); ++i) {
     const double uses = arms_of_block_[i] - mean_uses;
     uses_squared_ += uses * uses;
-    const double most = level + std::log(arms_of_block_[i] > 0 ? kMaxWithArms : kMaxWithout);
-    uses_with_time_ += uses * std::expm1(std::min(times[i], most) - level);
+    if (times[i] - level <= std::log(kLongStep)) uses_with_time_ += uses * std::expm1(times[i] - level);
     arm_uses_ += static_cast<uint64_t>(arms_of_block_[i]);
   }
 }
 
+void StepExperiment::LongSteps::Add(double usual_steps, bool has_arms) {
+  Sum& sum = has_arms ? with_arms : without_arms;
+  ++sum.steps;
+  if (usual_steps <= kLongStep) return;
+  ++sum.long_steps;
+  sum.excess += std::min(usual_steps, kMaxOfLongStep) - 1;
+}
+
+double StepExperiment::LongSteps::OfArms() const {
+  return std::max(0.0, with_arms.excess - Stalls());
+}
+
+// The number of stalls that meet steps with arms follows a Poisson distribution, if stalls do not depend on
+// arms.
+double StepExperiment::LongSteps::Stalls() const {
+  if (without_arms.long_steps == 0) return 0;
+  const auto long_steps = static_cast<double>(without_arms.long_steps);
+  const double expected =
+      long_steps * static_cast<double>(with_arms.steps) / static_cast<double>(without_arms.steps);
+  double most = 0, probability = std::exp(-expected), sum = probability;
+  while (sum < kStallsShare && probability > 0) {
+    probability *= expected / ++most;
+    sum += probability;
+  }
+  return most * without_arms.excess / long_steps;
+}
+
 double StepExperiment::lost_ns() const {
-  if (uses_squared_ == 0) return gross_ns_;
-  const double of_one_use = std::max(0.0, uses_with_time_ / uses_squared_);
-  return static_cast<double>(arm_uses_) * of_one_use * averages_.step_ns + gross_ns_;
+  const double of_one_use = uses_squared_ == 0 ? 0 : std::max(0.0, uses_with_time_ / uses_squared_);
+  return (static_cast<double>(arm_uses_) * of_one_use + long_steps_.OfArms()) * averages_.step_ns;
 }
 
 double StepExperiment::saved_ns() const {

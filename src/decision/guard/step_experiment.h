@@ -89,9 +89,9 @@ class StepExperiment {
   double usual_ns() const { return averages_.usual_ns; }
   // Standard deviation of a step's log time.
   double noise() const { return regression_.noise(); }
-  // Returns the nanoseconds that arms have cost, at least 0: the number of uses times the mean cost of a use.
-  // Comparing steps with many and with few uses gives this mean long before the effects of single configs are
-  // known.
+  // Returns the nanoseconds that arms have cost, at least 0: the number of uses times the mean cost of a use,
+  // and what LongSteps charges to arms. Comparing steps with many and with few uses gives this mean long
+  // before the effects of single configs are known.
   double lost_ns() const;
   // Returns the nanoseconds by which the keys' choices were faster than NCCL's, by the present estimates.
   double saved_ns() const;
@@ -150,10 +150,28 @@ class StepExperiment {
   std::vector<StepRow> block_;
   std::vector<int> arms_of_block_;  // uses of arms in each of its steps
   uint64_t arm_uses_ = 0;           // in all blocks
-  // Nanoseconds by which steps above kGrossStep in the present block took longer than usual.
-  double gross_ns_ = 0;
+  // Steps that took more than twice the usual time. Checkpoints and other stalls of the machine meet steps
+  // with and without arms alike, so arms pay only for more than the stalls that steps without arms make
+  // likely.
+  struct LongSteps {
+    struct Sum {
+      uint64_t steps = 0;  // long ones and others
+      uint64_t long_steps = 0;
+      double excess = 0;  // of long steps over usual ones, in usual steps
+    };
+    // Adds a step that took `usual_steps` times the usual time.
+    void Add(double usual_steps, bool has_arms);
+    // Returns what arms have to pay.
+    double OfArms() const;
+    // Returns the largest likely excess of stalls that met steps with arms.
+    double Stalls() const;
+
+    Sum with_arms, without_arms;
+  };
+  LongSteps long_steps_;
   // Sums over the steps of all blocks: squares of the number of arms used, and that number times the share by
-  // which the step took longer. Each block's mean number and median time are subtracted first.
+  // which the step took longer; long steps count as usual ones. Each block's mean number and median time are
+  // subtracted first.
   double uses_squared_ = 0;
   double uses_with_time_ = 0;
   uint64_t rows_ = 0;

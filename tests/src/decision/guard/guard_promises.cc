@@ -362,12 +362,13 @@ std::vector<Promise> Growing(const PromiseOptions& options, Timing timing) {
 }
 
 constexpr PromiseCase kCases[] = {
-    {"bad-policy", BadPolicy}, {"slower", Slower},       {"spoilt", Spoilt},
-    {"degraded", Degraded},    {"quiet", Quiet},         {"store", Store},
-    {"straggler", Straggler},  {"hidden", Hidden},       {"growing", Growing},
-    {"odd-fabric", OddFabric}, {"elsewhere", Elsewhere}, {"slow-since", SlowSince},
-    {"small-gain", SmallGain}, {"alike", Alike},         {"crowded", Crowded},
-    {"two-phases", TwoPhases}, {"short", ShortJobs},     {"short-slower", ShortJobsOfSlowerPolicy}};
+    {"bad-policy", BadPolicy},   {"slower", Slower},       {"spoilt", Spoilt},
+    {"degraded", Degraded},      {"quiet", Quiet},         {"store", Store},
+    {"straggler", Straggler},    {"hidden", Hidden},       {"growing", Growing},
+    {"odd-fabric", OddFabric},   {"elsewhere", Elsewhere}, {"slow-since", SlowSince},
+    {"small-gain", SmallGain},   {"alike", Alike},         {"crowded", Crowded},
+    {"two-phases", TwoPhases},   {"short", ShortJobs},     {"short-slower", ShortJobsOfSlowerPolicy},
+    {"checkpoints", Checkpoints}};
 
 }  // namespace
 

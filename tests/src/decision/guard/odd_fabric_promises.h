@@ -19,4 +19,8 @@ std::vector<Promise> SlowSince(const PromiseOptions& options, Timing timing);
 // One config takes half of NCCL's time on every key, wherever the model ranks it, and no other one is faster.
 std::vector<Promise> OddFabric(const PromiseOptions& options, Timing timing);
 
+// The job stands still now and then, as it does to write a checkpoint. The figures say what it gains beside
+// one that never does.
+std::vector<Promise> Checkpoints(const PromiseOptions& options, Timing timing);
+
 }  // namespace dynamiccl::testing

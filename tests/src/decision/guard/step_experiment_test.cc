@@ -266,6 +266,37 @@ TEST(StepExperiment, AGrossArmIsChargedInFullAndAtOnce) {
   EXPECT_NEAR(program.experiment.lost_ns(), 70e6, 15e6);
 }
 
+// After every 23rd step the program writes a checkpoint, which takes as long as nine steps. Ten steps of 40
+// that use an arm meet one.
+TEST(StepExperiment, ArmsDoNotPayForCheckpointsThatMeetAllSteps) {
+  Program program;
+  for (int i = 0; i < 920; ++i) {
+    const bool has_checkpoint = i % 23 == 22;
+    program.Step(i % 4 == 0 ? kRing : kLeaveNcclAlone, kLeaveNcclAlone,
+                 has_checkpoint ? 100'000'000 : 10'000'000);
+  }
+  EXPECT_LT(program.experiment.lost_ns(), 50e6) << "of the 900e6 of ten checkpoints";
+}
+
+TEST(StepExperiment, AnArmThatStallsPaysForItsStalls) {
+  Program program;
+  for (int i = 0; i < 400; ++i)
+    program.Step(i % 4 == 0 ? kRing : kLeaveNcclAlone, kLeaveNcclAlone,
+                 i % 40 == 20 ? 100'000'000 : 10'000'000);
+  EXPECT_NEAR(program.experiment.lost_ns(), 900e6, 50e6);
+}
+
+// What steps without arms have shown of stalls is still known when the experiment begins anew.
+TEST(StepExperiment, StallsOfStepsWithoutArmsAreRemembered) {
+  Program program;
+  for (int i = 0; i < 240; ++i)
+    program.Step(kLeaveNcclAlone, kLeaveNcclAlone, i % 20 == 7 ? 100'000'000 : 10'000'000);
+  program.experiment.Begin({2200, 5});
+  for (int i = 0; i < 60; ++i)
+    program.Step(i % 2 == 0 ? kRing : kLeaveNcclAlone, kLeaveNcclAlone, i == 30 ? 100'000'000 : 10'000'000);
+  EXPECT_LT(program.experiment.lost_ns(), 20e6);
+}
+
 TEST(StepExperiment, LossesAreCounted) {
   Program program;
   for (int i = 0; i < 160; ++i)

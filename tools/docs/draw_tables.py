@@ -387,8 +387,8 @@ def main():
 
 PICTURES = [
     Picture("adaptive-steps", "adaptive-steps",
-            [Series("adaptive", "mode adaptive, whole job"), Series("adaptive", "its last fifth", 1),
-             Series("told", "told by jobs elsewhere, whole job"),
+            [Series("starter", "mode adaptive with the starter, whole job"), Series("starter", "its last fifth", 1),
+             Series("nothing known", "with nothing known, whole job"),
              Series("Ring/Simple/1", "one channel for all calls, last fifth", 1)],
             "step over the default's, median and (last fifths) least to most of the seeds",
             reference=1, reference_label="the default's step; left of it is faster"),

@@ -47,13 +47,15 @@ source "$here/environment.sh"
 # shellcheck source=benchmarks/gpu/ranks.sh
 source "$here/ranks.sh"
 
-# A rehearsal (README.md) has one release of NCCL over the CUDA stand-in. PyTorch's jobs are small there and run over hostccl.
-rehearsed=() job_options=() no_hostccl=(--no-hostccl)
+# A rehearsal (README.md) has one release of NCCL over the CUDA stand-in. PyTorch's jobs are small there and run over hostccl, but with
+# gradients of more than DDP's first bucket of 1 MiB: where each step has one call, no step is told from the next, and `ab` has no turns.
+rehearsed=() job_options=() no_hostccl=(--no-hostccl) checks=1
 rehearsed_release=""
 if [[ -n "$rehearse" ]]; then
   rehearse="$(readlink -f "$rehearse")"
   read_rehearsal "$rehearse" || exit 3
-  rehearsed=(--rehearse "$rehearse") job_options=(--backend dynamiccl --width 64 --layers 2 --batch 1 --sequence 32 --steps 120) no_hostccl=()
+  rehearsed=(--rehearse "$rehearse") job_options=(--backend dynamiccl --width 128 --layers 4 --batch 1 --sequence 16 --steps 120) no_hostccl=()
+  checks=0 # which are kernels
   rehearsed_release="$(release_of "$(dirname "$(sed -nE 's/^LD_PRELOAD=.*:([^:]*)\/libnccl\.so\.2$/\1/p' "$rehearse")")")"
   export PYTHONPATH="$home/lib/python${PYTHONPATH:+:$PYTHONPATH}"
 fi
@@ -137,7 +139,7 @@ part_tables() {
         NCCL_TUNER_PLUGIN="$work/libprobe_plugin.so" \
         PROBE_TABLE="$work/table-$release-$collective" NCCL_TOPO_DUMP_FILE="$work/topology-$release.xml" NCCL_DEBUG=INFO \
         NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING NCCL_DEBUG_FILE="$work/nccl-$release-$collective-%p.log" \
-        "$home/bin/dynamiccl" bench $collective --no-hostccl -g 2 -b 8 -e 256M -f 8 -n 1 -w 1 -c 1 --rounds 1 --singles 0 || code=1
+        "$home/bin/dynamiccl" bench $collective --no-hostccl -g 2 -b 8 -e 256M -f 8 -n 1 -w 1 -c $checks --rounds 1 --singles 0 || code=1
     done
   done
   return $code

@@ -32,6 +32,8 @@ def machine(work):
 
 
 def interval(setting):
+    if setting["low"] is None or setting["high"] is None:  # fewer than six rounds
+        return f"{setting['ratio']:.3f} (interval not known)"
     return f"{setting['ratio']:.3f} ({setting['low']:.3f} to {setting['high']:.3f})"
 
 

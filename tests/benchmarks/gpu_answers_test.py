@@ -144,6 +144,15 @@ class Page(unittest.TestCase):
             self.assertIn(line, text.splitlines())
         self.assertNotIn("## Sweep", text)
 
+    def test_few_rounds_have_no_interval(self):
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            setting = {"name": "ring/ll/2", "step_ms": 9.0, "ratio": 0.9, "low": None, "high": None}
+            (work / "ab-ddp.json").write_text(json.dumps({"rounds": 2, "noise": 0.02, "settings": [{**setting, "name": "default"}, setting]}))
+            code, text = run(page, work)
+        self.assertEqual(code, 0)
+        self.assertIn("| ring/ll/2 | 0.900 (interval not known) |", text.splitlines())
+
     def test_says_what_to_name_where_there_is_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
             code, text = run(page, folder)

@@ -117,14 +117,32 @@ std::string Summary(const std::vector<const ChosenCalls*>& all, const ChoiceVari
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
+// Returns the line in which NCCL rejects a word of the value; null without one. A value from a file with the
+// line ends of Windows ends in a carriage return there.
+const LogLine* UnknownWord(const Judged& judged) {
+  for (const char end : {'"', '\r'}) {
+    const LogLine* const line = judged.log().Find(
+        "Unrecognized element token", fmt::format("when parsing \"{}{}", judged.asked.value, end));
+    if (line != nullptr) return line;
+  }
+  return nullptr;
+}
+
+// Says why NCCL does not know the word that the line names.
+std::string ReasonOfUnknownWord(const LogLine& line) {
+  if (line.text.find('\r') != std::string::npos)
+    return "the value ends in a carriage return, from a file with the line ends of Windows";
+  if (line.text.find("token \" ") != std::string::npos)
+    return "NCCL takes the space before a word of the value for a part of it";
+  return "NCCL does not know a word of the value";
+}
+
 // Returns a refutation if the value made the job fail: NCCL rejected it, or it left a collective no algorithm
 // or protocol.
 std::optional<Receipt> JudgeFailure(const Judged& judged, const Selection& selection) {
   const NcclLog& log = judged.log();
-  if (const LogLine* const line =
-          log.Find("Unrecognized element token", fmt::format("\"{}\"", judged.asked.value)))
-    return NotInEffect(judged, "the communicator was not made", "NCCL does not know a word of the value",
-                       line);
+  if (const LogLine* const line = UnknownWord(judged))
+    return NotInEffect(judged, "the communicator was not made", ReasonOfUnknownWord(*line), line);
   for (const LogLine& line : log.notes) {
     // The text is "Error : no algorithm/protocol available" or, in newer releases, "No algorithm/protocol nor
     // symKernelId available".

@@ -16,6 +16,8 @@ constexpr std::string_view kSubsystems[] = {
     "INIT", "COLL",      "P2P", "SHM",     "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL",    "PROXY",
     "NVLS", "BOOTSTRAP", "REG", "PROFILE", "RAS", "NVTX",  "CFT",    "GIN", "RMA",   "DESTROY", "ALL"};
 
+constexpr std::string_view kLevels[] = {"VERSION", "WARN", "INFO", "ABORT", "TRACE", "NONE"};
+
 // Returns a logged line of level INFO. Such a line proves that the level INFO is logged.
 const LogLine* FirstLine(const NcclLog& log) {
   if (!log.reads.empty()) return &log.reads.front().line;
@@ -25,9 +27,14 @@ const LogLine* FirstLine(const NcclLog& log) {
 }  // namespace
 
 std::optional<Receipt> CheckDebug(const Judged& judged) {
+  const std::string& value = judged.asked.value;
+  const bool known = std::any_of(std::begin(kLevels), std::end(kLevels),
+                                 [&](std::string_view level) { return EqualIgnoringCase(level, value); });
+  if (!known && !value.empty())
+    return NotInEffect(judged, "", "the value is no level: VERSION, WARN, INFO, ABORT or TRACE",
+                       judged.asked.from.file.empty() ? nullptr : &judged.asked.from);
   const LogLine* const line = judged.log().empty() ? nullptr : FirstLine(judged.log());
   if (line == nullptr) return std::nullopt;
-  const std::string& value = judged.asked.value;
   for (const std::string_view level : {"INFO", "TRACE"}) {
     if (EqualIgnoringCase(value, level)) return InEffect(judged, "lines of INFO are logged", *line);
   }

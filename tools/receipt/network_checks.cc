@@ -216,6 +216,18 @@ std::optional<Receipt> CheckOtherIb(const Judged& judged) {
   return JudgeOtherNetwork(judged);
 }
 
+// Plugins derived from NCCL's sockets, such as FastSocket, read these settings too.
+std::optional<Receipt> CheckSocketThreads(const Judged& judged) {
+  const auto networks = Networks(judged.log());
+  const auto is_of_sockets = [](const LogLine* line) {
+    return NetworkOf(*line).find("Socket") != std::string::npos;
+  };
+  if (networks.empty() || judged.was_read() || std::any_of(networks.begin(), networks.end(), is_of_sockets))
+    return std::nullopt;
+  return NotInEffect(judged, "network " + NetworkOf(*networks.front()), "NCCL's sockets carry no data",
+                     networks.front());
+}
+
 std::optional<Receipt> CheckSocketInterface(const Judged& judged) {
   for (const std::string_view words : {"no socket interface found", "No usable listening interface found"}) {
     if (const LogLine* const line = judged.log().Find(words))

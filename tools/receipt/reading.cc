@@ -80,6 +80,47 @@ bool IsSameValue(const std::string& asked, const std::string& read) {
   return IsWholeNumber(asked) && IsWholeNumber(read) && NumberAsNcclReads(asked) == NumberAsNcclReads(read);
 }
 
+// A variable that NCCL had before the releases of the table, and what does its work since. Scripts still set
+// them.
+struct FormerVariable {
+  std::string_view name;
+  std::string_view since_then;
+};
+constexpr FormerVariable kFormerVariables[] = {
+    {"NCCL_TREE_THRESHOLD", "NCCL_ALGO leaves out algorithms"},
+    {"NCCL_LL_THRESHOLD", "NCCL_PROTO leaves out protocols"},
+    {"NCCL_IB_CUDA_SUPPORT", "NCCL_NET_GDR_LEVEL says where GPUDirect RDMA is used"}};
+
+// Returns a refutation if only releases before those of the table had the variable.
+std::optional<Receipt> JudgeFormer(const Judged& judged) {
+  for (const FormerVariable& former : kFormerVariables) {
+    if (former.name == judged.asked.name)
+      return NotInEffect(
+          judged, "", fmt::format("NCCL {} does not have it any more: {}", ReachOfTable(), former.since_then),
+          judged.asked.from.file.empty() ? nullptr : &judged.asked.from);
+  }
+  return std::nullopt;
+}
+
+// True if the text has the value in quotes after `before`.
+bool HasInQuotes(const std::string& text, const char* before, const std::string& value) {
+  return text.find(fmt::format("{0}\"{1}\"", before, value)) != std::string::npos ||
+         text.find(fmt::format("{0}'{1}'", before, value)) != std::string::npos;
+}
+
+// Says why NCCL read another value than the one that was asked for. `docker run --env-file` and the like hand
+// over the quotes that a file puts around a value, which a shell takes away.
+const char* ReasonOfOther(const AskedSetting& asked, const std::string& read) {
+  if (HasInQuotes(read, "", asked.value))
+    return "the quotes are a part of the value: leave them out where no shell takes them away";
+  if (read == "0" && HasInQuotes(asked.from.text, "=", asked.value))
+    return "NCCL reads a number in quotes as 0: leave them out where no shell takes them away";
+  const bool suffix = !IsWholeNumber(asked.value) && IsWholeNumber(read) &&
+                      NumberAsNcclReads(asked.value) == NumberAsNcclReads(read);
+  return suffix ? "NCCL reads a plain number: it stops at the first other letter"
+                : "another value reached the process";
+}
+
 // Returns a refutation if the release has no variable of this name. For a mistyped name such as
 // NCCL_MAX_CHANNELS it suggests the right one, NCCL_MAX_NCHANNELS.
 std::optional<Receipt> JudgeName(const Judged& judged) {
@@ -88,6 +129,7 @@ std::optional<Receipt> JudgeName(const Judged& judged) {
   const auto* const release = judged.release();
   if (judged.was_read() || (release != nullptr && !TableReaches(*release))) return std::nullopt;
   if (!variable) {
+    if (auto receipt = JudgeFormer(judged)) return receipt;
     const std::string nearest = NearestNcclVariable(name);
     if (!nearest.empty())
       return NotInEffect(
@@ -132,12 +174,8 @@ std::optional<Receipt> JudgeRefusal(const Judged& judged, bool read_as_asked) {
   if (other == judged.reads.end()) return std::nullopt;
   if (!std::all_of(judged.reads.begin(), judged.reads.end(), is_other))
     return JudgeDisagreement(judged, **other);
-  const bool suffix = !IsWholeNumber(asked) && IsWholeNumber((*other)->value) &&
-                      NumberAsNcclReads(asked) == NumberAsNcclReads((*other)->value);
   return NotInEffect(judged, fmt::format("NCCL read {}", (*other)->value),
-                     suffix ? "NCCL reads a plain number: it stops at the first other letter"
-                            : "another value reached the process",
-                     &(*other)->line);
+                     ReasonOfOther(judged.asked, (*other)->value), &(*other)->line);
 }
 
 Receipt JudgeReading(const Judged& judged) {

@@ -71,6 +71,7 @@ std::optional<Receipt> CheckIbDisable(const Judged& judged);
 std::optional<Receipt> CheckIbHca(const Judged& judged);
 std::optional<Receipt> CheckOtherIb(const Judged& judged);
 std::optional<Receipt> CheckSocketInterface(const Judged& judged);
+std::optional<Receipt> CheckSocketThreads(const Judged& judged);
 // plugin_checks.cc
 std::optional<Receipt> CheckTunerPlugin(const Judged& judged);
 std::optional<Receipt> CheckProfilerPlugin(const Judged& judged);

@@ -11,6 +11,7 @@ kept by the canary, so a sweep that was ended goes on where it stopped. WORLD ar
 import argparse
 import collections
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -29,7 +30,7 @@ def number(text):
 
 
 def releases(since):
-    folder = pathlib.Path.home() / ".cache/dynamiccl/wheels"
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "dynamiccl/wheels"
     found = [entry.name.removeprefix("nccl-") for entry in folder.iterdir()]
     whole = [name for name in found if re.fullmatch(r"\d+\.\d+\.\d+", name)]
     return sorted((name for name in whole if number(name) >= number(since)), key=number)

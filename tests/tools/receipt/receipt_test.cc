@@ -255,6 +255,22 @@ TEST_F(Receipts, ANumberIsComparedAsANumber) {
             Standing::kNotInEffect);
 }
 
+TEST_F(Receipts, ThreadsOfSocketsDoNothingOnAnotherNetwork) {
+  EXPECT_EQ(One(Process("Using network IB"), "NCCL_SOCKET_NTHREADS=8").standing, Standing::kNotInEffect);
+  EXPECT_EQ(One(Process("Using network FastSocket"), "NCCL_SOCKET_NTHREADS=8").standing,
+            Standing::kNotProvable)
+      << "a plugin derived from NCCL's sockets reads it too";
+}
+
+TEST_F(Receipts, QuotesAreBlamedOnlyWhereNcclReadThem) {
+  EXPECT_NE(One(Process("NCCL_ALGO set by environment to 'Ring'"), "NCCL_ALGO=Ring").reason.find("quotes"),
+            std::string::npos);
+  EXPECT_EQ(One(Process("NCCL_ALGO set by environment to Tree"), "NCCL_ALGO='Ring'").reason,
+            "another value reached the process");
+  EXPECT_EQ(One(Process("NCCL_NTHREADS set by environment to 0."), "NCCL_NTHREADS=256").reason,
+            "another value reached the process");
+}
+
 TEST_F(Receipts, AdviceThatNamesAVariableIsNoComplaintAboutIt) {
   const Receipt receipt =
       One(Process("NCCL_IGNORE_DISABLED_P2P set by environment to 1.\n"

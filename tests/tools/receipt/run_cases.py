@@ -111,7 +111,8 @@ def row(case, found):
         return f"| {case['name']} | {where} | `{asked}` | {', '.join(f'{name} {standing}' for name, standing in case['clean'].items())} |"
     mine = next(one for one in found if is_about(one, case["setting"]))
     proof = mine["proof"]["text"][:90] if mine["proof"] else ""
-    return f"| {case['name']} | {where} | `{asked}` | {words_of(mine)} | {'`' + proof.replace('|', '/') + '`' if proof else ''} |"
+    line = f"| {case['name']} | {where} | `{asked}` | {words_of(mine)} | {'`' + proof.replace('|', '/') + '`' if proof else ''} |"
+    return line.replace("\r", "\\r")
 
 
 def main():

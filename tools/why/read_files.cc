@@ -185,7 +185,8 @@ bool Lacks(const WhyInput& input, std::string_view field) {
 }
 
 bool HidesRanks(const WhyInput& input) {
-  return AssumesGroupSize(input, "1");
+  const auto unknown = [](const TraceSection& section) { return section.groups_unknown(); };
+  return AssumesGroupSize(input, "1") || (input.trace && std::ranges::any_of(input.trace->sections, unknown));
 }
 
 bool MayHaveMoreRanks(const WhyInput& input) {

@@ -172,6 +172,11 @@ std::string OtherBackend(const WhyInput& input) {
   return std::ranges::count(kOtherBackends, library) > 0 ? library : "";
 }
 
+bool RanOnCpus(const WhyInput& input) {
+  const std::string backend = OtherBackend(input);
+  return input.devices.empty() && (backend == "gloo" || backend == "dynamiccl");
+}
+
 bool IsProfileAlone(const WhyInput& input) {
   const auto is_profile = [](const WhyFile& file) { return file.kind.starts_with(KinetoImporter().name()); };
   return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);

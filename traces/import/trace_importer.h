@@ -48,7 +48,7 @@ struct DeviceTime {
 // The result of an import: either a trace or measurements. It has neither if calls were not required and the
 // file has none.
 struct Imported {
-  // The importer's name and sentence, filled by ImportFile.
+  // The name and sentence of the importer. ImportFile fills it, unless the importer has a nearer name.
   std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;

@@ -81,6 +81,28 @@ double FormulaTime(const System& system, const PathTerms& terms, const PathCosts
   return Latency(terms, costs) + terms.volume * static_cast<double>(bytes) * inverse;
 }
 
+std::optional<ExchangeCost> ExchangeTime(const System& system, Collective collective, uint64_t bytes,
+                                         int n_ranks, int n_nodes) {
+  const double ranks_of_node = static_cast<double>(n_ranks) / n_nodes;
+  const double part = static_cast<double>(bytes) / n_ranks;
+  const double senders = collective == Collective::kAllToAll ? ranks_of_node : 1;
+  const PathTerms terms{.intra_hops = ranks_of_node - 1, .inter_hops = n_ranks - ranks_of_node};
+  ExchangeCost best;
+  for (const PathCosts& costs : system.paths[static_cast<size_t>(Algorithm::kRing)]) {
+    if (!costs.known()) continue;
+    ExchangeCost cost{.latency_us = Latency(terms, costs),
+                      .port_bytes = part * (n_ranks - 1),
+                      .node_bytes = part * senders * terms.inter_hops};
+    const double network = costs.inter_gbps > 0 ? costs.inter_gbps : costs.intra_gbps;
+    const double reached = network * std::min(1.0, ranks_of_node / system.network_ranks);
+    cost.transfer_us =
+        std::max(cost.port_bytes / costs.intra_gbps, cost.node_bytes / reached) / kBytesPerUsOfGbps;
+    const bool first = best.port_bytes == 0;
+    if (first || cost.latency_us + cost.transfer_us < best.latency_us + best.transfer_us) best = cost;
+  }
+  return best.port_bytes > 0 ? std::optional(best) : std::nullopt;
+}
+
 CollectiveTimes::CollectiveTimes(const System& system, int n_ranks, int n_nodes, Residuals residuals)
     : n_ranks_(n_ranks), n_nodes_(n_nodes > 0 ? n_nodes : system.NodesFor(n_ranks)) {
   for (auto& rows : open_rows_) std::fill(std::begin(rows), std::end(rows), -1);

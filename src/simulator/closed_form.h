@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/collective/size_class.h"
@@ -43,6 +44,28 @@ PathTerms TermsOf(Collective collective, Algorithm algorithm, int n_ranks, int n
 // know or that the algorithm cannot do. `channels` 0 means all of the system's.
 double FormulaTime(const System& system, const PathTerms& terms, const PathCosts& costs, int n_ranks,
                    int n_nodes, uint64_t bytes, int channels);
+
+// What AlltoAll, Scatter and Gather cost. The library builds them from sends and receives, which run as a
+// pairwise exchange: one message to each other rank. Of a call of B total bytes, with the names above and for
+// each path of Ring:
+//
+//   collective        latency beside base_us   bytes of the busiest port   bytes that leave the busiest node
+//   AlltoAll          (L-1) a + (n-L) b        (n-1)/n B                   L (n-L)/n B
+//   Scatter, Gather   (L-1) a + (n-L) b        (n-1)/n B, at the root      (n-L)/n B, at the root's node
+//
+// The transfer takes the longer of the two: the port has intra_gbps, the node has inter_gbps * min(1, L /
+// network_ranks). Each message pays a latency and all bytes pass one after the other, as in (p-1) alpha + n
+// beta of Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
+// (2005).
+struct ExchangeCost {
+  double latency_us = 0;
+  double transfer_us = 0;
+  double port_bytes = 0;
+  double node_bytes = 0;
+};
+// Returns the cost on the cheapest path of Ring; nothing where the system knows none.
+std::optional<ExchangeCost> ExchangeTime(const System& system, Collective collective, uint64_t bytes,
+                                         int n_ranks, int n_nodes);
 
 // Prices for one shape of communicator. The constructor prepares them once; then each question is cheap.
 // Immutable, so any number of threads may ask. It copies what it needs of the system.

@@ -40,6 +40,12 @@ Result<double> WidthOf(const System& system, Collective collective, uint64_t byt
                    system.name, Name(collective), n_ranks, n_nodes);
 }
 
+tl::unexpected<Error> NoPath(const System& system, Collective collective, int n_ranks) {
+  return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",
+                            system.name, Name(collective), n_ranks),
+                  "give it one: a [[path]] of Ring and Simple does for every collective");
+}
+
 }  // namespace
 
 double PortGbps(const System& system) {
@@ -65,8 +71,30 @@ const CollectiveTimes& SystemDemands::TimesOf(int n_ranks, int n_nodes) {
       .first->second;
 }
 
+Result<double> SystemDemands::IntervalFactor(Collective collective, uint64_t bytes, int n_ranks,
+                                             int n_nodes) const {
+  if (system_.part == IntervalPart::kPrediction) return 1;
+  DYNAMICCL_TRY(const double width, WidthOf(system_, collective, bytes, n_ranks, n_nodes));
+  return std::exp(static_cast<int>(system_.part) * width);
+}
+
+Result<TransferDemand> SystemDemands::OfExchange(Collective collective, uint64_t bytes, int n_ranks,
+                                                 int n_nodes) const {
+  const auto cost = ExchangeTime(system_, collective, bytes, n_ranks, n_nodes);
+  if (!cost) return NoPath(system_, collective, n_ranks);
+  DYNAMICCL_TRY(const double factor, IntervalFactor(collective, bytes, n_ranks, n_nodes));
+  TransferDemand demand;
+  demand.latency_ns = std::llround(cost->latency_us * factor * kNsOfUs);
+  demand.transfer_ns = std::llround(cost->transfer_us * factor * kNsOfUs);
+  demand.port_bytes = cost->port_bytes;
+  demand.network_bytes = cost->node_bytes;
+  return demand;
+}
+
 Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, CollectiveConfig config,
                                          int n_ranks, int n_nodes) {
+  if (n_ranks > 1 && bytes > 0 && collective >= Collective::kAllToAll)
+    return OfExchange(collective, bytes, n_ranks, n_nodes);
   const Collective asked = collective;
   if (static_cast<int>(collective) >= kTunableCollectives) {
     collective = Collective::kBroadcast;
@@ -82,15 +110,9 @@ Result<TransferDemand> SystemDemands::Of(Collective collective, uint64_t bytes, 
   if (left) chosen = times.Cheapest(collective, bytes);
   // If the choice is left to the library, the residual of the library's own choice counts.
   double us = times.Microseconds(collective, bytes, left ? kLeaveNcclAlone : chosen);
-  if (chosen.leaves_nccl_alone() || us < 0) {
-    return WithHint(MakeError(ErrorKind::kUnsupported, "system {}: no path is known for {} on {} ranks",
-                              system_.name, Name(collective), n_ranks),
-                    "give it one: a [[path]] of Ring and Simple does for every collective");
-  }
-  if (system_.part != IntervalPart::kPrediction) {
-    DYNAMICCL_TRY(const double width, WidthOf(system_, asked, bytes, n_ranks, n_nodes));
-    us *= std::exp(static_cast<int>(system_.part) * width);
-  }
+  if (chosen.leaves_nccl_alone() || us < 0) return NoPath(system_, collective, n_ranks);
+  DYNAMICCL_TRY(const double factor, IntervalFactor(asked, bytes, n_ranks, n_nodes));
+  us *= factor;
   const PathTerms terms = TermsOf(collective, chosen.algorithm, n_ranks, n_nodes);
   const PathCosts& costs = system_.path(chosen.algorithm, chosen.protocol);
   const double formula = FormulaTime(system_, terms, costs, n_ranks, n_nodes, bytes, chosen.channels);

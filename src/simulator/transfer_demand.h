@@ -26,14 +26,18 @@ class SystemDemands {
   explicit SystemDemands(const System& system) : system_(system) {}
 
   // Returns the demand of one collective. `bytes` is NCCL's total. If parts of `config` are undefined, or the
-  // collective does not have the algorithm, the library chooses the cheapest path. Sends, receives and calls
-  // that consist of these are one hop of the ring. If the system's `part` is an end of intervals, so is the
-  // time. Returns kUnsupported if the system knows no path, or states no interval where one is asked for.
+  // collective does not have the algorithm, the library chooses the cheapest path. Sends, receives and
+  // SendRecv are one hop of the ring; AlltoAll, Scatter and Gather cost ExchangeTime. If the system's `part`
+  // is an end of intervals, so is the time. Returns kUnsupported if the system knows no path, or states no
+  // interval where one is asked for.
   Result<TransferDemand> Of(Collective collective, uint64_t bytes, CollectiveConfig config, int n_ranks,
                             int n_nodes);
 
  private:
   const CollectiveTimes& TimesOf(int n_ranks, int n_nodes);
+  Result<TransferDemand> OfExchange(Collective collective, uint64_t bytes, int n_ranks, int n_nodes) const;
+  // The factor on a time at the asked end of the intervals; 1 for the prediction itself.
+  Result<double> IntervalFactor(Collective collective, uint64_t bytes, int n_ranks, int n_nodes) const;
 
   const System& system_;
   std::map<std::pair<int, int>, CollectiveTimes> times_;

@@ -27,6 +27,40 @@ setup() {
   [[ "$output" == *"only order the calls"* ]]
 }
 
+@test "a file that states no group sizes is refused until --group-size states them" {
+  printf 'comm_type,comm_group,msg_size,stage\nCommType.all_reduce,CommGroup.dp_group,1048576,init.model\n' >w.csv
+  "$DYNAMICCL_BIN" trace import w.csv -o untold.ctrace
+  run "$DYNAMICCL_BIN" trace show untold.ctrace
+  [[ "$output" == *"no sizes of some groups"*"--group-size"* ]]
+  for command in "simulate untold.ctrace --ranks 8" "simulate untold.ctrace"; do
+    # shellcheck disable=SC2086
+    run "$DYNAMICCL_BIN" $command
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"aicb file"*"does not state how many ranks"*"--group-size"* ]]
+  done
+  run "$DYNAMICCL_BIN" trace import w.csv --group-size 8 -o told.ctrace
+  [[ "$output" == *"8, as stated"* ]]
+  run "$DYNAMICCL_BIN" simulate told.ctrace
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"8 ranks"*" ms until the last rank"* && "$output" != *" 0.000 ms until"* ]]
+}
+
+@test "communicators of one rank take no time, and simulate says so" {
+  printf 'comm_type,comm_group,comm_group_size,msg_size,stage\nCommType.all_reduce,CommGroup.dp_group,1,1048576,init.model\n' >w.csv
+  run "$DYNAMICCL_BIN" trace import w.csv --group-size 8 -o one.ctrace
+  [[ "$output" == *"--group-size is not used"* ]]
+  run "$DYNAMICCL_BIN" simulate one.ctrace --ranks 8
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"every communicator of the trace has one rank"* ]]
+}
+
+@test "an all-to-all waits for its last rank" {
+  printf 'comm_type,comm_group,comm_group_size,msg_size,stage\nCommType.all_to_all,CommGroup.ep_group,8,1048576,init.model\n' >w.csv
+  "$DYNAMICCL_BIN" trace import w.csv -o w.ctrace
+  finished() { "$DYNAMICCL_BIN" simulate w.ctrace --json "$@" | python3 -c 'import json,sys; print(json.load(sys.stdin)["rank_0"]["finished_ns"])'; }
+  [ $(($(finished --straggler 3:+5) - $(finished))) -eq 5000000 ]
+}
+
 @test "a straggler delays a step by its amount" {
   step() { "$DYNAMICCL_BIN" simulate --framework fsdp2 --model gpt:layers=4 --data-parallel 64 --json "$@" | grep -m1 -o '"finished_ns": [0-9]*' | grep -o '[0-9]*$'; }
   [ $(($(step --straggler 9:+5) - $(step))) -eq 5000000 ]

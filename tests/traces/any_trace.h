@@ -19,7 +19,7 @@ inline Trace AnyTrace(uint64_t seed) {
     section.rank = rank;
     section.world = 3;
     section.process_id = static_cast<int64_t>(random() % 100000);
-    section.flags = rank == 1 ? kTraceMirrored | kTraceImported | kTraceOrderOnly : 0;
+    section.flags = rank == 1 ? kTraceMirrored | kTraceImported | kTraceOrderOnly | kTraceGroupsUnknown : 0;
     section.host = "node\"1\"";
     section.library = "NCCL 2.28.9";
     section.writer = "test";

@@ -228,8 +228,20 @@ Result<TakenTrace> TakeTrace(const SimulateOptions& given) {
   return taken;
 }
 
+// True if no two ranks are in one communicator of the recorded calls.
+bool EveryRankIsAlone(const TraceJob& job) {
+  return job.job.n_ranks > 1 && std::ranges::all_of(job.plans, [](const ReplayPlan& plan) {
+           return std::ranges::all_of(plan.groups, [&](const ReplayGroup& group) {
+             return plan.communicators[group.communicator].n_ranks == 1;
+           });
+         });
+}
+
 // Says what the conversion of the trace left out or assumed.
 void SayNotes(const TraceJob& job) {
+  if (EveryRankIsAlone(job))
+    spdlog::warn("every communicator of the trace has one rank: its collectives take no time on {} ranks",
+                 job.job.n_ranks);
   for (const std::string& note : job.plans[0].notes) spdlog::info("{}", note);
   if (job.untimed > 0)
     spdlog::info("{} calls have no recorded duration: none is taken to have been waited for before the end",

@@ -54,6 +54,12 @@ void SayWhatIsMissing(const std::string& path, const Imported& imported) {
   for (const std::string& note : imported.notes) spdlog::info("{}: {}", path, note);
 }
 
+// An option without effect would pass for one that was followed.
+void WarnOfUnusedSize(const std::string& path, const Imported& imported) {
+  if (std::ranges::find(imported.unfilled, "group size", &UnfilledField::field) == imported.unfilled.end())
+    spdlog::warn("{}: --group-size is not used: the file states the size of every group", path);
+}
+
 Json ReportOf(const std::string& path, const Imported& imported) {
   Json json{{"file", path}, {"unfilled", Json::array()}, {"notes", imported.notes}};
   for (const UnfilledField& field : imported.unfilled) {
@@ -74,6 +80,7 @@ Result<int> Import(const TraceOptions& options) {
       reports.push_back(ReportOf(path, imported));
     else
       SayWhatIsMissing(path, imported);
+    if (options.import.group_size > 0) WarnOfUnusedSize(path, imported);
     if (imported.trace)
       traces.push_back(std::move(*imported.trace));
     else
@@ -146,6 +153,8 @@ void PrintTrace(const std::string& path, const TraceSummary& summary) {
              summary.mirrored ? " (recorded on one rank, mirrored in replay)" : "",
              summary.library.empty() ? "library unknown" : summary.library);
   if (summary.calls > 0) fmt::print("{}\n", Describe(summary.coverage));
+  if (summary.groups_unknown)
+    fmt::print("no sizes of some groups: each stands here with 1 rank; import again with --group-size\n");
   if (summary.order_only) fmt::print("no measured times of issue: those in the file only order the calls\n");
   fmt::print("{} calls of the first rank, {} steps, {} records lost, {}\n", summary.calls, summary.steps,
              summary.lost,
@@ -301,6 +310,10 @@ Result<int> TraceCommand(CommandLine& line) {
   CLI::App* const import = AddTraceAction(app, "import", "Read a file of another tool", options);
   import->add_option("--from", options.from, "Format (default: told by content). " + Formats());
   AddCollectiveOption(*import, options.import.collective);
+  import
+      ->add_option("--group-size", options.import.group_size,
+                   "Ranks of each group whose size the file does not state")
+      ->check(CLI::Range(1, 32767));
   import
       ->add_option("-o,--output", options.output,
                    "File to write: a trace, or .measurements where the file holds results")

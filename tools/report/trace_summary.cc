@@ -16,6 +16,7 @@ void AddSection(const TraceSection& section, TraceSummary& summary) {
   summary.closed = summary.closed && section.closed;
   summary.mirrored = summary.mirrored || section.mirrored();
   summary.order_only = summary.order_only || section.order_only();
+  summary.groups_unknown = summary.groups_unknown || section.groups_unknown();
 }
 
 // Sets the ZeRO stage if all marks have the same.
@@ -121,6 +122,7 @@ Json SummaryJson(const std::string& path, const TraceSummary& summary) {
           {"closed", summary.closed},
           {"mirrored", summary.mirrored},
           {"order_only", summary.order_only},
+          {"groups_unknown", summary.groups_unknown},
           {"steps", summary.steps},
           {"stage", summary.stage},
           {"coverage", ToJson(summary.coverage)},

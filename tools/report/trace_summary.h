@@ -24,7 +24,8 @@ struct CallCount {
 };
 
 // Numbers of the trace's first section, the recording of one process (rank 0 of a merged trace), since all
-// ranks issue the same collectives. `lost`, `closed`, `mirrored` and `order_only` are about all sections.
+// ranks issue the same collectives. `lost`, `closed`, `mirrored`, `order_only` and
+// `groups_unknown` are about all sections.
 struct TraceSummary {
   size_t sections = 0;
   std::string library;
@@ -36,6 +37,8 @@ struct TraceSummary {
   bool mirrored = false;
   // True: the times of issue were not measured; they only give the order of the calls.
   bool order_only = false;
+  // True: the file of another tool did not state the sizes of some groups, which stand here with 1 rank.
+  bool groups_unknown = false;
   // Number of training steps that the program marked.
   int64_t steps = 0;
   // Smallest number of free bytes on the device that the program reported; 0: the program reported nothing.

@@ -13,9 +13,10 @@ namespace {
 // Largest number of ranks of a simulated job.
 constexpr int32_t kMaxRanks = 1 << 20;
 
-// True if the call is point-to-point.
-bool BetweenTwo(Collective collective) {
-  return static_cast<int>(collective) >= kTunableCollectives;
+// True for a call that does not wait for the other ranks of its communicator: a send, a receive or a
+// SendRecv.
+bool WaitsForNobody(Collective collective) {
+  return IsOneSided(collective) || collective == Collective::kSendRecv;
 }
 
 // Recorded end of a call in nanoseconds. A call without a recorded duration counts as never ending.
@@ -74,7 +75,6 @@ void RankWriter::Reach(int64_t issued) {
 
 Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   const CollectiveCall& c = call.issued.call;
-  const bool two = BetweenTwo(c.collective);
   const IssuedCall& issued = call.issued;
   // Rules treat a parameter gather in the backward phase as a role of its own.
   const bool backward =
@@ -92,7 +92,8 @@ Status RankWriter::Add(size_t communicator, const TraceCall& call, bool first) {
   // The calls of one group together pay the latency of one call.
   if (!first) demand.latency_ns = 0;
   const auto number = static_cast<int64_t>(program.collectives.size());
-  program.collectives.push_back({two ? plan_.communicators.size() : communicator, demand});
+  program.collectives.push_back(
+      {WaitsForNobody(c.collective) ? plan_.communicators.size() : communicator, demand});
   program.actions.push_back({ActionKind::kIssue, number});
   configs.push_back(config);
   labels.push_back({call.issued.labelled_role, c.collective, c.bytes});

@@ -34,7 +34,7 @@ std::string Wrapped(const std::string& line) {
 std::vector<WhyPart> AnswerWhy(const WhyInput& input, const Policy* policy) {
   const WhyFacts facts = FactsOf(input, policy);
   const std::vector<std::string> trouble = TroubleLines(input);
-  const std::vector<std::string> changes = ChangeLines(facts);
+  const std::vector<std::string> changes = ChangeLines(input, facts);
   std::vector<WhyPart> parts = {
       {"job", "The job", JobLines(input, facts)},
       {"trouble", "What is wrong", trouble},

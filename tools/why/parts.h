@@ -46,7 +46,7 @@ std::vector<std::string> ChoiceLines(const WhyInput& input, const WhyFacts& fact
 // Names calls that differ between ranks, and the rank for which a job that stood still was waiting.
 std::vector<std::string> TroubleLines(const WhyInput& input);
 // Names at most three changes of the job that are predicted to shorten a step.
-std::vector<std::string> ChangeLines(const WhyFacts& facts);
+std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts);
 // Names each question that the files leave open, with the kind of file that would answer it.
 std::vector<std::string> MissingLines(const WhyInput& input, const WhyFacts& facts);
 // Says which command to type next. `trouble` and `changes` say whether TroubleLines and ChangeLines found

@@ -172,6 +172,11 @@ std::string OtherBackend(const WhyInput& input) {
   return std::ranges::count(kOtherBackends, library) > 0 ? library : "";
 }
 
+bool RanOnCpus(const WhyInput& input) {
+  const std::string backend = OtherBackend(input);
+  return input.devices.empty() && (backend == "gloo" || backend == "dynamiccl");
+}
+
 bool IsProfileAlone(const WhyInput& input) {
   const auto is_profile = [](const WhyFile& file) { return file.kind.starts_with(KinetoImporter().name()); };
   return !input.trace && input.measurements.empty() && std::ranges::all_of(input.files, is_profile);
@@ -185,7 +190,8 @@ bool Lacks(const WhyInput& input, std::string_view field) {
 }
 
 bool HidesRanks(const WhyInput& input) {
-  return AssumesGroupSize(input, "1");
+  const auto unknown = [](const TraceSection& section) { return section.groups_unknown(); };
+  return AssumesGroupSize(input, "1") || (input.trace && std::ranges::any_of(input.trace->sections, unknown));
 }
 
 bool MayHaveMoreRanks(const WhyInput& input) {

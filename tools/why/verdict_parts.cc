@@ -140,13 +140,13 @@ std::vector<std::string> TroubleLines(const WhyInput& input) {
   return lines;
 }
 
-std::vector<std::string> ChangeLines(const WhyFacts& facts) {
+std::vector<std::string> ChangeLines(const WhyInput& input, const WhyFacts& facts) {
   if (!facts.step || facts.step->step_ns <= 0 || facts.step->times.empty()) return {};
   Result<RecognisedJob> job = RecogniseJob(*facts.step);
   Result<System> system = SystemOfTimes(*facts.step);
   if (!job || !system) return {};
   StateSeenIntervals(*system, facts.step->times);
-  const Result<Advice> advice = Advise(*facts.step, std::move(*job), *system, 0);
+  const Result<Advice> advice = Advise(*facts.step, std::move(*job), *system, 0, RanOnCpus(input));
   if (!advice) return {};
   std::vector<std::string> lines;
   for (const AdvisedChange& one : advice->changes) {

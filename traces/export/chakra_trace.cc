@@ -64,7 +64,10 @@ std::string String(std::string_view name, std::string_view value) {
 class RankWriter {
  public:
   explicit RankWriter(const TraceSection& section)
-      : clock_(section), start_(section.opened.realtime_ns), timed_(!section.order_only()) {
+      : clock_(section),
+        start_(section.opened.realtime_ns),
+        timed_(!section.order_only()),
+        groups_unknown_(section.groups_unknown()) {
     Append(ProtobufMessage().Text(1, "0.0.4"));
   }
 
@@ -123,7 +126,8 @@ class RankWriter {
     else
       node.Text(10, Int64("comm_type", static_cast<int64_t>(TypeOf(c.collective))));
     node.Text(10, String("pg_name", fmt::format("{:#x}", c.communicator)));
-    Append(node.Text(10, Int32("pg_size", c.n_ranks)));
+    if (c.n_ranks > 1 || !groups_unknown_) node.Text(10, Int32("pg_size", c.n_ranks));
+    Append(node);
   }
 
   // Chakra's comm_size: for an AllGather the bytes that one rank contributes, for all other collectives the
@@ -144,6 +148,7 @@ class RankWriter {
   SectionClock clock_;
   int64_t start_;
   bool timed_;  // whether the times of issue were measured
+  bool groups_unknown_;
   std::string text_;
   int64_t last_ns_ = -1;
   uint64_t next_id_ = 1;

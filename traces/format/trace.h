@@ -47,6 +47,8 @@ struct TraceSection {
   void set_end(const ProcessEnd& end);
   // Returns true if the times of issue were not measured and only give the order of the records.
   bool order_only() const { return (flags & kTraceOrderOnly) != 0; }
+  // Returns true if a communicator of 1 rank may stand for one of unknown size.
+  bool groups_unknown() const { return (flags & kTraceGroupsUnknown) != 0; }
 };
 
 // One section for each process, in order of rank after a merge.

@@ -32,6 +32,8 @@ struct ClockAnchor {
 // kTraceImported: converted from another tool's file, which may not have filled every field.
 // kTraceFinished: a compact section with section_bytes and content_hash. Without this bit, a recorder's ring
 // file.
+// kTraceGroupsUnknown: the imported file does not state how many ranks some communicators have. Those have 1
+// rank in the section.
 // kTraceOrderOnly: the times of issue were not measured and only give the order of the records. Durations may
 // have been measured.
 // The bits from kTraceEndShift on tell how the process ended (ProcessEnd in trace.h).
@@ -40,6 +42,7 @@ enum TraceFlags : uint32_t {
   kTraceImported = 2,
   kTraceFinished = 4,
   kTraceOrderOnly = 8,
+  kTraceGroupsUnknown = 16,
 };
 inline constexpr int kTraceEndShift = 8;
 

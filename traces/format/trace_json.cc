@@ -208,6 +208,7 @@ Json SectionToJson(const TraceSection& section) {
             {"closed", section.closed},
             {"lost", section.lost}};
   if (section.order_only()) json["order_only"] = true;
+  if (section.groups_unknown()) json["groups_unknown"] = true;
   if (section.end().how != ProcessEnd::How::kNotKnown) json["ended"] = EndToJson(section.end());
   return json;
 }
@@ -219,7 +220,8 @@ TraceSection SectionFromJson(const Json& json) {
   section.process_id = IntegerField(json, "process_id", 0, INT64_MAX);
   section.flags = (json.at("mirrored").get<bool>() ? kTraceMirrored : 0u) |
                   (json.at("imported").get<bool>() ? kTraceImported : 0u) |
-                  (json.value("order_only", false) ? kTraceOrderOnly : 0u);
+                  (json.value("order_only", false) ? kTraceOrderOnly : 0u) |
+                  (json.value("groups_unknown", false) ? kTraceGroupsUnknown : 0u);
   if (json.contains("ended")) section.set_end(EndFromJson(json.at("ended")));
   section.host = json.at("host").get<std::string>();
   section.library = json.at("library").get<std::string>();

@@ -67,7 +67,9 @@ Phase PhaseOf(std::string_view stage) {
 // wrong line ends the import.
 class TableParser {
  public:
-  TableParser() : section_("aicb", kTraceMirrored) { section_.section().rank = 0; }
+  explicit TableParser(const ImportOptions& options) : section_("aicb", kTraceMirrored, options.group_size) {
+    section_.section().rank = 0;
+  }
 
   // Processes one line; an error names it.
   Status Take(std::string_view line) {
@@ -218,7 +220,7 @@ class TableParser {
     return {};
   }
 
-  // Returns the communicator of a row; its size is 1 where the row states none.
+  // Returns the communicator of a row; it has RankSection::UntoldSize where the row states no size.
   Result<uint32_t> GroupOf(const std::vector<std::string_view>& fields, int64_t now_ns) {
     std::string_view group = Field(fields, kGroup);
     if (group.starts_with(kGroupPrefix)) group.remove_prefix(kGroupPrefix.size());
@@ -229,10 +231,10 @@ class TableParser {
     // AICB forms groups inside groups under one name, so the size is part of the key.
     group_key_.assign(group).append(" ").append(size);
     if (const auto known = section_.Known(group_key_)) return *known;
-    if (!ranks) section_.Unfilled("group size", "1");
+    if (!ranks) section_.CountUntoldSize();
     section_.Unfilled("nodes", "1");
-    return section_.Communicator(group_key_, {IdOfName("aicb " + group_key_), 0, ranks.value_or(1), 1},
-                                 now_ns);
+    const int32_t n_ranks = ranks ? *ranks : section_.UntoldSize();
+    return section_.Communicator(group_key_, {IdOfName("aicb " + group_key_), 0, n_ranks, 1}, now_ns);
   }
 
   RankSection section_;
@@ -258,9 +260,9 @@ class Aicb final : public TraceImporter {
     if (head.starts_with('[')) head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
     return head.starts_with("comm_type,comm_group,");
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    TableParser parser;
+    TableParser parser(options);
     DYNAMICCL_CHECK_OK(stream.EachLine([&](std::string_view line) -> Status {
       if (const Status taken = parser.Take(line); !taken) return Wrap(taken.error(), path);
       return {};

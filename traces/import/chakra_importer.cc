@@ -196,8 +196,10 @@ int32_t RankInName(const std::string& path) {
 // a substitute value, and counted.
 class Conversion {
  public:
-  Conversion(ChakraFile file, const std::string& path)
-      : file_(std::move(file)), rank_(RankInName(path)), section_("chakra", kTraceMirrored) {}
+  Conversion(ChakraFile file, const std::string& path, const ImportOptions& options)
+      : file_(std::move(file)),
+        rank_(RankInName(path)),
+        section_("chakra", kTraceMirrored, options.group_size) {}
 
   Result<Imported> Run() {
     KeepCalls();
@@ -238,17 +240,23 @@ class Conversion {
     return static_cast<int64_t>(std::min<uint64_t>(node.start_us, INT64_MAX / 2000)) * 1000;
   }
 
-  // Returns the communicator of a node's group; its size is 1 where the node states none.
+  static bool TellsSize(const CommunicationNode& node) {
+    return node.group_size > 0 && node.group_size <= UINT16_MAX;
+  }
+
+  int32_t SizeOf(const CommunicationNode& node) const {
+    return TellsSize(node) ? static_cast<int32_t>(node.group_size) : section_.UntoldSize();
+  }
+
+  // Returns the communicator of a node's group. Groups are taken to be blocks of neighbouring ranks.
   uint32_t GroupOf(const CommunicationNode& node, int64_t now_ns) {
-    const bool told = node.group_size > 0 && node.group_size <= UINT16_MAX;
-    const auto n_ranks = static_cast<int32_t>(told ? node.group_size : 1);
     if (const auto known = section_.Known(node.group)) return *known;
-    if (!told) section_.Unfilled("group size", "1");
+    const int32_t n_ranks = SizeOf(node);
+    if (!TellsSize(node)) section_.CountUntoldSize();
     if (node.group.empty()) section_.Unfilled("group", "one for all calls");
     section_.Unfilled("nodes", "1");
     return section_.Communicator(
-        node.group, {IdOfName("chakra " + node.group), std::clamp(rank_, 0, n_ranks - 1), n_ranks, 1},
-        now_ns);
+        node.group, {IdOfName("chakra " + node.group), std::max(rank_, 0) % n_ranks, n_ranks, 1}, now_ns);
   }
 
   // Appends one call.
@@ -262,9 +270,8 @@ class Conversion {
                                                 : kCommTypes[*node.comm_type];
     const bool gathers = shape.collective == Collective::kAllGather;
     shape.bytes = *node.bytes;
-    if (gathers && node.group_size > 0 && node.group_size <= UINT16_MAX)
-      shape.bytes *= node.group_size;
-    else if (gathers)
+    if (gathers) shape.bytes *= static_cast<uint64_t>(SizeOf(node));
+    if (gathers && SizeOf(node) == 1 && !TellsSize(node))
       section_.Unfilled("total bytes of an AllGather", "the bytes of one rank");
     shape.data_type = UntoldType(shape.bytes);
     if (node.type == kSendNode) issued.root_or_peer = node.destination;
@@ -329,12 +336,12 @@ class Chakra final : public TraceImporter {
     }
     return length > 2 && at + length <= head.size() && CheckMetadata(head.substr(at, length), at).has_value();
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     auto file = ReadNodes(stream.stream());
     DYNAMICCL_CHECK_OK(stream.status());
     if (!file) return Wrap(file.error(), path);
-    auto imported = Conversion(std::move(*file), path).Run();
+    auto imported = Conversion(std::move(*file), path, options).Run();
     if (!imported) return Wrap(imported.error(), path);
     return imported;
   }

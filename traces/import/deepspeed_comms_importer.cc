@@ -125,7 +125,8 @@ struct LoggedCall {
 // are skipped; a line of the logger that does not parse ends the import.
 class LogParser {
  public:
-  explicit LogParser(const std::string& path) : path_(path) {}
+  LogParser(const std::string& path, const ImportOptions& options)
+      : path_(path), stated_size_(options.group_size) {}
 
   Status Take(std::string_view line) {
     ++line_number_;
@@ -187,17 +188,20 @@ class LogParser {
     if (operation.tells_ranks && algorithm && bus) ranks_.Take(*algorithm, *bus);
   }
 
+  // The number of ranks by the bandwidths, else the stated one; 0: not known.
+  int32_t Ranks() const { return ranks_.ranks() > 0 ? ranks_.ranks() : stated_size_; }
+
   // NCCL's total. DeepSpeed logs the bytes of one rank for an all-gather, and the total for the others.
   uint64_t TotalOf(const LoggedCall& call) const {
     const bool gathers = call.operation->collective == Collective::kAllGather;
-    return call.bytes * static_cast<uint64_t>(gathers ? std::max(ranks_.ranks(), 1) : 1);
+    return call.bytes * static_cast<uint64_t>(gathers ? std::max(Ranks(), 1) : 1);
   }
 
   // A trace of rank 0. Each call is issued when the one before it ended.
   Imported FinishCalls() {
-    RankSection section("deepspeed-comms", kTraceMirrored);
+    RankSection section("deepspeed-comms", kTraceMirrored, stated_size_);
     section.section().rank = 0;
-    section.section().world = ranks_.ranks();
+    section.section().world = Ranks();
     int64_t now_ns = kUntimedStepNs;
     for (const LoggedCall& logged : calls_) {
       ImportedCall call;
@@ -208,7 +212,7 @@ class LogParser {
       issued.call.bytes = TotalOf(logged);
       issued.call.data_type = UntoldType(issued.call.bytes);
       FillRoot(section, issued);
-      const CommunicatorInfo job{IdOfName("deepspeed"), 0, std::max(ranks_.ranks(), 1), 1};
+      const CommunicatorInfo job{IdOfName("deepspeed"), 0, std::max(Ranks(), 1), 1};
       section.Append(section.Communicator("", job, now_ns), call);
       now_ns += std::max<int64_t>(issued.duration_ns, 2);
     }
@@ -220,7 +224,7 @@ class LogParser {
     section.Unfilled("group", "the whole job", calls);
     section.OrderOnly("the durations before it");
     section.Unfilled("nodes", "1");
-    if (ranks_.ranks() == 0) section.Unfilled("group size", "1");
+    if (ranks_.ranks() == 0) section.CountUntoldSize();
     Imported imported;
     imported.unfilled = section.TakeUnfilled();
     AddNotes(imported);
@@ -289,13 +293,14 @@ class LogParser {
   // Returns measurements with one time for each row, the average. The configs are unknown, so each row counts
   // as NCCL's own choice.
   Result<Imported> FinishTable() {
-    if (ranks_.ranks() == 0) {
-      return WithHint(Fail("the bandwidths do not tell the number of ranks"),
-                      "import a log with the lines of single calls (\"verbose\": true)");
+    if (Ranks() == 0) {
+      return WithHint(
+          Fail("the bandwidths do not tell the number of ranks"),
+          "state it with --group-size, or import a log with the lines of single calls (\"verbose\": true)");
     }
     MeasurementContext context;
-    context.topology = fmt::format("{} x{}", std::filesystem::path(path_).stem().string(), ranks_.ranks());
-    context.model.fabric.n_ranks = ranks_.ranks();
+    context.topology = fmt::format("{} x{}", std::filesystem::path(path_).stem().string(), Ranks());
+    context.model.fabric.n_ranks = Ranks();
     MeasurementFile file;
     file.library = "DeepSpeed communication logger";
     file.contexts.push_back(context);
@@ -332,6 +337,7 @@ class LogParser {
   std::string path_;
   size_t line_number_ = 0;
   RankCount ranks_;
+  int32_t stated_size_ = 0;  // ImportOptions::group_size
   std::vector<LoggedCall> calls_;
   std::vector<LoggedCall> rows_;  // rows of the summary, with average times
   bool in_table_ = false;
@@ -355,9 +361,9 @@ class DeepSpeedComms final : public TraceImporter {
     return call || (head.find("Comm. Op") != std::string_view::npos &&
                     head.find("Avg Latency(ms)") != std::string_view::npos);
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
-    LogParser parser(path);
+    LogParser parser(path, options);
     std::optional<Error> cut;
     std::string changed;
     const auto take = [&](std::string_view line) -> Status {

@@ -66,7 +66,10 @@ int64_t RankOfFile(const std::string& path) {
 // move no data are counted and left out; broken JSON ends the import.
 class Dump {
  public:
-  explicit Dump(const std::string& path) : path_(path), rank_(RankOfFile(path)) {}
+  Dump(const std::string& path, const ImportOptions& options)
+      : path_(path),
+        rank_(RankOfFile(path)),
+        section_("flight-recorder", kTraceMirrored, options.group_size) {}
 
   // Entries are read as a stream; the other members, which are small, are read whole.
   Result<Imported> Import() {
@@ -188,14 +191,15 @@ class Dump {
     if (const auto known = numbers_.find(entry.group); known != numbers_.end()) return known->second;
     const std::vector<int64_t>& ranks = groups_[entry.group].ranks;
     const int64_t rank = RankIn(entry.group, ranks);
-    if (ranks.empty()) section_.Unfilled("group size", "1");
+    if (ranks.empty()) section_.CountUntoldSize();
     if (rank < 0) section_.Unfilled("rank in the group", "0");
     const CommunicatorInfo info{IdOfProcessGroup(entry.group, ranks),
                                 static_cast<int32_t>(std::max<int64_t>(rank, 0)), GroupSize(ranks), 1};
     return numbers_[entry.group] = section_.Communicator(entry.group, info, entry.created_ns);
   }
 
-  static int32_t GroupSize(const std::vector<int64_t>& ranks) {
+  int32_t GroupSize(const std::vector<int64_t>& ranks) const {
+    if (ranks.empty()) return section_.UntoldSize();
     return static_cast<int32_t>(std::clamp<size_t>(ranks.size(), 1, UINT16_MAX));
   }
 
@@ -280,7 +284,7 @@ class Dump {
   std::map<std::string, uint64_t> skipped_;
   FrameworkMarks frameworks_;
   uint64_t unfinished_ = 0;
-  RankSection section_{"flight-recorder", kTraceMirrored};
+  RankSection section_;
 };
 
 // Recognises a dump by two keys that every entry has.
@@ -293,8 +297,8 @@ class FlightRecorder final : public TraceImporter {
   bool Recognises(std::string_view head) const override {
     return head.find("\"profiling_name\"") != head.npos && head.find("\"collective_seq_id\"") != head.npos;
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
-    return Dump(path).Import();
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
+    return Dump(path, options).Import();
   }
 };
 

@@ -82,6 +82,7 @@ class TextParser {
       program_ = *program;
       imported_.command = line;
     }
+    if (line.starts_with("rccl-tests:")) rccl_ = true;
     DYNAMICCL_CHECK_OK(TakeLibrary(line));
     const size_t first = line.find_first_not_of(" \t");
     if (first == std::string_view::npos) return {};
@@ -105,6 +106,7 @@ class TextParser {
     for (const NotedRows& rows : noted_) result.notes.push_back(NoteOf(rows));
     imported_.hosts = fmt::format("{}", fmt::join(hosts_of_file_, ","));
     result.measurements = std::move(imported_);
+    if (rccl_) result.format = fmt::format("rccl-tests: {}", NcclTestsImporter().sentence());
     return result;
   }
 
@@ -264,6 +266,7 @@ class TextParser {
   int32_t ranks_ = 0;
   std::array<std::string, 2> topologies_;  // out of place, in place
   uint64_t rows_ = 0;                      // rows of the file; each gives one or two measurements
+  bool rccl_ = false;                      // the file has the header of rccl-tests
   std::vector<NotedRows> noted_;
   MeasurementFile imported_;
 };

@@ -112,7 +112,8 @@ std::optional<DataType> TypeOfTensors(JsonValue types) {
 // left out; broken JSON ends the import.
 class ExecutionTrace {
  public:
-  explicit ExecutionTrace(const std::string& path) : path_(path) {}
+  ExecutionTrace(const std::string& path, const ImportOptions& options)
+      : path_(path), section_("pytorch-et", kTraceMirrored, options.group_size) {}
 
   Result<Imported> Import() {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path_));
@@ -314,7 +315,8 @@ class ExecutionTrace {
     int64_t size = comm.group_size > 0 ? comm.group_size : group.size;
     const auto own = own_ranks_.find(comm.group);
     const bool first = seen_.insert(comm.group).second;
-    if (size <= 0 && first) section_.Unfilled("group size", "1");
+    if (size <= 0 && first) section_.CountUntoldSize();
+    if (size <= 0) size = section_.UntoldSize();
     if (own == own_ranks_.end() && first) section_.Unfilled("rank in the group", "0");
     size = std::clamp<int64_t>(size, 1, UINT16_MAX);
     const int64_t rank = std::clamp<int64_t>(own == own_ranks_.end() ? 0 : own->second, 0, size - 1);
@@ -383,7 +385,7 @@ class ExecutionTrace {
   int64_t largest_ = 0;
   int64_t job_rank_ = -1;
   int64_t now_ns_ = 0;
-  RankSection section_{"pytorch-et", kTraceMirrored};
+  RankSection section_;
 };
 
 // Recognises a trace by its keys, and by the absence of the keys of a Chrome trace.
@@ -397,8 +399,8 @@ class PyTorchEt final : public TraceImporter {
     return head.find("\"schema\"") != head.npos && head.find("\"nodes\"") != head.npos &&
            head.find("\"traceEvents\"") == head.npos;
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
-    return ExecutionTrace(path).Import();
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
+    return ExecutionTrace(path, options).Import();
   }
 };
 

@@ -10,7 +10,8 @@
 
 namespace dynamiccl {
 
-RankSection::RankSection(std::string_view writer, uint32_t flags) {
+RankSection::RankSection(std::string_view writer, uint32_t flags, int32_t stated_size)
+    : stated_size_(stated_size) {
   section_.flags = kTraceImported | flags;
   section_.writer = writer;
   section_.closed = true;
@@ -77,6 +78,11 @@ void CountUnfilled(UnfilledFields& fields, std::string_view field, std::string_v
   if (place == fields.end())
     place = fields.emplace(field, UnfilledField{std::string(field), 0, std::string(instead)}).first;
   place->second.count += count;
+}
+
+void RankSection::CountUntoldSize() {
+  Unfilled("group size", stated_size_ > 0 ? fmt::format("{}, as stated", stated_size_) : "1");
+  if (stated_size_ == 0) section_.flags |= kTraceGroupsUnknown;
 }
 
 void RankSection::OrderOnly(const std::string& instead) {

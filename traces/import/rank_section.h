@@ -45,7 +45,8 @@ struct ImportedCall {
 class RankSection {
  public:
   // `writer` names the format. The section is marked as imported; `flags` are further TraceFlags.
-  RankSection(std::string_view writer, uint32_t flags);
+  // `stated_size` is ImportOptions::group_size.
+  RankSection(std::string_view writer, uint32_t flags, int32_t stated_size = 0);
 
   // The section, for setting its rank, world, host and other descriptions.
   TraceSection& section() { return section_; }
@@ -55,6 +56,12 @@ class RankSection {
   uint32_t Communicator(std::string_view key, const CommunicatorInfo& info, int64_t now_ns);
   // The number of a communicator that has one; nothing for a new key.
   std::optional<uint32_t> Known(std::string_view key) const;
+
+  // The number of ranks of a group whose size the file does not state: what the user stated, else 1.
+  int32_t UntoldSize() const { return std::max(stated_size_, 1); }
+  // Counts a communicator whose size the file does not state. If the user did not state it either, the
+  // section is marked with kTraceGroupsUnknown.
+  void CountUntoldSize();
 
   // Appends the calls of one group on one communicator. Only collectives advance the communicator's call
   // number, see CollectiveCall::call_number.
@@ -91,6 +98,7 @@ class RankSection {
   std::vector<uint64_t> next_call_numbers_;  // by number
   UnfilledFields unfilled_;
   uint64_t calls_ = 0;
+  int32_t stated_size_ = 0;
 };
 
 // The trace of one section, whose records are not copied.

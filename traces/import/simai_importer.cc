@@ -181,7 +181,8 @@ class WorkloadParser {
 // Builds the section. Only computation advances the time.
 class Conversion {
  public:
-  explicit Conversion(const Workload& workload) : workload_(workload), section_("simai", kTraceMirrored) {}
+  Conversion(const Workload& workload, const ImportOptions& options)
+      : workload_(workload), section_("simai", kTraceMirrored, options.group_size) {}
 
   // Builds the section.
   Imported Run() {
@@ -215,15 +216,16 @@ class Conversion {
     return group == "dp" ? data : data / expert;
   }
 
-  // The communicator of a group; its size is 1 where the header does not state it.
+  // The communicator of a group; it has RankSection::UntoldSize where the header states no size.
   uint32_t GroupOf(std::string_view group) {
     if (const auto known = section_.Known(group)) return *known;
     const uint64_t ranks = RanksOf(group);
     const bool told = ranks > 0 && ranks <= UINT16_MAX;
-    if (!told) section_.Unfilled("group size", "1");
+    if (!told) section_.CountUntoldSize();
     section_.Unfilled("nodes", "1");
     const uint64_t id = IdOfName(fmt::format("simai {}", group));
-    return section_.Communicator(group, {id, 0, static_cast<int32_t>(told ? ranks : 1), 1}, now_ns_);
+    const int32_t n_ranks = told ? static_cast<int32_t>(ranks) : section_.UntoldSize();
+    return section_.Communicator(group, {id, 0, n_ranks, 1}, now_ns_);
   }
 
   // Advances the time by the part's computation, then issues its collective.
@@ -277,12 +279,12 @@ class SimAi final : public TraceImporter {
     return !words.empty() &&
            std::find(std::begin(kPolicies), std::end(kPolicies), words[0]) != std::end(kPolicies);
   }
-  Result<Imported> Import(const std::string& path, const ImportOptions& /*options*/) const override {
+  Result<Imported> Import(const std::string& path, const ImportOptions& options) const override {
     DYNAMICCL_TRY(GzipStream stream, GzipStream::Open(path));
     const auto workload = WorkloadParser().Read(stream);
     DYNAMICCL_CHECK_OK(stream.status());
     if (!workload) return Wrap(workload.error(), path);
-    Imported imported = Conversion(*workload).Run();
+    Imported imported = Conversion(*workload, options).Run();
     if (imported.trace->sections[0].records.size() > 1) return imported;
     return MakeError(ErrorKind::kInvalidArgument, "{}: no layer communicates", path);
   }

@@ -33,7 +33,8 @@ Error NotRecognised(const std::string& path, const std::string& head) {
 Result<Imported> ImportWith(const TraceImporter& importer, const std::string& path,
                             const ImportOptions& options) {
   Result<Imported> imported = importer.Import(path, options);
-  if (imported) imported->format = fmt::format("{}: {}", importer.name(), importer.sentence());
+  if (imported && imported->format.empty())
+    imported->format = fmt::format("{}: {}", importer.name(), importer.sentence());
   return imported;
 }
 

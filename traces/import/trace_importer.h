@@ -48,7 +48,7 @@ struct DeviceTime {
 // The result of an import: either a trace or measurements. It has neither if calls were not required and the
 // file has none.
 struct Imported {
-  // The importer's name and sentence, filled by ImportFile.
+  // The name and sentence of the importer. ImportFile fills it, unless the importer has a nearer name.
   std::string format;
   std::optional<Trace> trace;
   std::optional<MeasurementFile> measurements;
@@ -64,6 +64,8 @@ struct Imported {
 struct ImportOptions {
   // The collective of results whose test is not named in the file. It has precedence over the file's name.
   std::optional<Collective> collective;
+  // Number of ranks of each group whose size the file does not state; 0: not stated.
+  int32_t group_size = 0;
   // If false, a profile without collectives is no error.
   bool needs_calls = true;
 };

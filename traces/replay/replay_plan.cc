@@ -20,11 +20,21 @@ struct Source {
   std::vector<std::string> notes;
 };
 
+// A group of unknown size cannot be repeated: as a group of one rank it would exchange nothing.
+Status CheckSizeIsKnown(const TraceSection& section, const CommunicatorInfo& info, int32_t world) {
+  if (!section.groups_unknown() || info.n_ranks > 1 || world == 1) return {};
+  return WithHint(MakeError(ErrorKind::kInvalidArgument,
+                            "the {} file of this trace does not state how many ranks communicator {:#x} has",
+                            section.writer, info.id),
+                  "import it again with `dynamiccl trace import --group-size N`");
+}
+
 // Every rank repeats the only section.
 Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls>& sections, int32_t rank,
                               int32_t world) {
   Source source{sections[0], {}, {"recorded on one rank: every rank issues its calls"}};
   for (const auto& [number, info] : source.calls.communicators) {
+    DYNAMICCL_CHECK_OK(CheckSizeIsKnown(trace.sections[0], info, world));
     // A communicator as large as the recorded job, or larger than the replay's job, becomes the whole job.
     const bool whole = info.n_ranks >= world || info.n_ranks == trace.sections[0].world;
     const int32_t size = whole ? world : info.n_ranks;
@@ -42,7 +52,8 @@ Result<Source> MirroredSource(const Trace& trace, const std::vector<SectionCalls
 }
 
 // Each rank repeats its own section, and every rank of each communicator must be in the trace.
-Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t rank, int32_t world) {
+Result<Source> RecordedSource(const Trace& trace, const std::vector<SectionCalls>& sections, int32_t rank,
+                              int32_t world) {
   const auto recorded = static_cast<int32_t>(sections.size());
   if (recorded != world) {
     return WithHint(MakeError(ErrorKind::kInvalidArgument, "a trace of {} ranks cannot be replayed on {}",
@@ -54,6 +65,7 @@ Result<Source> RecordedSource(const std::vector<SectionCalls>& sections, int32_t
   Source source;
   for (int32_t other = 0; other < world; ++other) {
     for (const auto& [number, info] : sections[static_cast<size_t>(other)].communicators) {
+      DYNAMICCL_CHECK_OK(CheckSizeIsKnown(trace.sections[static_cast<size_t>(other)], info, world));
       members[info.id][other] = info.rank;
       sizes[info.id] = info.n_ranks;
     }
@@ -113,7 +125,7 @@ Result<ReplayPlan> PlanReplay(const Trace& trace, int32_t rank, int32_t world, c
   for (const TraceSection& section : trace.sections) sections.push_back(CallsOf(section));
   const bool mirrored = sections.size() == 1;
   DYNAMICCL_TRY(Source source, mirrored ? MirroredSource(trace, sections, rank, world)
-                                        : RecordedSource(sections, rank, world));
+                                        : RecordedSource(trace, sections, rank, world));
   const WindowedCalls windowed(trace, sections, window);
   ReplayPlan plan{std::move(source.communicators), {}, std::move(source.notes)};
   std::map<uint64_t, size_t> index;

@@ -106,6 +106,21 @@ TEST(TraceProgram, AMirroredTraceHasTheRanksThatItStates) {
   EXPECT_EQ(ranks(0), -1) << "more ranks than can be simulated";
 }
 
+// As a group of one rank, a group of unknown size would take no time on any number of ranks.
+TEST(TraceProgram, GroupsOfUnknownSizeAreRefused) {
+  Trace trace = Generated("ddp", {1, 1, 0}, {});
+  trace.sections[0].world = 0;
+  const System system = SystemOf(DescribedSystems()[0]);
+  const auto alone = JobOfTrace(trace, system, {.ranks = 8, .config = {}});
+  ASSERT_TRUE(alone.has_value()) << alone.error().message;
+  trace.sections[0].flags |= kTraceGroupsUnknown;
+  const auto unknown = JobOfTrace(trace, system, {.ranks = 8, .config = {}});
+  ASSERT_FALSE(unknown.has_value());
+  EXPECT_NE(unknown.error().message.find("does not state how many ranks"), std::string::npos);
+  EXPECT_NE(unknown.error().hint.find("--group-size"), std::string::npos);
+  EXPECT_TRUE(JobOfTrace(trace, system, {.ranks = 1, .config = {}}).has_value());
+}
+
 // Idle links: a call that is waited for at once takes the closed form's time.
 TEST(TransferDemand, PutsTheClosedFormTogetherAgain) {
   for (const DescribedSystem& described : DescribedSystems()) {
@@ -125,6 +140,30 @@ TEST(TransferDemand, PutsTheClosedFormTogetherAgain) {
       }
     }
   }
+}
+
+// Computed by hand: 7 of 8 parts of 8 MB are 7 MB on a port of 100 GB/s; each of 4 ranks sends 4 parts of 1
+// MB over a node's 25 GB/s.
+TEST(TransferDemand, ExchangesAreMessagesToEveryOtherRank) {
+  System system;
+  system.ranks_per_node = system.network_ranks = 4;
+  system.path(Algorithm::kRing, Protocol::kSimple) = {5, 1, 3, 100, 25, 0};
+  SystemDemands demands(system);
+  const auto expect = [&](Collective collective, int ranks, int nodes, const TransferDemand& expected) {
+    const auto demand = demands.Of(collective, 8'000'000, {}, ranks, nodes);
+    ASSERT_TRUE(demand.has_value()) << demand.error().message;
+    EXPECT_EQ(demand->latency_ns, expected.latency_ns) << Name(collective) << " " << ranks;
+    EXPECT_EQ(demand->transfer_ns, expected.transfer_ns) << Name(collective) << " " << ranks;
+    EXPECT_DOUBLE_EQ(demand->port_bytes, expected.port_bytes) << Name(collective) << " " << ranks;
+    EXPECT_DOUBLE_EQ(demand->network_bytes, expected.network_bytes) << Name(collective) << " " << ranks;
+  };
+  expect(Collective::kAllToAll, 4, 1, {5'000 + 3 * 1'000, 60'000, 6e6, 0});
+  expect(Collective::kAllToAll, 8, 2, {5'000 + 3 * 1'000 + 4 * 3'000, 640'000, 7e6, 16e6});
+  expect(Collective::kScatter, 8, 2, {20'000, 160'000, 7e6, 4e6});
+  expect(Collective::kGather, 8, 2, {20'000, 160'000, 7e6, 4e6});
+  // Two of four ranks of a node reach half of its network.
+  expect(Collective::kAllToAll, 4, 2, {5'000 + 1'000 + 2 * 3'000, 640'000, 6e6, 8e6});
+  EXPECT_FALSE(SystemDemands(System()).Of(Collective::kAllToAll, 8, {}, 4, 1).has_value()) << "no path";
 }
 
 TEST(FrameworkStep, HidesGathersBehindComputing) {

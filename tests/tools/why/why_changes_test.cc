@@ -34,5 +34,23 @@ TEST(WhyChanges, EachHasAnInterval) {
   EXPECT_THAT(text, HasSubstr("17 lay in such intervals"));
 }
 
+// PyTorch refuses the hook without GPUs.
+TEST(WhyChanges, TheBf16HookIsNotForJobsOnCpus) {
+  // The time is in proportion to the bytes, so half the bytes take half the time.
+  std::vector<TimedCallOfRank> calls;
+  for (int64_t step = 0; step < 12; ++step)
+    for (int64_t i = 0; i < 12; ++i)
+      calls.push_back({(step * 14 + i + 1) * kMs, (i + 1) * 80'000, static_cast<uint64_t>(i + 1) << 20});
+  TraceSection section = SectionOf(0, 2, calls);
+  EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {}, false}), HasSubstr("bf16_compress_hook"));
+  for (const char* const backend : {"gloo", "dynamiccl"}) {
+    section.library = backend;
+    EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {}, false}), Not(HasSubstr("bf16_compress_hook")));
+  }
+  const DeviceTime device{.computing_ns = kMs};
+  EXPECT_THAT(TextOf({{}, Trace{{section}}, {}, {device}, false}), HasSubstr("bf16_compress_hook"))
+      << "gloo takes tensors of GPUs too";
+}
+
 }  // namespace
 }  // namespace dynamiccl

@@ -153,6 +153,26 @@ TEST(Chakra, NodesBecomeCalls) {
   EXPECT_FALSE(imported->trace->order_only());
 }
 
+// A file without pg_size says nothing about the group, unless the user does.
+TEST(Chakra, UnknownGroupSizesAreMarkedOrStated) {
+  const std::string text = kMetadata + Collective_(2, 4096) + Collective_(0, 64);
+  const auto untold = ImportText(text, "", "run.5.et");
+  ASSERT_TRUE(untold) << untold.error().message;
+  EXPECT_TRUE(untold->trace->sections[0].groups_unknown());
+  const auto stated = ImportText(text, "", "run.5.et", {.group_size = 4});
+  ASSERT_TRUE(stated) << stated.error().message;
+  EXPECT_FALSE(stated->trace->sections[0].groups_unknown());
+  const SectionCalls calls = CallsIn(*stated);
+  EXPECT_EQ(calls.calls[0].issued.call.bytes, 4u * 4096) << "the total of 4 ranks";
+  EXPECT_EQ(calls.calls[1].issued.call.n_ranks, 4);
+  EXPECT_EQ(calls.calls[1].issued.rank, 1) << "rank 5 is the second of ranks 4 to 7";
+  EXPECT_EQ(CountOf(*stated, "total bytes of an AllGather"), 0u);
+  const auto told = ImportText(kMetadata + Collective_(0, 64, Attribute("pg_size", 13, 8)), "", "run.0.et",
+                               {.group_size = 4});
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(CallsIn(*told).calls[0].issued.call.n_ranks, 8) << "the file has precedence";
+}
+
 TEST(Chakra, HostNodesThatRepeatTheAcceleratorsAreLeftOut) {
   const std::string host = Collective_(0, 64, Attribute("is_cpu_op", 27, 1));
   const std::string device = Collective_(0, 64, Attribute("is_cpu_op", 27, 0));

@@ -42,9 +42,9 @@ inline std::string ContentOf(const std::string& path) {
 }
 
 inline Result<Imported> ImportText(std::string_view content, const std::string& format,
-                                   const std::string& name = "sample") {
+                                   const std::string& name = "sample", const ImportOptions& options = {}) {
   const ScratchFile file(name, content);
-  return ImportFile(file.path(), format);
+  return ImportFile(file.path(), format, options);
 }
 
 inline std::string ErrorOf(std::string_view content, const std::string& format,

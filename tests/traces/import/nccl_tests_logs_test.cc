@@ -169,6 +169,11 @@ TEST(NcclTestsLogs, TheLibraryIsReadFromEveryFormOfLine) {
   const auto amd = ImportText("RCCL version : 2.26.6-Unknown\n" + Head("all_reduce_perf") + Row(kMiB, 50, 1),
                               "nccl-tests");
   EXPECT_EQ(amd->measurements->library, "RCCL 2.26.6-Unknown");
+  EXPECT_TRUE(amd->format.starts_with("nccl-tests: ")) << amd->format;
+  const auto headed =
+      ImportText("rccl-tests: Version Unknown\n" + Head("all_reduce_perf") + Row(kMiB, 50, 1), "nccl-tests");
+  ASSERT_TRUE(headed) << headed.error().message;
+  EXPECT_TRUE(headed->format.starts_with("rccl-tests: ")) << headed->format;
 }
 
 TEST(NcclTestsLogs, RunsOfTwoLibrariesOrMachinesAreNotMixed) {

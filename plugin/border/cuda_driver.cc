@@ -5,7 +5,7 @@
 
 namespace dynamiccl {
 
-void* InCudaDriver(const char* name) noexcept {
+void* FindDriverFunction(const char* name) noexcept {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   return driver == nullptr ? nullptr : ::dlsym(driver, name);
 }

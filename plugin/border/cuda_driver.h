@@ -6,17 +6,17 @@ namespace dynamiccl {
 
 // A driver is searched at most this many times. Each search without a driver takes microseconds, and a
 // process that has made so many calls without a driver will not load one later.
-inline constexpr int kMaxLooksForDriver = 64;
+inline constexpr int kMaxDriverSearches = 64;
 
 // Returns the driver's function of this name (cuda.h declares it); null without a driver, or if the driver
 // does not have it. Any thread.
-void* InCudaDriver(const char* name) noexcept;
+void* FindDriverFunction(const char* name) noexcept;
 
 // While any thread of the process captures a graph in CUDA's default mode, some questions to the driver would
 // spoil the capture, unless the asking thread is in relaxed mode. An object of this class is in that mode.
 class RelaxedCapture {
  public:
-  // cuThreadExchangeStreamCaptureMode, as InCudaDriver found it.
+  // cuThreadExchangeStreamCaptureMode, as FindDriverFunction found it.
   using ExchangeMode = int (*)(int* mode);
 
   explicit RelaxedCapture(ExchangeMode exchange) : exchange_(exchange) { (void)exchange_(&mode_); }

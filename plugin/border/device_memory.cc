@@ -15,9 +15,9 @@ using MemGetInfo = int (*)(size_t* free, size_t* total);
 
 // Looks the functions up each time: samples are a second apart.
 MemorySizes DeviceMemory() noexcept {
-  const auto ask = reinterpret_cast<MemGetInfo>(InCudaDriver("cuMemGetInfo_v2"));
+  const auto ask = reinterpret_cast<MemGetInfo>(FindDriverFunction("cuMemGetInfo_v2"));
   const auto exchange =
-      reinterpret_cast<RelaxedCapture::ExchangeMode>(InCudaDriver("cuThreadExchangeStreamCaptureMode"));
+      reinterpret_cast<RelaxedCapture::ExchangeMode>(FindDriverFunction("cuThreadExchangeStreamCaptureMode"));
   if (ask == nullptr || exchange == nullptr) return {};
   const RelaxedCapture relaxed(exchange);
   size_t free_bytes = 0, total_bytes = 0;

@@ -15,7 +15,7 @@ using IsCapturing = int (*)(cudaStream_t stream, int* status);
 
 IsCapturing FindInDriver() {
   if (RunsOverHostccl()) return nullptr;
-  return reinterpret_cast<IsCapturing>(InCudaDriver("cuStreamIsCapturing"));
+  return reinterpret_cast<IsCapturing>(FindDriverFunction("cuStreamIsCapturing"));
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ IsCapturing FindInDriver() {
   static std::atomic<IsCapturing> found{nullptr};
   static std::atomic<int> looked{0};
   IsCapturing ask = found.load(std::memory_order_relaxed);
-  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMaxLooksForDriver) {
+  if (ask == nullptr && looked.load(std::memory_order_relaxed) < kMaxDriverSearches) {
     looked.fetch_add(1, std::memory_order_relaxed);
     found.store(ask = FindInDriver(), std::memory_order_relaxed);
   }

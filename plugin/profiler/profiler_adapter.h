@@ -60,7 +60,7 @@ constexpr int BitsThatSend(uint64_t type) {
 // plugin that the job would have had without it. That plugin sees only what it would have seen without
 // DynamICCL. NCCL calls the functions on any thread; no exception leaves them.
 template <int Known>
-struct ProfilerDoor {
+struct ProfilerAdapter {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;
   using StateArguments = typename ProfilerAbi<Known>::StateArguments;
   using Chained = ChainedAs<Known>;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds functions of the CUDA driver that the process has already loaded. Never loads a driver.
+// Asks the CUDA driver that the process has already loaded. Never loads a driver.
 #pragma once
+
+#include "src/base/host_memory.h"
+#include "src/nccl_abi/nccl_api.h"
 
 namespace dynamiccl {
 
@@ -28,5 +31,13 @@ class RelaxedCapture {
   const ExchangeMode exchange_;
   int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h: the mode that forbids nothing
 };
+
+// Returns the memory of the device of the calling thread's context. A total of 0: there is no driver, or the
+// thread has no context. Makes no context, and spoils no graph capture of any thread.
+MemorySizes DeviceMemory() noexcept;
+
+// Returns true if calls on this stream are being captured. False without a CUDA driver, and over hostccl,
+// whose streams are not CUDA streams. True if the driver cannot answer, so that nothing is timed. Any thread.
+bool StreamIsCapturing(cudaStream_t stream) noexcept;
 
 }  // namespace dynamiccl

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "plugin/border/cuda_driver.h"
 #include "plugin/border/no_throw.h"
 #include "plugin/interpose/call_coverage.h"
 #include "plugin/interpose/call_timing.h"
 #include "plugin/interpose/communicator_creation.h"
-#include "plugin/interpose/stream_capture.h"
 #include "plugin/runtime/process_runtime.h"
 #include "plugin/runtime/runtime_instance.h"
 #include "src/base/job_fail_point.h"

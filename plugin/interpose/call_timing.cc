@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/interpose/call_timing.h"
 
+#include "plugin/border/cuda_driver.h"
 #include "plugin/interpose/events_of_process.h"
-#include "plugin/interpose/stream_capture.h"
 #include "plugin/times/timing_window.h"
 #include "src/decision/decision_engine.h"
 

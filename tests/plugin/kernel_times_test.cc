@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/interpose/stream_capture.h"
+#include "plugin/border/cuda_driver.h"
 #include "plugin/profiler/profiler_session.h"
 #include "plugin/runtime/process_runtime.h"
 #include "plugin/runtime/runtime_instance.h"

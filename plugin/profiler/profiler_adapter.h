@@ -87,6 +87,13 @@ struct ProfilerAdapter {
     return ncclSuccess;
   }
 
+  // The init of versions 1 to 3, and that of version 5 and later.
+  static ncclResult_t BeginWithMask(void** context, int* mask) { return Begin(context, {.mask = mask}); }
+  static ncclResult_t BeginWithName(void** context, uint64_t communicator, int* mask, const char* name,
+                                    int n_nodes, int n_ranks, int rank, ncclDebugLogger_t logger) {
+    return Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
+  }
+
   // Returns nothing for symmetric kernels and for algorithms of a newer NCCL, which DynamICCL cannot choose.
   static std::optional<ProfiledCollective> ReadCollective(const Descriptor& event) {
     const auto& coll = event.coll;

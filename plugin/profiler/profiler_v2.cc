@@ -4,19 +4,7 @@
 
 #include "plugin/profiler/profiler_adapter.h"
 
-namespace dynamiccl {
-namespace {
-
-using Adapter = ProfilerAdapter<2>;
-
-ncclResult_t Init(void** context, int* mask) {
-  return Adapter::Begin(context, {.mask = mask});
-}
-
-}  // namespace
-}  // namespace dynamiccl
-
-using dynamiccl::Adapter;
+using Adapter = dynamiccl::ProfilerAdapter<2>;
 extern "C" __attribute__((visibility("default")))
-const ncclProfiler_v2_t ncclProfiler_v2 = {"DynamICCL",        dynamiccl::Init,           Adapter::StartEvent,
+const ncclProfiler_v2_t ncclProfiler_v2 = {"DynamICCL",        Adapter::BeginWithMask,    Adapter::StartEvent,
                                            Adapter::StopEvent, Adapter::RecordEventState, Adapter::Finalize};

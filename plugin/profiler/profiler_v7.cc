@@ -4,20 +4,7 @@
 
 #include "plugin/profiler/profiler_adapter.h"
 
-namespace dynamiccl {
-namespace {
-
-using Adapter = ProfilerAdapter<7>;
-
-ncclResult_t Init(void** context, uint64_t communicator, int* mask, const char* name, int n_nodes,
-                  int n_ranks, int rank, ncclDebugLogger_t logger) {
-  return Adapter::Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
-}
-
-}  // namespace
-}  // namespace dynamiccl
-
-using dynamiccl::Adapter;
+using Adapter = dynamiccl::ProfilerAdapter<7>;
 extern "C" __attribute__((visibility("default")))
-const ncclProfiler_v7_t ncclProfiler_v7 = {"DynamICCL",        dynamiccl::Init,           Adapter::StartEvent,
+const ncclProfiler_v7_t ncclProfiler_v7 = {"DynamICCL",        Adapter::BeginWithName,    Adapter::StartEvent,
                                            Adapter::StopEvent, Adapter::RecordEventState, Adapter::Finalize};

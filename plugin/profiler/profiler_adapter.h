@@ -87,7 +87,7 @@ struct ProfilerAdapter {
     return ncclSuccess;
   }
 
-  // The init of versions 1 to 3, and that of version 5 and later.
+  // These serve as init: the first of versions 1 to 3, the second of version 5 and later.
   static ncclResult_t BeginWithMask(void** context, int* mask) { return Begin(context, {.mask = mask}); }
   static ncclResult_t BeginWithName(void** context, uint64_t communicator, int* mask, const char* name,
                                     int n_nodes, int n_ranks, int rank, ncclDebugLogger_t logger) {

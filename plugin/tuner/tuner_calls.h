@@ -7,7 +7,7 @@
 
 namespace dynamiccl {
 
-// getCollInfo of version 4 and later.
+// Serves as getCollInfo of version 4 and later.
 [[gnu::hot]] inline ncclResult_t AnswerQuestion(void* context, ncclFunc_t function, size_t bytes,
                                                 int n_pipe_ops, float** table, int n_algorithms,
                                                 int n_protocols, int registered, int* channels) {
@@ -18,7 +18,7 @@ namespace dynamiccl {
   return ncclSuccess;
 }
 
-// getChunkSize of version 6 and later.
+// Serves as getChunkSize of version 6 and later.
 inline ncclResult_t AnswerChunkSize(void* context, ncclFunc_t function, size_t bytes, int algorithm,
                                     int protocol, int channels, size_t* chunk_bytes) {
   if (context == nullptr) return ncclSuccess;
@@ -26,13 +26,13 @@ inline ncclResult_t AnswerChunkSize(void* context, ncclFunc_t function, size_t b
                                                         chunk_bytes);
 }
 
-// init of versions 2 to 4.
+// Serves as init of versions 2 to 4.
 inline ncclResult_t BeginSession(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void** context) {
   *context = TunerSession::Begin({0, n_ranks, n_nodes, logger, nullptr, nullptr}).release();
   return ncclSuccess;
 }
 
-// destroy of versions 2 to 4, and finalize of later ones.
+// Serves as destroy of versions 2 to 4, and as finalize of later versions.
 inline ncclResult_t EndSession(void* context) {
   delete static_cast<TunerSession*>(context);
   return ncclSuccess;

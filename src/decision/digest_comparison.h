@@ -58,8 +58,8 @@ class DigestComparison {
   struct ReportedDigests {
     std::vector<bool> reported;  // by rank: true once it has reported
     size_t n_reported = 0;
-    std::map<uint64_t, MatchingRanks> by_digest;  // by digest
-    int64_t differ_ns = 0;                        // when the second digest arrived
+    std::map<uint64_t, MatchingRanks> by_digest;
+    int64_t differ_ns = 0;  // when the second digest arrived
   };
 
   // Drops the call number that is divisible by the smallest power of two, because the fewest ranks will

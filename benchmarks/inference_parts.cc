@@ -17,7 +17,7 @@ constexpr int kRounds = 15;
 // Steps of a round, which takes about a millisecond. An agent remembers more states than that, so a round can
 // consist of lookups only.
 constexpr size_t kStepsARound = 4000;
-static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kRest);
+static_assert(kStepsARound < VisitedStates::kStates && kStepsARound < VisitedStates::kPauseCalls);
 constexpr int kColdSteps = 100;
 // Bytes touched before a cold step: more than any last-level cache gives one core.
 constexpr size_t kEvictBytes = 64 << 20;

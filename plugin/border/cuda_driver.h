@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds functions of the CUDA driver that the process has already loaded. Never loads a driver.
+// Asks the CUDA driver that the process has already loaded. Never loads a driver.
 #pragma once
+
+#include "src/base/host_memory.h"
+#include "src/nccl_abi/nccl_api.h"
 
 namespace dynamiccl {
 
 // A driver is searched at most this many times. Each search without a driver takes microseconds, and a
 // process that has made so many calls without a driver will not load one later.
-inline constexpr int kMaxLooksForDriver = 64;
+inline constexpr int kMaxDriverSearches = 64;
 
 // Returns the driver's function of this name (cuda.h declares it); null without a driver, or if the driver
 // does not have it. Any thread.
-void* InCudaDriver(const char* name) noexcept;
+void* FindDriverFunction(const char* name) noexcept;
 
 // While any thread of the process captures a graph in CUDA's default mode, some questions to the driver would
 // spoil the capture, unless the asking thread is in relaxed mode. An object of this class is in that mode.
 class RelaxedCapture {
  public:
-  // cuThreadExchangeStreamCaptureMode, as InCudaDriver found it.
+  // cuThreadExchangeStreamCaptureMode, as FindDriverFunction found it.
   using ExchangeMode = int (*)(int* mode);
 
   explicit RelaxedCapture(ExchangeMode exchange) : exchange_(exchange) { (void)exchange_(&mode_); }
@@ -28,5 +31,13 @@ class RelaxedCapture {
   const ExchangeMode exchange_;
   int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED of cuda.h: the mode that forbids nothing
 };
+
+// Returns the memory of the device of the calling thread's context. A total of 0: there is no driver, or the
+// thread has no context. Makes no context, and spoils no graph capture of any thread.
+MemorySizes DeviceMemory() noexcept;
+
+// Returns true if calls on this stream are being captured. False without a CUDA driver, and over hostccl,
+// whose streams are not CUDA streams. True if the driver cannot answer, so that nothing is timed. Any thread.
+bool StreamIsCapturing(cudaStream_t stream) noexcept;
 
 }  // namespace dynamiccl

@@ -12,8 +12,8 @@
 #include "plugin/border/first_time.h"
 #include "plugin/border/no_throw.h"
 #include "plugin/interpose/call_stream.h"
-#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/log.h"
 #include "src/decision/agreed_values.h"
 
@@ -39,9 +39,9 @@ class Visit {
       : communicator_(communicator),
         in_group_(std::any_of(thread.calls.begin(), thread.calls.end(),
                               [&](const PendingCall& call) { return call.communicator == &communicator; })),
-        entered_(communicator.calls_inside.Enter(&thread)) {}
+        entered_(communicator.in_flight_calls.Enter(&thread)) {}
   ~Visit() {
-    if (!in_group_) communicator_.calls_inside.Leave();
+    if (!in_group_) communicator_.in_flight_calls.Leave();
   }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
@@ -70,7 +70,7 @@ bool ReadAgreedValue(ncclComm_t comm, const char* name, int64_t fallback, int64_
   *value = fallback;
   bool agreed = false;
   NoThrow([&] {
-    ProcessRuntime* const runtime = ProcessLife::Watching();
+    ProcessRuntime* const runtime = RuntimeInstance::GetIfWatching();
     if (runtime == nullptr || name == nullptr) return;
     Communicator* const communicator = CommunicatorOf(*runtime, comm);
     if (communicator == nullptr) return;
@@ -91,7 +91,7 @@ bool ReadAgreedValue(ncclComm_t comm, const char* name, int64_t fallback, int64_
 bool ProposeAgreedValue(ncclComm_t comm, const char* name, int64_t value) noexcept {
   bool proposed = false;
   NoThrow([&] {
-    ProcessRuntime* const runtime = ProcessLife::Watching();
+    ProcessRuntime* const runtime = RuntimeInstance::GetIfWatching();
     if (runtime == nullptr || name == nullptr) return;
     if (!IsValueName(name)) return LogOnce(fmt::format("'{:.40}' is no name of a value", name));
     const Communicator* const communicator = CommunicatorOf(*runtime, comm);

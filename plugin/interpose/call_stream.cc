@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
+#include "plugin/border/cuda_driver.h"
 #include "plugin/border/no_throw.h"
 #include "plugin/interpose/call_coverage.h"
 #include "plugin/interpose/call_timing.h"
-#include "plugin/interpose/communicator_births.h"
-#include "plugin/interpose/stream_capture.h"
-#include "plugin/runtime/process_life.h"
+#include "plugin/interpose/communicator_creation.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/job_fail_point.h"
 #include "src/decision/mask_agreement.h"
 
@@ -31,7 +31,7 @@ uint32_t FoldStream(cudaStream_t stream) {
 
 // Fills in a fresh `pending`. It asks the clock and the driver only if traces or metrics record single calls,
 // or if a guard receives them.
-[[gnu::hot]] void Describe(const ApiFacts& facts, Communicator* communicator, cudaStream_t stream,
+[[gnu::hot]] void Describe(const ApiArguments& facts, Communicator* communicator, cudaStream_t stream,
                            bool accounted, IssuingThread& thread, PendingCall& pending) {
   const CommunicatorInfo& info = communicator->identity.info;
   pending.communicator = communicator;
@@ -151,7 +151,7 @@ void RememberSizeClass(const IssuedGroup& group, const PendingCall& pending) {
   if (!IsTunable(call) || call.group_size < 2) return;
   const auto kind = static_cast<size_t>(call.collective);
   if ((group.marks.asked >> kind & 1) == 0) return;
-  pending.communicator->issuing.expected_sizes.Note(call.collective, call.bytes,
+  pending.communicator->issuing.size_classes.Update(call.collective, call.bytes,
                                                     group.marks.asked_about[kind]);
 }
 
@@ -202,7 +202,8 @@ void RecordCall(Recorder& recorder, CollectiveTimes* times, const PendingCall& p
 
 // Shows in the trace that this thread is inside ncclGroupEnd, which may also initialise communicators.
 void MarkGroupInside(ProcessRuntime& runtime, const IssuingThread& thread) {
-  if (!thread.unborn.empty()) MarkBirth(runtime, *thread.unborn.back().communicator);
+  if (!thread.pending_communicators.empty())
+    MarkBirth(runtime, *thread.pending_communicators.back().communicator);
   Recorder* const recorder = runtime.recorder();
   if (recorder != nullptr && !thread.calls.empty()) MarkCallsInside(*recorder, thread);
 }
@@ -221,7 +222,7 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
   if (Recorder* const recorder = runtime.recorder()) recorder->Leave();
   if (accepted) CountGroup(runtime, thread);
   if (++thread.ended % kGroupsBetweenLooks == 0 && runtime.samples_memory()) SampleMemory(runtime, thread);
-  for (const IssuedGroup& group : thread.groups) group.communicator->calls_inside.Leave();
+  for (const IssuedGroup& group : thread.groups) group.communicator->in_flight_calls.Leave();
   thread.Clear();
 }
 
@@ -234,22 +235,22 @@ void CloseGroup(ProcessRuntime& runtime, IssuingThread& thread, bool accepted) {
   RestartStructure(communicator.issuing, tables.policy());
 }
 
-[[gnu::hot]] ApiCall::ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream,
+[[gnu::hot]] ApiCall::ApiCall(const ApiArguments& facts, ncclComm_t comm, cudaStream_t stream,
                               bool configured) noexcept
-    : runtime_(scope_.outermost() ? ProcessLife::Watching() : nullptr) {
+    : runtime_(scope_.outermost() ? RuntimeInstance::GetIfWatching() : nullptr) {
   if (runtime_ == nullptr) return;
   Communicator* communicator = runtime_->communicators().Find(comm);
   thread_ = &IssuingThread::Current();
-  if (communicator == nullptr || !communicator->calls_inside.Enter(thread_)) {
+  if (communicator == nullptr || !communicator->in_flight_calls.Enter(thread_)) {
     runtime_ = nullptr;
     return;
   }
   NoThrow([&] { Note(facts, *communicator, comm, stream, configured); });
 }
 
-[[gnu::hot]] void ApiCall::Note(const ApiFacts& facts, Communicator& communicator, ncclComm_t comm,
+[[gnu::hot]] void ApiCall::Note(const ApiArguments& facts, Communicator& communicator, ncclComm_t comm,
                                 cudaStream_t stream, bool configured) {
-  if (!communicator.issuing.introduced) IntroduceLate(*runtime_, communicator, comm);
+  if (!communicator.issuing.introduced) CompleteIdentity(*runtime_, communicator, comm);
   IssuingThread& thread = *thread_;
   const bool lone_call = !thread.inside_group();
   const size_t before = thread.calls.size();
@@ -290,7 +291,7 @@ ncclResult_t GroupStarted(const ReentryScope& scope, ncclResult_t result) noexce
 }
 
 GroupEnd::GroupEnd(bool simulated) noexcept
-    : thread_(IssuingThread::Current()), runtime_(scope_.outermost() ? ProcessLife::Runtime() : nullptr) {
+    : thread_(IssuingThread::Current()), runtime_(scope_.outermost() ? RuntimeInstance::Get() : nullptr) {
   if (runtime_ != nullptr && outermost())
     NoThrow([&] {
       NumberCalls(thread_, simulated);
@@ -302,7 +303,7 @@ ncclResult_t GroupEnd::Finish(ncclResult_t result) noexcept {
   if (!scope_.outermost()) return result;
   if (outermost() && runtime_ != nullptr) {
     NoThrow([&] {
-      BringToLife(*runtime_, thread_.unborn, result);
+      RegisterPendingCommunicators(*runtime_, thread_.pending_communicators, result);
       CloseGroup(*runtime_, thread_, IsAccepted(result));
     });
   }

@@ -26,7 +26,7 @@ enum class IssuedBy : uint8_t { kEveryRank, kSomeRanks };
 
 // The arguments of a function that moves data. A Gather is represented by the sends and receives that
 // implement it: a send to the root, and the root's receives. A Scatter likewise.
-struct ApiFacts {
+struct ApiArguments {
   Collective collective = Collective::kAllReduce;
   size_t count = 0;
   ncclDataType_t data_type = ncclInt8;
@@ -42,12 +42,12 @@ struct ApiFacts {
 class ApiCall {
  public:
   // `configured`: the program itself chose the call's configuration (ChoosesItself in program_config.h).
-  ApiCall(const ApiFacts& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept;
+  ApiCall(const ApiArguments& facts, ncclComm_t comm, cudaStream_t stream, bool configured) noexcept;
   // Records the call or takes it back, depending on the library's result, and returns that result.
   ncclResult_t Finish(ncclResult_t result) noexcept;
 
  private:
-  void Note(const ApiFacts& facts, Communicator& communicator, ncclComm_t comm, cudaStream_t stream,
+  void Note(const ApiArguments& facts, Communicator& communicator, ncclComm_t comm, cudaStream_t stream,
             bool configured);
 
   ReentryScope scope_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/interpose/call_timing.h"
 
+#include "plugin/border/cuda_driver.h"
 #include "plugin/interpose/events_of_process.h"
-#include "plugin/interpose/stream_capture.h"
 #include "plugin/times/timing_window.h"
 #include "src/decision/decision_engine.h"
 
@@ -20,7 +20,7 @@ TableKey ExpectedKeyOf(const PendingCall& pending, bool lone_call) {
   const Communicator& communicator = *pending.communicator;
   TableKey key{call.collective, {}, RecognisedRole(communicator, call.collective, call.bytes)};
   key.size_class = lone_call ? SizeClassOf(call.bytes)
-                             : communicator.issuing.expected_sizes.Of(call.collective, call.bytes);
+                             : communicator.issuing.size_classes.Predict(call.collective, call.bytes);
   return key;
 }
 
@@ -30,16 +30,16 @@ const PlannedTable* PlanOf(const SwitchingState& switching) {
   return engine == nullptr ? nullptr : engine->plan();
 }
 
-WhyTimed WhyToTime(const PendingCall& pending, Timed wanted, bool lone_call) {
-  if (!IsTunable(pending.issued.call)) return WhyTimed::kNotAtAll;
-  if (wanted == Timed::kAll) return WhyTimed::kByPlan;
+TimingReason WhyToTime(const PendingCall& pending, Timed wanted, bool lone_call) {
+  if (!IsTunable(pending.issued.call)) return TimingReason::kNotTimed;
+  if (wanted == Timed::kAll) return TimingReason::kByPlan;
   const Communicator& communicator = *pending.communicator;
   const SwitchingState& switching = communicator.switching;
   const uint64_t number = communicator.issuing.next_call;
   const PlannedTable* const plan = PlanOf(switching);
-  if (plan == nullptr) return InTimingWindow(number) ? WhyTimed::kByPlan : WhyTimed::kNotAtAll;
-  if (plan->TimesNext(ExpectedKeyOf(pending, lone_call), number)) return WhyTimed::kByPlan;
-  return switching.times->TimesAll(number) ? WhyTimed::kOnSuspicion : WhyTimed::kNotAtAll;
+  if (plan == nullptr) return InTimingWindow(number) ? TimingReason::kByPlan : TimingReason::kNotTimed;
+  if (plan->TimesNext(ExpectedKeyOf(pending, lone_call), number)) return TimingReason::kByPlan;
+  return switching.times->TimesAll(number) ? TimingReason::kOnSuspicion : TimingReason::kNotTimed;
 }
 
 }  // namespace
@@ -48,12 +48,12 @@ void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream,
                       PendingCall& pending) {
   times.CountCall();
   if (!times.window().has_mask()) return;
-  const WhyTimed why = WhyToTime(pending, wanted, lone_call);
-  if (why == WhyTimed::kNotAtAll || StreamIsCapturing(stream)) return;
-  pending.why_timed = why;
+  const TimingReason why = WhyToTime(pending, wanted, lone_call);
+  if (why == TimingReason::kNotTimed || StreamIsCapturing(stream)) return;
+  pending.timing_reason = why;
   // Every rank notes which calls are timed, but only the ranks that report to the leader measure the time.
   const TimesReport* const report = pending.communicator->switching.times.get();
-  if (report == nullptr || report->tells() || wanted == Timed::kAll) times.window().Enter();
+  if (report == nullptr || report->enabled() || wanted == Timed::kAll) times.window().Enter();
 }
 
 [[gnu::hot]] void StampStep(cudaStream_t stream, PendingCall& pending) {

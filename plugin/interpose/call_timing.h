@@ -11,9 +11,9 @@
 
 namespace dynamiccl {
 
-// Sets `why_timed` of a described call, and opens the profiler's window on this thread if this rank's time is
-// used. The caller closes the window after the library has returned. Calls that are captured into a CUDA
-// graph are never timed, because the stamps would become part of the graph. Issuing thread.
+// Sets `timing_reason` of a described call, and opens the profiler's window on this thread if this rank's
+// time is used. The caller closes the window after the library has returned. Calls that are captured into a
+// CUDA graph are never timed, because the stamps would become part of the graph. Issuing thread.
 void OpenTimingWindow(CollectiveTimes& times, Timed wanted, cudaStream_t stream, bool lone_call,
                       PendingCall& pending);
 
@@ -23,8 +23,8 @@ void StampStep(cudaStream_t stream, PendingCall& pending);
 
 // Notes in the group that one of its calls is timed or stamped, and why.
 inline void AddTiming(const PendingCall& pending, IssuedGroup& group) {
-  group.timed |= pending.why_timed != WhyTimed::kNotAtAll;
-  group.on_suspicion |= pending.why_timed == WhyTimed::kOnSuspicion;
+  group.timed |= pending.timing_reason != TimingReason::kNotTimed;
+  group.on_suspicion |= pending.timing_reason == TimingReason::kOnSuspicion;
   group.stamped |= pending.stamped;
 }
 

@@ -34,10 +34,12 @@ struct DriverFunctions {
   RelaxedCapture::ExchangeMode exchange_mode = nullptr;
 
   bool FindAll() {
-    return Look(InCudaDriver, "cuEventCreate", create) && Look(InCudaDriver, "cuEventDestroy_v2", destroy) &&
-           Look(InCudaDriver, "cuEventRecord", record) && Look(InCudaDriver, "cuEventQuery", query) &&
-           Look(InCudaDriver, "cuEventElapsedTime", elapsed) &&
-           Look(InCudaDriver, "cuThreadExchangeStreamCaptureMode", exchange_mode);
+    return Look(FindDriverFunction, "cuEventCreate", create) &&
+           Look(FindDriverFunction, "cuEventDestroy_v2", destroy) &&
+           Look(FindDriverFunction, "cuEventRecord", record) &&
+           Look(FindDriverFunction, "cuEventQuery", query) &&
+           Look(FindDriverFunction, "cuEventElapsedTime", elapsed) &&
+           Look(FindDriverFunction, "cuThreadExchangeStreamCaptureMode", exchange_mode);
   }
 };
 
@@ -131,7 +133,7 @@ const StreamEvents* EventsOfProcess() noexcept {
   static std::atomic<const StreamEvents*> found{nullptr};
   static std::atomic<int> looked{0};
   const StreamEvents* const known = found.load(std::memory_order_acquire);
-  if (known != nullptr || looked.load(std::memory_order_relaxed) >= kMaxLooksForDriver) return known;
+  if (known != nullptr || looked.load(std::memory_order_relaxed) >= kMaxDriverSearches) return known;
   looked.fetch_add(1, std::memory_order_relaxed);
   NoThrow([&] {
     std::unique_ptr<const StreamEvents> events = Find();

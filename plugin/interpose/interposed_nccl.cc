@@ -26,7 +26,7 @@
 #include "plugin/border/real_nccl.h"
 #include "plugin/interpose/agreed_value.h"
 #include "plugin/interpose/call_stream.h"
-#include "plugin/interpose/communicator_births.h"
+#include "plugin/interpose/communicator_creation.h"
 #include "plugin/interpose/program_config.h"
 #include "plugin/interpose/thread_labels.h"
 #include "src/annotate/agreed_value.h"
@@ -57,8 +57,8 @@ void* BroadcastFor(const void* caller) {
 
 }  // namespace
 
-// The arguments of each function that moves data, as the members of ApiFacts in their order, in terms of its
-// parameters.
+// The arguments of each function that moves data, as the members of ApiArguments in their order, in terms of
+// its parameters.
 #define FACTS_AllReduce Collective::kAllReduce, count, datatype, op, -1, IssuedBy::kEveryRank
 #define FACTS_AllGather Collective::kAllGather, sendcount, datatype, ncclSum, -1, IssuedBy::kEveryRank
 #define FACTS_ReduceScatter Collective::kReduceScatter, recvcount, datatype, op, -1, IssuedBy::kEveryRank
@@ -130,17 +130,17 @@ DYNAMICCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  CommunicatorBirth birth(InitOf{commId, nranks, rank}, nullptr);
-  if (ncclConfig_t* const config = birth.Config(nullptr))
-    return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, config), comm);
-  return birth.Finish(DYNAMICCL_FORWARD(CommInitRank, comm, nranks, commId, rank), comm);
+  CommunicatorCreation creation(InitOrigin{commId, nranks, rank}, nullptr);
+  if (ncclConfig_t* const config = creation.Config(nullptr))
+    return creation.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, config), comm);
+  return creation.Finish(DYNAMICCL_FORWARD(CommInitRank, comm, nranks, commId, rank), comm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId,
                                                      int rank, ncclConfig_t* config) {
-  CommunicatorBirth birth(InitOf{commId, nranks, rank}, config);
-  ncclConfig_t* const agreed = birth.Config(config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, agreed), comm);
+  CommunicatorCreation creation(InitOrigin{commId, nranks, rank}, config);
+  ncclConfig_t* const agreed = creation.Config(config);
+  return creation.Finish(DYNAMICCL_FORWARD(CommInitRankConfig, comm, nranks, commId, rank, agreed), comm);
 }
 
 // The ranks meet at the address in the first id. The library refuses a call without ids.
@@ -148,38 +148,38 @@ DYNAMICCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int 
                                                        ncclUniqueId* commIds, ncclConfig_t* config) {
   static const ncclUniqueId kNone{};
   const bool given = nId > 0 && commIds != nullptr;
-  CommunicatorBirth birth(InitOf{given ? *commIds : kNone, nranks, myrank}, config);
-  ncclConfig_t* const agreed = birth.Config(config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommInitRankScalable, newcomm, nranks, myrank, nId, commIds, agreed),
-                      newcomm);
+  CommunicatorCreation creation(InitOrigin{given ? *commIds : kNone, nranks, myrank}, config);
+  ncclConfig_t* const agreed = creation.Config(config);
+  return creation.Finish(
+      DYNAMICCL_FORWARD(CommInitRankScalable, newcomm, nranks, myrank, nId, commIds, agreed), newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
-  CommunicatorsOfProcess births(ndev);
-  return births.Finish(DYNAMICCL_FORWARD(CommInitAll, comm, ndev, devlist), comm);
+  InitAllCreation creation(ndev);
+  return creation.Finish(DYNAMICCL_FORWARD(CommInitAll, comm, ndev, devlist), comm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
                                             ncclConfig_t* config) {
-  CommunicatorBirth birth(SplitOf{comm, color}, config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommSplit, comm, color, key, newcomm, config), newcomm);
+  CommunicatorCreation creation(SplitOrigin{comm, color}, config);
+  return creation.Finish(DYNAMICCL_FORWARD(CommSplit, comm, color, key, newcomm, config), newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                                              ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
   const bool given = excludeRanksList != nullptr && excludeRanksCount > 0;
-  CommunicatorBirth birth(
-      ShrinkOf{comm, {excludeRanksList, given ? static_cast<size_t>(excludeRanksCount) : 0}}, config);
-  return birth.Finish(
+  CommunicatorCreation creation(
+      ShrinkOrigin{comm, {excludeRanksList, given ? static_cast<size_t>(excludeRanksCount) : 0}}, config);
+  return creation.Finish(
       DYNAMICCL_FORWARD(CommShrink, comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags),
       newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId* uniqueId,
                                            int rank, ncclComm_t* newcomm, ncclConfig_t* config) {
-  CommunicatorBirth birth(GrowOf{comm, uniqueId, nRanks, rank}, config);
-  ncclConfig_t* const kept = birth.Config(config);
-  return birth.Finish(DYNAMICCL_FORWARD(CommGrow, comm, nRanks, uniqueId, rank, newcomm, kept), newcomm);
+  CommunicatorCreation creation(GrowOrigin{comm, uniqueId, nRanks, rank}, config);
+  ncclConfig_t* const kept = creation.Config(config);
+  return creation.Finish(DYNAMICCL_FORWARD(CommGrow, comm, nRanks, uniqueId, rank, newcomm, kept), newcomm);
 }
 
 DYNAMICCL_EXPORT ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* uniqueId) {

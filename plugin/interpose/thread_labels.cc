@@ -2,13 +2,13 @@
 #include "plugin/interpose/thread_labels.h"
 
 #include "plugin/runtime/issuing_thread.h"
-#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 
 namespace dynamiccl {
 
 void MarkPhaseOfThisThread(int phase, int zero_stage, long long step) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Watching();
+  ProcessRuntime* runtime = RuntimeInstance::GetIfWatching();
   if (runtime == nullptr) return;
   IssuingThread& thread = IssuingThread::Current();
   CallLabels& labels = thread.labels;
@@ -27,7 +27,7 @@ void MarkRoleOfThisThread(int role) noexcept {
 }
 
 void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Watching();
+  ProcessRuntime* runtime = RuntimeInstance::GetIfWatching();
   if (runtime == nullptr || free_bytes < 0 || total_bytes < free_bytes || total_bytes == 0) return;
   const MemoryView memory{IssuingThread::Current().clock.Now(), static_cast<uint64_t>(free_bytes),
                           static_cast<uint64_t>(total_bytes)};
@@ -36,7 +36,7 @@ void MarkMemoryOfThisProcess(long long free_bytes, long long total_bytes) noexce
 }
 
 void MarkSamplesOfThisProcess(long long samples) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Watching();
+  ProcessRuntime* runtime = RuntimeInstance::GetIfWatching();
   if (runtime == nullptr || samples < 1) return;
   if (Recorder* recorder = runtime->recorder())
     recorder->Append(SamplesRecord({IssuingThread::Current().clock.Now(), static_cast<uint64_t>(samples)}));

@@ -17,9 +17,9 @@
 #include <string>
 
 #include "plugin/border/no_throw.h"
-#include "plugin/runtime/calls_inside.h"
-#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/in_flight_calls.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/settings.h"
 #include "src/base/unique_fd.h"
 
@@ -146,10 +146,10 @@ pid_t g_observed_process = 0;
 void AtExit(int exit_code, void*) {
   if (exit_code != 0) return;
   NoThrow([] {
-    ProcessRuntime* const runtime = ProcessLife::Existing();
-    const bool failed = runtime == nullptr && ProcessLife::WasTried();
+    ProcessRuntime* const runtime = RuntimeInstance::GetIfCreated();
+    const bool failed = runtime == nullptr && RuntimeInstance::WasRequested();
     if (::getpid() != g_observed_process || failed) return;
-    if (runtime != nullptr && runtime->communicators().ever_had_one()) return;
+    if (runtime != nullptr && runtime->communicators().ever_used()) return;
     SetLogLevel(ParseLogLevel(TextSetting(Setting::kLog), LogLevel::kWarn));
     if (::secure_getenv("RANK") != nullptr || UsedGpu()) WarnAboutUnseen();
   });
@@ -165,7 +165,7 @@ __attribute__((constructor)) void Watch() {
       if (TextSetting(asked).empty()) continue;
       g_observed_process = ::getpid();
       ::on_exit(AtExit, nullptr);
-      CallsInside::Register();  // while the process has one thread
+      InFlightCalls::Register();  // while the process has one thread
       return;
     }
   });

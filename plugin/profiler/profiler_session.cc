@@ -5,8 +5,8 @@
 #include "plugin/border/no_throw.h"
 #include "plugin/border/real_nccl.h"
 #include "plugin/runtime/issuing_thread.h"
-#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/clock.h"
 
 namespace dynamiccl {
@@ -17,7 +17,7 @@ namespace {
 thread_local bool t_captured = false;
 
 CollectiveTimes* TimesOfProcess() noexcept {
-  ProcessRuntime* runtime = ProcessLife::Runtime();
+  ProcessRuntime* runtime = RuntimeInstance::Get();
   return runtime == nullptr ? nullptr : runtime->times();
 }
 
@@ -55,7 +55,7 @@ const ChainedProfiler* ProfilerToChain(int newest) noexcept {
   static const ChainedProfiler* const found = [newest]() -> const ChainedProfiler* {
     const ChainedProfiler* plugin = nullptr;
     NoThrow([&] {
-      ProcessRuntime* runtime = ProcessLife::Runtime();
+      ProcessRuntime* runtime = RuntimeInstance::Get();
       const std::optional<std::string> named =
           runtime == nullptr ? std::nullopt : runtime->plugins().profiler_to_chain();
       if (!named) return;

@@ -2,20 +2,9 @@
 // NCCL's profiler interface, version 1 (NCCL 2.23): no kernel is timed.
 #include "src/nccl_abi/profiler_v1.h"
 
-#include "plugin/profiler/profiler_door.h"
+#include "plugin/profiler/profiler_adapter.h"
 
-namespace dynamiccl {
-namespace {
-
-using Door = ProfilerDoor<1>;
-
-ncclResult_t Init(void** context, int* mask) {
-  return Door::Begin(context, {.mask = mask});
-}
-
-}  // namespace
-}  // namespace dynamiccl
-
-using dynamiccl::Door;
-extern "C" __attribute__((visibility("default"))) const ncclProfiler_v1_t ncclProfiler_v1 = {
-    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};
+using Adapter = dynamiccl::ProfilerAdapter<1>;
+extern "C" __attribute__((visibility("default")))
+const ncclProfiler_v1_t ncclProfiler_v1 = {"DynamICCL",        Adapter::BeginWithMask,    Adapter::StartEvent,
+                                           Adapter::StopEvent, Adapter::RecordEventState, Adapter::Finalize};

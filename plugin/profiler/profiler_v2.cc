@@ -2,20 +2,9 @@
 // NCCL's profiler interface, version 2 (NCCL 2.24 and 2.25): no kernel is timed.
 #include "src/nccl_abi/profiler_v2.h"
 
-#include "plugin/profiler/profiler_door.h"
+#include "plugin/profiler/profiler_adapter.h"
 
-namespace dynamiccl {
-namespace {
-
-using Door = ProfilerDoor<2>;
-
-ncclResult_t Init(void** context, int* mask) {
-  return Door::Begin(context, {.mask = mask});
-}
-
-}  // namespace
-}  // namespace dynamiccl
-
-using dynamiccl::Door;
-extern "C" __attribute__((visibility("default"))) const ncclProfiler_v2_t ncclProfiler_v2 = {
-    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};
+using Adapter = dynamiccl::ProfilerAdapter<2>;
+extern "C" __attribute__((visibility("default")))
+const ncclProfiler_v2_t ncclProfiler_v2 = {"DynamICCL",        Adapter::BeginWithMask,    Adapter::StartEvent,
+                                           Adapter::StopEvent, Adapter::RecordEventState, Adapter::Finalize};

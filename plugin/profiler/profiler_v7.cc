@@ -2,21 +2,9 @@
 // NCCL's profiler interface, version 7 (NCCL 2.31 and later): like version 5.
 #include "src/nccl_abi/profiler_v7.h"
 
-#include "plugin/profiler/profiler_door.h"
+#include "plugin/profiler/profiler_adapter.h"
 
-namespace dynamiccl {
-namespace {
-
-using Door = ProfilerDoor<7>;
-
-ncclResult_t Init(void** context, uint64_t communicator, int* mask, const char* name, int n_nodes,
-                  int n_ranks, int rank, ncclDebugLogger_t logger) {
-  return Door::Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
-}
-
-}  // namespace
-}  // namespace dynamiccl
-
-using dynamiccl::Door;
-extern "C" __attribute__((visibility("default"))) const ncclProfiler_v7_t ncclProfiler_v7 = {
-    "DynamICCL", dynamiccl::Init, Door::StartEvent, Door::StopEvent, Door::RecordEventState, Door::Finalize};
+using Adapter = dynamiccl::ProfilerAdapter<7>;
+extern "C" __attribute__((visibility("default")))
+const ncclProfiler_v7_t ncclProfiler_v7 = {"DynamICCL",        Adapter::BeginWithName,    Adapter::StartEvent,
+                                           Adapter::StopEvent, Adapter::RecordEventState, Adapter::Finalize};

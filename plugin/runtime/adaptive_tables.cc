@@ -37,7 +37,7 @@ AgreedValues AdaptiveTables::Values() const {
   return switch_thread_ ? switch_thread_->Values() : AgreedValues{};
 }
 
-bool AdaptiveTables::guards_any() {
+bool AdaptiveTables::has_guards() {
   const std::lock_guard lock(mutex_);
   return !guarded_.empty();
 }

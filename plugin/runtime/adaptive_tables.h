@@ -41,7 +41,7 @@ class AdaptiveTables {
   // Returns the live values that the ranks of this process have agreed on.
   AgreedValues Values() const;
   // Returns true if a guard exists in this process, so there may be results to save.
-  bool guards_any();
+  bool has_guards();
 
   const GuardTotals& totals() const { return totals_; }
 

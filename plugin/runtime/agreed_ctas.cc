@@ -59,8 +59,8 @@ PledgeMessage BirthPledgeOf(const LoadedChoices& choices, MeetingPlaces& meeting
                        of.info.n_ranks,
                        {},
                        AttestedOf(choices, communicator, {}),
-                       MeetingAbout::kBirth};
-  pledge.of_leader = meetings.Leads(of.meeting);
+                       MeetingKind::kBirth};
+  pledge.of_leader = meetings.IsLocal(of.meeting);
   return pledge;
 }
 
@@ -78,7 +78,7 @@ Verdict MeetBeforeInit(const LoadedChoices& choices, MeetingPlaces& meetings,
   if (communicator.identity.info.n_ranks == 1) return {.agreed = true};
   const auto verdict = meetings.pledge_sender().Send(communicator.identity.meeting,
                                                      BirthPledgeOf(choices, meetings, communicator),
-                                                     meetings.patience_ms(), nullptr);
+                                                     meetings.attest_timeout_ms(), nullptr);
   return verdict->Wait();
 }
 

@@ -20,8 +20,8 @@
 #include <string>
 
 #include "plugin/runtime/call_ledger.h"
-#include "plugin/runtime/calls_inside.h"
-#include "plugin/runtime/expected_size_class.h"
+#include "plugin/runtime/in_flight_calls.h"
+#include "plugin/runtime/size_class_predictor.h"
 #include "plugin/runtime/switchable_tables.h"
 #include "plugin/times/step_stamps.h"
 #include "plugin/times/times_report.h"
@@ -122,7 +122,7 @@ struct IssuingState {
   // The group under way on a non-blocking communicator. The issuing thread writes it, then the library's
   // thread reads it. The program may not issue the next call before that has ended.
   GroupFacts in_flight;
-  ExpectedSizeClass expected_sizes;
+  SizeClassPredictor size_classes;
   ChildCounts children;
   // Any thread may read the counts.
   CallLedger ledger;
@@ -138,13 +138,13 @@ struct Communicator {
   IssuingState issuing;
   // Tells whether a call is inside. The issuing thread enters and leaves; the thread that removes the
   // communicator closes it.
-  CallsInside calls_inside;
+  InFlightCalls in_flight_calls;
   // The communicator was destroyed or aborted. Set once, by any thread; a pending pledge is then released.
   std::atomic<bool> gone{false};
   // A tuner session exists for this communicator. Set once, by the thread of the tuner's init or of the first
   // call.
   std::atomic<bool> claimed{false};
-  // The registry uses it under its lock: SeveralThatFit has already returned this communicator.
+  // The registry uses it under its lock: AmbiguousCandidates has already returned this communicator.
   bool not_told_apart = false;
 };
 

@@ -21,7 +21,7 @@ Verdict VouchedFor(const LoadedChoices& choices) {
     return No("NCCL does not tell which communicator this is; preload libdynamiccl.so");
   if (policy != choices.policy_hash())
     return No("DYNAMICCL_POLICY_SHA256 is not the hash of the loaded policy");
-  if (choices.ChoosesBesideFiles())
+  if (choices.UsesOtherSources())
     return No(
         "DYNAMICCL_POLICY_SHA256 and DYNAMICCL_RULES_SHA256 vouch for a policy and rules, not for "
         "DYNAMICCL_RULES_IN_TURN or DYNAMICCL_DECISIONS; preload libdynamiccl.so");
@@ -51,8 +51,8 @@ Verdict Ask(const LoadedChoices& choices, MeetingPlaces& meetings, const Communi
   if (!of.meeting.valid()) return No("the unique id carries no address and DYNAMICCL_RENDEZVOUS is not set");
   PledgeMessage pledge{of.meeting.root, of.token, of.member,
                        of.info.n_ranks, {},       AttestedOf(choices, *communicator, constants)};
-  pledge.of_leader = meetings.Leads(of.meeting);
-  auto verdict = PledgeAndWait(of.meeting, pledge, meetings.patience_ms());
+  pledge.of_leader = meetings.IsLocal(of.meeting);
+  auto verdict = PledgeAndWait(of.meeting, pledge, meetings.attest_timeout_ms());
   if (!verdict) return No(verdict.error().message, true);
   return *verdict;
 }
@@ -69,17 +69,18 @@ AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& comm
   return values;
 }
 
-Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
-                            const Communicator* communicator, const std::string& constants) {
+AttestationState AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
+                                    const Communicator* communicator, const std::string& constants) {
   const Verdict verdict = Ask(choices, meetings, communicator, constants);
   if (verdict.timed_out) meetings.GiveUp();
   if (!verdict.agreed && FirstTime(verdict.reason)) {
     const int rank = communicator != nullptr ? communicator->identity.member : launched_rank;
     Log(LogLevel::kWarn, "rank {} keeps NCCL's choice: {}", rank, verdict.reason);
   }
-  if (!verdict.agreed) return Standing::kNotAttested;
-  if (communicator == nullptr) return Standing::kVouchedFor;
-  return communicator->identity.info.n_ranks == 1 ? Standing::kAlone : Standing::kAttested;
+  if (!verdict.agreed) return AttestationState::kNotAttested;
+  if (communicator == nullptr) return AttestationState::kVouchedFor;
+  return communicator->identity.info.n_ranks == 1 ? AttestationState::kSingleRank
+                                                  : AttestationState::kAttested;
 }
 
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
@@ -98,11 +99,11 @@ void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings
   (void)PledgeAndLeave(of.meeting, message, kDeclineMs);
 }
 
-Standing StandingByCalls(const LoadedChoices& choices, const MeetingPlaces& meetings,
-                         const Communicator& communicator) {
-  if (!choices.WhyNotChoosing().empty() || meetings.given_up()) return Standing::kNotAttested;
-  if (communicator.identity.info.n_ranks == 1) return Standing::kAlone;
-  return communicator.identity.meeting.valid() ? Standing::kByCalls : Standing::kNotAttested;
+AttestationState DeferAttestation(const LoadedChoices& choices, const MeetingPlaces& meetings,
+                                  const Communicator& communicator) {
+  if (!choices.WhyNotChoosing().empty() || meetings.given_up()) return AttestationState::kNotAttested;
+  if (communicator.identity.info.n_ranks == 1) return AttestationState::kSingleRank;
+  return communicator.identity.meeting.valid() ? AttestationState::kDeferred : AttestationState::kNotAttested;
 }
 
 }  // namespace dynamiccl

@@ -13,15 +13,15 @@
 namespace dynamiccl {
 
 // States whether the ranks of a communicator are known to decide alike.
-enum class Standing {
+enum class AttestationState {
   // It is not certain: NCCL's choice stays.
   kNotAttested,
   // The ranks have attested, and can exchange what NCCL offers them.
   kAttested,
   // The ranks can exchange what NCCL offers them, and attest with each of these exchanges.
-  kByCalls,
+  kDeferred,
   // The communicator has one rank.
-  kAlone,
+  kSingleRank,
   // The ranks cannot meet, but the user vouches for them.
   kVouchedFor,
 };
@@ -35,18 +35,18 @@ AttestedValues AttestedOf(const LoadedChoices& choices, const Communicator& comm
 // one NCCL is initialising. Blocks until there is a verdict: while all ranks live, at most the attestation's
 // time-out, and never without a limit. Logs once why the ranks do not agree, and gives up later meetings
 // after a time-out. `launched_rank` is this process's rank by the launcher, for the log.
-Standing AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
-                            const Communicator* communicator, const std::string& constants);
+AttestationState AttestCommunicator(const LoadedChoices& choices, MeetingPlaces& meetings, int launched_rank,
+                                    const Communicator* communicator, const std::string& constants);
 
 // Tells the ranks that attest this communicator inside NCCL's init that this rank does not, because it cannot
 // identify the communicator there. Makes one attempt and blocks for half a second at most.
 void DeclineToAttest(const LoadedChoices& choices, const MeetingPlaces& meetings,
                      const Communicator& communicator);
 
-// Returns the standing of a communicator that NCCL initialised together with others in a group, and that its
+// Returns the state of a communicator that NCCL initialised together with others in a group, and that its
 // first call has identified. Nobody waits then: the attested values travel with every exchange of masks
 // (mask_meetings.h).
-Standing StandingByCalls(const LoadedChoices& choices, const MeetingPlaces& meetings,
-                         const Communicator& communicator);
+AttestationState DeferAttestation(const LoadedChoices& choices, const MeetingPlaces& meetings,
+                                  const Communicator& communicator);
 
 }  // namespace dynamiccl

@@ -56,7 +56,7 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Claim(int n_ranks, int n_nod
   return found;
 }
 
-std::optional<CommunicatorRegistry::Communicators> CommunicatorRegistry::SeveralThatFit(int n_ranks) {
+std::optional<CommunicatorRegistry::Communicators> CommunicatorRegistry::AmbiguousCandidates(int n_ranks) {
   const std::lock_guard lock(mutex_);
   if (FindExpected(n_ranks)) return std::nullopt;
   Communicators fitting;
@@ -114,25 +114,25 @@ std::shared_ptr<Communicator> CommunicatorRegistry::Remove(ncclComm_t handle) {
   removed_.push_back(communicator);
   by_handle_.erase(found);
   // Most of a communicator's memory belongs to the structure LSTM.
-  if (communicator->issuing.structure) communicator->issuing.structure->GiveMemoryBack();
+  if (communicator->issuing.structure) communicator->issuing.structure->ReleaseMemory();
   if (removed_.size() > kKeptAfterRemoval) {
     forgotten_.Add(removed_.front()->issuing.ledger);
     std::erase(not_freed_, removed_.front());
     removed_.pop_front();
   }
   generation_.fetch_add(1, std::memory_order_release);
-  communicator->calls_inside.Close();
+  communicator->in_flight_calls.Close();
   return communicator;
 }
 
 void CommunicatorRegistry::Free(const std::shared_ptr<Communicator>& removed) {
   const std::lock_guard lock(mutex_);
   not_freed_.push_back(removed);
-  if (!CallsInside::Settle()) return;
+  if (!InFlightCalls::FenceAllThreads()) return;
   std::erase_if(not_freed_, [](const std::shared_ptr<Communicator>& communicator) {
-    // On non-blocking communicators the library asks its tuner on its own threads, which CallsInside does not
-    // see.
-    if (!communicator->config.blocking || communicator->calls_inside.any()) return false;
+    // On non-blocking communicators the library asks its tuner on its own threads, which InFlightCalls does
+    // not see.
+    if (!communicator->config.blocking || communicator->in_flight_calls.any()) return false;
     FreeWhatCallsNeed(*communicator);
     return true;
   });

@@ -43,7 +43,7 @@ class CommunicatorRegistry {
   // For an init that Claim could not match: returns the communicators that it may belong to. Nothing if Claim
   // could match it or none fits. Each communicator is returned only once over all calls, so the list may be
   // empty.
-  std::optional<Communicators> SeveralThatFit(int n_ranks);
+  std::optional<Communicators> AmbiguousCandidates(int n_ranks);
   // Claims a communicator that Claim could not match, after a call on it has identified it. Null if it is
   // claimed already, no longer known, or of another size.
   std::shared_ptr<Communicator> ClaimByCall(const Communicator& called, int n_ranks, int n_nodes);
@@ -51,7 +51,7 @@ class CommunicatorRegistry {
   // Notes that the program now has this handle of the communicator, so that Find returns the communicator.
   void Add(ncclComm_t handle, std::shared_ptr<Communicator> communicator);
   // Returns true if a handle was ever added, that is, if this process has used NCCL through this object.
-  bool ever_had_one() const { return generation_.load() > 1; }
+  bool ever_used() const { return generation_.load() > 1; }
   // Forgets the handle and lets no further call in. Null if the handle is unknown. The memory stays until
   // Free; a small part of it stays for the next 256 removals.
   std::shared_ptr<Communicator> Remove(ncclComm_t handle);

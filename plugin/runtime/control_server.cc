@@ -45,7 +45,7 @@ ControlServer::ControlServer(ListeningSocket listening, int timeout_ms,
   thread_.Start([this] { Run(); });
 }
 
-void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secret) {
+void ControlServer::RegisterRoot(const ControlToken& root, const ControlSecret& secret) {
   const std::lock_guard lock(mutex_);
   secrets_[root] = secret;
   // Ranks that join a communicator later know the secret, but not the token of the first communicator. So
@@ -53,7 +53,7 @@ void ControlServer::Welcome(const ControlToken& root, const ControlSecret& secre
   secrets_[RootOfSecret(secret)] = secret;
 }
 
-bool ControlServer::Welcomes(const ControlToken& root) const {
+bool ControlServer::HasRoot(const ControlToken& root) const {
   const std::lock_guard lock(mutex_);
   return secrets_.contains(root);
 }
@@ -72,20 +72,20 @@ bool ControlServer::Guard(std::shared_ptr<TableGuard> guard) {
   return true;
 }
 
-void ControlServer::KeepLearnt() {
+void ControlServer::SaveResults() {
   if (!switching_) return;
   std::unique_lock lock(ending_mutex_);
-  keeping_ = Keeping::kAsked;
+  save_state_ = SaveState::kRequested;
   thread_.Wake();
-  kept_.wait_for(lock, kKeepingTime, [this] { return keeping_ == Keeping::kDone; });
+  saved_.wait_for(lock, kKeepingTime, [this] { return save_state_ == SaveState::kDone; });
 }
 
-void ControlServer::KeepIfAsked() {
+void ControlServer::SaveIfRequested() {
   const std::lock_guard lock(ending_mutex_);
-  if (keeping_ != Keeping::kAsked) return;
-  switching_->SaveLearnt();
-  keeping_ = Keeping::kDone;
-  kept_.notify_all();
+  if (save_state_ != SaveState::kRequested) return;
+  switching_->SaveResults();
+  save_state_ = SaveState::kDone;
+  saved_.notify_all();
 }
 
 // Each round waits, receives, accepts, ends meetings, closes connections, sends verdicts, and advances
@@ -106,7 +106,7 @@ void ControlServer::Run() {
     SendVerdicts();
     if (!switching_) continue;
     switching_->Tick(MonotonicNanoseconds());
-    KeepIfAsked();
+    SaveIfRequested();
   }
 }
 
@@ -193,7 +193,7 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
   peer.secret = secret;
   if (agreed_.Contains(pledge->communicator)) return true;
   Meeting& meeting = MeetingOf(*pledge);
-  if (pledge->about == MeetingAbout::kBirth) meeting.answered.insert(pledge->member);
+  if (pledge->kind == MeetingKind::kBirth) meeting.answered.insert(pledge->member);
   Attestation& attestation = meeting.attestation;
   if (!pledge->declines.empty()) attestation.Decline(pledge->member, pledge->declines);
   if (pledge->of_leader) attestation.LeaderTakesPart();
@@ -205,15 +205,15 @@ bool ControlServer::HandlePledge(Peer& peer, const ControlSecret& secret) {
 // time-out, so that all late situations of a job together take no longer than one late communicator.
 ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
   const bool about_situation =
-      pledge.about == MeetingAbout::kSituation || pledge.about == MeetingAbout::kSituationWithLeader;
+      pledge.kind == MeetingKind::kSituation || pledge.kind == MeetingKind::kSituationWithLeader;
   const int64_t patience = about_situation ? timeout_ns_ / kMaxLateSituations : timeout_ns_;
   // The leader of a child is a rank of the original communicator, and may not be in the child. A birth is
   // always that of a unique id, whose leader takes part.
-  const bool only_with_leader = pledge.communicator == pledge.root || pledge.about == MeetingAbout::kBirth ||
-                                pledge.about == MeetingAbout::kSituationWithLeader;
+  const bool only_with_leader = pledge.communicator == pledge.root || pledge.kind == MeetingKind::kBirth ||
+                                pledge.kind == MeetingKind::kSituationWithLeader;
   const auto [found, created] = meetings_.try_emplace(pledge.communicator, pledge.n_ranks, only_with_leader,
                                                       MonotonicNanoseconds() + patience);
-  found->second.about = pledge.about;
+  found->second.kind = pledge.kind;
   if (created) EndIfHopeless(pledge, found->second);
   return found->second;
 }
@@ -223,7 +223,7 @@ ControlServer::Meeting& ControlServer::MeetingOf(const PledgeMessage& pledge) {
 // come to the communicator's attestation either. A birth that was refused at its first pledge has waited for
 // nobody, so it does not show who comes.
 const ControlServer::Meeting* ControlServer::MissedBirth(const PledgeMessage& pledge) const {
-  if (pledge.about != MeetingAbout::kCommunicator) return nullptr;
+  if (pledge.kind != MeetingKind::kCommunicator) return nullptr;
   const auto birth = meetings_.find(BirthToken(pledge.communicator));
   if (birth == meetings_.end()) return nullptr;
   const bool all_came = birth->second.answered.size() >= static_cast<size_t>(pledge.n_ranks);
@@ -235,7 +235,7 @@ void ControlServer::EndIfHopeless(const PledgeMessage& pledge, Meeting& meeting)
     meeting.attestation.EndAs(*birth->attestation.verdict());
     gave_up_ = true;
   }
-  if (gave_up_ || (gave_up_births_ && pledge.about == MeetingAbout::kBirth)) meeting.attestation.Expire();
+  if (gave_up_ || (gave_up_births_ && pledge.kind == MeetingKind::kBirth)) meeting.attestation.Expire();
 }
 
 void ControlServer::Expire() {
@@ -244,9 +244,9 @@ void ControlServer::Expire() {
     if (meeting.attestation.verdict() || now < meeting.deadline_ns) continue;
     meeting.attestation.Expire();
     meeting.ran_out = true;
-    if (meeting.about == MeetingAbout::kBirth) {
+    if (meeting.kind == MeetingKind::kBirth) {
       gave_up_births_ = true;
-    } else if (meeting.about == MeetingAbout::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
+    } else if (meeting.kind == MeetingKind::kCommunicator || ++late_situations_ >= kMaxLateSituations) {
       gave_up_ = true;
     }
   }

@@ -35,9 +35,9 @@ class ControlServer {
 
   // Any thread: lets ranks meet under `root`. Pledges that come before this are turned away, and their ranks
   // ask again.
-  void Welcome(const ControlToken& root, const ControlSecret& secret);
+  void RegisterRoot(const ControlToken& root, const ControlSecret& secret);
   // Any thread: returns true if ranks may meet here under `root`.
-  bool Welcomes(const ControlToken& root) const;
+  bool HasRoot(const ControlToken& root) const;
 
   // Any thread of the leader's process, in mode adaptive: proposes that all ranks of the communicator use
   // this table, from a call on which they agree. Returns false if tables are not switched.
@@ -45,7 +45,7 @@ class ControlServer {
   // Any thread: lets the guard watch its communicator. Returns false if tables are not switched.
   bool Guard(std::shared_ptr<TableGuard> guard);
   // At the end of the process: waits at most two seconds until the guards' results are saved.
-  void KeepLearnt();
+  void SaveResults();
 
   const std::string& address() const { return listening_.address; }
   uint16_t port() const { return listening_.port; }
@@ -72,7 +72,7 @@ class ControlServer {
     Attestation attestation;
     int64_t deadline_ns;
     const size_t n_ranks;
-    MeetingAbout about = MeetingAbout::kCommunicator;
+    MeetingKind kind = MeetingKind::kCommunicator;
     bool ran_out = false;    // the meeting lasted its whole time
     std::set<int> answered;  // for a birth: members that pledged or declined, in time or later
     std::set<int> informed;  // members to whom the verdict was sent
@@ -80,7 +80,7 @@ class ControlServer {
     // communicator has one.
     bool over() const {
       const bool about_situation =
-          about == MeetingAbout::kSituation || about == MeetingAbout::kSituationWithLeader;
+          kind == MeetingKind::kSituation || kind == MeetingKind::kSituationWithLeader;
       return about_situation && attestation.verdict()->agreed && informed.size() >= n_ranks;
     }
   };
@@ -109,7 +109,7 @@ class ControlServer {
   // Ends the meetings whose time is over.
   void Expire();
   void SendVerdicts();
-  void KeepIfAsked();
+  void SaveIfRequested();
 
   const ListeningSocket listening_;
   const int64_t timeout_ns_;
@@ -126,8 +126,8 @@ class ControlServer {
   bool gave_up_births_ = false;
   int late_situations_ = 0;
   std::mutex ending_mutex_;  // guards the next two
-  std::condition_variable kept_;
-  enum class Keeping { kNotAsked, kAsked, kDone } keeping_ = Keeping::kNotAsked;
+  std::condition_variable saved_;
+  enum class SaveState { kNotRequested, kRequested, kDone } save_state_ = SaveState::kNotRequested;
   PollingThread thread_;
 };
 

@@ -31,7 +31,7 @@ struct TunerMarks {
   // One bit for each collective in `asked` for which NCCL offered more than one configuration.
   uint8_t had_choice = 0;
   // The size class that the library asked about, for bits set in `asked`. The tuner writes it only for a
-  // communicator that reports times; the interposer stores it in ExpectedSizeClass for the next similar
+  // communicator that reports times; the interposer stores it in SizeClassPredictor for the next similar
   // group.
   std::array<SizeClass, kTunableCollectives> asked_about{};
 };

@@ -25,7 +25,7 @@ thread_local IssuingThread t_issuing;
 IssuedEvent IssuingThread::EventOf(int rank, Collective collective, uint64_t api_bytes) noexcept {
   for (PendingCall& pending : calls) {
     const CollectiveCall& call = pending.issued.call;
-    if (pending.timed == nullptr && pending.why_timed != WhyTimed::kNotAtAll &&
+    if (pending.timed == nullptr && pending.timing_reason != TimingReason::kNotTimed &&
         call.collective == collective && pending.api_bytes == api_bytes &&
         pending.communicator->identity.info.rank == rank)
       return {&pending.timed, call.communicator, call.bytes, call.call_number,

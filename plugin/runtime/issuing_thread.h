@@ -17,7 +17,7 @@ namespace dynamiccl {
 
 // The reason for which a call is timed. kOnSuspicion: only because calls look slow; such a time is no fair
 // sample.
-enum class WhyTimed : uint8_t { kNotAtAll, kOnSuspicion, kByPlan };
+enum class TimingReason : uint8_t { kNotTimed, kOnSuspicion, kByPlan };
 
 // One call of a function that moves data, from its entry until the library has accepted its group. Only the
 // interposer writes it, except for `timed`.
@@ -35,7 +35,7 @@ struct PendingCall {
   // The handle of KernelTimes, which the profiler writes when NCCL begins an event for this call. Null: not
   // timed.
   void* timed = nullptr;
-  WhyTimed why_timed = WhyTimed::kNotAtAll;
+  TimingReason timing_reason = TimingReason::kNotTimed;
   // The call is captured into a CUDA graph.
   bool captured = false;
   // The device's time at this call is stamped.
@@ -59,7 +59,7 @@ struct CallLabels {
 
 // A communicator that was requested inside a group. The library initialises it at the group's end, and then
 // writes its handle.
-struct UnbornCommunicator {
+struct PendingCommunicator {
   std::shared_ptr<Communicator> communicator;
   ncclComm_t* handle = nullptr;
 };
@@ -106,7 +106,7 @@ class IssuingThread {
   std::vector<PendingCall> calls;
   // One group for each communicator in `calls`; empty until the calls are numbered.
   std::vector<IssuedGroup> groups;
-  std::vector<UnbornCommunicator> unborn;
+  std::vector<PendingCommunicator> pending_communicators;
 };
 
 }  // namespace dynamiccl

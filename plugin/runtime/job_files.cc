@@ -50,11 +50,12 @@ void JobFiles::OpenTrace() {
 }
 
 void JobFiles::SaveDecisions() noexcept {
-  if (!settings_.reproducible || settings_.decisions_path.empty() || choices_.AreSaved() || rank_ != 0)
+  if (!settings_.reproducible || settings_.decisions_path.empty() || choices_.UsesSavedDecisions() ||
+      rank_ != 0)
     return;
   NoThrow([this] {
     SavedDecisions saved(choices_.policy_hash());
-    for (const auto& [key, choice] : made_.All()) saved.Set(key, choice.config);
+    for (const auto& [key, choice] : computed_.All()) saved.Set(key, choice.config);
     if (!ReplaceFile(settings_.decisions_path, saved.Text()) && FirstTime("decisions"))
       Log(LogLevel::kWarn, "this run's choices cannot be saved: {} cannot be written",
           settings_.decisions_path);

@@ -20,8 +20,8 @@ namespace dynamiccl {
 class JobFiles {
  public:
   // All three arguments outlive this object.
-  JobFiles(const JobSettings& settings, const LoadedChoices& choices, const MadeEntries& made)
-      : settings_(settings), choices_(choices), made_(made) {}
+  JobFiles(const JobSettings& settings, const LoadedChoices& choices, const ComputedEntries& computed)
+      : settings_(settings), choices_(choices), computed_(computed) {}
 
   // Null before Open, without DYNAMICCL_TRACE, and if the trace cannot be written. Called for each call: one
   // atomic load.
@@ -44,7 +44,7 @@ class JobFiles {
 
   const JobSettings& settings_;
   const LoadedChoices& choices_;
-  const MadeEntries& made_;
+  const ComputedEntries& computed_;
   std::atomic<Recorder*> recorder_{nullptr};  // closed only at exit, never freed
   std::atomic<int> rank_{-1};
   std::mutex mutex_;  // guards the members below

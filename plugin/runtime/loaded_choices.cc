@@ -35,7 +35,7 @@ std::string DigestOfGoldenOutputs(const PolicyTensors& tensors) {
 // left to NCCL.
 EntryFunction EntriesOfSaved(std::shared_ptr<const SavedDecisions> saved, int n_ranks, int n_nodes) {
   return [saved = std::move(saved), n_ranks, n_nodes](const TableKey& key, const ConfigMask& allowed) {
-    const CollectiveConfig config = saved->Of({n_ranks, n_nodes, key});
+    const CollectiveConfig config = saved->Find({n_ranks, n_nodes, key});
     const bool possible =
         !config.leaves_nccl_alone() && allowed.test(ConfigIndex(config.algorithm, config.protocol));
     return possible ? config : kLeaveNcclAlone;
@@ -49,8 +49,8 @@ CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, in
                               : FromTunerConstants(*constants, n_ranks, n_nodes);
 }
 
-LoadedChoices::LoadedChoices(const JobSettings& settings, MadeEntries& made)
-    : settings_(settings), made_(made) {
+LoadedChoices::LoadedChoices(const JobSettings& settings, ComputedEntries& computed)
+    : settings_(settings), computed_(computed) {
   if (!Chooses(settings_.mode)) return;
   LoadRules();
   LoadRulesInTurn();
@@ -164,16 +164,17 @@ EntryFunction LoadedChoices::EntriesFor(const ncclTunerConstants_v5_t* constants
                                         int n_nodes) const {
   if (decisions_) return EntriesOfSaved(decisions_, n_ranks, n_nodes);
   if (!policy_ && settings_.mode != Mode::kAdaptive) return {};
-  return EntriesOf(policy_, InputOf(constants, n_ranks, n_nodes));
+  return PolicyEntries(policy_, InputOf(constants, n_ranks, n_nodes));
 }
 
-EntryFunction LoadedChoices::EntriesOf(std::shared_ptr<const Policy> policy,
-                                       const CostModelInput& input) const {
+EntryFunction LoadedChoices::PolicyEntries(std::shared_ptr<const Policy> policy,
+                                           const CostModelInput& input) const {
   if (!policy) return [](const TableKey&, const ConfigMask&) { return kLeaveNcclAlone; };
-  return [&made = made_, policy = std::move(policy), input](const TableKey& key, const ConfigMask& allowed) {
+  return [&computed = computed_, policy = std::move(policy), input](const TableKey& key,
+                                                                    const ConfigMask& allowed) {
     const ConfigChoice choice =
         ChooseConfig(*policy, input, {key.collective, LowerBound(key.size_class), allowed});
-    made.Note({input.fabric.n_ranks, input.fabric.n_nodes, key}, choice);
+    computed.Note({input.fabric.n_ranks, input.fabric.n_nodes, key}, choice);
     return choice.config;
   };
 }

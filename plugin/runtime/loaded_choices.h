@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin/runtime/computed_entries.h"
 #include "plugin/runtime/job_settings.h"
-#include "plugin/runtime/made_entries.h"
 #include "src/cost_model/cost_model.h"
 #include "src/decision/attestation.h"
 #include "src/decision/decision_table.h"
@@ -29,9 +29,9 @@ CostModelInput InputOf(const ncclTunerConstants_v5_t* constants, int n_ranks, in
 // (WhyNotChoosing). The reason is logged when the file is loaded.
 class LoadedChoices {
  public:
-  // Reads the files that `settings` names, in modes that choose. `made` receives every entry that is computed
-  // from the policy. Both outlive this object.
-  LoadedChoices(const JobSettings& settings, MadeEntries& made);
+  // Reads the files that `settings` names, in modes that choose. `computed` receives every entry that is
+  // computed from the policy. Both outlive this object.
+  LoadedChoices(const JobSettings& settings, ComputedEntries& computed);
 
   // Null without rules.
   const std::shared_ptr<const OverrideRules>& rules() const { return rules_; }
@@ -56,12 +56,12 @@ class LoadedChoices {
   // The first half of the hash; zeros without a policy.
   const std::array<uint8_t, 16>& policy_digest() const { return policy_digest_; }
   // Returns true if the choices are those of an earlier run, in place of the policy's.
-  bool AreSaved() const { return decisions_ != nullptr; }
+  bool UsesSavedDecisions() const { return decisions_ != nullptr; }
   // SHA-256 of the rules file in hexadecimal; empty without one.
   std::string rules_hash() const { return rules_ ? ToHex(rules_->digest()) : std::string(); }
   // Returns true if choices come from anything besides a policy and rules. A user can vouch only for a policy
   // and rules, by their hashes.
-  bool ChoosesBesideFiles() const { return !rules_in_turn_.empty() || decisions_ != nullptr; }
+  bool UsesOtherSources() const { return !rules_in_turn_.empty() || decisions_ != nullptr; }
   // Returns why this process takes no part in choosing: its mode, a refused file, or NCCL_TUNER_PLUGIN=none.
   // Empty if it does take part.
   std::string WhyNotChoosing() const;
@@ -73,7 +73,7 @@ class LoadedChoices {
   EntryFunction EntriesFor(const ncclTunerConstants_v5_t* constants, int n_ranks, int n_nodes) const;
   // Like EntriesFor, but for a given policy, such as one that arrived while the job ran. With a null policy
   // every key gets NCCL's own choice.
-  EntryFunction EntriesOf(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
+  EntryFunction PolicyEntries(std::shared_ptr<const Policy> policy, const CostModelInput& input) const;
 
   // Returns what this process attests about itself. Values that belong to a communicator are left out
   // (communicator_attestation.h).
@@ -90,7 +90,7 @@ class LoadedChoices {
   void LoadDecisions();
 
   const JobSettings& settings_;
-  MadeEntries& made_;
+  ComputedEntries& computed_;
   std::shared_ptr<const OverrideRules> rules_;
   std::vector<std::shared_ptr<const OverrideRules>> rules_in_turn_;
   std::string rules_state_ = "none";  // what is attested about the rules

@@ -30,14 +30,14 @@ class MaskMeetings final : public MaskExchange {
                           of.info.n_ranks,
                           {},
                           attested_.value_or(AttestedValues{}),
-                          MeetingAbout::kSituation};
+                          MeetingKind::kSituation};
     // The leader of a child may not be one of its ranks: it is a rank of the original communicator.
-    if (attested_ && of.token == of.meeting.root) message.about = MeetingAbout::kSituationWithLeader;
-    message.of_leader = meetings_.Leads(of.meeting);
+    if (attested_ && of.token == of.meeting.root) message.kind = MeetingKind::kSituationWithLeader;
+    message.of_leader = meetings_.IsLocal(of.meeting);
     message.values.place = fmt::format("call {}", pledge.call_number);
     message.values.mask = Describe(pledge.mask);
     // A pledge that leaves after this time is too late for the other ranks.
-    const int reach_ms = std::max(1, meetings_.patience_ms() / kMaxLateSituations);
+    const int reach_ms = std::max(1, meetings_.attest_timeout_ms() / kMaxLateSituations);
     return meetings_.pledge_sender().Send(of.meeting, std::move(message), reach_ms,
                                           {communicator_, &communicator_->gone}, of.token == of.meeting.root);
   }

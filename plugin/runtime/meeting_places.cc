@@ -74,7 +74,7 @@ void MeetingPlaces::MarkUniqueId(ncclUniqueId& id) {
   UniqueIdBlock block{server->address(),           server->port(), {}, choices_.policy_digest(), {},
                       choices_.SetsChannelBounds()};
   if (!FillRandomly(block.secret)) return;
-  if (WriteBlock(bytes, block)) server->Welcome(TokenOf(bytes), block.secret);
+  if (WriteBlock(bytes, block)) server->RegisterRoot(TokenOf(bytes), block.secret);
 }
 
 void MeetingPlaces::MarkGrowId(const MeetingPoint& parents, const ControlToken& grown, ncclUniqueId& id) {
@@ -88,7 +88,7 @@ MeetingPoint MeetingPlaces::MeetingInProcess(const ControlToken& token) {
   if (server == nullptr) return {};
   MeetingPoint meeting{server->address(), server->port(), token, {}};
   if (!FillRandomly(meeting.secret)) return {};
-  server->Welcome(token, meeting.secret);
+  server->RegisterRoot(token, meeting.secret);
   return meeting;
 }
 
@@ -106,7 +106,7 @@ MeetingPoint MeetingPlaces::MeetingOf(const ncclUniqueId& id, int rank) {
   MeetingPoint meeting{place->first, place->second, TokenOf(BytesOf(id)), SecretOf(BytesOf(id))};
   if (rank == 0) {
     ControlServer* server = StartServer({meeting.address}, meeting.port);
-    if (server != nullptr) server->Welcome(meeting.root, meeting.secret);
+    if (server != nullptr) server->RegisterRoot(meeting.root, meeting.secret);
   }
   return meeting;
 }
@@ -129,9 +129,9 @@ ControlServer* MeetingPlaces::server() {
   return server_.get();
 }
 
-bool MeetingPlaces::Leads(const MeetingPoint& meeting) {
+bool MeetingPlaces::IsLocal(const MeetingPoint& meeting) {
   ControlServer* const here = server();
-  return here != nullptr && here->Welcomes(meeting.root);
+  return here != nullptr && here->HasRoot(meeting.root);
 }
 
 PledgeSender& MeetingPlaces::pledge_sender() {

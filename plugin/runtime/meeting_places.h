@@ -51,7 +51,7 @@ class MeetingPlaces {
   MeetingPoint MeetingInProcess(const ControlToken& token);
 
   // Returns true if that meeting place is this process's server.
-  bool Leads(const MeetingPoint& meeting);
+  bool IsLocal(const MeetingPoint& meeting);
   // Returns this process's server; null if it was not started.
   ControlServer* server();
   // Returns the sender of pledges; the first call starts it.
@@ -60,7 +60,7 @@ class MeetingPlaces {
   void ReleaseGone();
 
   // Returns how many milliseconds ranks wait for one another.
-  int patience_ms() const { return settings_.attest_timeout_ms; }
+  int attest_timeout_ms() const { return settings_.attest_timeout_ms; }
   // After a rank was missing once, this process does not wait for ranks again.
   bool given_up() const { return given_up_.load(); }
   void GiveUp() { given_up_.store(true); }

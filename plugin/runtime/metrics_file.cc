@@ -139,7 +139,7 @@ std::string LabelsOf(const SavedKey& key, const ConfigChoice& choice) {
 }
 
 // Entries that leave NCCL alone have no prediction, so they have no line.
-void PutPredicted(Exposition& out, const MadeEntries& entries) {
+void PutPredicted(Exposition& out, const ComputedEntries& entries) {
   out.Family("dynamiccl_predicted_seconds", "gauge",
              "What the policy predicts for its choice; absent where it leaves NCCL alone.");
   for (const auto& [key, choice] : entries.All()) {

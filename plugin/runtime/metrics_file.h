@@ -8,8 +8,8 @@
 #include <string>
 
 #include "plugin/runtime/call_ledger.h"
+#include "plugin/runtime/computed_entries.h"
 #include "plugin/runtime/guard_totals.h"
-#include "plugin/runtime/made_entries.h"
 #include "plugin/times/collective_times.h"
 #include "src/decision/agreed_values.h"
 
@@ -21,7 +21,7 @@ struct MetricsSource {
   std::string mode;
   std::string policy_hash;  // empty without a policy
   std::shared_ptr<const CallLedger> calls;
-  const MadeEntries* entries = nullptr;
+  const ComputedEntries* entries = nullptr;
   const CollectiveTimes* times = nullptr;  // null: nothing is timed
   const GuardTotals* guard = nullptr;      // null: no table is guarded
   AgreedValues values{};                   // live values that all ranks agreed on

@@ -33,7 +33,8 @@ constexpr int64_t kLastingNs = 1'000 * kMillisecondNs;
 
 }  // namespace
 
-PledgeSender::PledgeSender(int apart_ms) : most_apart_ns_(apart_ms * kMillisecondNs) {
+PledgeSender::PledgeSender(int max_disconnected_ms)
+    : max_disconnected_ns_(max_disconnected_ms * kMillisecondNs) {
   thread_.Start([this] { Run(); });
 }
 
@@ -111,7 +112,7 @@ void PledgeSender::AdoptQueued() {
 bool PledgeSender::Advance(Sent& sent) {
   const int64_t now = MonotonicNanoseconds();
   if (sent.gone && sent.gone->load()) sent.member.Release();
-  if (sent.pledge.about == MeetingAbout::kBirth) ReleaseBirthIfApart(sent);
+  if (sent.pledge.kind == MeetingKind::kBirth) ReleaseIfDisconnected(sent);
   if (!sent.member.decision() && !sent.fd.valid() && now >= sent.next_try_ns) TryToSend(sent, now);
   if (!sent.member.decision()) {
     WarnIfLate(sent, now);
@@ -127,7 +128,7 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
   const bool enough = left_ms <= 0 || timed_out_ >= kMaxLateSituations;
   const auto time_out = [&] {
     const std::string why = fmt::format("no answer from {}:{}", meeting.address, meeting.port);
-    timed_out_ += sent.member.GoAlone(why) ? 1 : 0;
+    timed_out_ += sent.member.FallBackToNccl(why) ? 1 : 0;
   };
   if (enough) time_out();
   if (sent.member.decision()) return;
@@ -142,7 +143,7 @@ void PledgeSender::TryToSend(Sent& sent, int64_t now_ns) {
     }
   } else if (fd.error().kind == ErrorKind::kPeerFailed) {
     time_out();  // has no effect if the rank has pledged
-    if (sent.pledge.about == MeetingAbout::kBirth)
+    if (sent.pledge.kind == MeetingKind::kBirth)
       sent.member.Release(fmt::format("the process at {}:{} has ended", meeting.address, meeting.port));
   }
   ReleaseIfLeaderEnded(sent, !fd && fd.error().kind == ErrorKind::kPeerFailed);
@@ -162,7 +163,7 @@ void PledgeSender::ReleaseIfLeaderEnded(Sent& sent, bool refused) {
   }
 }
 
-void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
+void PledgeSender::ReleaseIfDisconnected(Sent& sent) const {
   if (!sent.member.pledged()) return;
   const int64_t now_ns = MonotonicNanoseconds();
   // Counts at most a second since the previous look. A longer gap means that this process was stopped and did
@@ -170,10 +171,10 @@ void PledgeSender::ReleaseBirthIfApart(Sent& sent) const {
   const int64_t step_ns = sent.seen_ns == 0 ? 0 : std::min(now_ns - sent.seen_ns, kLastingNs);
   sent.seen_ns = now_ns;
   const bool lasts = sent.fd.valid() && now_ns - sent.connected_ns >= kLastingNs;
-  sent.apart_ns = lasts ? 0 : sent.apart_ns + step_ns;
-  if (sent.fd.valid() || sent.apart_ns < most_apart_ns_) return;
+  sent.disconnected_ns = lasts ? 0 : sent.disconnected_ns + step_ns;
+  if (sent.fd.valid() || sent.disconnected_ns < max_disconnected_ns_) return;
   sent.member.Release(fmt::format("no connection to {}:{} in {} s", sent.meeting.address, sent.meeting.port,
-                                  most_apart_ns_ / (1'000 * kMillisecondNs)));
+                                  max_disconnected_ns_ / (1'000 * kMillisecondNs)));
 }
 
 void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
@@ -181,11 +182,11 @@ void PledgeSender::WarnIfLate(Sent& sent, int64_t now_ns) const {
   sent.warn_ns = 0;
   // There are hundreds of situations (kinds of calls), and one warning is enough for all of them.
   static std::atomic<bool> warned_of_situation{false};
-  if (sent.pledge.about != MeetingAbout::kBirth && warned_of_situation.exchange(true)) return;
+  if (sent.pledge.kind != MeetingKind::kBirth && warned_of_situation.exchange(true)) return;
   const std::string end =
-      sent.pledge.about == MeetingAbout::kBirth
+      sent.pledge.kind == MeetingKind::kBirth
           ? fmt::format("the end of that process, or {} s without a connection to it, ends that",
-                        most_apart_ns_ / (1'000 * kMillisecondNs))
+                        max_disconnected_ns_ / (1'000 * kMillisecondNs))
           : "an abort of the communicator ends that";
   Log(LogLevel::kWarn, "rank {} has pledged itself and waits for the verdict of {}:{}; {}",
       sent.pledge.member, sent.meeting.address, sent.meeting.port, end);
@@ -205,7 +206,7 @@ bool PledgeSender::Receive(Sent& sent) {
       DecodeVerdict(std::span(sent.received).first(*total), sent.pledge.communicator, sent.meeting.secret);
   if (!verdict) return false;
   PassJobFailPoint(JobFailPoint::kMaskVerdict);
-  sent.member.TakeVerdict(*verdict);
+  sent.member.ApplyVerdict(*verdict);
   return true;
 }
 

@@ -24,10 +24,10 @@ class PledgeSender {
  public:
   // Milliseconds after which a rank stops waiting for the verdict of a meeting before NCCL's init, if it has
   // had no lasting connection to the leader in that time.
-  static constexpr int kApartMs = 30'000;
+  static constexpr int kMaxDisconnectedMs = 30'000;
 
-  // `apart_ms`: replaces kApartMs in tests.
-  explicit PledgeSender(int apart_ms = kApartMs);
+  // `max_disconnected_ms`: replaces kMaxDisconnectedMs in tests.
+  explicit PledgeSender(int max_disconnected_ms = kMaxDisconnectedMs);
   // Resolves every pledge without a verdict with a no.
   ~PledgeSender();
 
@@ -39,7 +39,8 @@ class PledgeSender {
   // - `*gone` and ReleaseGone.
   // - The end of the leader's process, if that process `has_rank` in the communicator. The communicator is
   //   then dead, and NCCL can fail the call as it would without DynamICCL.
-  // - For a birth, also the end of the leader's process, or `apart_ms` without a lasting connection to it.
+  // - For a birth, also the end of the leader's process, or `max_disconnected_ms` without a lasting
+  // connection to it.
   //   This rank has not begun NCCL's init then, so NCCL's init succeeds on no rank.
   // Once a pledge may have arrived, no time-out resolves it.
   std::shared_ptr<PendingVerdict> Send(const MeetingPoint& meeting, PledgeMessage pledge, int reach_ms,
@@ -52,12 +53,12 @@ class PledgeSender {
   struct Sent {
     MeetingPoint meeting;
     PledgeMessage pledge;
-    int64_t reach_until_ns = 0;  // time limit for first reaching the leader
-    int64_t next_try_ns = 0;     // while not connected: when the next attempt is due
-    int64_t warn_ns = 0;         // when to warn the user that this rank waits; 0: already warned
-    int64_t connected_ns = 0;    // when `fd` was made
-    int64_t seen_ns = 0;         // for a birth: when it was last examined; 0: not pledged yet
-    int64_t apart_ns = 0;        // for a birth: time without a lasting connection
+    int64_t reach_until_ns = 0;   // time limit for first reaching the leader
+    int64_t next_try_ns = 0;      // while not connected: when the next attempt is due
+    int64_t warn_ns = 0;          // when to warn the user that this rank waits; 0: already warned
+    int64_t connected_ns = 0;     // when `fd` was made
+    int64_t seen_ns = 0;          // for a birth: when it was last examined; 0: not pledged yet
+    int64_t disconnected_ns = 0;  // for a birth: time without a lasting connection
     std::shared_ptr<const std::atomic<bool>> gone;
     std::shared_ptr<PendingVerdict> verdict;
     bool has_rank = false;   // the leader's process is a rank of the communicator
@@ -81,13 +82,13 @@ class PledgeSender {
   static void ReleaseIfLeaderEnded(Sent& sent, bool refused);
   // Releases the pledge about a birth if it has had no connection for too long, because no abort can free a
   // rank before NCCL's init.
-  void ReleaseBirthIfApart(Sent& sent) const;
+  void ReleaseIfDisconnected(Sent& sent) const;
   // Warns once if this rank has waited for long.
   void WarnIfLate(Sent& sent, int64_t now_ns) const;
   // Returns false if the connection is over.
   bool Receive(Sent& sent);
 
-  const int64_t most_apart_ns_;
+  const int64_t max_disconnected_ns_;
   std::mutex mutex_;  // guards queued_
   std::vector<Sent> queued_;
   // Only the thread uses the members below.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/runtime/process_memory.h"
 
-#include "plugin/border/device_memory.h"
+#include "plugin/border/cuda_driver.h"
 #include "plugin/border/no_throw.h"
 #include "src/base/log.h"
 

@@ -6,17 +6,17 @@
 
 #include "plugin/border/no_throw.h"
 #include "plugin/border/real_nccl.h"
-#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/log.h"
 
 namespace dynamiccl {
 
 ProcessRuntime::ProcessRuntime()
     : settings_(ReadJobSettings()),
-      choices_(settings_, made_entries_),
+      choices_(settings_, computed_entries_),
       samples_memory_(accounts_for_calls() || choices_.RulesNeedMemory()),
       plugins_(settings_),
-      files_(settings_, choices_, made_entries_),
+      files_(settings_, choices_, computed_entries_),
       tables_(settings_, choices_.policy(), [this] { return ValuesOfThisProcess(); }),
       meetings_(settings_, choices_, [this] { return tables_.NewLeadership(); }) {
   if (TimesCalls(settings_)) StartTiming();
@@ -33,7 +33,7 @@ void ProcessRuntime::StartTiming() {
 }
 
 void ProcessRuntime::OpenFiles(int rank) {
-  if (files_.Open(rank, Metrics)) ProcessLife::SaveAtExit();
+  if (files_.Open(rank, Metrics)) RuntimeInstance::SaveAtExit();
 }
 
 // Ranks agree on the level only where rules ask for it, since every change is a table version of its own.
@@ -46,7 +46,7 @@ AgreedValues ProcessRuntime::ValuesOfThisProcess() const {
 // The thread that writes the metrics calls this function. It runs only in a process that has a runtime and is
 // not a forked child.
 MetricsSource ProcessRuntime::Metrics() {
-  const ProcessRuntime& runtime = *ProcessLife::Existing();
+  const ProcessRuntime& runtime = *RuntimeInstance::GetIfCreated();
   auto calls = std::make_shared<CallLedger>();
   calls->Add(runtime.unattributed_ledger_);
   runtime.communicators_.AddLedgersTo(*calls);
@@ -55,7 +55,7 @@ MetricsSource ProcessRuntime::Metrics() {
           .mode = Name(runtime.settings_.mode),
           .policy_hash = runtime.choices_.policy_hash(),
           .calls = std::move(calls),
-          .entries = &runtime.made_entries_,
+          .entries = &runtime.computed_entries_,
           .times = runtime.times_.get(),
           .guard = GuardsTables(runtime.settings_) ? &runtime.tables_.totals() : nullptr,
           .values = runtime.tables_.Values(),
@@ -84,8 +84,8 @@ void ProcessRuntime::SaveAtExit() noexcept {
   files_.SaveDecisions();
   NoThrow([this] {
     ControlServer* const server = meetings_.server();
-    const bool learns = tables_.guards_any() && !settings_.site_store_path.empty();
-    if (server != nullptr && learns) server->KeepLearnt();
+    const bool learns = tables_.has_guards() && !settings_.site_store_path.empty();
+    if (server != nullptr && learns) server->SaveResults();
   });
 }
 

@@ -17,8 +17,8 @@
 
 namespace dynamiccl {
 
-// Made by the process's first NCCL call and never destroyed (process_life.h). Any thread; each part documents
-// how it is shared.
+// Made by the process's first NCCL call and never destroyed (runtime_instance.h). Any thread; each part
+// documents how it is shared.
 class ProcessRuntime {
  public:
   // Reads the environment and the files that the environment names. Errors are logged, and then this process
@@ -66,7 +66,7 @@ class ProcessRuntime {
   void StartTiming();
 
   const JobSettings settings_;
-  MadeEntries made_entries_;
+  ComputedEntries computed_entries_;
   const LoadedChoices choices_;
   CommunicatorRegistry communicators_;
   const bool samples_memory_;

@@ -166,7 +166,7 @@ void SwitchLeadership::SendTiming(const ControlToken& token, Communicator& commu
   }
 }
 
-void SwitchLeadership::SaveLearnt() {
+void SwitchLeadership::SaveResults() {
   for (auto& [token, communicator] : communicators_) {
     if (communicator.guard) Save(*communicator.guard, kSaveAtEndNs);
   }
@@ -175,11 +175,11 @@ void SwitchLeadership::SaveLearnt() {
 void SwitchLeadership::Save(TableGuard& guard, int64_t patience_ns) {
   if (site_store_path_.empty()) return;
   const int64_t now_s = RealtimeNanoseconds() / kSecondNs;
-  const SiteStore learnt = guard.Learnt(now_s);
+  const SiteStore learnt = guard.UnsavedResults(now_s);
   if (learnt.empty()) return;
   const Status saved = AddToSiteStore(site_store_path_, learnt, now_s, patience_ns);
   if (saved) {
-    guard.LearntIsKept(learnt);
+    guard.MarkSaved(learnt);
   } else if (!std::exchange(warned_unsaved_, true)) {
     Log(LogLevel::kWarn, "what was learnt is not kept yet: {}", saved.error().message);
   }
@@ -222,7 +222,7 @@ bool SwitchLeadership::HandleMessage(int fd, std::span<const std::byte> message)
   if (received.kind == SwitchKind::kAsk) {
     Send(communicator, token, communicator.leader.AnswerPeer(rank, received.attempt));
   } else if (received.kind == SwitchKind::kPledge || received.kind == SwitchKind::kRefuse) {
-    Send(communicator, token, communicator.leader.TakeAnswer(rank, received, CallsOf(token)));
+    Send(communicator, token, communicator.leader.HandleAnswer(rank, received, CallsOf(token)));
     FinishAttempt(communicator);
   }
   return true;
@@ -244,13 +244,13 @@ bool SwitchLeadership::HandleDigest(Communicator& communicator, int rank, std::s
   if (!digest) return false;
   const int64_t now = MonotonicNanoseconds();
   for (const DigestCheckpoint& checkpoint : digest->checkpoints)
-    communicator.decided.Take(rank, checkpoint, now);
+    communicator.decided.AddReport(rank, checkpoint, now);
   return true;
 }
 
 void SwitchLeadership::CheckForDivergence(Communicator& communicator, int64_t now_ns) {
   if (communicator.diverged) return;
-  const auto divergence = communicator.decided.Judge(now_ns);
+  const auto divergence = communicator.decided.FindDivergence(now_ns);
   if (!divergence) return;
   const bool possible = communicator.Request(SwitchReason::kRevocation, {});
   Log(LogLevel::kWarn, "on a communicator of {} ranks {}: {}", communicator.n_ranks,
@@ -373,8 +373,8 @@ void SwitchLeadership::Send(const Communicator& communicator, const ControlToken
     if (send.message.kind == SwitchKind::kVerdict) PassJobFailPoint(JobFailPoint::kLeaderVerdict);
     const auto asked = communicator.asked.find(send.message.version);
     const bool known = asked != communicator.asked.end() && send.message.kind == SwitchKind::kPrepare;
-    const SwitchLetter letter{token, send.message, known ? asked->second.table : TableContents{}};
-    const auto bytes = EncodeSwitch(letter, communicator.secret);
+    const TableSwitchMessage table_switch{token, send.message, known ? asked->second.table : TableContents{}};
+    const auto bytes = EncodeSwitch(table_switch, communicator.secret);
     for (size_t rank = 0; rank < communicator.fds.size(); ++rank) {
       if (send.to != kAllRanks && send.to != static_cast<int>(rank)) continue;
       // Errors are ignored here, because the server's thread notices the end of a connection that broke.

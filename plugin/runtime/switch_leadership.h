@@ -50,7 +50,7 @@ class SwitchLeadership {
   void Guard(std::shared_ptr<TableGuard> guard);
   // Adds the guards' results to the site store. Waits at most a fifth of a second for each; a failure to save
   // is logged once.
-  void SaveLearnt();
+  void SaveResults();
 
   // A rank joins on this connection. Returns false if the connection is to be closed.
   bool Join(int fd, const JoinMessage& join, const ControlSecret& secret);

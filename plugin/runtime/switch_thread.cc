@@ -98,7 +98,7 @@ int SwitchThread::TimeoutMs() const {
   for (const LeaderLink& link : links_) {
     if (!link.tables->gate().idle()) return kArmedTickMs;
     if (!link.fd.valid()) timeout = std::min(timeout, kRetryMs);
-    if (link.times && link.times->tells()) timeout = std::min(timeout, kSendTimesMs);
+    if (link.times && link.times->enabled()) timeout = std::min(timeout, kSendTimesMs);
   }
   return timeout;
 }
@@ -201,7 +201,7 @@ bool SwitchThread::Receive(LeaderLink& link) {
 
 bool SwitchThread::SendTimes(LeaderLink& link) {
   if (!link.times) return true;
-  const std::vector<CallTime> times = link.times->Take();
+  const std::vector<CallTime> times = link.times->Drain();
   for (size_t sent = 0; sent < times.size(); sent += kMaxTimes) {
     const auto end = times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), sent + kMaxTimes));
     const TimesMessage message{link.join.communicator,
@@ -222,7 +222,7 @@ bool SwitchThread::SendProposals(LeaderLink& link) {
 bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> message) {
   if (KindOf(message) == ControlKind::kTiming) {
     const auto timing = DecodeTiming(message, link.join.communicator, link.meeting.secret);
-    if (timing && link.times) link.times->SetOrders(timing->tells, timing->all_until);
+    if (timing && link.times) link.times->SetOrders(timing->reports_times, timing->all_until);
     return timing.has_value();
   }
   const auto decoded = DecodeSwitch(message, link.join.communicator, link.meeting.secret);
@@ -233,7 +233,7 @@ bool SwitchThread::HandleMessage(LeaderLink& link, std::span<const std::byte> me
 }
 
 // At the fail points between the steps, tests stop or end the process. They have no other effect.
-bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) {
+bool SwitchThread::HandlePrepare(LeaderLink& link, const TableSwitchMessage& prepare) {
   PassJobFailPoint(JobFailPoint::kSwitchPrepare);
   link.member.Prepare(prepare.message, PrepareTable(link, prepare));
   PassJobFailPoint(JobFailPoint::kSwitchArmed);
@@ -242,7 +242,7 @@ bool SwitchThread::HandlePrepare(LeaderLink& link, const SwitchLetter& prepare) 
   return sent;
 }
 
-bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
+bool SwitchThread::PrepareTable(LeaderLink& link, const TableSwitchMessage& prepare) {
   const uint32_t version = prepare.message.version;
   const TableContents& table = prepare.table;
   if (table.values) return link.tables->OfferValues(version, *table.values);
@@ -255,7 +255,7 @@ bool SwitchThread::PrepareTable(LeaderLink& link, const SwitchLetter& prepare) {
 void SwitchThread::HandleVerdict(LeaderLink& link, const SwitchMessage& verdict) {
   PassJobFailPoint(JobFailPoint::kSwitchVerdict);
   const uint32_t next = link.tables->gate().next_version();
-  if (!link.member.TakeVerdict(verdict.attempt, verdict.commit)) return;
+  if (!link.member.ApplyVerdict(verdict.attempt, verdict.commit)) return;
   link.tables->Committed(next);
   PassJobFailPoint(JobFailPoint::kSwitchCommitted);
 }
@@ -263,7 +263,7 @@ void SwitchThread::HandleVerdict(LeaderLink& link, const SwitchMessage& verdict)
 bool SwitchThread::SendDigest(LeaderLink& link, int64_t now_ns) {
   if (now_ns < link.next_digest_ns) return true;
   link.next_digest_ns = now_ns + int64_t{kDigestMs} * 1'000'000;
-  DigestMessage digest{link.join.communicator, link.tables->digest().Behind(link.reported_call)};
+  DigestMessage digest{link.join.communicator, link.tables->digest().CheckpointsAfter(link.reported_call)};
   // After an abort, each rank leaves its calls to NCCL from a different call on, so its digests must not be
   // compared.
   if (digest.checkpoints.empty() || link.tables->gate().released()) return true;

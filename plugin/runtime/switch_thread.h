@@ -94,10 +94,10 @@ class SwitchThread {
   // The next four return false if the connection is over.
   bool Receive(LeaderLink& link);
   bool HandleMessage(LeaderLink& link, std::span<const std::byte> message);
-  bool HandlePrepare(LeaderLink& link, const SwitchLetter& prepare);
+  bool HandlePrepare(LeaderLink& link, const TableSwitchMessage& prepare);
   bool Send(LeaderLink& link, const SwitchSends& sends);
   // Prepares the table that the leader names. Returns true if this rank can use it.
-  bool PrepareTable(LeaderLink& link, const SwitchLetter& prepare);
+  bool PrepareTable(LeaderLink& link, const TableSwitchMessage& prepare);
   void HandleVerdict(LeaderLink& link, const SwitchMessage& verdict);
   // Sends the leader the digests of decisions since the last report. Returns false if the connection is over.
   bool SendDigest(LeaderLink& link, int64_t now_ns);

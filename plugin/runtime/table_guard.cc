@@ -296,7 +296,7 @@ void TableGuard::RecordWaitedShares(int64_t now_ns) {
   }
 }
 
-SiteStore TableGuard::Learnt(int64_t now_s) const {
+SiteStore TableGuard::UnsavedResults(int64_t now_s) const {
   SiteStore fresh;
   const SiteStore learnt = LearntAtSite(guard_, subject_.place, now_s);
   for (const auto& [key, confirmed] : learnt.entries()) {
@@ -310,7 +310,7 @@ SiteStore TableGuard::Learnt(int64_t now_s) const {
   return fresh;
 }
 
-void TableGuard::LearntIsKept(const SiteStore& learnt) {
+void TableGuard::MarkSaved(const SiteStore& learnt) {
   for (const auto& [key, confirmed] : learnt.entries())
     kept_.insert_or_assign({KeyCode(key.key), key.regime}, confirmed.config);
   for (const auto& [key, finding] : learnt.findings()) kept_findings_.insert_or_assign(key, finding.steps);

@@ -60,9 +60,9 @@ class TableGuard : public std::enable_shared_from_this<TableGuard> {
   void Restart(std::shared_ptr<const Policy> policy, uint32_t version);
   // Returns what the run has confirmed and the site store does not have yet; `now_s` is the wall clock in
   // seconds.
-  SiteStore Learnt(int64_t now_s) const;
+  SiteStore UnsavedResults(int64_t now_s) const;
   // Notes that the site store has these results now.
-  void LearntIsKept(const SiteStore& learnt);
+  void MarkSaved(const SiteStore& learnt);
 
  private:
   // Holds what was observed at the last call with a key.

@@ -17,7 +17,7 @@ bool StepStamps::Stamp(uint64_t call_number, Collective collective, cudaStream_t
   if (!pending_.empty() && pending_.back().call_number == call_number) return true;
   ReportReached(report);
   if (failed_ || pending_.size() == kMaxPending) return false;
-  StreamEvent event = Take();
+  StreamEvent event = UnusedEvent();
   if (event == nullptr) return false;
   failed_ = !events_->Record(event, stream);
   if (failed_) {
@@ -28,7 +28,7 @@ bool StepStamps::Stamp(uint64_t call_number, Collective collective, cudaStream_t
   return true;
 }
 
-StreamEvent StepStamps::Take() {
+StreamEvent StepStamps::UnusedEvent() {
   if (free_.empty()) {
     StreamEvent made = events_->Make();
     failed_ = made == nullptr;

@@ -48,7 +48,7 @@ class StepStamps {
   };
 
   // Returns an unused event; null if none can be had.
-  StreamEvent Take();
+  StreamEvent UnusedEvent();
 
   const StreamEvents* events_;
   std::deque<Pending> pending_;  // in the order of the calls

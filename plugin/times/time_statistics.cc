@@ -14,7 +14,7 @@ void TimeStatistics::Add(const TimedKey& key, int64_t nanoseconds) {
   ++times.count;
 }
 
-std::optional<TimesOfKey> TimeStatistics::Of(const TimedKey& key) const {
+std::optional<TimesOfKey> TimeStatistics::Find(const TimedKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = times_.find(key);
   return found == times_.end() ? std::nullopt : std::optional(found->second);

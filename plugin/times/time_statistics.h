@@ -46,7 +46,7 @@ class TimeStatistics {
  public:
   void Add(const TimedKey& key, int64_t nanoseconds);
   // Returns nothing if no collective of the key was timed.
-  std::optional<TimesOfKey> Of(const TimedKey& key) const;
+  std::optional<TimesOfKey> Find(const TimedKey& key) const;
   std::map<TimedKey, TimesOfKey> All() const;
 
  private:

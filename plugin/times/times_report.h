@@ -25,7 +25,7 @@ inline constexpr size_t kTimesSentTogether = 4;
 class TimesReport {
  public:
   // `news` is called when kTimesSentTogether times have been added, on the thread that adds the last of them.
-  // A reader that waits for fewer times has to call Take from time to time.
+  // A reader that waits for fewer times has to call Drain from time to time.
   explicit TimesReport(std::function<void()> news) : news_(std::move(news)) {}
 
   // Adds the time of a call. Called on a thread of NCCL or on the issuing thread.
@@ -38,24 +38,24 @@ class TimesReport {
     news_();
   }
   // Removes and returns all times that were not taken yet.
-  std::vector<CallTime> Take() {
+  std::vector<CallTime> Drain() {
     const std::lock_guard lock(mutex_);
     return std::exchange(times_, {});
   }
 
   // Sets the leader's orders.
-  void SetOrders(bool tells, uint64_t all_until) {
+  void SetOrders(bool enabled, uint64_t all_until) {
     all_until_.store(all_until, std::memory_order_relaxed);
-    tells_.store(tells, std::memory_order_relaxed);
+    enabled_.store(enabled, std::memory_order_relaxed);
   }
   // Returns true if this rank sends its times.
-  bool tells() const { return tells_.load(std::memory_order_relaxed); }
+  bool enabled() const { return enabled_.load(std::memory_order_relaxed); }
   // Returns true if this call is to be timed whatever the plan says.
   bool TimesAll(uint64_t call) const { return call < all_until_.load(std::memory_order_relaxed); }
 
  private:
   const std::function<void()> news_;
-  std::atomic<bool> tells_{false};
+  std::atomic<bool> enabled_{false};
   std::atomic<uint64_t> all_until_{0};
   std::mutex mutex_;  // guards times_
   std::vector<CallTime> times_;

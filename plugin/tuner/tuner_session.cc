@@ -10,7 +10,7 @@
 #include "plugin/border/real_nccl.h"
 #include "plugin/runtime/issuing_thread.h"
 #include "plugin/runtime/mask_meetings.h"
-#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "plugin/tuner/nccl_logger.h"
 #include "src/base/settings.h"
 #include "src/cost_model/tuner_constants.h"
@@ -99,7 +99,7 @@ class VersionedEngines {
     if (!read) return nullptr;
     EngineOptions options = first_;
     if (!plan.empty() || guarded_) options.plan = std::make_shared<PlannedTable>(std::move(*read));
-    options.policy = choices_.EntriesOf(policy, input_);
+    options.policy = choices_.PolicyEntries(policy, input_);
     return std::make_shared<DecisionEngine>(std::move(options));
   }
 
@@ -115,7 +115,7 @@ class VersionedEngines {
 std::unique_ptr<TunerSession> TunerSession::Begin(const TunerInit& init) noexcept {
   std::unique_ptr<TunerSession> session;
   NoThrow([&] {
-    ProcessRuntime* runtime = ProcessLife::Runtime();
+    ProcessRuntime* runtime = RuntimeInstance::Get();
     if (runtime == nullptr || !Chooses(runtime->settings().mode)) return;
     LogThroughNccl(init.logger);
     session.reset(new TunerSession(*runtime));
@@ -150,20 +150,20 @@ void TunerSession::Start(const TunerInit& as_given) {
   const CostModelInput attested = InputOf(init.constants, n_ranks, n_nodes);
   StartChained(as_given);
   OpenLog();
-  const auto several = communicator_ ? std::nullopt : runtime_.communicators().SeveralThatFit(n_ranks);
+  const auto several = communicator_ ? std::nullopt : runtime_.communicators().AmbiguousCandidates(n_ranks);
   if (several) {
     for (const auto& each : *several) DeclineToAttest(runtime_.choices(), runtime_.meetings(), *each);
-    unfound_ = std::make_unique<Unfound>(Unfound{options, constants});
+    deferred_init_ = std::make_unique<DeferredInit>(DeferredInit{options, constants});
     return;
   }
-  standing_ = AttestCommunicator(runtime_.choices(), runtime_.meetings(), runtime_.settings().rank,
-                                 communicator_.get(), constants);
+  attestation_ = AttestCommunicator(runtime_.choices(), runtime_.meetings(), runtime_.settings().rank,
+                                    communicator_.get(), constants);
   RecogniseByQuestions(n_ranks);
-  const bool switches = standing_ == Standing::kAttested && CanSwitch(options);
+  const bool switches = attestation_ == AttestationState::kAttested && CanSwitch(options);
   // A guard watches the first table too: some of its calls are left to NCCL for comparison.
   if (switches && GuardsTables(runtime_.settings()))
     options.plan = std::make_shared<PlannedTable>(TablePlan{});
-  AdoptStanding(options, constants);
+  ApplyAttestation(options, constants);
   if (switches) JoinSwitching(options, attested, init);
 }
 
@@ -171,15 +171,16 @@ void TunerSession::Start(const TunerInit& as_given) {
 void TunerSession::RecogniseByQuestions(int n_ranks) {
   const LoadedChoices& choices = runtime_.choices();
   constexpr int kAsksOnce = 22200;  // NCCL 2.22
-  if (standing_ == Standing::kVouchedFor && choices.policy() && choices.RulesNeedRecognition() &&
+  if (attestation_ == AttestationState::kVouchedFor && choices.policy() && choices.RulesNeedRecognition() &&
       NcclVersion() >= kAsksOnce)
     stream_ = std::make_unique<QuestionStream>(*choices.policy(), n_ranks);
 }
 
-void TunerSession::AdoptStanding(const EngineOptions& options, const std::string& constants) {
-  if (standing_ != Standing::kNotAttested) engine_ = std::make_shared<DecisionEngine>(options);
-  if (standing_ == Standing::kAttested) masks_ = NewMaskAgreement(runtime_.meetings(), communicator_);
-  if (standing_ == Standing::kByCalls)
+void TunerSession::ApplyAttestation(const EngineOptions& options, const std::string& constants) {
+  if (attestation_ != AttestationState::kNotAttested) engine_ = std::make_shared<DecisionEngine>(options);
+  if (attestation_ == AttestationState::kAttested)
+    masks_ = NewMaskAgreement(runtime_.meetings(), communicator_);
+  if (attestation_ == AttestationState::kDeferred)
     masks_ = NewMaskAgreement(runtime_.meetings(), communicator_,
                               AttestedOf(runtime_.choices(), *communicator_, constants));
 }
@@ -196,15 +197,15 @@ void TunerSession::OpenLog() {
 void TunerSession::FindByCall(IssuingThread& thread) {
   const IssuedGroup* const group = thread.OnlyGroup();
   if (group == nullptr) return;
-  const EngineOptions& expected = unfound_->options;
+  const EngineOptions& expected = deferred_init_->options;
   communicator_ =
       runtime_.communicators().ClaimByCall(*group->communicator, expected.n_ranks, expected.n_nodes);
   if (!communicator_) return;
-  const std::unique_ptr<Unfound> found = std::move(unfound_);
+  const std::unique_ptr<DeferredInit> found = std::move(deferred_init_);
   found->options.channels_are_pinned = channels_are_pinned_ = ChannelsStayNccls();
   OpenLog();
-  standing_ = StandingByCalls(runtime_.choices(), runtime_.meetings(), *communicator_);
-  AdoptStanding(found->options, found->constants);
+  attestation_ = DeferAttestation(runtime_.choices(), runtime_.meetings(), *communicator_);
+  ApplyAttestation(found->options, found->constants);
 }
 
 // Returns true if the user's variables, or the program's configuration of the communicator, fix the channels.
@@ -242,17 +243,17 @@ void TunerSession::JoinSwitching(EngineOptions options, const CostModelInput& at
   switching.tables = std::make_shared<SwitchableTables>(
       engine_, VersionedEngines(runtime_.choices(), std::move(options), attested, guarded));
   SwitchThread& thread = runtime_.tables().switch_thread();
-  if (guarded) BeGuarded(used, init);
+  if (guarded) StartGuard(used, init);
   thread.Join(of.meeting, {of.meeting.root, of.token, of.member, of.info.n_ranks}, switching.tables,
               switching.times);
 }
 
 // The leader's orders come over the switch thread's connection; before that no times are sent.
-void TunerSession::BeGuarded(const CostModelInput& input, const TunerInit& init) {
+void TunerSession::StartGuard(const CostModelInput& input, const TunerInit& init) {
   const CommunicatorIdentity& of = communicator_->identity;
   communicator_->switching.times = std::make_shared<TimesReport>(
       [&thread = runtime_.tables().switch_thread()] { thread.SendTimesSoon(); });
-  if (!runtime_.meetings().Leads(of.meeting)) return;
+  if (!runtime_.meetings().IsLocal(of.meeting)) return;
   auto feed = std::make_shared<CallFeed>();
   GuardSubject subject{of.token, of.info.n_ranks, feed, input};
   subject.number_in_trace = [communicator = std::weak_ptr<const Communicator>(communicator_)] {
@@ -332,8 +333,8 @@ void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decisi
 
 [[gnu::hot]] ConfigMask TunerSession::AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen,
                                                         const IssuedGroup* group) {
-  if (standing_ == Standing::kAlone) return seen;
-  if (standing_ == Standing::kVouchedFor) return seen & OfferedEverywhere(question.collective);
+  if (attestation_ == AttestationState::kSingleRank) return seen;
+  if (attestation_ == AttestationState::kVouchedFor) return seen & OfferedEverywhere(question.collective);
   const GroupFacts* const facts = FactsOf(group);
   // Without the call's facts the situation is not known.
   if (masks_ == nullptr || facts == nullptr) return {};
@@ -343,13 +344,13 @@ void TunerSession::NoteChunk(const DecisionKey& question, const Decision& decisi
   const CallSituation situation{question.collective, SizeClassOf(question.bytes),
                                 facts->operands[static_cast<size_t>(question.collective)]};
   const auto agreed =
-      facts->simulated ? masks_->Settled(situation) : masks_->At(situation, facts->call_number, seen);
+      facts->simulated ? masks_->Settled(situation) : masks_->AgreedMask(situation, facts->call_number, seen);
   return agreed.value_or(ConfigMask());
 }
 
 // Warns that NCCL no longer offers this rank a configuration that it offered to all ranks when they agreed.
 // This rank can do nothing about it.
-void TunerSession::WarnThatItIsGone(const DecisionKey& question, const CollectiveConfig& config) {
+void TunerSession::WarnThatConfigIsNotOffered(const DecisionKey& question, const CollectiveConfig& config) {
   const std::string what =
       fmt::format("NCCL no longer offers {}/{} for {} of {} bytes to rank {}", Name(config.algorithm),
                   Name(config.protocol), Name(question.collective), question.bytes,
@@ -381,7 +382,7 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   const int function = request.function;
   if (function < 0 || function >= kTunableCollectives) return;
   IssuingThread& thread = IssuingThread::Current();
-  if (unfound_) FindByCall(thread);
+  if (deferred_init_) FindByCall(thread);
   IssuedGroup* group = communicator_ ? thread.GroupOn(communicator_->identity.token) : nullptr;
   const DecisionKey question = KeyOf(request, group);
   const ConfigMask seen = ChoosableCells(table);
@@ -391,7 +392,7 @@ void TunerSession::WarnThatItIsGone(const DecisionKey& question, const Collectiv
   Decision decision = chosen.engine ? chosen.engine->Decide(question, allowed) : Decision{};
   if (!decision.config.leaves_nccl_alone() &&
       table.at(decision.config.algorithm, decision.config.protocol) < 0) {
-    WarnThatItIsGone(question, decision.config);
+    WarnThatConfigIsNotOffered(question, decision.config);
     decision = Decision{};
   }
   if (!decision.config.leaves_nccl_alone()) {
@@ -482,8 +483,9 @@ ncclResult_t TunerSession::ChunkSize(ncclFunc_t function, size_t bytes, int algo
   if (!sets_chunks_ || !communicator_ || function < 0 || function >= kTunableCollectives) return ncclSuccess;
   const GroupFacts* const facts = FactsOf(IssuingThread::Current().GroupOn(communicator_->identity.token));
   if (facts == nullptr || facts->simulated) return ncclSuccess;
-  const uint64_t chosen = chunks_.At(facts->call_number, static_cast<Collective>(function),
-                                     static_cast<Algorithm>(algorithm), static_cast<Protocol>(protocol));
+  const uint64_t chosen =
+      chunks_.ChunkBytes(facts->call_number, static_cast<Collective>(function),
+                         static_cast<Algorithm>(algorithm), static_cast<Protocol>(protocol));
   if (chosen != 0) *chunk_bytes = static_cast<size_t>(chosen);
   return ncclSuccess;
 }

@@ -49,7 +49,7 @@ class TunerSession {
   explicit TunerSession(ProcessRuntime& runtime) : runtime_(runtime) {}
   void Start(const TunerInit& init);
   // Makes what is allowed after the attestation: a table, and the exchange of masks.
-  void AdoptStanding(const EngineOptions& options, const std::string& constants);
+  void ApplyAttestation(const EngineOptions& options, const std::string& constants);
   // Recognises the job from NCCL's questions, if the calls are not seen and rules ask for it.
   void RecogniseByQuestions(int n_ranks);
   // Returns the key of the decision that NCCL asks for.
@@ -66,7 +66,7 @@ class TunerSession {
   // them.
   void JoinSwitching(EngineOptions options, const CostModelInput& attested, const TunerInit& init);
   // From now on times are sent, and on the leader's rank a guard watches the calls.
-  void BeGuarded(const CostModelInput& input, const TunerInit& init);
+  void StartGuard(const CostModelInput& input, const TunerInit& init);
   // Returns the configs that every rank may choose for this question; empty if only NCCL's choice is left.
   ConfigMask AllowedOnAllRanks(const DecisionKey& question, const ConfigMask& seen, const IssuedGroup* group);
   void AskChainedForChunk(ncclFunc_t function, size_t bytes, int algorithm, int protocol, int channels,
@@ -87,7 +87,7 @@ class TunerSession {
   };
   static void Feed(const DecisionKey& question, const Decision& decision, const Offered& offered,
                    const IssuedGroup& group, InterpolatedClock& clock);
-  void WarnThatItIsGone(const DecisionKey& question, const CollectiveConfig& config);
+  void WarnThatConfigIsNotOffered(const DecisionKey& question, const CollectiveConfig& config);
   // Returns the table for the call under way.
   VersionedTable TableOf(const IssuedGroup* group) const;
   // Counts the decision, and writes it to the log and the trace.
@@ -96,18 +96,18 @@ class TunerSession {
 
   // Keeps the arguments of init until a call shows which communicator the session belongs to. Init cannot
   // tell if NCCL initialises several communicators of this size in one group.
-  struct Unfound {
+  struct DeferredInit {
     EngineOptions options;
     std::string constants;
   };
 
   ProcessRuntime& runtime_;
-  std::shared_ptr<Communicator> communicator_;  // null: not known
-  std::unique_ptr<Unfound> unfound_;            // null: the communicator is known or cannot be found
+  std::shared_ptr<Communicator> communicator_;   // null: not known
+  std::unique_ptr<DeferredInit> deferred_init_;  // null: the communicator is known or cannot be found
   bool channels_are_pinned_ = false;
   bool sets_chunks_ = false;  // rules have chunk sizes, and NCCL asks for chunk sizes
   ChunkChoice chunks_;
-  Standing standing_ = Standing::kNotAttested;
+  AttestationState attestation_ = AttestationState::kNotAttested;
   std::shared_ptr<DecisionEngine> engine_;  // null: not attested
   std::unique_ptr<MaskAgreement> masks_;    // null: the ranks cannot exchange masks
   std::unique_ptr<QuestionStream> stream_;  // null: the interposer's calls tell, or nobody asks

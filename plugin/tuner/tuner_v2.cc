@@ -6,7 +6,7 @@
 #include "src/nccl_abi/tuner_v2.h"
 
 #include "plugin/runtime/mask_meetings.h"
-#include "plugin/tuner/tuner_session.h"
+#include "plugin/tuner/tuner_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -34,11 +34,6 @@ class NamedPair {
   float costs_[kAlgorithms * kProtocols];
 };
 
-ncclResult_t Init(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void** context) {
-  *context = TunerSession::Begin({0, n_ranks, n_nodes, logger, nullptr, nullptr}).release();
-  return ncclSuccess;
-}
-
 // This version passes no cost table, so the session gets a table made here.
 ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int, int, int n_pipe_ops,
                          int* algorithm, int* protocol, int* channels) {
@@ -51,13 +46,8 @@ ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int, 
   return ncclSuccess;
 }
 
-ncclResult_t Destroy(void* context) {
-  delete static_cast<TunerSession*>(context);
-  return ncclSuccess;
-}
-
 }  // namespace
 }  // namespace dynamiccl
 
 extern "C" __attribute__((visibility("default"))) const ncclTuner_v2_t ncclTunerPlugin_v2 = {
-    "DynamICCL", dynamiccl::Init, dynamiccl::GetCollInfo, dynamiccl::Destroy};
+    "DynamICCL", dynamiccl::BeginSession, dynamiccl::GetCollInfo, dynamiccl::EndSession};

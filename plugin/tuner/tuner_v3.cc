@@ -3,31 +3,19 @@
 // buffers.
 #include "src/nccl_abi/tuner_v3.h"
 
-#include "plugin/tuner/tuner_session.h"
+#include "plugin/tuner/tuner_calls.h"
 
 namespace dynamiccl {
 namespace {
 
-ncclResult_t Init(size_t n_ranks, size_t n_nodes, ncclDebugLogger_t logger, void** context) {
-  *context = TunerSession::Begin({0, n_ranks, n_nodes, logger, nullptr, nullptr}).release();
-  return ncclSuccess;
-}
-
 ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops, float** table,
                          int n_algorithms, int n_protocols, int* channels) {
-  if (context == nullptr) return ncclSuccess;
-  static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),
-                                               n_algorithms, n_protocols, /*registered=*/0, channels});
-  return ncclSuccess;
-}
-
-ncclResult_t Destroy(void* context) {
-  delete static_cast<TunerSession*>(context);
-  return ncclSuccess;
+  return AnswerQuestion(context, function, bytes, n_pipe_ops, table, n_algorithms, n_protocols,
+                        /*registered=*/0, channels);
 }
 
 }  // namespace
 }  // namespace dynamiccl
 
 extern "C" __attribute__((visibility("default"))) const ncclTuner_v3_t ncclTunerPlugin_v3 = {
-    "DynamICCL", dynamiccl::Init, dynamiccl::GetCollInfo, dynamiccl::Destroy};
+    "DynamICCL", dynamiccl::BeginSession, dynamiccl::GetCollInfo, dynamiccl::EndSession};

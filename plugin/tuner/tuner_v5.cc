@@ -2,7 +2,7 @@
 // NCCL's tuner interface, version 5 (NCCL 2.28 and later).
 #include "src/nccl_abi/tuner_v5.h"
 
-#include "plugin/tuner/tuner_session.h"
+#include "plugin/tuner/tuner_calls.h"
 
 namespace dynamiccl {
 namespace {
@@ -14,23 +14,8 @@ ncclResult_t Init(void** context, uint64_t communicator, size_t n_ranks, size_t 
   return ncclSuccess;
 }
 
-[[gnu::hot]] ncclResult_t GetCollInfo(void* context, ncclFunc_t function, size_t bytes, int n_pipe_ops,
-                                      float** table, int n_algorithms, int n_protocols, int registered,
-                                      int* channels) {
-  if (context == nullptr) return ncclSuccess;
-  // The parameter has NCCL's type, but it points to one flat array of float.
-  static_cast<TunerSession*>(context)->Answer({function, bytes, n_pipe_ops, reinterpret_cast<float*>(table),
-                                               n_algorithms, n_protocols, registered, channels});
-  return ncclSuccess;
-}
-
-ncclResult_t Finalize(void* context) {
-  delete static_cast<TunerSession*>(context);
-  return ncclSuccess;
-}
-
 }  // namespace
 }  // namespace dynamiccl
 
 extern "C" __attribute__((visibility("default"))) const ncclTuner_v5_t ncclTunerPlugin_v5 = {
-    "DynamICCL", dynamiccl::Init, dynamiccl::GetCollInfo, dynamiccl::Finalize};
+    "DynamICCL", dynamiccl::Init, dynamiccl::AnswerQuestion, dynamiccl::EndSession};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One collective call. The two types enforce law 1 of docs/architecture.md, "all ranks decide the same":
-// CollectiveCall holds only values that are equal on all ranks, so decisions and fingerprints may use it.
+// CollectiveCall holds only values that are equal on all ranks, so decisions may use it.
 // IssuedCall adds values that one rank measured or labelled; they are recorded and never used to decide.
 #pragma once
 

@@ -7,7 +7,7 @@ namespace dynamiccl {
 
 void ChunkChoice::Note(uint64_t call_number, Collective collective, const CollectiveConfig& config,
                        uint64_t chunk_bytes) {
-  OfCollective& noted = noted_[static_cast<size_t>(collective)];
+  LastChoice& noted = noted_[static_cast<size_t>(collective)];
   if (!noted.known || noted.call_number != call_number) {
     noted = {true, call_number, config, chunk_bytes};
     return;
@@ -17,9 +17,9 @@ void ChunkChoice::Note(uint64_t call_number, Collective collective, const Collec
   if (!alike) noted.chunk_bytes = 0;
 }
 
-uint64_t ChunkChoice::At(uint64_t call_number, Collective collective, Algorithm algorithm,
-                         Protocol protocol) const {
-  const OfCollective& noted = noted_[static_cast<size_t>(collective)];
+uint64_t ChunkChoice::ChunkBytes(uint64_t call_number, Collective collective, Algorithm algorithm,
+                                 Protocol protocol) const {
+  const LastChoice& noted = noted_[static_cast<size_t>(collective)];
   const bool asked = noted.known && noted.call_number == call_number;
   const bool same = noted.config.algorithm == algorithm && noted.config.protocol == protocol;
   return asked && same ? noted.chunk_bytes : 0;

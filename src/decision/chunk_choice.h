@@ -21,17 +21,18 @@ class ChunkChoice {
   void Note(uint64_t call_number, Collective collective, const CollectiveConfig& config,
             uint64_t chunk_bytes);
   // Returns the chunk size in bytes for a question about this call; 0: NCCL chooses.
-  uint64_t At(uint64_t call_number, Collective collective, Algorithm algorithm, Protocol protocol) const;
+  uint64_t ChunkBytes(uint64_t call_number, Collective collective, Algorithm algorithm,
+                      Protocol protocol) const;
 
  private:
   // The answers about one collective of the last call.
-  struct OfCollective {
+  struct LastChoice {
     bool known = false;
     uint64_t call_number = 0;
     CollectiveConfig config;
     uint64_t chunk_bytes = 0;
   };
-  std::array<OfCollective, kTunableCollectives> noted_{};
+  std::array<LastChoice, kTunableCollectives> noted_{};
 };
 
 }  // namespace dynamiccl

@@ -211,7 +211,7 @@ std::vector<std::byte> EncodePledge(const PledgeMessage& pledge, const ControlSe
   body.Put(pledge.communicator);
   body.Put(pledge.member);
   body.Put(pledge.n_ranks);
-  body.Put(static_cast<uint8_t>(pledge.about));
+  body.Put(static_cast<uint8_t>(pledge.kind));
   body.Put<uint8_t>(pledge.of_leader);
   body.PutText(std::string_view(pledge.declines).substr(0, kTextLimit));
 #define DYNAMICCL_PUT_VALUE(name, sentence) \
@@ -240,22 +240,22 @@ std::vector<std::byte> EncodeJoin(const JoinMessage& join, const ControlSecret& 
   return Seal(ControlKind::kJoin, std::move(body.buffer()), secret);
 }
 
-std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSecret& secret) {
-  const SwitchMessage& message = letter.message;
+std::vector<std::byte> EncodeSwitch(const TableSwitchMessage& table_switch, const ControlSecret& secret) {
+  const SwitchMessage& message = table_switch.message;
   ByteWriter body;
-  body.Put(letter.communicator);
+  body.Put(table_switch.communicator);
   body.Put(static_cast<uint8_t>(message.kind));
   body.Put<uint8_t>(message.commit);
   body.Put(static_cast<uint8_t>(message.refusal));
-  body.Put<uint8_t>(letter.table.values.has_value());
+  body.Put<uint8_t>(table_switch.table.values.has_value());
   body.Put(message.version);
   body.Put(message.attempt);
   body.Put(message.boundary);
   body.Put(message.calls);
-  body.Put(letter.table.policy);
-  body.Put(static_cast<uint32_t>(letter.table.plan.size()));
-  body.PutBytes(letter.table.plan);
-  if (letter.table.values) PutValues(*letter.table.values, body);
+  body.Put(table_switch.table.policy);
+  body.Put(static_cast<uint32_t>(table_switch.table.plan.size()));
+  body.PutBytes(table_switch.table.plan);
+  if (table_switch.table.values) PutValues(*table_switch.table.values, body);
   return Seal(ControlKind::kSwitch, std::move(body.buffer()), secret);
 }
 
@@ -286,7 +286,7 @@ std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSec
 std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret) {
   ByteWriter body;
   body.Put(message.communicator);
-  body.Put<uint8_t>(message.tells);
+  body.Put<uint8_t>(message.reports_times);
   body.Put(message.all_until);
   return Seal(ControlKind::kTiming, std::move(body.buffer()), secret);
 }
@@ -328,10 +328,10 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
   pledge.communicator = reader.Get<ControlToken>();
   pledge.member = reader.Get<int32_t>();
   pledge.n_ranks = reader.Get<int32_t>();
-  const auto about = reader.Get<uint8_t>();
-  if (about > static_cast<uint8_t>(MeetingAbout::kSituationWithLeader))
-    return MakeError(ErrorKind::kCorrupt, "pledge about an unknown matter {}", about);
-  pledge.about = static_cast<MeetingAbout>(about);
+  const auto kind = reader.Get<uint8_t>();
+  if (kind > static_cast<uint8_t>(MeetingKind::kSituationWithLeader))
+    return MakeError(ErrorKind::kCorrupt, "pledge about an unknown matter {}", kind);
+  pledge.kind = static_cast<MeetingKind>(kind);
   pledge.of_leader = reader.Get<uint8_t>() != 0;
   pledge.declines = reader.GetText(kTextLimit);
 #define DYNAMICCL_GET_VALUE(name, sentence) pledge.values.name = reader.GetText(kTextLimit);
@@ -384,32 +384,32 @@ Status CheckRead(const ByteReader& reader, bool fits, const char* what) {
 
 }  // namespace
 
-Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
-                                  const ControlSecret& secret) {
+Result<TableSwitchMessage> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
+                                        const ControlSecret& secret) {
   DYNAMICCL_TRY(const auto body, Open(message, ControlKind::kSwitch, secret));
   ByteReader reader(body);
-  SwitchLetter letter;
-  letter.communicator = reader.Get<ControlToken>();
-  SwitchMessage& said = letter.message;
+  TableSwitchMessage table_switch;
+  table_switch.communicator = reader.Get<ControlToken>();
+  SwitchMessage& decoded = table_switch.message;
   const auto kind = reader.Get<uint8_t>();
-  said.kind = static_cast<SwitchKind>(kind);
-  said.commit = reader.Get<uint8_t>() != 0;
-  said.refusal = static_cast<Refusal>(reader.Get<uint8_t>());
+  decoded.kind = static_cast<SwitchKind>(kind);
+  decoded.commit = reader.Get<uint8_t>() != 0;
+  decoded.refusal = static_cast<Refusal>(reader.Get<uint8_t>());
   const auto of_values = reader.Get<uint8_t>();
-  said.version = reader.Get<uint32_t>();
-  said.attempt = reader.Get<uint64_t>();
-  said.boundary = reader.Get<uint64_t>();
-  said.calls = reader.Get<uint64_t>();
-  letter.table.policy = reader.Get<Sha256Digest>();
+  decoded.version = reader.Get<uint32_t>();
+  decoded.attempt = reader.Get<uint64_t>();
+  decoded.boundary = reader.Get<uint64_t>();
+  decoded.calls = reader.Get<uint64_t>();
+  table_switch.table.policy = reader.Get<Sha256Digest>();
   const auto plan = reader.GetBytes(reader.Get<uint32_t>());
-  letter.table.plan.assign(plan.begin(), plan.end());
-  if (of_values != 0) letter.table.values = GetValues(reader);
-  const bool one_or_other = of_values == 0 || (of_values == 1 && letter.table.values && plan.empty() &&
-                                               letter.table.policy == Sha256Digest{});
-  const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk) && said.refusal <= Refusal::kDecided;
-  DYNAMICCL_CHECK_OK(
-      CheckRead(reader, known && one_or_other && letter.communicator == communicator, "switch message"));
-  return letter;
+  table_switch.table.plan.assign(plan.begin(), plan.end());
+  if (of_values != 0) table_switch.table.values = GetValues(reader);
+  const bool one_or_other = of_values == 0 || (of_values == 1 && table_switch.table.values && plan.empty() &&
+                                               table_switch.table.policy == Sha256Digest{});
+  const bool known = kind <= static_cast<uint8_t>(SwitchKind::kAsk) && decoded.refusal <= Refusal::kDecided;
+  DYNAMICCL_CHECK_OK(CheckRead(reader, known && one_or_other && table_switch.communicator == communicator,
+                               "switch message"));
+  return table_switch;
 }
 
 Result<DigestMessage> DecodeDigest(std::span<const std::byte> message, const ControlToken& communicator,
@@ -454,7 +454,7 @@ Result<TimingMessage> DecodeTiming(std::span<const std::byte> message, const Con
   ByteReader reader(body);
   TimingMessage timing;
   timing.communicator = reader.Get<ControlToken>();
-  timing.tells = reader.Get<uint8_t>() != 0;
+  timing.reports_times = reader.Get<uint8_t>() != 0;
   timing.all_until = reader.Get<uint64_t>();
   DYNAMICCL_CHECK_OK(CheckRead(reader, timing.communicator == communicator, "timing message"));
   return timing;

@@ -90,7 +90,7 @@ ControlSecret SecretOf(std::span<const uint8_t, kUniqueIdBytes> unique_id);
 // for a situation. The leader's process must be a rank of the communicator, except for kSituation and for
 // children of a split. kSituation is for situations of a child, or of a communicator that is already
 // attested.
-enum class MeetingAbout : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
+enum class MeetingKind : uint8_t { kCommunicator = 0, kSituation = 1, kBirth = 2, kSituationWithLeader = 3 };
 
 // A rank's pledge in a meeting, or its refusal to take part.
 struct PledgeMessage {
@@ -100,7 +100,7 @@ struct PledgeMessage {
   int32_t n_ranks = 0;
   std::string declines;  // why this rank takes no part; empty: it takes part
   AttestedValues values;
-  MeetingAbout about = MeetingAbout::kCommunicator;
+  MeetingKind kind = MeetingKind::kCommunicator;
   bool of_leader = false;  // this rank runs in the leader's process
 };
 
@@ -129,7 +129,7 @@ struct TableContents {
 };
 
 // A message about switching tables (src/decision/switching), with the parts of a new table.
-struct SwitchLetter {
+struct TableSwitchMessage {
   ControlToken communicator{};
   SwitchMessage message;
   TableContents table;  // kPrepare only
@@ -150,8 +150,8 @@ struct TimesMessage {
 // Tells a rank which of its calls to time. The leader sends it.
 struct TimingMessage {
   ControlToken communicator{};
-  bool tells = false;      // the rank is to report times
-  uint64_t all_until = 0;  // the rank times every call below this number
+  bool reports_times = false;  // the rank is to report times
+  uint64_t all_until = 0;      // the rank times every call below this number
 
   friend bool operator==(const TimingMessage&, const TimingMessage&) = default;
 };
@@ -191,7 +191,7 @@ std::vector<std::byte> EncodeVerdict(const ControlToken& communicator, const Ver
                                      const ControlSecret& secret);
 
 std::vector<std::byte> EncodeJoin(const JoinMessage& join, const ControlSecret& secret);
-std::vector<std::byte> EncodeSwitch(const SwitchLetter& letter, const ControlSecret& secret);
+std::vector<std::byte> EncodeSwitch(const TableSwitchMessage& table_switch, const ControlSecret& secret);
 std::vector<std::byte> EncodeDigest(const DigestMessage& digest, const ControlSecret& secret);
 std::vector<std::byte> EncodeTimes(const TimesMessage& message, const ControlSecret& secret);
 std::vector<std::byte> EncodeTiming(const TimingMessage& message, const ControlSecret& secret);
@@ -211,8 +211,8 @@ Result<PledgeMessage> DecodePledge(std::span<const std::byte> message, const Con
 Result<Verdict> DecodeVerdict(std::span<const std::byte> message, const ControlToken& communicator,
                               const ControlSecret& secret);
 Result<JoinMessage> DecodeJoin(std::span<const std::byte> message, const ControlSecret& secret);
-Result<SwitchLetter> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
-                                  const ControlSecret& secret);
+Result<TableSwitchMessage> DecodeSwitch(std::span<const std::byte> message, const ControlToken& communicator,
+                                        const ControlSecret& secret);
 Result<DigestMessage> DecodeDigest(std::span<const std::byte> message, const ControlToken& communicator,
                                    const ControlSecret& secret);
 Result<TimesMessage> DecodeTimes(std::span<const std::byte> message, const ControlToken& communicator,

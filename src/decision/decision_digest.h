@@ -34,7 +34,7 @@ inline constexpr int kKeptCheckpoints = 16;
 
 // The digest of one communicator on one rank. Its SwitchableTables (plugin/runtime) owns it. The issuing
 // thread writes it while NCCL decides a call, and any thread may read the checkpoints. It uses no lock or
-// system call, and only Behind allocates.
+// system call, and only CheckpointsAfter allocates.
 class DecisionDigest {
  public:
   // Issuing thread: call `number` begins. If NCCL refused a call, the call begins again with the same number,
@@ -64,12 +64,12 @@ class DecisionDigest {
   }
 
   // Any thread: returns the kept checkpoints after call `after`, in no order.
-  std::vector<DigestCheckpoint> Behind(uint64_t after) const {
+  std::vector<DigestCheckpoint> CheckpointsAfter(uint64_t after) const {
     std::vector<DigestCheckpoint> found;
     for (const Slot& slot : kept_) {
       const uint64_t call = slot.call.load(std::memory_order_acquire);
       const uint64_t digest = slot.digest.load(std::memory_order_acquire);
-      // Skips a checkpoint that the issuing thread is writing; the next call of Behind returns it.
+      // Skips a checkpoint that the issuing thread is writing; the next call of CheckpointsAfter returns it.
       if (call == kBeingWritten || slot.call.load(std::memory_order_relaxed) != call) continue;
       if (call > after) found.push_back({call, digest});
     }

@@ -112,7 +112,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
   }
   if (!table_) return {};
   const TableKey entry{key.collective, SizeClassOf(key.bytes), key.role};
-  const CollectiveConfig choice = table_->At(entry, allowed & NcclConfigs(key.collective));
+  const CollectiveConfig choice = table_->Lookup(entry, allowed & NcclConfigs(key.collective));
   if (options_.plan) return Planned(entry, choice, key);
   return {{}, DecidedBy::kPolicy, CallUse::kChoice, choice, choice, 0};
 }
@@ -121,7 +121,7 @@ DecisionEngine::DecisionEngine(EngineOptions options) : options_(std::move(optio
 // the turns.
 const OverrideRules& DecisionEngine::RulesFor(const RuleSubject& subject, const DecisionKey& key) {
   if (!options_.turns) return *options_.rules;
-  return key.is_call ? options_.turns->At(subject, key.call_number) : options_.turns->Now();
+  return key.is_call ? options_.turns->RulesAt(subject, key.call_number) : options_.turns->CurrentRules();
 }
 
 Decision DecisionEngine::Planned(const TableKey& entry, const CollectiveConfig& policy_choice,

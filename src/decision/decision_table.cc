@@ -26,7 +26,7 @@ size_t DecisionTable::IndexOf(const TableKey& key) {
          static_cast<size_t>(key.role);
 }
 
-[[gnu::hot]] CollectiveConfig DecisionTable::At(const TableKey& key, const ConfigMask& allowed) {
+[[gnu::hot]] CollectiveConfig DecisionTable::Lookup(const TableKey& key, const ConfigMask& allowed) {
   const std::atomic_ref<uint32_t> entry(entries_[IndexOf(key)]);
   uint32_t packed = entry.load(std::memory_order_acquire);
   if (packed == 0) {

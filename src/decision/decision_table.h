@@ -35,7 +35,7 @@ class DecisionTable {
 
   // Returns the entry of `key`. `allowed` counts only when this is the key's first call. Threads that ask for
   // the same new key at once may both compute it, with the same result.
-  CollectiveConfig At(const TableKey& key, const ConfigMask& allowed);
+  CollectiveConfig Lookup(const TableKey& key, const ConfigMask& allowed);
 
   // Number of entries that exist.
   size_t computed() const;

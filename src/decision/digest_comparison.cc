@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each call number, the ranks are grouped by the digest they reported. Judge looks at call numbers in
-// rising order, so the first difference that it finds lies after the last call number at which all ranks
-// agreed.
+// For each call number, the ranks are grouped by the digest they reported. FindDivergence looks at call
+// numbers in rising order, so the first difference that it finds lies after the last call number at which all
+// ranks agreed.
 #include "src/decision/digest_comparison.h"
 
 #include <fmt/format.h>
@@ -32,35 +32,35 @@ std::string Describe(const Divergence& divergence, const std::vector<int>& names
                      divergence.until - 1);
 }
 
-void DigestComparison::Take(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns) {
+void DigestComparison::AddReport(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns) {
   const auto index = static_cast<size_t>(rank);
   if (checkpoint.call <= agreed_until_ || index >= n_ranks_) return;
   const auto [found, created] = open_.try_emplace(checkpoint.call);
-  Spoken& spoken = found->second;
-  if (created) spoken.heard.resize(n_ranks_);
-  if (!spoken.heard[index]) {
-    spoken.heard[index] = true;
-    ++spoken.n_heard;
-    Alike& alike = spoken.said[checkpoint.digest];
+  ReportedDigests& reports = found->second;
+  if (created) reports.reported.resize(n_ranks_);
+  if (!reports.reported[index]) {
+    reports.reported[index] = true;
+    ++reports.n_reported;
+    MatchingRanks& alike = reports.by_digest[checkpoint.digest];
     // This is the first digest that differs from the others at this call number.
-    if (spoken.said.size() == 2 && alike.n_ranks == 0) spoken.differ_ns = now_ns;
+    if (reports.by_digest.size() == 2 && alike.n_ranks == 0) reports.differ_ns = now_ns;
     if (++alike.n_ranks <= kNamedRanks) alike.first.push_back(rank);
   }
-  if (open_.size() > kMaxOpen) DropLeastRound();
+  if (open_.size() > kMaxOpen) DropRarestReport();
 }
 
-void DigestComparison::DropLeastRound() {
+void DigestComparison::DropRarestReport() {
   const auto least = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
     return std::countr_zero(a.first) < std::countr_zero(b.first);
   });
   open_.erase(least);
 }
 
-std::optional<Divergence> DigestComparison::Judge(int64_t now_ns) {
-  for (const auto& [call, spoken] : open_) {
-    const bool all = spoken.n_heard == n_ranks_;
-    const bool differ = spoken.said.size() > 1;
-    if (differ && (all || now_ns >= spoken.differ_ns + kDigestPatienceNs)) return Between(call, spoken);
+std::optional<Divergence> DigestComparison::FindDivergence(int64_t now_ns) {
+  for (const auto& [call, reports] : open_) {
+    const bool all = reports.n_reported == n_ranks_;
+    const bool differ = reports.by_digest.size() > 1;
+    if (differ && (all || now_ns >= reports.differ_ns + kDigestPatienceNs)) return Between(call, reports);
     // A digest covers all calls before it, so reports about earlier call numbers are no longer needed.
     if (all && !differ) agreed_until_ = call;
   }
@@ -68,12 +68,12 @@ std::optional<Divergence> DigestComparison::Judge(int64_t now_ns) {
   return std::nullopt;
 }
 
-Divergence DigestComparison::Between(uint64_t until, const Spoken& spoken) const {
+Divergence DigestComparison::Between(uint64_t until, const ReportedDigests& reports) const {
   const auto most =
-      std::max_element(spoken.said.begin(), spoken.said.end(),
+      std::max_element(reports.by_digest.begin(), reports.by_digest.end(),
                        [](const auto& a, const auto& b) { return a.second.n_ranks < b.second.n_ranks; });
-  Divergence divergence{agreed_until_, until, {}, 0, 2 * most->second.n_ranks > spoken.n_heard};
-  for (auto alike = spoken.said.begin(); alike != spoken.said.end(); ++alike) {
+  Divergence divergence{agreed_until_, until, {}, 0, 2 * most->second.n_ranks > reports.n_reported};
+  for (auto alike = reports.by_digest.begin(); alike != reports.by_digest.end(); ++alike) {
     if (divergence.from_most && alike == most) continue;
     const auto& first = alike->second.first;
     divergence.ranks.insert(divergence.ranks.end(), first.begin(), first.end());

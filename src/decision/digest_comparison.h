@@ -44,35 +44,35 @@ class DigestComparison {
   explicit DigestComparison(int n_ranks) : n_ranks_(static_cast<size_t>(n_ranks)) {}
 
   // Adds a rank's report. A second report of the same checkpoint is ignored.
-  void Take(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns);
+  void AddReport(int rank, const DigestCheckpoint& checkpoint, int64_t now_ns);
   // Returns a difference once all ranks have reported or kDigestPatienceNs have passed since it showed.
-  std::optional<Divergence> Judge(int64_t now_ns);
+  std::optional<Divergence> FindDivergence(int64_t now_ns);
 
  private:
   // Ranks that reported the same digest.
-  struct Alike {
+  struct MatchingRanks {
     size_t n_ranks = 0;
     std::vector<int> first;  // up to eight of them, for messages
   };
   // The digests that ranks have reported about one call number.
-  struct Spoken {
-    std::vector<bool> heard;  // by rank: true once it has reported
-    size_t n_heard = 0;
-    std::map<uint64_t, Alike> said;  // by digest
-    int64_t differ_ns = 0;           // when the second digest arrived
+  struct ReportedDigests {
+    std::vector<bool> reported;  // by rank: true once it has reported
+    size_t n_reported = 0;
+    std::map<uint64_t, MatchingRanks> by_digest;
+    int64_t differ_ns = 0;  // when the second digest arrived
   };
 
   // Drops the call number that is divisible by the smallest power of two, because the fewest ranks will
   // report it.
-  void DropLeastRound();
+  void DropRarestReport();
   // Describes the difference at call number `until`.
-  Divergence Between(uint64_t until, const Spoken& spoken) const;
+  Divergence Between(uint64_t until, const ReportedDigests& reports) const;
 
   const size_t n_ranks_;
   // The last call number for which all ranks have reported the same digest.
   uint64_t agreed_until_ = 0;
   // Reports that are still compared, by call number; all numbers are above agreed_until_.
-  std::map<uint64_t, Spoken> open_;
+  std::map<uint64_t, ReportedDigests> open_;
 };
 
 }  // namespace dynamiccl

@@ -54,17 +54,18 @@ std::optional<ConfigMask> MaskAgreement::Settled(const CallSituation& situation)
   return MaskOf(Find(KeyOf(situation)));
 }
 
-[[gnu::hot]] std::optional<ConfigMask> MaskAgreement::At(const CallSituation& situation, uint64_t call_number,
-                                                         const ConfigMask& seen) {
+[[gnu::hot]] std::optional<ConfigMask> MaskAgreement::AgreedMask(const CallSituation& situation,
+                                                                 uint64_t call_number,
+                                                                 const ConfigMask& seen) {
   const uint64_t word = Find(KeyOf(situation));
   if (word != 0) return MaskOf(word);
   // Waits without the lock, because another thread may ask about another situation meanwhile.
-  if (const auto awaited = AwaitedBy(situation, call_number)) awaited->Wait();
-  return AtOpen(situation, call_number, seen);
+  if (const auto awaited = AwaitedVerdict(situation, call_number)) awaited->Wait();
+  return NegotiateMask(situation, call_number, seen);
 }
 
-std::shared_ptr<PendingVerdict> MaskAgreement::AwaitedBy(const CallSituation& situation,
-                                                         uint64_t call_number) {
+std::shared_ptr<PendingVerdict> MaskAgreement::AwaitedVerdict(const CallSituation& situation,
+                                                              uint64_t call_number) {
   const std::lock_guard lock(mutex_);
   const auto open = open_.find(KeyOf(situation));
   const bool waits = open != open_.end() && open->second.last_call != call_number &&
@@ -72,8 +73,8 @@ std::shared_ptr<PendingVerdict> MaskAgreement::AwaitedBy(const CallSituation& si
   return waits ? open->second.verdict : nullptr;
 }
 
-std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, uint64_t call_number,
-                                                const ConfigMask& seen) {
+std::optional<ConfigMask> MaskAgreement::NegotiateMask(const CallSituation& situation, uint64_t call_number,
+                                                       const ConfigMask& seen) {
   const std::lock_guard lock(mutex_);
   const uint64_t key = KeyOf(situation);
   const bool known = open_.contains(key);
@@ -83,9 +84,9 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   if (known && call_number == open.last_call) return std::nullopt;
   open.last_call = call_number;
   ++open.calls;
-  if (open.verdict != nullptr && TakeVerdict(key, open)) return Settled(situation);
+  if (open.verdict != nullptr && ApplyVerdict(key, open)) return Settled(situation);
   open.due = open.due || IsPowerOfFour(open.calls);
-  if (open.due && !StaysAway()) {
+  if (open.due && !SkipsMeetings()) {
     open.due = false;
     open.pledged = {situation, open.attempts++, call_number, seen};
     open.verdict = exchange_->Pledge(open.pledged);
@@ -94,7 +95,7 @@ std::optional<ConfigMask> MaskAgreement::AtOpen(const CallSituation& situation, 
   return std::nullopt;
 }
 
-bool MaskAgreement::TakeVerdict(uint64_t key, Open& open) {
+bool MaskAgreement::ApplyVerdict(uint64_t key, Open& open) {
   const Verdict& verdict = open.verdict->Wait();
   all_came_ = all_came_ || !verdict.timed_out;
   if (!verdict.agreed) refused_(open.pledged.situation, verdict);

@@ -81,11 +81,12 @@ class MaskAgreement {
   // Returns the mask that holds on all ranks at this call; nothing if NCCL is to choose. `seen` is what NCCL
   // offers on this rank. Calls come in program order. Until a situation is settled, this takes a lock and may
   // wait for the leader.
-  std::optional<ConfigMask> At(const CallSituation& situation, uint64_t call_number, const ConfigMask& seen);
-  // Returns the verdict for which At would wait; null if At would not wait.
-  std::shared_ptr<PendingVerdict> AwaitedBy(const CallSituation& situation, uint64_t call_number);
-  // Returns what At would return, but for a question that is not about a call: counts no call and sends
-  // nothing.
+  std::optional<ConfigMask> AgreedMask(const CallSituation& situation, uint64_t call_number,
+                                       const ConfigMask& seen);
+  // Returns the verdict for which AgreedMask would wait; null if AgreedMask would not wait.
+  std::shared_ptr<PendingVerdict> AwaitedVerdict(const CallSituation& situation, uint64_t call_number);
+  // Returns what AgreedMask would return, but for a question that is not about a call: counts no call and
+  // sends nothing.
   std::optional<ConfigMask> Settled(const CallSituation& situation) const;
 
  private:
@@ -106,13 +107,13 @@ class MaskAgreement {
   // Returns the word of a settled situation; 0 if the situation is not settled.
   uint64_t Find(uint64_t key) const;
   void Settle(uint64_t key, const ConfigMask& mask);
-  std::optional<ConfigMask> AtOpen(const CallSituation& situation, uint64_t call_number,
-                                   const ConfigMask& seen);
+  std::optional<ConfigMask> NegotiateMask(const CallSituation& situation, uint64_t call_number,
+                                          const ConfigMask& seen);
   // Waits for the verdict and applies it. Returns true if the situation is now settled; `open` is then
   // destroyed.
-  bool TakeVerdict(uint64_t key, Open& open);
+  bool ApplyVerdict(uint64_t key, Open& open);
   // True while this rank joins no further meetings.
-  bool StaysAway() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
+  bool SkipsMeetings() const { return most_unanswered_ != 0 && !all_came_ && pledges_ >= most_unanswered_; }
 
   const std::unique_ptr<MaskExchange> exchange_;
   const Refused refused_;

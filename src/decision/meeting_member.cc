@@ -15,11 +15,11 @@ bool MeetingMember::Pledge() {
   return true;
 }
 
-void MeetingMember::TakeVerdict(const Verdict& verdict) {
+void MeetingMember::ApplyVerdict(const Verdict& verdict) {
   if (!decision_) decision_ = verdict;
 }
 
-bool MeetingMember::GoAlone(const std::string& why) {
+bool MeetingMember::FallBackToNccl(const std::string& why) {
   if (pledged_ || decision_) return false;
   decision_ = Verdict{false, true, why};
   return true;

@@ -20,11 +20,11 @@ class MeetingMember {
   // arrive.
   bool Pledge();
   // Takes the leader's verdict. Verdicts of one meeting are all the same.
-  void TakeVerdict(const Verdict& verdict);
+  void ApplyVerdict(const Verdict& verdict);
   // Reports that the leader could not be reached in time. A rank that has not pledged then decides for NCCL's
   // choice, which makes a yes impossible, and this returns true. A rank that has pledged decides nothing, and
   // this returns false.
-  bool GoAlone(const std::string& why);
+  bool FallBackToNccl(const std::string& why);
   // Ends the meeting because no call will use a verdict: the communicator is aborted, or it cannot be made
   // because its leader cannot be reached.
   void Release(const std::string& why = "the communicator is gone");

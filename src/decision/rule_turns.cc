@@ -51,7 +51,7 @@ void RuleTurns::FollowSteps() {
   }
 }
 
-const OverrideRules& RuleTurns::At(const RuleSubject& subject, uint64_t call_number) {
+const OverrideRules& RuleTurns::RulesAt(const RuleSubject& subject, uint64_t call_number) {
   if (!asked_ || call_number != last_call_) {
     // NCCL may ask about several collectives of a call. Only the first question about a call counts it.
     if (calls_of_step_ > 0) turn_ = before_ + 1 + static_cast<uint32_t>(taken_++ / (calls_of_step_ * steps_));
@@ -60,7 +60,7 @@ const OverrideRules& RuleTurns::At(const RuleSubject& subject, uint64_t call_num
     asked_ = true;
     last_call_ = call_number;
   }
-  return Now();
+  return CurrentRules();
 }
 
 }  // namespace dynamiccl

@@ -40,9 +40,11 @@ class RuleTurns {
 
   // Returns the rules for the call with this number and subject. Call numbers must not fall. The rules do not
   // change within one call.
-  const OverrideRules& At(const RuleSubject& subject, uint64_t call_number);
+  const OverrideRules& RulesAt(const RuleSubject& subject, uint64_t call_number);
   // Returns the rules of the turn under way.
-  const OverrideRules& Now() const { return *sets_[turn_ == 0 ? 0 : SetOfTurn(turn_, sets_.size())]; }
+  const OverrideRules& CurrentRules() const {
+    return *sets_[turn_ == 0 ? 0 : SetOfTurn(turn_, sets_.size())];
+  }
   // Number of the turn under way; 0 before the first turn, when the first set is in use.
   uint32_t turn() const { return turn_; }
 

@@ -133,7 +133,7 @@ Result<SavedDecisions> SavedDecisions::ReadFile(const std::string& path) {
   return Parse(text, path);
 }
 
-CollectiveConfig SavedDecisions::Of(const SavedKey& key) const {
+CollectiveConfig SavedDecisions::Find(const SavedKey& key) const {
   const auto found = configs_.find(key);
   return found == configs_.end() ? kLeaveNcclAlone : found->second;
 }

@@ -43,7 +43,7 @@ class SavedDecisions {
 
   void Set(const SavedKey& key, const CollectiveConfig& config) { configs_[key] = config; }
   // Returns the saved choice; kLeaveNcclAlone if there is none for the key.
-  CollectiveConfig Of(const SavedKey& key) const;
+  CollectiveConfig Find(const SavedKey& key) const;
   const std::map<SavedKey, CollectiveConfig>& configs() const { return configs_; }
 
   const std::string& policy_hash() const { return policy_hash_; }

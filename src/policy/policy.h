@@ -40,7 +40,7 @@ struct StructureThresholds {
   int32_t stage_hold_calls = 0;  // calls in a row for which a new stage must win before it is reported
   // A call with at least this unlikelihood (NextCall) counts as a change of the job's calls.
   int32_t surprise = 0;
-  // If no new shape (SeenCalls) came for this many calls, a call of a new shape counts as a change too.
+  // If no new shape (SeenShapes) came for this many calls, a call of a new shape counts as a change too.
   int32_t settled_calls = 0;
 };
 

@@ -15,9 +15,6 @@
 
 namespace dynamiccl {
 
-// Number of configurations that are tried because of the prior.
-inline constexpr size_t kBestOfPrior = 5;
-
 // One configuration to try.
 struct ProbeCandidate {
   CollectiveConfig config;
@@ -31,11 +28,25 @@ struct NcclsOwn {
   bool channels_are_known = true;
 };
 
-// Returns the candidates, best first. `policy` may be null: then only the cost model is used. `best_of_model`
-// is how many of the cost model's own best are added. Only the search of dynamiccl-lab-agents uses this; jobs
-// use UnlikeFirst.
-std::vector<ProbeCandidate> ProbeCandidates(const Policy* policy, const CostModelInput& input,
-                                            const ConfigQuestion& question, size_t best_of_model = 0);
+// A configuration with its two predictions, log2 of picoseconds.
+struct PricedConfig {
+  CollectiveConfig config;
+  double by_model = 0;  // by NCCL's cost model
+  double believed = 0;  // the same, corrected by the policy where it applies
+};
+
+// The prices of NCCL's choice and of every other configuration of a key.
+struct PricedKey {
+  PricedConfig by_default;
+  std::vector<PricedConfig> others;
+
+  // Returns log2 of the predicted time over that of NCCL's choice.
+  double Over(const PricedConfig& one) const { return one.believed - by_default.believed; }
+};
+
+// Prices all configurations of a key. `policy` may be null: then only the cost model is used. Returns an
+// empty key if the cost model cannot price NCCL's choice.
+PricedKey PriceAll(const Policy* policy, const CostModelInput& input, const ConfigQuestion& question);
 
 // Returns every configuration that the communicator can use and the cost model can price, except NCCL's
 // choice, in the order in which a job should try them. A pair of algorithm and protocol is left out if its
@@ -52,22 +63,5 @@ std::vector<ProbeCandidate> UnlikeFirst(const Policy* policy, const CostModelInp
 // Returns how much a measurement of one configuration tells about another, at most 1. It is largest if only
 // the number of channels differs, and differs little.
 double Kinship(const CollectiveConfig& a, const CollectiveConfig& b);
-
-// A measured configuration: its time over the time of NCCL's choice.
-struct TriedConfig {
-  CollectiveConfig config;
-  double ratio = 1;
-};
-
-// Returns at most `most` configurations to try after all of `tried` were measured, best first. A measurement
-// also corrects the prediction for similar configurations, most of all for those with the same algorithm and
-// protocol and a similar number of channels. `in_use` is the time of the configuration in use over the time
-// of NCCL's choice. Candidates have a corrected prediction of at most twice that time, because predictions
-// are off by as much. NCCL's choice and what was tried are left out. Only the search of dynamiccl-lab-agents
-// uses this.
-std::vector<ProbeCandidate> FurtherCandidates(const Policy* policy, const CostModelInput& input,
-                                              const ConfigQuestion& question,
-                                              const std::vector<TriedConfig>& tried, double in_use,
-                                              size_t most);
 
 }  // namespace dynamiccl

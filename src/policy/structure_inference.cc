@@ -40,7 +40,7 @@ const RecognisedStructure& StructureAgent::Compute(const CollectiveCall& call) {
   // Only the surprise is stored with the state. A call that is later answered from memory has no new shape,
   // so the other sign of change cannot occur then.
   state_.recognised.changed = surprise >= network_->thresholds().surprise;
-  visited_.Arrived(call, state_);
+  visited_.AddTransition(call, state_);
   recognised_ = state_.recognised;
   recognised_.changed |= shape_changes;
   return recognised_;

@@ -9,7 +9,7 @@
 
 #include "src/collective/collective_call.h"
 #include "src/policy/policy.h"
-#include "src/policy/seen_calls.h"
+#include "src/policy/seen_shapes.h"
 #include "src/policy/structure_network.h"
 #include "src/policy/visited_states.h"
 
@@ -48,7 +48,7 @@ class StructureAgent {
   // Starts anew with another policy. Allocates nothing if that policy was read from a file.
   void Restart(const Policy& policy);
   // Call this when the communicator is gone; see VisitedStates.
-  void GiveMemoryBack() { visited_.GiveMemoryBack(); }
+  void ReleaseMemory() { visited_.ReleaseMemory(); }
   // The latest answer; all unknown before the first call.
   const RecognisedStructure& recognised() const { return recognised_; }
 
@@ -62,7 +62,7 @@ class StructureAgent {
   VisitedStates visited_;
   RecognisedStructure recognised_;
   StructureState state_;  // the state that visited_ received last
-  SeenCalls seen_;
+  SeenShapes seen_;
   uint64_t calls_ = 0;
   std::shared_ptr<const StructureNetwork> network_;
 };

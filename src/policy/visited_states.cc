@@ -33,12 +33,12 @@ void VisitedStates::Forget() {
   at_ = nullptr;
   followed_ = false;
   hits_ = 0;
-  rest_ = 0;
+  pause_calls_ = 0;
   places_.resize(1);
   std::fill(buckets_.begin(), buckets_.end(), kNowhere);
 }
 
-void VisitedStates::GiveMemoryBack() {
+void VisitedStates::ReleaseMemory() {
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(places_.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(places_.data() + places_.capacity()) / page * page;
@@ -46,11 +46,11 @@ void VisitedStates::GiveMemoryBack() {
   if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-// Empties the table. If it had few hits, lookups pause for kRest calls.
+// Empties the table. If it had few hits, lookups pause for kPauseCalls calls.
 bool VisitedStates::StartAgain() {
   const bool worth_it = hits_ >= kStates;
   Forget();
-  if (!worth_it) rest_ = kRest;
+  if (!worth_it) pause_calls_ = kPauseCalls;
   return worth_it;
 }
 
@@ -71,10 +71,10 @@ VisitedStates::Index VisitedStates::Add(const StructureState& state) {
   return bucket = added;
 }
 
-void VisitedStates::Arrived(const CollectiveCall& call, const StructureState& state) {
+void VisitedStates::AddTransition(const CollectiveCall& call, const StructureState& state) {
   followed_ = false;
-  if (rest_ > 0) {
-    --rest_;
+  if (pause_calls_ > 0) {
+    --pause_calls_;
     return;
   }
   Index to = Find(state);

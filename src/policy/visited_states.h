@@ -46,7 +46,7 @@ struct StructureState {
 };
 
 // A memory of states for one communicator's structure agent, which owns it. One thread at a time, except for
-// GiveMemoryBack. It allocates when it is made and never later.
+// ReleaseMemory. It allocates when it is made and never later.
 class VisitedStates {
  public:
   // Number of states in memory. If a state repeats only after more calls than this, every call is computed.
@@ -54,14 +54,14 @@ class VisitedStates {
   // training step.
   static constexpr size_t kStates = 4096;
   // After kStates calls that hardly repeated, this many calls are computed without a lookup.
-  static constexpr uint64_t kRest = 16 * kStates;
+  static constexpr uint64_t kPauseCalls = 16 * kStates;
 
   VisitedStates();
   VisitedStates(VisitedStates&&) = default;
   VisitedStates& operator=(VisitedStates&&) = default;
 
   // If the same call led from the present state somewhere before, moves there and returns the stored answer.
-  // Else returns null; the caller then computes the next state and reports it with Arrived.
+  // Else returns null; the caller then computes the next state and reports it with AddTransition.
   const RecognisedStructure* Follow(const CollectiveCall& call) {
     if (at_ == nullptr) return nullptr;
     for (const Step& step : at_->steps) {
@@ -76,18 +76,18 @@ class VisitedStates {
     return nullptr;
   }
   // Sets `state` to the present state if Follow has moved on since. `state` must be the last argument of
-  // Arrived, or the initial state.
+  // AddTransition, or the initial state.
   void Refresh(StructureState& state) const {
     if (followed_) state = at_->state;
   }
   // Reports that `call` led to `state`, after Follow returned null.
-  void Arrived(const CollectiveCall& call, const StructureState& state);
+  void AddTransition(const CollectiveCall& call, const StructureState& state);
   // Forgets everything, and keeps the memory.
   void Forget();
   // Call this for communicators that are gone. It returns the memory of the states to the system, while the
-  // addresses stay valid. Any thread may call it, even while another one is inside Follow or Arrived: that
-  // thread reads old values or zeros, and zero means "not known".
-  void GiveMemoryBack();
+  // addresses stay valid. Any thread may call it, even while another one is inside Follow or AddTransition:
+  // that thread reads old values or zeros, and zero means "not known".
+  void ReleaseMemory();
 
  private:
   using Index = uint16_t;
@@ -127,8 +127,8 @@ class VisitedStates {
 
   Place* at_ = nullptr;  // null: in no known state
   bool followed_ = false;
-  uint64_t hits_ = 0;  // since places_ was last empty
-  uint64_t rest_ = 0;  // number of calls without a lookup that are left
+  uint64_t hits_ = 0;         // since places_ was last empty
+  uint64_t pause_calls_ = 0;  // number of calls without a lookup that are left
   std::vector<Place> places_;
   std::vector<Index> buckets_;
 };

@@ -231,7 +231,9 @@ Result<int> HeldOutCommand(CommandLine& line) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "Print JSON");
   if (const auto exit = line.Parse()) return *exit;
-  DYNAMICCL_TRY(const std::vector<TimedSystem> systems, ReadTimedSystems(options.data, options.only));
+  TimedSystems collected;
+  for (const std::string& path : options.data) DYNAMICCL_CHECK_OK(collected.Read(path));
+  DYNAMICCL_TRY(const std::vector<TimedSystem> systems, SystemsOf(collected, options.only));
   return JudgeFits(systems, options);
 }
 

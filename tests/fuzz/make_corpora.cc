@@ -63,8 +63,8 @@ void PutMessages(Corpora& corpora) {
   put("switch", 4, EncodeSwitch({}, secret));
   put("digest", 5, EncodeDigest({.checkpoints = {{}, {}}}, secret));
   put("times", 6, EncodeTimes({.times = {{}, {}}}, secret));
-  put("timing", 7, EncodeTiming({.tells = true, .all_until = 9}, secret));
-  SwitchLetter values;
+  put("timing", 7, EncodeTiming({.reports_times = true, .all_until = 9}, secret));
+  TableSwitchMessage values;
   values.table.values = AgreedValues{{"bucket_mb", 5}, {"window", -1}};
   put("switch_values", 4, EncodeSwitch(values, secret));
   put("proposal", 8, EncodeProposal({.proposed = {"bucket_mb", 5}}, secret));

@@ -167,7 +167,7 @@ class AgreedValuesOfRanks : public ::testing::Test {
         [this](const ControlToken&) { return calls_are_known_ ? ranks_[0]->calls() : std::nullopt; },
         SwitchLeadership::PolicyOf{}, "", ValuesFile());
     server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
-    server_->Welcome(kToken, kSecret);
+    server_->RegisterRoot(kToken, kSecret);
     const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
     for (int rank = 0; rank < kRanks; ++rank)
       ranks_.push_back(std::make_unique<ReadingRank>(meeting, rank, progress_));

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "plugin/interpose/call_stream.h"
-#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/policy/policy_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sample_policy.h"
@@ -51,8 +51,8 @@ class CapturingRank {
     communicator_->switching.tables = std::make_shared<SwitchableTables>(
         std::make_shared<DecisionEngine>(EngineOptions{}),
         [](const auto&, const auto&) { return std::make_shared<DecisionEngine>(EngineOptions{}); });
-    ProcessLife::Runtime()->communicators().Add(handle(), communicator_);
-    ProcessLife::Runtime()->times()->window().UseMask(&mask_);
+    RuntimeInstance::Get()->communicators().Add(handle(), communicator_);
+    RuntimeInstance::Get()->times()->window().UseMask(&mask_);
   }
 
   // The version of the table that its decisions are to use.
@@ -80,7 +80,7 @@ class CapturingRank {
     return communicator_->issuing.ledger.Calls(coverage, Collective::kAllReduce).calls;
   }
   std::vector<Coverage> Recorded() const {
-    ProcessLife::Runtime()->recorder()->Close();
+    RuntimeInstance::Get()->recorder()->Close();
     std::vector<Coverage> calls;
     const auto trace = ReadTrace(trace_path_);
     EXPECT_TRUE(trace) << trace.error().message;

@@ -33,26 +33,26 @@ TEST(CommunicatorRegistry, WhatIsRemovedGivesBackWhatOnlyCallsNeed) {
   const int thread = 0;
   const auto feed = AddWithFeed(registry, 11);
   Communicator* const communicator = registry.Find(Handle(11));
-  ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
-  communicator->calls_inside.Leave();
-  if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
+  ASSERT_TRUE(communicator->in_flight_calls.Enter(&thread));
+  communicator->in_flight_calls.Leave();
+  if (!InFlightCalls::FenceAllThreads()) GTEST_SKIP() << "this system has no membarrier";
   const auto removed = registry.Remove(Handle(11));
   EXPECT_FALSE(feed.expired()) << "who removed it may need it";
   registry.Free(removed);
   EXPECT_TRUE(feed.expired());
-  EXPECT_FALSE(removed->calls_inside.Enter(&thread));
+  EXPECT_FALSE(removed->in_flight_calls.Enter(&thread));
 }
 
 TEST(CommunicatorRegistry, WhatACallIsInsideOfIsKeptUntilItHasLeft) {
-  if (!CallsInside::Settle()) GTEST_SKIP() << "this system has no membarrier";
+  if (!InFlightCalls::FenceAllThreads()) GTEST_SKIP() << "this system has no membarrier";
   CommunicatorRegistry registry;
   const int thread = 0;
   const auto feed = AddWithFeed(registry, 21);
   Communicator* const communicator = registry.Find(Handle(21));
-  ASSERT_TRUE(communicator->calls_inside.Enter(&thread));
+  ASSERT_TRUE(communicator->in_flight_calls.Enter(&thread));
   registry.Free(registry.Remove(Handle(21)));
   EXPECT_FALSE(feed.expired());
-  communicator->calls_inside.Leave();
+  communicator->in_flight_calls.Leave();
   AddWithFeed(registry, 22);
   registry.Free(registry.Remove(Handle(22)));
   EXPECT_TRUE(feed.expired());
@@ -64,9 +64,9 @@ TEST(CommunicatorRegistry, WhatTwoThreadsWereInsideOfIsKept) {
   const int threads[2] = {};
   const auto feed = AddWithFeed(registry, 31);
   Communicator* const communicator = registry.Find(Handle(31));
-  ASSERT_TRUE(communicator->calls_inside.Enter(&threads[0]));
-  ASSERT_TRUE(communicator->calls_inside.Enter(&threads[1]));
-  communicator->calls_inside.Leave();
+  ASSERT_TRUE(communicator->in_flight_calls.Enter(&threads[0]));
+  ASSERT_TRUE(communicator->in_flight_calls.Enter(&threads[1]));
+  communicator->in_flight_calls.Leave();
   registry.Free(registry.Remove(Handle(31)));
   EXPECT_FALSE(feed.expired());
 }
@@ -90,11 +90,11 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
       DecidedCall call;
       for (; !over.load(); turns[i].fetch_add(1)) {
         Communicator* const communicator = registry.Find(Handle(40 + i));
-        if (communicator == nullptr || !communicator->calls_inside.Enter(&call)) continue;
+        if (communicator == nullptr || !communicator->in_flight_calls.Enter(&call)) continue;
         CallFeed* const feed = communicator->switching.feed.get();
         feed->Push(call);
         feed->Pop(call);
-        communicator->calls_inside.Leave();
+        communicator->in_flight_calls.Leave();
         calls.fetch_add(1);
       }
     });
@@ -118,7 +118,7 @@ TEST(CommunicatorRegistry, CallsRunBesideTheEndOfTheirCommunicator) {
   while (calls.load() == 0) std::this_thread::yield();
   over.store(true);
   for (std::thread& caller : callers) caller.join();
-  if (CallsInside::Settle()) {
+  if (InFlightCalls::FenceAllThreads()) {
     EXPECT_LT(not_freed, size_t{kGivenUp} / 2);
   }
 }

@@ -30,7 +30,7 @@ class ControlPlane : public ::testing::Test {
     auto server = ControlServer::Start({"127.0.0.1"}, 0, timeout_ms);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
-    server_->Welcome(kRoot, kSecret);
+    server_->RegisterRoot(kRoot, kSecret);
   }
 
   MeetingPoint Meeting() const { return {server_->address(), server_->port(), kRoot, kSecret}; }
@@ -72,7 +72,7 @@ TEST_F(ControlPlane, AYesIsToldAgainHoweverManyCameAfterIt) {
     PledgeMessage message = Pledge(rank, 2, 1, rules);
     message.communicator =
         ControlToken{9, static_cast<uint8_t>(situation), static_cast<uint8_t>(situation >> 8)};
-    message.about = MeetingAbout::kSituation;
+    message.kind = MeetingKind::kSituation;
     return message;
   };
   const auto ask = [this](const auto& pledged) { return PledgeAndWait(Meeting(), pledged, kLongMs); };
@@ -179,7 +179,7 @@ TEST_F(ControlPlane, RanksWaitForALeaderThatIsNotThereYet) {
   PledgeMessage pledge = Pledge(0, 1, 9);
   pledge.root = later.root;
   auto answer = std::async(std::launch::async, [&] { return PledgeAndWait(later, pledge, kLongMs); });
-  server_->Welcome(later.root, kSecret);
+  server_->RegisterRoot(later.root, kSecret);
   EXPECT_TRUE(answer.get()->agreed);
 }
 
@@ -206,7 +206,7 @@ PledgeMessage AboutSituation(int rank, int n_ranks, int attempt, const std::stri
   pledge.member = rank;
   pledge.n_ranks = n_ranks;
   pledge.values.mask = mask;
-  pledge.about = MeetingAbout::kSituation;
+  pledge.kind = MeetingKind::kSituation;
   return pledge;
 }
 
@@ -348,7 +348,7 @@ TEST_F(ControlPlane, RankThatHasPledgedToALeaderThatDiedIsFreedByTheEndOfTheComm
 
 PledgeMessage AboutBirth(int rank, int n_ranks, uint8_t communicator = 1, const std::string& ctas = "") {
   PledgeMessage pledge{
-      kRoot, BirthToken(ControlToken{communicator}), rank, n_ranks, {}, {}, MeetingAbout::kBirth};
+      kRoot, BirthToken(ControlToken{communicator}), rank, n_ranks, {}, {}, MeetingKind::kBirth};
   pledge.values.ctas = ctas;
   pledge.of_leader = rank == 0;
   return pledge;

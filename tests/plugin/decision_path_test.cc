@@ -355,7 +355,7 @@ TEST(DecisionPath, SettledMaskIsOneLoad) {
       int agreed = 0;
       for (uint64_t call = first_call; call < first_call + 200; ++call) {
         const SizeClass size{static_cast<uint8_t>(call % 100)};
-        agreed += masks.At({Collective::kAllReduce, size, 9}, call, all) ? 1 : 0;
+        agreed += masks.AgreedMask({Collective::kAllReduce, size, 9}, call, all) ? 1 : 0;
       }
       return agreed;
     };

@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/interpose/stream_capture.h"
+#include "plugin/border/cuda_driver.h"
 #include "plugin/profiler/profiler_session.h"
-#include "plugin/runtime/process_life.h"
 #include "plugin/runtime/process_runtime.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "plugin/times/timing_window.h"
 #include "src/nccl_abi/profiler_types.h"
 #include "tests/support/child_process.h"
@@ -47,19 +47,19 @@ TEST_F(KernelTimesTest, LastsFromTheFirstStartToTheLastStopOfItsChannels) {
   void* collective = Begin(3);
   Channel(collective, 1200, 1900);
   Channel(collective, 1000, 1500);
-  EXPECT_FALSE(statistics_.Of(kKey));
+  EXPECT_FALSE(statistics_.Find(kKey));
   Channel(collective, 1100, 2500);
-  ASSERT_TRUE(statistics_.Of(kKey));
-  EXPECT_EQ(statistics_.Of(kKey)->least_ns, 1500);
+  ASSERT_TRUE(statistics_.Find(kKey));
+  EXPECT_EQ(statistics_.Find(kKey)->least_ns, 1500);
 }
 
 TEST_F(KernelTimesTest, TheGuardIsToldHowLongACallTookAndWhenItBegan) {
   const auto report = std::make_shared<TimesReport>([] {});
   void* collective = times_.BeginCollective(kKey, 2, KernelClock::kStamps, {77, report});
   Channel(collective, 1200, 1900);
-  EXPECT_TRUE(report->Take().empty());
+  EXPECT_TRUE(report->Drain().empty());
   Channel(collective, 1000, 1500);
-  EXPECT_EQ(report->Take(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900}}));
+  EXPECT_EQ(report->Drain(), (std::vector<CallTime>{{77, Collective::kAllReduce, 900}}));
 }
 
 TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
@@ -71,12 +71,12 @@ TEST_F(KernelTimesTest, ChannelsMayBeginAfterTheCollectivesOwnEndAndOverlap) {
   times_.StopStamp(a, 250);
   times_.End(a);
   times_.End(b);
-  EXPECT_EQ(statistics_.Of(kKey)->total_ns, 200);
+  EXPECT_EQ(statistics_.Find(kKey)->total_ns, 200);
 }
 
 TEST_F(KernelTimesTest, StatisticsHoldLeastMostAndTotalOfAKey) {
   for (const int64_t duration : {30, 10, 50}) Channel(Begin(1), 1000, 1000 + duration);
-  const TimesOfKey times = *statistics_.Of(kKey);
+  const TimesOfKey times = *statistics_.Find(kKey);
   EXPECT_EQ(times.count, 3u);
   EXPECT_EQ(times.least_ns, 10);
   EXPECT_EQ(times.most_ns, 50);
@@ -92,9 +92,9 @@ TEST_F(KernelTimesTest, HandlesThatOutliveTheirCellSayNothing) {
   EXPECT_EQ(times_.BeginChannel(old, 10), nullptr);
   times_.StopStamp(channel, 1'000'000);
   times_.End(channel);
-  EXPECT_FALSE(statistics_.Of(kKey));
+  EXPECT_FALSE(statistics_.Find(kKey));
   for (void* handle : handles) Channel(handle, 100, 105);
-  EXPECT_EQ(statistics_.Of(kKey)->most_ns, 5);
+  EXPECT_EQ(statistics_.Find(kKey)->most_ns, 5);
   EXPECT_EQ(times_.finished(), 512u);
 }
 
@@ -105,7 +105,7 @@ TEST_F(KernelTimesTest, WhatHasNoStampsOrNoNumberOfChannelsIsNoTime) {
   Channel(Begin(0), 100, 200);                   // unknown how many there will be
   Channel(Begin(1), 300, 200);                   // a clock that was set back
   times_.End(times_.BeginChannel(Begin(1), 5));  // never stamped
-  EXPECT_FALSE(statistics_.Of(kKey));
+  EXPECT_FALSE(statistics_.Find(kKey));
 }
 
 TEST_F(KernelTimesTest, WithoutStampsTheArrivalOfEventsIsTheTime) {
@@ -114,8 +114,8 @@ TEST_F(KernelTimesTest, WithoutStampsTheArrivalOfEventsIsTheTime) {
   times_.StopStamp(channel, INT64_MAX);
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   times_.End(channel);
-  ASSERT_TRUE(statistics_.Of(kKey));
-  EXPECT_GE(statistics_.Of(kKey)->least_ns, 2'000'000);
+  ASSERT_TRUE(statistics_.Find(kKey));
+  EXPECT_GE(statistics_.Find(kKey)->least_ns, 2'000'000);
 }
 
 TEST_F(KernelTimesTest, ThreadsThatEndChannelsAtOnceLoseNone) {
@@ -128,8 +128,8 @@ TEST_F(KernelTimesTest, ThreadsThatEndChannelsAtOnceLoseNone) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(statistics_.Of(kKey)->count, 400u);
-  EXPECT_EQ(statistics_.Of(kKey)->most_ns, 103);
+  EXPECT_EQ(statistics_.Find(kKey)->count, 400u);
+  EXPECT_EQ(statistics_.Find(kKey)->most_ns, 103);
 }
 
 TEST_F(KernelTimesTest, DurationReachesTheRecordWhicheverComesFirst) {
@@ -235,7 +235,7 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
     EXPECT_EQ(mask, 0);
     const ProfiledCollective event{0, Collective::kAllReduce, 100, DataType::kFloat32, kKey.config};
     EXPECT_EQ(session->BeginCollective(event), nullptr);
-    TimingWindow& window = ProcessLife::Runtime()->times()->window();
+    TimingWindow& window = RuntimeInstance::Get()->times()->window();
     window.Enter();
     session->GroupBegins(true);
     EXPECT_EQ(session->BeginCollective(event), nullptr);
@@ -248,11 +248,11 @@ TEST(ProfilerSession, TimesNothingOutsideOfWindowsAndNothingCaptured) {
       ProfilerSession::StopStamp(handle, 1700);
       ProfilerSession::End(handle);
     }
-    const auto times = ProcessLife::Runtime()->times()->statistics().All();
+    const auto times = RuntimeInstance::Get()->times()->statistics().All();
     ASSERT_EQ(times.size(), 1u);
     EXPECT_EQ(times.begin()->first, (TimedKey{17, Collective::kAllReduce, SizeClassOf(400), kKey.config}));
     EXPECT_EQ(times.begin()->second.least_ns, 700);
-    EXPECT_NE(ProcessLife::Runtime()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
+    EXPECT_NE(RuntimeInstance::Get()->times()->Summary().find("timed 1 of 0 calls"), std::string::npos);
   });
 }
 
@@ -266,7 +266,7 @@ TEST(ProfilerSession, OfVersion7IsOpenForEveryCallOrIsNone) {
       int mask = 0;
       const bool all = std::string(times) == "all";
       EXPECT_EQ(ProfilerSession::Begin({7, 17, 4, &mask}) != nullptr, all);
-      TimingWindow& window = ProcessLife::Runtime()->times()->window();
+      TimingWindow& window = RuntimeInstance::Get()->times()->window();
       EXPECT_EQ(window.has_mask(), all);
       EXPECT_EQ(mask != 0, all) << "before the first window";
       window.Enter();

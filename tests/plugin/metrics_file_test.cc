@@ -40,7 +40,7 @@ class MetricsFileTest : public ::testing::Test {
   }
 
   std::shared_ptr<CallLedger> ledger_ = std::make_shared<CallLedger>();
-  MadeEntries entries_;
+  ComputedEntries entries_;
 };
 
 TEST_F(MetricsFileTest, CountsWhatWasCalledAndWhoDecided) {

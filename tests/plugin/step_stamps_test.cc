@@ -26,7 +26,7 @@ class Steps {
  public:
   bool Begin(uint64_t call) { return stamps_->Stamp(call, Collective::kAllGather, nullptr, report_); }
   void Look() { stamps_->ReportReached(report_); }
-  std::vector<CallTime> Reported() { return report_.Take(); }
+  std::vector<CallTime> Reported() { return report_.Drain(); }
   void End() { stamps_.reset(); }
 
  private:

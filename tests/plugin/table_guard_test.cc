@@ -113,7 +113,7 @@ TEST(TimesReport, WakesOnceForTimesThatAreToldTogether) {
     report.Add({call, Collective::kAllReduce, 1000});
     EXPECT_EQ(wakes, call + 1 >= kTimesSentTogether ? 1 : 0) << "they were not taken yet";
   }
-  EXPECT_EQ(report.Take().size(), 2 * kTimesSentTogether);
+  EXPECT_EQ(report.Drain().size(), 2 * kTimesSentTogether);
   for (uint64_t call = 0; call < kTimesSentTogether; ++call) report.Add({call, Collective::kAllReduce, 1000});
   EXPECT_EQ(wakes, 2);
 }
@@ -208,11 +208,11 @@ TEST(TableGuard, UsesWhatTheStoreKnowsBeforeTheFirstCall) {
 TEST(TableGuard, WhatIsKeptIsNotHandedOutAgain) {
   GuardedJob job;
   job.Calls(3000, 0.5);
-  const SiteStore learnt = job.guard().Learnt(1000);
+  const SiteStore learnt = job.guard().UnsavedResults(1000);
   ASSERT_EQ(learnt.entries().size(), 1u) << "trials have ended";
   EXPECT_EQ(learnt.entries().begin()->second.config, job.choice());
-  job.guard().LearntIsKept(learnt);
-  EXPECT_TRUE(job.guard().Learnt(1001).empty());
+  job.guard().MarkSaved(learnt);
+  EXPECT_TRUE(job.guard().UnsavedResults(1001).empty());
 }
 
 // Returns what three jobs leave, each in a place of its own, in which every trial takes a fifth of NCCL's
@@ -225,11 +225,11 @@ std::shared_ptr<const SiteStore> FoundElsewhere() {
     job.LeaveNcclAlone();
     job.TrialsTake(0.2);
     job.Calls(400, 1);
-    const SiteStore learnt = job.guard().Learnt(now_s);
+    const SiteStore learnt = job.guard().UnsavedResults(now_s);
     EXPECT_FALSE(learnt.findings().empty());
     store->Learn(learnt);
-    job.guard().LearntIsKept(learnt);
-    EXPECT_TRUE(job.guard().Learnt(now_s + 1).empty());
+    job.guard().MarkSaved(learnt);
+    EXPECT_TRUE(job.guard().UnsavedResults(now_s + 1).empty());
   }
   return store;
 }

@@ -134,7 +134,7 @@ class TableSwitching : public ::testing::Test {
           return own == nullptr ? std::nullopt : own->CallsOf(token);
         });
     server_ = std::move(*ControlServer::Start({"127.0.0.1"}, 0, 1000, std::move(leadership)));
-    server_->Welcome(kToken, kSecret);
+    server_->RegisterRoot(kToken, kSecret);
     const MeetingPoint meeting{server_->address(), server_->port(), kToken, kSecret};
     for (int rank = 0; rank < kRanks; ++rank)
       ranks_.push_back(std::make_unique<SwitchingRank>(meeting, rank, path, policy_, progress_));

@@ -75,7 +75,7 @@ size_t TurnsOfStart(const SectionCalls& calls, uint32_t turn_steps) {
     for (const TraceCall& call : calls.calls) {
       const CollectiveCall& issued = call.issued.call;
       if (call.communicator == number)
-        turns.At({.collective = issued.collective, .bytes = issued.bytes}, issued.call_number);
+        turns.RulesAt({.collective = issued.collective, .bytes = issued.bytes}, issued.call_number);
     }
     most = std::max(most, turns.turn());
   }

@@ -145,13 +145,6 @@ std::vector<TimedSystem> TimedSystems::Take() const {
   return taken;
 }
 
-Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
-                                                  const std::string& only) {
-  TimedSystems collected;
-  for (const std::string& path : paths) DYNAMICCL_CHECK_OK(collected.Read(path));
-  return SystemsOf(collected, only);
-}
-
 Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only) {
   std::vector<TimedSystem> systems = collected.Take();
   if (systems.empty()) return MakeError(ErrorKind::kInvalidArgument, "no times above 0 in the data");

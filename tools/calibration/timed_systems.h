@@ -83,10 +83,8 @@ class TimedSystems {
   std::vector<std::string> notes_;
 };
 
-// Returns the systems of these files, or only the system called `only` if that is set. It is an error when
-// there is no such system.
-Result<std::vector<TimedSystem>> ReadTimedSystems(const std::vector<std::string>& paths,
-                                                  const std::string& only);
+// Returns all systems, or only the one called `only` if that is set. It is an error when there is no such
+// system.
 Result<std::vector<TimedSystem>> SystemsOf(const TimedSystems& collected, const std::string& only);
 
 }  // namespace dynamiccl

@@ -88,7 +88,7 @@ MUTATIONS = (
              "return ring[static_cast<size_t>((position + distance + n_ranks) % n_ranks)];",
              "return ring[static_cast<size_t>((position - distance + n_ranks) % n_ranks)];",
              "hostccl_collectives_test", r"^RingOrder\."),
-    Mutation("error", "no error of ours reaches NCCL", "plugin/tuner/tuner_v7.cc",
+    Mutation("error", "no error of ours reaches NCCL", "plugin/tuner/tuner_calls.h",
              "n_algorithms, n_protocols, registered, channels});\n  return ncclSuccess;",
              "n_algorithms, n_protocols, registered, channels});\n  return *channels > 0 ? ncclInternalError : ncclSuccess;",
              "preload_over_hostccl_test", r"^PreloadOverHostccl\.(RulesAreObeyed|PolicyIsObeyed)"),

@@ -102,7 +102,7 @@ void SwitchLeader::Measure(const SwitchMessage& answer, uint64_t own_calls) {
   if (answer.calls > own_calls) run_ahead_ = std::max(run_ahead_, answer.calls - own_calls);
 }
 
-SwitchSends SwitchLeader::TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls) {
+SwitchSends SwitchLeader::HandleAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls) {
   if (answer.attempt != attempt_ || !preparing_) return AnswerPeer(rank, answer.attempt);
   SwitchSends sends;
   if (answered_[static_cast<size_t>(rank)] != 0) return sends;

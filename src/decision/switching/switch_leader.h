@@ -59,7 +59,7 @@ class SwitchLeader {
   // more urgent request waits.
   bool Request(const SwitchRequest& request);
   // Takes a kPledge or kRefuse of `rank`. `own_calls`: number of calls that the leader's own rank has begun.
-  SwitchSends TakeAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
+  SwitchSends HandleAnswer(int rank, const SwitchMessage& answer, uint64_t own_calls);
   // Answers a kAsk of `rank`.
   SwitchSends AnswerPeer(int rank, uint64_t attempt) const;
   // Call this when the rank's process or connection is gone for good. The attempt under way ends, and no

@@ -14,7 +14,7 @@ constexpr int kLeader = 0;
 
 }  // namespace
 
-SwitchMessage SwitchMember::Say(SwitchKind kind, uint64_t attempt) const {
+SwitchMessage SwitchMember::MakeMessage(SwitchKind kind, uint64_t attempt) const {
   SwitchMessage message;
   message.kind = kind;
   message.attempt = attempt;
@@ -23,7 +23,7 @@ SwitchMessage SwitchMember::Say(SwitchKind kind, uint64_t attempt) const {
 }
 
 SwitchMessage SwitchMember::Refuse(uint64_t attempt, Refusal why) const {
-  SwitchMessage message = Say(SwitchKind::kRefuse, attempt);
+  SwitchMessage message = MakeMessage(SwitchKind::kRefuse, attempt);
   message.refusal = why;
   return message;
 }
@@ -39,14 +39,14 @@ void SwitchMember::Drop(Refusal why) {
 void SwitchMember::Prepare(const SwitchMessage& prepare, bool usable) {
   // If an earlier attempt still has no verdict, Answer is about that attempt.
   asked_ = pending() ? pending_ : prepare.attempt;
-  if (pending() || prepare.attempt <= heard_) return;
+  if (pending() || prepare.attempt <= answered_attempt_) return;
   if (!gate_->idle()) {
     // The last switch is committed, but its boundary is still ahead, so this rank does not answer. The leader
     // will ask again.
     asked_ = 0;
     return;
   }
-  heard_ = prepare.attempt;
+  answered_attempt_ = prepare.attempt;
   why_ = Refusal::kUnusableTable;
   if (!usable) return;
   pending_ = prepare.attempt;
@@ -62,14 +62,14 @@ SwitchSends SwitchMember::Answer() {
   if (pending() && !pledged_ && gate_->Reached(boundary_)) Drop(Refusal::kPassed);
   if (pending_ == attempt) {
     pledged_ = true;
-    sends.Add(kLeader, Say(SwitchKind::kPledge, attempt));
-  } else if (attempt == heard_ && attempt != committed_) {
+    sends.Add(kLeader, MakeMessage(SwitchKind::kPledge, attempt));
+  } else if (attempt == answered_attempt_ && attempt != committed_) {
     sends.Add(kLeader, Refuse(attempt, why_));
   }
   return sends;
 }
 
-bool SwitchMember::TakeVerdict(uint64_t attempt, bool commit) {
+bool SwitchMember::ApplyVerdict(uint64_t attempt, bool commit) {
   if (attempt != pending_ || !pending()) return false;
   if (!commit) {
     Drop(Refusal::kDecided);
@@ -87,12 +87,12 @@ bool SwitchMember::TakeVerdict(uint64_t attempt, bool commit) {
 SwitchSends SwitchMember::AnswerPeer(int from, uint64_t attempt) {
   SwitchSends sends;
   if (attempt == pending_) return sends;
-  if (attempt > heard_) {
+  if (attempt > answered_attempt_) {
     // The attempt cannot commit without this rank's pledge, so the rank may decide never to pledge it.
-    heard_ = attempt;
+    answered_attempt_ = attempt;
     why_ = Refusal::kDecided;
   }
-  SwitchMessage verdict = Say(SwitchKind::kVerdict, attempt);
+  SwitchMessage verdict = MakeMessage(SwitchKind::kVerdict, attempt);
   verdict.commit = attempt == committed_;
   // No rank waits for the verdict of an attempt before this rank's last commit, because that commit needed
   // the pledges of all ranks.
@@ -106,13 +106,13 @@ SwitchSends SwitchMember::Tick(int64_t now_ns) {
   if (repeat_ns_ == 0) repeat_ns_ = now_ns + kSwitchRepeatNs;
   if (now_ns >= repeat_ns_) {
     repeat_ns_ = now_ns + kSwitchRepeatNs;
-    sends.Add(kLeader, Say(SwitchKind::kPledge, pending_));
+    sends.Add(kLeader, MakeMessage(SwitchKind::kPledge, pending_));
   }
   if (!gate_->Reached(boundary_)) return sends;
   if (ask_ns_ == 0) ask_ns_ = now_ns + kSwitchAskNs;
   if (now_ns >= ask_ns_) {
     ask_ns_ = now_ns + kSwitchRepeatNs;
-    sends.Add(kAllRanks, Say(SwitchKind::kAsk, pending_));
+    sends.Add(kAllRanks, MakeMessage(SwitchKind::kAsk, pending_));
   }
   return sends;
 }

@@ -32,7 +32,7 @@ class SwitchMember {
   SwitchSends Answer();
   // Takes a kVerdict from the leader or from a peer. Returns true if it commits the attempt that this rank
   // has pledged.
-  bool TakeVerdict(uint64_t attempt, bool commit);
+  bool ApplyVerdict(uint64_t attempt, bool commit);
   // Answers a peer's kAsk. A rank that has not pledged the attempt will never pledge it after this.
   SwitchSends AnswerPeer(int from, uint64_t attempt);
   // Repeats the pledge, and asks the peers if this rank waits too long. Call it every few milliseconds.
@@ -41,7 +41,7 @@ class SwitchMember {
   // Visits every word of the state but the gate, for tests that explore states.
   template <class Visit>
   void VisitState(Visit visit) const {
-    for (const uint64_t word : {heard_, pending_, committed_, asked_, boundary_}) visit(word);
+    for (const uint64_t word : {answered_attempt_, pending_, committed_, asked_, boundary_}) visit(word);
     visit(uint64_t{pledged_} << 8 | static_cast<uint64_t>(why_));
     visit(static_cast<uint64_t>(repeat_ns_));
     visit(static_cast<uint64_t>(ask_ns_));
@@ -50,19 +50,19 @@ class SwitchMember {
  private:
   bool pending() const { return pending_ != 0; }
   // Makes a message of this rank.
-  SwitchMessage Say(SwitchKind kind, uint64_t attempt) const;
+  SwitchMessage MakeMessage(SwitchKind kind, uint64_t attempt) const;
   SwitchMessage Refuse(uint64_t attempt, Refusal why) const;
   // Disarms the gate and forgets the pending attempt.
   void Drop(Refusal why);
 
   CallGate* gate_;
-  uint64_t heard_ = 0;               // highest attempt that this rank has answered or refused for good
+  uint64_t answered_attempt_ = 0;    // highest attempt that this rank has answered or refused for good
   uint64_t pending_ = 0;             // armed attempt without a verdict; 0: none
   uint64_t committed_ = 0;           // attempt of the last committed version
   uint64_t asked_ = 0;               // attempt that Answer is about; 0: none
   uint64_t boundary_ = 0;            // boundary of pending_
   bool pledged_ = false;             // this rank pledged pending_
-  Refusal why_ = Refusal::kDecided;  // why heard_ was not pledged
+  Refusal why_ = Refusal::kDecided;  // why answered_attempt_ was not pledged
   int64_t repeat_ns_ = 0;            // when to send the pledge again; 0: not planned
   int64_t ask_ns_ = 0;               // when to ask the peers; 0: not waiting
 };

@@ -2,14 +2,13 @@
 // A sequential test for each candidate: after every pair (configuration in use, candidate) the mean of
 // winsorised differences of log2 times decides whether it is adopted, dropped, or tried again.
 #include "studies/agents/baselines/key_search.h"
+#include "studies/agents/baselines/probe_search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
-
-#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -93,7 +92,7 @@ class KeySearch {
   // The candidates of jobs; NCCL's own choice is one too, if another is in use.
   void AddFirstTrials() {
     const SweptKey& key = called_.key();
-    for (const ProbeCandidate& candidate : ProbeCandidates(policy_, key.model, key.question, kBestOfModel)) {
+    for (const ProbeCandidate& candidate : FirstCandidates(policy_, key.model, key.question, kBestOfModel)) {
       const size_t arm = called_.ArmOf(candidate.config);
       const double predicted = std::log2(candidate.predicted);
       if (arm == in_use_) level_ = predicted;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
+#include <utility>
 
 #include "src/policy/structure_layout.h"
 
@@ -19,6 +21,10 @@ uint8_t StepOf(double share) {
 }
 int Octave(uint64_t bytes) {
   return std::max(static_cast<int>(std::bit_width(bytes)) - 1, 0);
+}
+
+constexpr size_t HistogramRow(Collective collective) {
+  return static_cast<size_t>(IsExchange(collective) ? Collective::kSendRecv : collective);
 }
 
 // Adds a row unless its label is unknown (-1).
@@ -59,6 +65,23 @@ void AddSequence(const CallSequence& sequence, Samples& samples) {
 
 }  // namespace
 
+Histogram RelativeHistogram(const std::deque<CollectiveCall>& window) {
+  int largest = 0;
+  // Number of calls by collective and octave.
+  std::map<std::pair<Collective, int>, uint32_t> counts;
+  for (const CollectiveCall& call : window) {
+    ++counts[{call.collective, Octave(call.bytes)}];
+    largest = std::max(largest, Octave(call.bytes));
+  }
+  Histogram histogram{};
+  for (const auto& [size, count] : counts) {
+    const int below = std::min(largest - size.second, kHistogramOctaves - 1);
+    histogram[HistogramRow(size.first) * kHistogramOctaves + static_cast<size_t>(below)] +=
+        static_cast<float>(count) / static_cast<float>(window.size());
+  }
+  return histogram;
+}
+
 void CallHistogram::Add(const CollectiveCall& call) {
   window_.push_back(call);
   if (window_.size() > kWindow) window_.pop_front();
@@ -68,9 +91,7 @@ void CallHistogram::Add(const CollectiveCall& call) {
 std::vector<uint8_t> CallHistogram::Features() const {
   std::vector<uint8_t> features;
   features.reserve(kWidth);
-  Fingerprint fingerprint;
-  for (const CollectiveCall& call : window_) dynamiccl::Add(fingerprint, call);
-  for (const float share : RelativeHistogram(fingerprint)) features.push_back(StepOf(share));
+  for (const float share : RelativeHistogram(window_)) features.push_back(StepOf(share));
   const CollectiveCall& last = window_.back();
   for (size_t row = 0; row < kHistogramRows; ++row)
     features.push_back(HistogramRow(last.collective) == row ? 1 : 0);

@@ -3,17 +3,29 @@
 // for each question.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <vector>
 
 #include "agents/evaluation/structure_accuracy.h"
 #include "agents/structure/call_sequence.h"
-#include "src/fingerprint/fingerprint.h"
+#include "src/collective/collective_call.h"
 #include "src/policy/structure_inference.h"
 #include "studies/agents/structure/random_forest.h"
 
 namespace dynamiccl::agents {
+
+// Number of octaves below the largest call that are counted separately; smaller calls share the last one. 24
+// octaves reach from 1 GiB down to 64 bytes.
+inline constexpr int kHistogramOctaves = 24;
+// The rows of a histogram: the collectives up to Recv. Calls of the other exchanges count as SendRecv.
+inline constexpr int kHistogramRows = 8;
+// Shares of calls by (row, octaves below the largest call).
+using Histogram = std::array<float, kHistogramRows * kHistogramOctaves>;
+// Returns the shares, which sum to 1 or are all 0 without calls. Sizes are relative to the largest call, so
+// the histogram does not depend on the model's width.
+Histogram RelativeHistogram(const std::deque<CollectiveCall>& window);
 
 // The forests' view after a call: shares of the last calls by collective and size, and features of the last
 // call.

@@ -117,7 +117,7 @@ std::span<const NamedFunction> RuntimeCaptureFunctions() {
 
 }  // namespace cuda_standin
 
-// The driver's question, as DynamICCL asks it (plugin/interpose/stream_capture.cc).
+// The driver's question, as DynamICCL asks it (plugin/border/cuda_driver.cc).
 extern "C" __attribute__((visibility("default"))) int cuStreamIsCapturing(void*, int* status) {
   return cuda_standin::StreamIsCapturing(nullptr, status);
 }

@@ -10,7 +10,7 @@ constexpr CollectiveConfig kRing{Algorithm::kRing, Protocol::kSimple, 2};
 constexpr CollectiveConfig kTree{Algorithm::kTree, Protocol::kLL, 2};
 
 uint64_t ForRing(const ChunkChoice& chunks, uint64_t call, Collective collective = Collective::kAllReduce) {
-  return chunks.At(call, collective, Algorithm::kRing, Protocol::kSimple);
+  return chunks.ChunkBytes(call, collective, Algorithm::kRing, Protocol::kSimple);
 }
 
 TEST(ChunkChoice, IsForTheCallItsCollectiveAndWhatTheRuleChose) {
@@ -20,8 +20,8 @@ TEST(ChunkChoice, IsForTheCallItsCollectiveAndWhatTheRuleChose) {
   EXPECT_EQ(ForRing(chunks, 7), 4096u);
   EXPECT_EQ(ForRing(chunks, 8), 0u);
   EXPECT_EQ(ForRing(chunks, 7, Collective::kAllGather), 0u);
-  EXPECT_EQ(chunks.At(7, Collective::kAllReduce, Algorithm::kRing, Protocol::kLL), 0u);
-  EXPECT_EQ(chunks.At(7, Collective::kAllReduce, Algorithm::kTree, Protocol::kSimple), 0u);
+  EXPECT_EQ(chunks.ChunkBytes(7, Collective::kAllReduce, Algorithm::kRing, Protocol::kLL), 0u);
+  EXPECT_EQ(chunks.ChunkBytes(7, Collective::kAllReduce, Algorithm::kTree, Protocol::kSimple), 0u);
 }
 
 TEST(ChunkChoice, IsKeptWhereAllBatchesOfTheCallAreAlike) {

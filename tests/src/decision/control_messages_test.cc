@@ -42,11 +42,11 @@ TEST(SituationToken, TellsCommunicatorsSituationsAndAttemptsApart) {
 }
 
 TEST(Pledge, SaysWhatItIsAbout) {
-  for (const MeetingAbout about : {MeetingAbout::kCommunicator, MeetingAbout::kSituation}) {
+  for (const MeetingKind kind : {MeetingKind::kCommunicator, MeetingKind::kSituation}) {
     PledgeMessage pledge = Pledge();
-    pledge.about = about;
-    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->about, about);
-    pledge.of_leader = about == MeetingAbout::kSituation;
+    pledge.kind = kind;
+    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
+    pledge.of_leader = kind == MeetingKind::kSituation;
     EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->of_leader, pledge.of_leader);
   }
 }
@@ -60,81 +60,81 @@ JoinMessage Join() {
   return join;
 }
 
-SwitchLetter Letter() {
-  SwitchLetter letter;
-  letter.communicator.fill(4);
-  letter.message = {SwitchKind::kRefuse, true, Refusal::kDecided, 7, 8, 9, 10};
-  letter.table.policy.fill(11);
-  letter.table.plan.assign(99, std::byte{5});
-  return letter;
+TableSwitchMessage TableSwitch() {
+  TableSwitchMessage table_switch;
+  table_switch.communicator.fill(4);
+  table_switch.message = {SwitchKind::kRefuse, true, Refusal::kDecided, 7, 8, 9, 10};
+  table_switch.table.policy.fill(11);
+  table_switch.table.plan.assign(99, std::byte{5});
+  return table_switch;
 }
 
-TEST(SwitchLetter, IsReadAsWritten) {
+TEST(TableSwitchMessage, IsReadAsWritten) {
   const auto join = DecodeJoin(EncodeJoin(Join(), kSecret), kSecret);
   ASSERT_TRUE(join);
   EXPECT_EQ(join->communicator, Join().communicator);
   EXPECT_EQ(join->member, 5);
   EXPECT_EQ(join->n_ranks, 8);
   EXPECT_EQ(RootOf(EncodeJoin(Join(), kSecret)), Join().root);
-  const auto bytes = EncodeSwitch(Letter(), kSecret);
+  const auto bytes = EncodeSwitch(TableSwitch(), kSecret);
   EXPECT_EQ(KindOf(bytes), ControlKind::kSwitch);
-  const auto letter = DecodeSwitch(bytes, Letter().communicator, kSecret);
-  ASSERT_TRUE(letter);
-  EXPECT_EQ(letter->message, Letter().message);
-  EXPECT_EQ(letter->table, Letter().table);
+  const auto table_switch = DecodeSwitch(bytes, TableSwitch().communicator, kSecret);
+  ASSERT_TRUE(table_switch);
+  EXPECT_EQ(table_switch->message, TableSwitch().message);
+  EXPECT_EQ(table_switch->table, TableSwitch().table);
 }
 
-SwitchLetter LetterWithValues() {
-  SwitchLetter letter = Letter();
-  letter.table = {};
-  letter.table.values = AgreedValues{{"bucket_mb", 5}, {"least", INT64_MIN}, {"window", -1}};
-  return letter;
+TableSwitchMessage TableSwitchWithValues() {
+  TableSwitchMessage table_switch = TableSwitch();
+  table_switch.table = {};
+  table_switch.table.values = AgreedValues{{"bucket_mb", 5}, {"least", INT64_MIN}, {"window", -1}};
+  return table_switch;
 }
 
 ProposalMessage Proposal() {
-  return {Letter().communicator, {"bucket_mb", INT64_MAX}};
+  return {TableSwitch().communicator, {"bucket_mb", INT64_MAX}};
 }
 
-TEST(SwitchLetter, ThatBringsValuesIsReadAsWritten) {
-  SwitchLetter letter = LetterWithValues();
-  const ControlToken token = letter.communicator;
-  EXPECT_EQ(DecodeSwitch(EncodeSwitch(letter, kSecret), token, kSecret)->table, letter.table);
-  EXPECT_FALSE(letter.table.leaves_nccl_alone());
-  letter.table.values = AgreedValues{};
-  EXPECT_EQ(DecodeSwitch(EncodeSwitch(letter, kSecret), token, kSecret)->table, letter.table);
+TEST(TableSwitchMessage, ThatBringsValuesIsReadAsWritten) {
+  TableSwitchMessage table_switch = TableSwitchWithValues();
+  const ControlToken token = table_switch.communicator;
+  EXPECT_EQ(DecodeSwitch(EncodeSwitch(table_switch, kSecret), token, kSecret)->table, table_switch.table);
+  EXPECT_FALSE(table_switch.table.leaves_nccl_alone());
+  table_switch.table.values = AgreedValues{};
+  EXPECT_EQ(DecodeSwitch(EncodeSwitch(table_switch, kSecret), token, kSecret)->table, table_switch.table);
   for (size_t i = 0; i < kMaxAgreedValues; ++i)
-    letter.table.values->emplace(fmt::format("{:0>31}", i), static_cast<int64_t>(i));
-  const auto largest = EncodeSwitch(letter, kSecret);
+    table_switch.table.values->emplace(fmt::format("{:0>31}", i), static_cast<int64_t>(i));
+  const auto largest = EncodeSwitch(table_switch, kSecret);
   EXPECT_LE(largest.size(), kMaxMessageBytes);
-  EXPECT_EQ(DecodeSwitch(largest, token, kSecret)->table, letter.table);
+  EXPECT_EQ(DecodeSwitch(largest, token, kSecret)->table, table_switch.table);
   EXPECT_EQ(DecodeProposal(EncodeProposal(Proposal(), kSecret), token, kSecret), Proposal());
 }
 
-TEST(SwitchLetter, ThatBringsWrongValuesIsNotRead) {
-  const ControlToken token = Letter().communicator;
-  SwitchLetter both = LetterWithValues();
-  both.table.plan = Letter().table.plan;
+TEST(TableSwitchMessage, ThatBringsWrongValuesIsNotRead) {
+  const ControlToken token = TableSwitch().communicator;
+  TableSwitchMessage both = TableSwitchWithValues();
+  both.table.plan = TableSwitch().table.plan;
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(both, kSecret), token, kSecret));
-  both = LetterWithValues();
-  both.table.policy = Letter().table.policy;
+  both = TableSwitchWithValues();
+  both.table.policy = TableSwitch().table.policy;
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(both, kSecret), token, kSecret));
   for (const std::string& name : {std::string(), std::string("a b"), std::string(32, 'a')}) {
-    SwitchLetter wrong = LetterWithValues();
+    TableSwitchMessage wrong = TableSwitchWithValues();
     wrong.table.values->emplace(name, 1);
     EXPECT_FALSE(DecodeSwitch(EncodeSwitch(wrong, kSecret), token, kSecret)) << name;
     EXPECT_FALSE(DecodeProposal(EncodeProposal({token, {name, 1}}, kSecret), token, kSecret)) << name;
   }
-  SwitchLetter many = LetterWithValues();
+  TableSwitchMessage many = TableSwitchWithValues();
   for (size_t i = 0; i < kMaxAgreedValues; ++i) many.table.values->emplace(std::to_string(i), 1);
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(many, kSecret), token, kSecret));
 }
 
-TEST(SwitchLetter, LargestPlanFitsIntoAMessage) {
-  SwitchLetter letter = Letter();
-  letter.table.plan.assign(kMaxPlanBytes, std::byte{7});
-  const auto bytes = EncodeSwitch(letter, kSecret);
+TEST(TableSwitchMessage, LargestPlanFitsIntoAMessage) {
+  TableSwitchMessage table_switch = TableSwitch();
+  table_switch.table.plan.assign(kMaxPlanBytes, std::byte{7});
+  const auto bytes = EncodeSwitch(table_switch, kSecret);
   EXPECT_EQ(MessageBytes(bytes), bytes.size());
-  EXPECT_EQ(DecodeSwitch(bytes, letter.communicator, kSecret)->table, letter.table);
+  EXPECT_EQ(DecodeSwitch(bytes, table_switch.communicator, kSecret)->table, table_switch.table);
 }
 
 DigestMessage Digest(size_t checkpoints) {
@@ -170,7 +170,7 @@ TimesMessage Times(size_t n) {
 TimingMessage Timing() {
   TimingMessage timing;
   timing.communicator.fill(4);
-  timing.tells = true;
+  timing.reports_times = true;
   timing.all_until = 1ull << 40;
   return timing;
 }
@@ -199,12 +199,12 @@ TEST(TimesMessage, ThatIsNoneIsNotRead) {
   EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(kMaxTimes + 1), kSecret), Times(0).communicator, kSecret));
 }
 
-TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
-  const ControlToken token = Letter().communicator;
+TEST(TableSwitchMessage, DamagedCutOrMisdirectedIsNotRead) {
+  const ControlToken token = TableSwitch().communicator;
   for (const auto& good :
-       {EncodeJoin(Join(), kSecret), EncodeSwitch(Letter(), kSecret), EncodeDigest(Digest(3), kSecret),
+       {EncodeJoin(Join(), kSecret), EncodeSwitch(TableSwitch(), kSecret), EncodeDigest(Digest(3), kSecret),
         EncodeTimes(Times(3), kSecret), EncodeTiming(Timing(), kSecret),
-        EncodeSwitch(LetterWithValues(), kSecret), EncodeProposal(Proposal(), kSecret)}) {
+        EncodeSwitch(TableSwitchWithValues(), kSecret), EncodeProposal(Proposal(), kSecret)}) {
     const auto read = [&](std::span<const std::byte> bytes) {
       return DecodeJoin(bytes, kSecret) || DecodeSwitch(bytes, token, kSecret) ||
              DecodeDigest(bytes, token, kSecret) || DecodeTimes(bytes, token, kSecret) ||
@@ -218,15 +218,15 @@ TEST(SwitchLetter, DamagedCutOrMisdirectedIsNotRead) {
       ASSERT_FALSE(read(flipped)) << "bit " << bit;
     }
   }
-  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), ControlToken{1}, kSecret));
-  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(Letter(), kSecret), token, ControlSecret{}));
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(TableSwitch(), kSecret), ControlToken{1}, kSecret));
+  EXPECT_FALSE(DecodeSwitch(EncodeSwitch(TableSwitch(), kSecret), token, ControlSecret{}));
   EXPECT_FALSE(DecodeDigest(EncodeDigest(Digest(3), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeDigest(EncodeDigest(Digest(3), kSecret), token, ControlSecret{}));
   EXPECT_FALSE(DecodeTimes(EncodeTimes(Times(3), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeTiming(EncodeTiming(Timing(), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeProposal(EncodeProposal(Proposal(), kSecret), ControlToken{1}, kSecret));
   EXPECT_FALSE(DecodeProposal(EncodeProposal(Proposal(), kSecret), token, ControlSecret{}));
-  SwitchLetter unknown = Letter();
+  TableSwitchMessage unknown = TableSwitch();
   unknown.message.kind = static_cast<SwitchKind>(9);
   EXPECT_FALSE(DecodeSwitch(EncodeSwitch(unknown, kSecret), token, kSecret));
 }
@@ -355,12 +355,12 @@ TEST(UniqueIdBlock, SaysWhetherRanksMeetBeforeNcclsInit) {
 
 TEST(ControlMessages, MattersAreToldApartAndUnknownOnesRefused) {
   PledgeMessage pledge;
-  for (const auto about : {MeetingAbout::kCommunicator, MeetingAbout::kSituation, MeetingAbout::kBirth,
-                           MeetingAbout::kSituationWithLeader}) {
-    pledge.about = about;
-    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->about, about);
+  for (const auto kind : {MeetingKind::kCommunicator, MeetingKind::kSituation, MeetingKind::kBirth,
+                          MeetingKind::kSituationWithLeader}) {
+    pledge.kind = kind;
+    EXPECT_EQ(DecodePledge(EncodePledge(pledge, kSecret), kSecret)->kind, kind);
   }
-  pledge.about = static_cast<MeetingAbout>(4);
+  pledge.kind = static_cast<MeetingKind>(4);
   EXPECT_FALSE(DecodePledge(EncodePledge(pledge, kSecret), kSecret));
 }
 

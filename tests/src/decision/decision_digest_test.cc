@@ -29,7 +29,7 @@ uint64_t DigestOf(const std::vector<std::vector<Decided>>& calls) {
     for (const Decided& each : calls[call]) digest.Add(each.key, each.config, each.version);
   }
   digest.Begin(kCheckpointCalls);
-  return digest.Behind(0).at(0).digest;
+  return digest.CheckpointsAfter(0).at(0).digest;
 }
 
 TEST(DecisionDigest, EveryPartOfADecisionCounts) {
@@ -81,7 +81,7 @@ TEST(DecisionDigest, RefusedCallThatBeginsAgainWasNotThere) {
       each->Add(decided.key, decided.config, 1);
     }
   }
-  EXPECT_EQ(refused.Behind(0), plain.Behind(0));
+  EXPECT_EQ(refused.CheckpointsAfter(0), plain.CheckpointsAfter(0));
 }
 
 TEST(DecisionDigest, KeepsTheLastMultipleOfEachPowerOfTwo) {
@@ -89,7 +89,8 @@ TEST(DecisionDigest, KeepsTheLastMultipleOfEachPowerOfTwo) {
   for (uint64_t call = 0; call <= 13 * kCheckpointCalls; ++call) digest.Begin(call);
   const auto calls = [&](uint64_t after) {
     std::vector<uint64_t> found;
-    for (const DigestCheckpoint& each : digest.Behind(after)) found.push_back(each.call / kCheckpointCalls);
+    for (const DigestCheckpoint& each : digest.CheckpointsAfter(after))
+      found.push_back(each.call / kCheckpointCalls);
     return found;
   };
   EXPECT_THAT(calls(0), UnorderedElementsAre(13, 10, 12, 8));
@@ -110,7 +111,7 @@ TEST(DecisionDigest, IsReadWhileItIsWritten) {
   std::map<uint64_t, uint64_t> expected;
   DecisionDigest alone;
   issue(alone, [&](uint64_t call) {
-    for (const DigestCheckpoint& each : alone.Behind(call - 1)) expected[each.call] = each.digest;
+    for (const DigestCheckpoint& each : alone.CheckpointsAfter(call - 1)) expected[each.call] = each.digest;
   });
   DecisionDigest digest;
   std::atomic<bool> ended{false};
@@ -121,7 +122,7 @@ TEST(DecisionDigest, IsReadWhileItIsWritten) {
   size_t seen = 0;
   for (bool last = false; !last;) {
     last = ended;
-    for (const DigestCheckpoint& each : digest.Behind(0)) {
+    for (const DigestCheckpoint& each : digest.CheckpointsAfter(0)) {
       ASSERT_EQ(each.digest, expected.at(each.call)) << each.call;
       ++seen;
     }

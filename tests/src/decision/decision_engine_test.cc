@@ -183,11 +183,11 @@ TEST(DecisionTable, IsAPureFunctionOfTheKeyWhateverTheOrderOfQuestions) {
     }
   }
   std::vector<CollectiveConfig> expected;
-  for (const TableKey& key : keys) expected.push_back(forward.At(key, allowed));
+  for (const TableKey& key : keys) expected.push_back(forward.Lookup(key, allowed));
   std::vector<size_t> order(keys.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), std::mt19937(3));
-  for (const size_t i : order) EXPECT_EQ(shuffled.At(keys[i], allowed), expected[i]);
+  for (const size_t i : order) EXPECT_EQ(shuffled.Lookup(keys[i], allowed), expected[i]);
   EXPECT_EQ(shuffled.computed(), keys.size());
 }
 
@@ -198,12 +198,12 @@ TEST(DecisionTable, ComputesAnEntryOnceAndKeepsIt) {
     return allowed.any() ? kRingSimple4 : kLeaveNcclAlone;
   });
   const TableKey key{Collective::kReduce, SizeClassOf(4096), Role::kScalar};
-  EXPECT_EQ(table.At(key, ConfigMask().set()), kRingSimple4);
-  EXPECT_EQ(table.At(key, ConfigMask()), kRingSimple4);
+  EXPECT_EQ(table.Lookup(key, ConfigMask().set()), kRingSimple4);
+  EXPECT_EQ(table.Lookup(key, ConfigMask()), kRingSimple4);
   EXPECT_EQ(computed, 1);
   const TableKey other{Collective::kReduce, SizeClassOf(8192), Role::kScalar};
-  EXPECT_TRUE(table.At(other, ConfigMask()).leaves_nccl_alone());
-  EXPECT_TRUE(table.At(other, ConfigMask().set()).leaves_nccl_alone());
+  EXPECT_TRUE(table.Lookup(other, ConfigMask()).leaves_nccl_alone());
+  EXPECT_TRUE(table.Lookup(other, ConfigMask().set()).leaves_nccl_alone());
 }
 
 TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
@@ -214,8 +214,8 @@ TEST(DecisionTable, ThreadsThatAskAtOnceSeeOneAnswer) {
   for (auto& mine : seen) {
     threads.emplace_back([&] {
       for (int s = 0; s < kSizeClasses; ++s) {
-        mine[s] =
-            table.At({Collective::kAllReduce, SizeClass{static_cast<uint8_t>(s)}, Role::kUnknown}, allowed);
+        mine[s] = table.Lookup({Collective::kAllReduce, SizeClass{static_cast<uint8_t>(s)}, Role::kUnknown},
+                               allowed);
       }
     });
   }

@@ -17,70 +17,70 @@ constexpr int64_t kLateNs = 2 * kDigestPatienceNs;
 TEST(DigestComparison, FindsNothingWhereAllSayTheSame) {
   DigestComparison comparison(3);
   for (uint64_t call = 256; call < 256 * 100; call += 256) {
-    for (int rank = 0; rank < 3; ++rank) comparison.Take(rank, {call, call * 17}, 0);
-    EXPECT_FALSE(comparison.Judge(0));
+    for (int rank = 0; rank < 3; ++rank) comparison.AddReport(rank, {call, call * 17}, 0);
+    EXPECT_FALSE(comparison.FindDivergence(0));
   }
-  EXPECT_FALSE(comparison.Judge(kLateNs));
+  EXPECT_FALSE(comparison.FindDivergence(kLateNs));
 }
 
 TEST(DigestComparison, NamesTheRankAndTheCalls) {
   DigestComparison comparison(4);
-  for (int rank = 0; rank < 4; ++rank) comparison.Take(rank, {512, 5}, 0);
-  EXPECT_FALSE(comparison.Judge(0));
-  for (int rank = 0; rank < 4; ++rank) comparison.Take(rank, {1024, rank == 2 ? 7u : 6u}, 0);
-  EXPECT_EQ(comparison.Judge(0), (Divergence{512, 1024, {2}, 1, true}));
+  for (int rank = 0; rank < 4; ++rank) comparison.AddReport(rank, {512, 5}, 0);
+  EXPECT_FALSE(comparison.FindDivergence(0));
+  for (int rank = 0; rank < 4; ++rank) comparison.AddReport(rank, {1024, rank == 2 ? 7u : 6u}, 0);
+  EXPECT_EQ(comparison.FindDivergence(0), (Divergence{512, 1024, {2}, 1, true}));
   EXPECT_EQ(Describe({512, 1024, {2}, 1, true}, {0, 10, 20, 30}),
             "rank 20 decided otherwise than most ranks in calls 512 to 1023");
 }
 
 TEST(DigestComparison, NamesAllWhereThereIsNoMost) {
   DigestComparison comparison(2);
-  comparison.Take(0, {256, 1}, 0);
-  comparison.Take(1, {256, 2}, 0);
-  EXPECT_EQ(comparison.Judge(0), (Divergence{0, 256, {0, 1}, 2, false}));
+  comparison.AddReport(0, {256, 1}, 0);
+  comparison.AddReport(1, {256, 2}, 0);
+  EXPECT_EQ(comparison.FindDivergence(0), (Divergence{0, 256, {0, 1}, 2, false}));
   EXPECT_EQ(Describe({0, 256, {0, 1}, 2, false}, {0, 1}), "ranks 0, 1 decided differently in calls 0 to 255");
 }
 
 // Who is right shows once most have spoken; a rank that never does holds nothing up.
 TEST(DigestComparison, WaitsForRanksThatHaveNotSpokenButNotForEver) {
   DigestComparison comparison(4);
-  for (int rank = 0; rank < 3; ++rank) comparison.Take(rank, {256, rank == 0 ? 1u : 2u}, 1000);
-  EXPECT_FALSE(comparison.Judge(1000));
-  EXPECT_FALSE(comparison.Judge(999 + kDigestPatienceNs));
-  EXPECT_EQ(comparison.Judge(1000 + kDigestPatienceNs), (Divergence{0, 256, {0}, 1, true}));
+  for (int rank = 0; rank < 3; ++rank) comparison.AddReport(rank, {256, rank == 0 ? 1u : 2u}, 1000);
+  EXPECT_FALSE(comparison.FindDivergence(1000));
+  EXPECT_FALSE(comparison.FindDivergence(999 + kDigestPatienceNs));
+  EXPECT_EQ(comparison.FindDivergence(1000 + kDigestPatienceNs), (Divergence{0, 256, {0}, 1, true}));
 }
 
 TEST(DigestComparison, RankMayBeLateByAnyTime) {
   DigestComparison comparison(3);
-  for (int rank = 0; rank < 2; ++rank) comparison.Take(rank, {256, 1}, 0);
-  EXPECT_FALSE(comparison.Judge(100 * kLateNs));
-  comparison.Take(2, {256, 2}, 100 * kLateNs);
-  EXPECT_EQ(comparison.Judge(100 * kLateNs), (Divergence{0, 256, {2}, 1, true}));
+  for (int rank = 0; rank < 2; ++rank) comparison.AddReport(rank, {256, 1}, 0);
+  EXPECT_FALSE(comparison.FindDivergence(100 * kLateNs));
+  comparison.AddReport(2, {256, 2}, 100 * kLateNs);
+  EXPECT_EQ(comparison.FindDivergence(100 * kLateNs), (Divergence{0, 256, {2}, 1, true}));
 }
 
 // Of calls that not all speak of there may be any number.
 TEST(DigestComparison, KeepsTheRoundestOfManyOpenCalls) {
   DigestComparison comparison(2);
-  for (uint64_t call = 256; call <= 256 * 4096; call += 256) comparison.Take(0, {call, 1}, 0);
-  comparison.Take(1, {256 * 4095, 2}, 0);
-  EXPECT_FALSE(comparison.Judge(0)) << "was dropped";
-  comparison.Take(1, {256 * 2048, 2}, 0);
-  EXPECT_EQ(comparison.Judge(0), (Divergence{0, 256 * 2048, {0, 1}, 2, false}));
+  for (uint64_t call = 256; call <= 256 * 4096; call += 256) comparison.AddReport(0, {call, 1}, 0);
+  comparison.AddReport(1, {256 * 4095, 2}, 0);
+  EXPECT_FALSE(comparison.FindDivergence(0)) << "was dropped";
+  comparison.AddReport(1, {256 * 2048, 2}, 0);
+  EXPECT_EQ(comparison.FindDivergence(0), (Divergence{0, 256 * 2048, {0, 1}, 2, false}));
 }
 
 TEST(DigestComparison, RankThatSaysACallAgainDoesNotCountTwice) {
   DigestComparison comparison(2);
-  comparison.Take(0, {256, 1}, 0);
-  comparison.Take(0, {256, 2}, 0);
-  EXPECT_FALSE(comparison.Judge(0));
-  comparison.Take(1, {256, 1}, 0);
-  EXPECT_FALSE(comparison.Judge(kLateNs));
+  comparison.AddReport(0, {256, 1}, 0);
+  comparison.AddReport(0, {256, 2}, 0);
+  EXPECT_FALSE(comparison.FindDivergence(0));
+  comparison.AddReport(1, {256, 1}, 0);
+  EXPECT_FALSE(comparison.FindDivergence(kLateNs));
 }
 
 TEST(DigestComparison, NamesEightOfManyAndCountsTheRest) {
   DigestComparison comparison(100);
-  for (int rank = 0; rank < 100; ++rank) comparison.Take(rank, {256, rank % 5 == 0 ? 9u : 1u}, 0);
-  const auto divergence = comparison.Judge(0);
+  for (int rank = 0; rank < 100; ++rank) comparison.AddReport(rank, {256, rank % 5 == 0 ? 9u : 1u}, 0);
+  const auto divergence = comparison.FindDivergence(0);
   ASSERT_TRUE(divergence);
   EXPECT_THAT(divergence->ranks, ElementsAre(0, 5, 10, 15, 20, 25, 30, 35));
   EXPECT_EQ(divergence->n_ranks, 20u);
@@ -109,7 +109,7 @@ class LookingRanks {
     const int64_t end = 30'000'000'000 + 3000 * 256'000'000'000 / calls_a_second_;
     for (int64_t second = 0; second < end; second += 1'000'000'000) {
       for (int rank = 0; rank < n_ranks_; ++rank) Look(comparison, rank, second);
-      const auto divergence = comparison.Judge(second);
+      const auto divergence = comparison.FindDivergence(second);
       if (!divergence) continue;
       found = *divergence;
       return second - static_cast<int64_t>(falsified_call_ * 1'000'000'000 / calls_a_second_);
@@ -136,7 +136,7 @@ class LookingRanks {
       if (call <= told_[index]) continue;
       told = std::max(told, call);
       const bool wrong = falsify_ && rank == falsified_rank_ && call > falsified_call_;
-      comparison.Take(rank, {call, call * 31 + (wrong ? 1 : 0)}, second);
+      comparison.AddReport(rank, {call, call * 31 + (wrong ? 1 : 0)}, second);
     }
     told_[index] = told;
   }

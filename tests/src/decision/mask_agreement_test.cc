@@ -90,7 +90,7 @@ class MaskAgreementTest : public ::testing::Test {
 
   std::optional<ConfigMask> At(int rank, uint64_t call, const ConfigMask& seen,
                                const CallSituation& situation = kGradients) {
-    return ranks_[static_cast<size_t>(rank)]->At(situation, call, seen);
+    return ranks_[static_cast<size_t>(rank)]->AgreedMask(situation, call, seen);
   }
 
   Leader leader_{3};
@@ -183,7 +183,7 @@ TEST_F(MaskAgreementTest, WhereARankNeverCameTheOthersGoToSomeMeetingsOnly) {
       std::make_unique<RankExchange>(leader_, 0), [](const CallSituation&, const Verdict&) {}, 3);
   for (uint64_t call = 0; call < 1000; ++call) {
     const CallSituation situation{Collective::kAllReduce, SizeClass{static_cast<uint8_t>(call % 50)}, 9};
-    EXPECT_EQ(limited.At(situation, call, kAll), std::nullopt);
+    EXPECT_EQ(limited.AgreedMask(situation, call, kAll), std::nullopt);
     leader_.TimePasses();
   }
   EXPECT_EQ(leader_.meetings(), 3u);
@@ -264,7 +264,7 @@ TEST(MaskAgreement, AllRanksHaveTheSameMaskAtEveryCall) {
       const bool other = unlike && rank == 2 && situation.size_class.index == 1;
       // In this thread nobody answers while a rank waits: the leader's time runs out first.
       if (random() % 4 == 0 || call >= 3) leader.TimePasses();
-      had[rank].push_back(ranks[rank]->At(situation, call, other ? kRingSimple : kAll));
+      had[rank].push_back(ranks[rank]->AgreedMask(situation, call, other ? kRingSimple : kAll));
     }
     for (int rank = 1; rank < kRanks; ++rank) EXPECT_EQ(had[static_cast<size_t>(rank)], had[0]);
   }

@@ -30,7 +30,7 @@ class Program {
     return used;
   }
   size_t Call(Collective collective, uint64_t bytes) {
-    const OverrideRules& rules = turns.At({collective, bytes}, call_++);
+    const OverrideRules& rules = turns.RulesAt({collective, bytes}, call_++);
     for (size_t i = 0; i < sets_.size(); ++i) {
       if (sets_[i].get() == &rules) return i;
     }
@@ -95,7 +95,7 @@ TEST(RuleTurns, OneCallDoesNotChangeItsRules) {
   // A group of many collectives has one number.
   const OverrideRules* first = nullptr;
   for (int i = 0; i < 1000; ++i) {
-    const OverrideRules& rules = program.turns.At({Collective::kAllReduce, 64}, 1'000'000);
+    const OverrideRules& rules = program.turns.RulesAt({Collective::kAllReduce, 64}, 1'000'000);
     if (first == nullptr) first = &rules;
     ASSERT_EQ(&rules, first);
   }

@@ -91,13 +91,13 @@ TEST(SavedDecisions, WhatIsNotSavedIsNcclsChoice) {
   SavedDecisions decisions;
   const SavedKey key{2, 1, {Collective::kAllReduce, SizeClassOf(1024), Role::kUnknown}};
   decisions.Set(key, {Algorithm::kRing, Protocol::kLL, 4});
-  EXPECT_EQ(decisions.Of(key).channels, 4);
+  EXPECT_EQ(decisions.Find(key).channels, 4);
   SavedKey other = key;
   other.n_nodes = 2;
-  EXPECT_TRUE(decisions.Of(other).leaves_nccl_alone());
+  EXPECT_TRUE(decisions.Find(other).leaves_nccl_alone());
   other = key;
   other.key.role = Role::kScalar;
-  EXPECT_TRUE(decisions.Of(other).leaves_nccl_alone());
+  EXPECT_TRUE(decisions.Find(other).leaves_nccl_alone());
 }
 
 }  // namespace

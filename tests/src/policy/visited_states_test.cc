@@ -68,7 +68,7 @@ uint64_t Walk(VisitedStates& visited, uint32_t states, uint64_t kinds, uint64_t 
       EXPECT_EQ(state, KnownAutomaton::StateOf(before)) << "seed " << seed << " call " << i;
     }
     state = KnownAutomaton::StateOf(at);
-    visited.Arrived(call, state);
+    visited.AddTransition(call, state);
     if (testing::Test::HasFailure()) break;
   }
   return known;
@@ -103,20 +103,20 @@ TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
     for (uint64_t i = 0; i < calls; ++i) {
       ASSERT_EQ(visited.Follow(CallOf(first + i)), nullptr);
       state.network.cell[0] = static_cast<int32_t>(first + i);
-      visited.Arrived(CallOf(first + i), state);
+      visited.AddTransition(CallOf(first + i), state);
     }
   };
   // Full, and full once more: now it rests.
   go(VisitedStates::kStates + 1, 1);
   // Equal calls between equal states are not noticed.
-  for (uint64_t i = 1; i < VisitedStates::kRest; ++i) {
+  for (uint64_t i = 1; i < VisitedStates::kPauseCalls; ++i) {
     ASSERT_EQ(visited.Follow(CallOf(0)), nullptr) << i;
-    visited.Arrived(CallOf(0), StructureState{});
+    visited.AddTransition(CallOf(0), StructureState{});
   }
-  visited.Arrived(CallOf(0), StructureState{});
+  visited.AddTransition(CallOf(0), StructureState{});
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(visited.Follow(CallOf(0)), nullptr);
-    visited.Arrived(CallOf(0), StructureState{});
+    visited.AddTransition(CallOf(0), StructureState{});
     if (visited.Follow(CallOf(0)) != nullptr) return;
   }
   FAIL() << "it did not begin again";
@@ -126,11 +126,12 @@ TEST(VisitedStates, WhatNeverRepeatsIsLeftAloneForAWhile) {
 TEST(VisitedStates, MemoryThatWasGivenBackHoldsNoWayOn) {
   VisitedStates visited;
   Walk(visited, 1000, 2, 20'000, 1);
-  visited.GiveMemoryBack();
+  visited.ReleaseMemory();
   for (uint64_t kind = 0; kind < 100; ++kind) EXPECT_EQ(visited.Follow(CallOf(kind)), nullptr);
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {
-    visited.Arrived(CallOf(random() % 3), KnownAutomaton::StateOf(static_cast<uint32_t>(random() % 5000)));
+    visited.AddTransition(CallOf(random() % 3),
+                          KnownAutomaton::StateOf(static_cast<uint32_t>(random() % 5000)));
   }
   visited.Forget();
   Walk(visited, 100, 2, 10'000, 2);
@@ -147,8 +148,8 @@ TEST(VisitedStates, EveryPartOfACallCounts) {
   others[5].n_ranks = 2;
   VisitedStates visited;
   const StructureState state;
-  visited.Arrived(base, state);
-  visited.Arrived(base, state);
+  visited.AddTransition(base, state);
+  visited.AddTransition(base, state);
   ASSERT_NE(visited.Follow(base), nullptr);
   for (const CollectiveCall& other : others) EXPECT_EQ(visited.Follow(other), nullptr);
   CollectiveCall elsewhere = base;

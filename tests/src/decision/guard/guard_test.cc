@@ -310,24 +310,6 @@ TEST(Guard, TakesBackWhatIsSlowerWhereTheProgramWaitsLate) {
     EXPECT_TRUE(job.ChoiceOf(key).leaves_nccl_alone()) << key;
 }
 
-// A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
-// and the neighbours.
-TEST(ProbeCandidates, AreTheBestOfThePriorAndNeighboursInChannels) {
-  CostModelInput input;
-  input.fabric = {8, 2, 16, {1, 100}, {5, 20}};
-  input.constants = NcclHopperConstants(2);
-  const ConfigQuestion question{Collective::kAllReduce, 1 << 20, NcclConfigs(Collective::kAllReduce)};
-  const auto candidates = ProbeCandidates(nullptr, input, question);
-  ASSERT_GE(candidates.size(), kBestOfPrior);
-  EXPECT_LE(candidates.size(), kBestOfPrior + 2);
-  const CollectiveConfig nccl = ConfigContext(input, question).default_config();
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    EXPECT_NE(candidates[i].config, nccl);
-    EXPECT_GT(candidates[i].predicted, 0);
-    EXPECT_GE(candidates[i].predicted, candidates[i == 0 ? 0 : i - 1].predicted);
-  }
-}
-
 // One job of every case and kind of noise; docs/results/guard.md has the figures of many.
 class GuardPromises : public ::testing::TestWithParam<std::tuple<int, testing::Timing>> {};
 

@@ -93,13 +93,14 @@ class ReplayedMasks {
  public:
   ReplayedMasks(MeetingRank<Member>& rank, const ExploredCase& of, size_t index)
       : rank_(rank), case_(of), index_(index), masks_(std::make_unique<Exchange>(*this), Nothing) {
-    for (uint64_t call = 0; call < rank.calls; ++call) (void)masks_.At(kSituation, call, Offered(call));
+    for (uint64_t call = 0; call < rank.calls; ++call)
+      (void)masks_.AgreedMask(kSituation, call, Offered(call));
   }
   // The mask that its next call may choose of; empty: it has to wait.
   std::optional<uint64_t> NextCall() {
-    const auto awaited = masks_.AwaitedBy(kSituation, rank_.calls);
+    const auto awaited = masks_.AwaitedVerdict(kSituation, rank_.calls);
     if (awaited && !awaited->ready()) return std::nullopt;
-    const auto mask = masks_.At(kSituation, rank_.calls, Offered(rank_.calls));
+    const auto mask = masks_.AgreedMask(kSituation, rank_.calls, Offered(rank_.calls));
     return mask ? mask->to_ullong() : 0;
   }
 
@@ -241,7 +242,7 @@ class Meetings {
     for (size_t said = 0; said < kSaid; ++said) {
       const uint64_t bit = VerdictBit(m, r, static_cast<Said>(said));
       if ((state.verdicts & bit) == 0) continue;
-      next.emplace_back(state).ranks[r].parts[m].member.TakeVerdict(VerdictOf(static_cast<Said>(said)));
+      next.emplace_back(state).ranks[r].parts[m].member.ApplyVerdict(VerdictOf(static_cast<Said>(said)));
       next.emplace_back(state).verdicts &= ~bit;  // lost
     }
     const Part<Member>& part = state.ranks[r].parts[m];
@@ -252,7 +253,7 @@ class Meetings {
     if (!part.begun || over || (part.member.decision() && !kSaysMore)) return;
     State& said = next.emplace_back(state);
     if (said.ranks[r].parts[m].member.Pledge()) said.pledges |= PledgeBit(m, r);
-    (void)next.emplace_back(state).ranks[r].parts[m].member.GoAlone("");
+    (void)next.emplace_back(state).ranks[r].parts[m].member.FallBackToNccl("");
     if constexpr (requires(Member & member) { member.LeaderEnded(); }) {
       if (state.leader_dead) next.emplace_back(state).ranks[r].parts[m].member.LeaderEnded();
     }

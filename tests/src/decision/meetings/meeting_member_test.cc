@@ -11,21 +11,21 @@ const Verdict kNo{false, false, "policy"};
 
 TEST(MeetingMember, GoesAloneOnlyAsLongAsItHasNotPledged) {
   MeetingMember unreached;
-  EXPECT_TRUE(unreached.GoAlone("nobody there"));
+  EXPECT_TRUE(unreached.FallBackToNccl("nobody there"));
   EXPECT_TRUE(unreached.decision()->timed_out);
   EXPECT_FALSE(unreached.decision()->agreed);
   EXPECT_FALSE(unreached.Pledge());
 
   MeetingMember pledged;
   EXPECT_TRUE(pledged.Pledge());
-  EXPECT_FALSE(pledged.GoAlone("nobody there"));
+  EXPECT_FALSE(pledged.FallBackToNccl("nobody there"));
   EXPECT_FALSE(pledged.decision());
 }
 
 TEST(MeetingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
   MeetingMember member;
   for (int again = 0; again < 3; ++again) EXPECT_TRUE(member.Pledge());
-  member.TakeVerdict(kYes);
+  member.ApplyVerdict(kYes);
   EXPECT_FALSE(member.Pledge());
   EXPECT_TRUE(member.decision()->agreed);
 }
@@ -33,10 +33,10 @@ TEST(MeetingMember, SaysItsPledgeAgainUntilItHasTheVerdict) {
 TEST(MeetingMember, ItsDecisionNeverChanges) {
   MeetingMember member;
   (void)member.Pledge();
-  member.TakeVerdict(kNo);
-  member.TakeVerdict(kYes);
+  member.ApplyVerdict(kNo);
+  member.ApplyVerdict(kYes);
   member.Release();
-  EXPECT_FALSE(member.GoAlone(""));
+  EXPECT_FALSE(member.FallBackToNccl(""));
   EXPECT_EQ(*member.decision(), kNo);
 }
 

@@ -126,7 +126,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     if (rank.attested != nullptr) return EndInit(rank);
     if (!rank.waiting && BlockedBySlowest(rank)) return;
     const CallSituation situation = SituationOf(rank.next_call);
-    if (rank.uses_table && rank.masks->AwaitedBy(situation, rank.next_call)) return Wait(rank);
+    if (rank.uses_table && rank.masks->AwaitedVerdict(situation, rank.next_call)) return Wait(rank);
     if (std::exchange(rank.waiting, false)) CheckWait(rank);
     Decide(rank, situation);
     FinishCall(rank);
@@ -183,7 +183,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     const uint64_t call = rank.next_call;
     uint64_t mask = 0;
     if (rank.uses_table) {
-      const auto agreed = rank.masks->At(situation, call, Offered(rank, call));
+      const auto agreed = rank.masks->AgreedMask(situation, call, Offered(rank, call));
       mask = agreed ? agreed->to_ullong() : 0;
     }
     const uint64_t first = FirstDecision(rank, mask);
@@ -210,7 +210,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
 
   void Say(Rank& rank, Sent& sent) {
     if (rank.crashed || now_ < sent.say_ns) return;
-    if (now_ >= sent.reach_until_ns && sent.member.GoAlone("")) ++counts_.alone;
+    if (now_ >= sent.reach_until_ns && sent.member.FallBackToNccl("")) ++counts_.alone;
     const bool reached = network_.Reachable(now_, rank.index) && network_.Reachable(now_, leader_) &&
                          !all_ranks_[static_cast<size_t>(leader_)].crashed;
     if (!reached) return;
@@ -237,7 +237,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
     if (!event.message.is_verdict) return TakePledge(rank, event.from, event.message);
     for (Sent& sent : rank.sent) {
       if (sent.pledge.meeting != event.message.meeting) continue;
-      sent.member.TakeVerdict({event.message.agreed, event.message.timed_out, {}});
+      sent.member.ApplyVerdict({event.message.agreed, event.message.timed_out, {}});
     }
     Resolve(rank);
   }
@@ -323,7 +323,7 @@ class SimulatedMeetings final : public SimulatedLife<MeetingMessage, MeetingCoun
         sent.member.Release();
         sent.verdict->Resolve(*sent.member.decision());
       }
-      if (rank.waiting && rank.masks->AwaitedBy(SituationOf(rank.next_call), rank.next_call))
+      if (rank.waiting && rank.masks->AwaitedVerdict(SituationOf(rank.next_call), rank.next_call))
         failure_ = fmt::format("{}: rank {} after an abort", kEndlessWait, rank.index);
     }
   }

@@ -12,9 +12,9 @@ namespace dynamiccl::testing {
 // Takes the end of its own time for a no, whether or not it has pledged.
 class TakesSilenceForANo : public MeetingMember {
  public:
-  bool GoAlone(const std::string& why) {
+  bool FallBackToNccl(const std::string& why) {
     if (decision()) return false;
-    TakeVerdict({false, true, why});
+    ApplyVerdict({false, true, why});
     return true;
   }
 };
@@ -22,7 +22,7 @@ class TakesSilenceForANo : public MeetingMember {
 // Takes the end of the leader's process for a no.
 class TakesTheLeadersEndForANo : public MeetingMember {
  public:
-  void LeaderEnded() { TakeVerdict({false, true, "the leader has ended"}); }
+  void LeaderEnded() { ApplyVerdict({false, true, "the leader has ended"}); }
 };
 
 // Goes alone, and says its pledge all the same when the leader can be reached again.

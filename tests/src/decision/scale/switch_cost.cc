@@ -97,7 +97,7 @@ class SwitchingCommunicator {
       members_[r].Prepare(message, true);
       SendToLeader(rank, members_[r].Answer());
     } else if (message.kind == SwitchKind::kVerdict) {
-      members_[r].TakeVerdict(message.attempt, message.commit);
+      members_[r].ApplyVerdict(message.attempt, message.commit);
       TryPass(r);
     }
   }
@@ -120,7 +120,7 @@ class SwitchingCommunicator {
     if (message.kind == SwitchKind::kAsk)
       SendFromLeader(leader_.AnswerPeer(rank, message.attempt));
     else
-      SendFromLeader(leader_.TakeAnswer(rank, message, gates_[0].calls()));
+      SendFromLeader(leader_.HandleAnswer(rank, message, gates_[0].calls()));
     CountOutcome();
     inbox_.pop_front();
     if (!inbox_.empty()) At(busy_until_ns_, [this] { TakeMessage(); });

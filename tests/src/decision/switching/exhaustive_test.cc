@@ -178,10 +178,10 @@ class Switching {
         break;
       case SwitchKind::kPledge:
       case SwitchKind::kRefuse:
-        Send(after, 0, after.leader.TakeAnswer(arriving.from, message, rank.gate.calls()));
+        Send(after, 0, after.leader.HandleAnswer(arriving.from, message, rank.gate.calls()));
         break;
       case SwitchKind::kVerdict:
-        rank.member.TakeVerdict(message.attempt, message.commit);
+        rank.member.ApplyVerdict(message.attempt, message.commit);
         break;
       case SwitchKind::kAsk:
         Send(after, arriving.to,
@@ -225,14 +225,14 @@ class ForgetsItsRefusals : public SwitchMember {
  public:
   explicit ForgetsItsRefusals(CallGate& gate) : SwitchMember(gate) {}
   ForgetsItsRefusals(const ForgetsItsRefusals& other, CallGate& gate)
-      : SwitchMember(other, gate), heard_(other.heard_) {}
+      : SwitchMember(other, gate), answered_attempt_(other.answered_attempt_) {}
 
   void Prepare(const SwitchMessage& prepare, bool usable) {
-    heard_ = std::max(heard_, prepare.attempt);
+    answered_attempt_ = std::max(answered_attempt_, prepare.attempt);
     SwitchMember::Prepare(prepare, usable);
   }
   SwitchSends AnswerPeer(int from, uint64_t attempt) {
-    if (attempt <= heard_) return SwitchMember::AnswerPeer(from, attempt);
+    if (attempt <= answered_attempt_) return SwitchMember::AnswerPeer(from, attempt);
     SwitchMessage off;
     off.kind = SwitchKind::kVerdict;
     off.attempt = attempt;
@@ -242,7 +242,7 @@ class ForgetsItsRefusals : public SwitchMember {
   }
 
  private:
-  uint64_t heard_ = 0;
+  uint64_t answered_attempt_ = 0;
 };
 
 // Does not hear that its attempt was called off.
@@ -250,8 +250,8 @@ class MissesAborts : public SwitchMember {
  public:
   explicit MissesAborts(CallGate& gate) : SwitchMember(gate) {}
   MissesAborts(const MissesAborts& other, CallGate& gate) : SwitchMember(other, gate) {}
-  void TakeVerdict(uint64_t attempt, bool commit) {
-    if (commit) (void)SwitchMember::TakeVerdict(attempt, commit);
+  void ApplyVerdict(uint64_t attempt, bool commit) {
+    if (commit) (void)SwitchMember::ApplyVerdict(attempt, commit);
   }
 };
 

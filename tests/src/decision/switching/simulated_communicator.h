@@ -85,9 +85,9 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
   }
   uint32_t NextVersion() { return ++version_; }
   void HearVerdict(Rank& rank, const SwitchMessage& message) {
-    if constexpr (std::is_void_v<decltype(rank.member.TakeVerdict(0, true))>) {
-      rank.member.TakeVerdict(message.attempt, message.commit);
-    } else if (rank.member.TakeVerdict(message.attempt, message.commit)) {
+    if constexpr (std::is_void_v<decltype(rank.member.ApplyVerdict(0, true))>) {
+      rank.member.ApplyVerdict(message.attempt, message.commit);
+    } else if (rank.member.ApplyVerdict(message.attempt, message.commit)) {
       Committed(rank);
     }
   }
@@ -184,7 +184,7 @@ class SimulatedCommunicator : public SimulatedLife<SwitchMessage, SimulationCoun
         return HearPrepare(rank, message);
       case SwitchKind::kPledge:
       case SwitchKind::kRefuse:
-        Say(rank, leader_.TakeAnswer(from, message, rank.gate->calls()));
+        Say(rank, leader_.HandleAnswer(from, message, rank.gate->calls()));
         return CountOutcome();
       case SwitchKind::kVerdict:
         return HearVerdict(rank, message);

@@ -54,7 +54,7 @@ TEST_F(Member, PledgesWaitsAtTheBoundaryAndSwitches) {
   EXPECT_TRUE(Pass(0));
   EXPECT_TRUE(Pass(1));
   EXPECT_FALSE(Pass(2));
-  member_.TakeVerdict(1, true);
+  member_.ApplyVerdict(1, true);
   EXPECT_TRUE(gate_.TryPass(2));
   EXPECT_EQ(gate_.version(), 5u);
 }
@@ -93,7 +93,7 @@ TEST_F(Member, RepeatsItsPledgeAndAsksItsPeersWhileItWaits) {
   EXPECT_EQ(Only(member_.Tick(11 * kMs)).kind, SwitchKind::kAsk);
   EXPECT_TRUE(member_.Tick(12 * kMs).empty());
   EXPECT_EQ(Only(member_.Tick(52 * kMs)).kind, SwitchKind::kPledge);
-  member_.TakeVerdict(1, false);
+  member_.ApplyVerdict(1, false);
   EXPECT_TRUE(member_.Tick(500 * kMs).empty());
   EXPECT_TRUE(gate_.TryPass(0));
 }
@@ -110,7 +110,7 @@ TEST_F(Member, TellsPeersWhatItKnowsAndNothingWhileItIsPledged) {
   PreparedFor(3, 10, 5);
   EXPECT_TRUE(member_.AnswerPeer(2, 3).empty());
   EXPECT_FALSE(Only(member_.AnswerPeer(2, 2)).commit);
-  member_.TakeVerdict(3, true);
+  member_.ApplyVerdict(3, true);
   EXPECT_TRUE(Only(member_.AnswerPeer(2, 3)).commit);
   EXPECT_TRUE(member_.AnswerPeer(2, 2).empty());  // nobody can be waiting for it
 }
@@ -120,13 +120,13 @@ TEST_F(Member, AsksForTheVerdictOfTheAttemptItIsPledgedTo) {
   const SwitchMessage answer = PreparedFor(2, 200, 5);
   EXPECT_EQ(answer.kind, SwitchKind::kPledge);
   EXPECT_EQ(answer.attempt, 1u);
-  member_.TakeVerdict(2, false);  // not the one it waits for
+  member_.ApplyVerdict(2, false);  // not the one it waits for
   EXPECT_FALSE(gate_.idle());
 }
 
 TEST_F(Member, TakesNoAttemptBeforeTheBoundaryOfTheLastCommit) {
   PreparedFor(1, 2, 5);
-  member_.TakeVerdict(1, true);
+  member_.ApplyVerdict(1, true);
   member_.Prepare(Prepare(2, 9, 6), true);
   EXPECT_TRUE(member_.Answer().empty());
   for (uint64_t call = 0; call < 3; ++call) EXPECT_TRUE(Pass(call));
@@ -142,7 +142,7 @@ class Leader : public ::testing::Test {
     return message;
   }
   SwitchSends Pledge(int rank, uint64_t attempt, uint64_t own_calls = 0) {
-    return leader_.TakeAnswer(rank, Answered(SwitchKind::kPledge, attempt, own_calls), own_calls);
+    return leader_.HandleAnswer(rank, Answered(SwitchKind::kPledge, attempt, own_calls), own_calls);
   }
   void CommitAll(uint64_t attempt, uint64_t own_calls) {
     for (int rank = 0; rank < 3; ++rank) (void)Pledge(rank, attempt, own_calls);
@@ -166,7 +166,7 @@ TEST_F(Leader, CommitsOnceAllPledged) {
 TEST_F(Leader, VerdictNeverChangesAndAnswersEveryLatePledge) {
   leader_.Request({SwitchReason::kOperator, 1});
   Begin(0, 0);
-  EXPECT_FALSE(Only(leader_.TakeAnswer(1, Answered(SwitchKind::kRefuse, 1, 50), 0)).commit);
+  EXPECT_FALSE(Only(leader_.HandleAnswer(1, Answered(SwitchKind::kRefuse, 1, 50), 0)).commit);
   for (int rank = 0; rank < 3; ++rank) EXPECT_FALSE(Only(Pledge(rank, 1)).commit);
   EXPECT_FALSE(Only(leader_.AnswerPeer(2, 1)).commit);
   EXPECT_EQ(leader_.TakeOutcome()->rank, 1);
@@ -176,7 +176,7 @@ TEST_F(Leader, DistanceGrowsWithWhatWasMeasuredAndWithFailures) {
   leader_.Request({SwitchReason::kOperator, 1});
   Begin(0, 0);
   // Another rank is 50 calls ahead, and a round trip took 3 calls.
-  leader_.TakeAnswer(1, Answered(SwitchKind::kRefuse, 1, 53), 3);
+  leader_.HandleAnswer(1, Answered(SwitchKind::kRefuse, 1, 53), 3);
   const SwitchMessage second = Begin(kMs, 10);
   EXPECT_EQ(second.boundary, 10 + 2 * (50 + 4 * 3));
 }
@@ -223,7 +223,7 @@ TEST_F(Leader, GivesAnAdoptionUpButNotAnOperatorsSwap) {
   for (int attempt = 1; attempt <= kMaxAdoptionAttempts; ++attempt) {
     const SwitchMessage prepare = Begin(attempt * kMs, calls);
     calls = prepare.boundary + 1;
-    leader_.TakeAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
+    leader_.HandleAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
     EXPECT_EQ(leader_.TakeOutcome()->request_ended, attempt == kMaxAdoptionAttempts);
   }
   EXPECT_FALSE(leader_.busy());
@@ -232,7 +232,7 @@ TEST_F(Leader, GivesAnAdoptionUpButNotAnOperatorsSwap) {
     const SwitchMessage prepare = Begin(attempt * kMs, calls);
     EXPECT_LE(prepare.boundary, calls + kMaxSwitchDistance);
     calls = prepare.boundary + 1;
-    leader_.TakeAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
+    leader_.HandleAnswer(2, Answered(SwitchKind::kRefuse, prepare.attempt, calls), calls);
   }
   EXPECT_TRUE(leader_.busy());
 }
@@ -240,7 +240,7 @@ TEST_F(Leader, GivesAnAdoptionUpButNotAnOperatorsSwap) {
 TEST_F(Leader, DropsATableThatARankCannotUseAndNamesTheRank) {
   leader_.Request({SwitchReason::kOperator, 1});
   Begin(0, 0);
-  leader_.TakeAnswer(2, Answered(SwitchKind::kRefuse, 1, 0, Refusal::kUnusableTable), 0);
+  leader_.HandleAnswer(2, Answered(SwitchKind::kRefuse, 1, 0, Refusal::kUnusableTable), 0);
   const auto outcome = leader_.TakeOutcome();
   EXPECT_EQ(outcome->end, SwitchOutcome::End::kRankCannot);
   EXPECT_EQ(outcome->rank, 2);
@@ -276,7 +276,7 @@ TEST_F(Leader, LostRankEndsSwitchingButNotACommit) {
   SwitchLeader other(1);
   other.Request({SwitchReason::kOperator, 1});
   (void)other.Tick(0, 0);
-  EXPECT_TRUE(Only(other.TakeAnswer(0, Answered(SwitchKind::kPledge, 1, 0), 0)).commit);
+  EXPECT_TRUE(Only(other.HandleAnswer(0, Answered(SwitchKind::kPledge, 1, 0), 0)).commit);
   EXPECT_TRUE(other.LoseRank(0).empty());
   EXPECT_TRUE(Only(other.AnswerPeer(0, 1)).commit);
 }

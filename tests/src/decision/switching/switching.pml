@@ -174,7 +174,7 @@ end:
   :: atomic { may_prepare(r, 2) -> Prepare_(r, 2) }; Answer(r, 2)
   :: atomic { may_call_off(r, 2) -> AnswerPeer(r, 2) }
 #endif
-  /* TakeVerdict */
+  /* ApplyVerdict */
   :: atomic { !dead[r] && member[r].pledged && verdict_commit[member[r].pending] ->
        gate[r].committed = 1;
        member[r].committed = member[r].pending;

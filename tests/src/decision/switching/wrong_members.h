@@ -17,8 +17,8 @@ class SwitchesOnArrival {
   explicit SwitchesOnArrival(CallGate& gate) : gate_(gate) {}
   void Prepare(const SwitchMessage& prepare, bool usable) {
     asked_ = prepare.attempt;
-    if (prepare.attempt <= heard_ || !usable) return;
-    heard_ = prepare.attempt;
+    if (prepare.attempt <= answered_attempt_ || !usable) return;
+    answered_attempt_ = prepare.attempt;
     ArmAt(gate_.calls(), prepare.version);
   }
   SwitchSends Answer() {
@@ -30,7 +30,7 @@ class SwitchesOnArrival {
     sends.Add(0, pledge);
     return sends;
   }
-  void TakeVerdict(uint64_t, bool) {}
+  void ApplyVerdict(uint64_t, bool) {}
   SwitchSends AnswerPeer(int, uint64_t) { return {}; }
   SwitchSends Tick(int64_t) { return {}; }
 
@@ -42,7 +42,7 @@ class SwitchesOnArrival {
 
   CallGate& gate_;
   uint64_t asked_ = 0;
-  uint64_t heard_ = 0;
+  uint64_t answered_attempt_ = 0;
 };
 
 // "From call E on", with E well ahead, but nobody makes sure that all know in time.
@@ -51,8 +51,8 @@ class SwitchesAtAnnouncedCall : public SwitchesOnArrival {
   using SwitchesOnArrival::SwitchesOnArrival;
   void Prepare(const SwitchMessage& prepare, bool usable) {
     asked_ = prepare.attempt;
-    if (prepare.attempt <= heard_ || !usable) return;
-    heard_ = prepare.attempt;
+    if (prepare.attempt <= answered_attempt_ || !usable) return;
+    answered_attempt_ = prepare.attempt;
     ArmAt(prepare.boundary, prepare.version);
   }
 };
@@ -62,8 +62,8 @@ class PledgesBeforeArming {
  public:
   explicit PledgesBeforeArming(CallGate& gate) : gate_(gate), sound_(gate) {}
   void Prepare(const SwitchMessage& prepare, bool usable) {
-    if (usable && prepare.attempt > heard_ && !gate_.Reached(prepare.boundary)) {
-      heard_ = prepare.attempt;
+    if (usable && prepare.attempt > answered_attempt_ && !gate_.Reached(prepare.boundary)) {
+      answered_attempt_ = prepare.attempt;
       unarmed_ = prepare;
     } else if (prepare.attempt != unarmed_.attempt) {
       sound_.Prepare(prepare, usable);
@@ -79,9 +79,9 @@ class PledgesBeforeArming {
     sends.Add(0, pledge);
     return sends;
   }
-  void TakeVerdict(uint64_t attempt, bool commit) {
+  void ApplyVerdict(uint64_t attempt, bool commit) {
     Arm();
-    (void)sound_.TakeVerdict(attempt, commit);
+    (void)sound_.ApplyVerdict(attempt, commit);
   }
   SwitchSends AnswerPeer(int from, uint64_t attempt) { return sound_.AnswerPeer(from, attempt); }
   SwitchSends Tick(int64_t now_ns) {
@@ -99,7 +99,7 @@ class PledgesBeforeArming {
   CallGate& gate_;
   SwitchMember sound_;
   SwitchMessage unarmed_;
-  uint64_t heard_ = 0;
+  uint64_t answered_attempt_ = 0;
 };
 
 // Waits at the boundary for a while, then keeps the table it has.
@@ -113,7 +113,7 @@ class DecidesAloneInTheEnd : public SwitchMember {
   }
   SwitchSends Tick(int64_t now_ns) {
     if (own_gate_.idle() || !own_gate_.Reached(boundary_)) since_ns_ = now_ns;
-    if (now_ns - since_ns_ > kPatienceNs) (void)SwitchMember::TakeVerdict(attempt_, false);
+    if (now_ns - since_ns_ > kPatienceNs) (void)SwitchMember::ApplyVerdict(attempt_, false);
     return SwitchMember::Tick(now_ns);
   }
 

@@ -2,14 +2,13 @@
 // The search of one key on sweeps whose times are known: it ends where it should, tries what was measured
 // alone, and stays within what trials may take.
 #include "studies/agents/baselines/key_search.h"
+#include "studies/agents/baselines/probe_search.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <numeric>
-
-#include "src/policy/probe_candidates.h"
 
 namespace dynamiccl::agents {
 namespace {
@@ -44,7 +43,7 @@ CollectiveConfig Usual() {
 
 // A config that is not among the first candidates, though one of its algorithm and protocol is.
 CollectiveConfig KinOfACandidate(const SweptKey& key) {
-  const auto candidates = ProbeCandidates(nullptr, key.model, key.question, 3);
+  const auto candidates = FirstCandidates(nullptr, key.model, key.question, 3);
   for (const SweptConfig& swept : key.configs) {
     bool kin = false, itself = swept.config == Usual();
     for (const ProbeCandidate& candidate : candidates) {

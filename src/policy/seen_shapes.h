@@ -13,7 +13,7 @@ namespace dynamiccl {
 // A set of shapes with a fixed size, owned by the communicator's structure agent; one thread at a time. It
 // allocates nothing. It is a function of the calls alone, so it is equal on all ranks. A call with a known
 // shape changes nothing, so such calls need not be passed in.
-class SeenCalls {
+class SeenShapes {
  public:
   // Number of shapes that are remembered. When the set is full no shape counts as new, so in a job with more
   // shapes some changes go unnoticed.
@@ -24,7 +24,7 @@ class SeenCalls {
   bool IsNew(const CollectiveCall& call, uint64_t number);
   // Returns the number of calls from the last new shape to call `number`.
   uint64_t CallsSinceNew(uint64_t number) const { return number - last_new_; }
-  void Forget() { *this = SeenCalls(); }
+  void Forget() { *this = SeenShapes(); }
 
  private:
   std::array<uint64_t, kShapes> shapes_{};  // a hash table with linear probing; 0: empty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/policy/seen_calls.h"
+#include "src/policy/seen_shapes.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 namespace dynamiccl {
 namespace {
 
-TEST(SeenCalls, EachPartOfAShapeMakesItNew) {
+TEST(SeenShapes, EachPartOfAShapeMakesItNew) {
   CollectiveCall call;
   call.bytes = 4096;
-  SeenCalls seen;
+  SeenShapes seen;
   EXPECT_TRUE(seen.IsNew(call, 1));
   EXPECT_FALSE(seen.IsNew(call, 2));
   CollectiveCall other = call;
@@ -36,10 +36,10 @@ TEST(SeenCalls, EachPartOfAShapeMakesItNew) {
 }
 
 // Against a set, of fewer shapes than there is room for: new once, at first.
-TEST(SeenCalls, IsASetAsLongAsThereIsRoom) {
+TEST(SeenShapes, IsASetAsLongAsThereIsRoom) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
-    SeenCalls seen;
+    SeenShapes seen;
     std::set<std::tuple<Collective, uint64_t>> known;
     for (uint64_t number = 1; number <= 5000; ++number) {
       CollectiveCall call;
@@ -49,19 +49,19 @@ TEST(SeenCalls, IsASetAsLongAsThereIsRoom) {
       EXPECT_EQ(seen.IsNew(call, number), first) << "seed " << seed << " call " << number;
     }
     EXPECT_GT(known.size(), 200u);
-    EXPECT_LE(known.size(), SeenCalls::kShapes);
+    EXPECT_LE(known.size(), SeenShapes::kShapes);
   }
 }
 
-TEST(SeenCalls, ManyMoreShapesThanRoomAreNotNew) {
-  SeenCalls seen;
+TEST(SeenShapes, ManyMoreShapesThanRoomAreNotNew) {
+  SeenShapes seen;
   size_t news = 0;
   for (uint64_t number = 1; number <= 100'000; ++number) {
     CollectiveCall call;
     call.bytes = number * 16;
     news += seen.IsNew(call, number) ? 1 : 0;
   }
-  EXPECT_EQ(news, SeenCalls::kShapes);
+  EXPECT_EQ(news, SeenShapes::kShapes);
   seen.Forget();
   EXPECT_TRUE(seen.IsNew({}, 1));
 }

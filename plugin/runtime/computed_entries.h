@@ -13,7 +13,7 @@ namespace dynamiccl {
 
 // Owned by the process's runtime. Any thread. The functions take a lock; only the first call with a key needs
 // one of them.
-class MadeEntries {
+class ComputedEntries {
  public:
   void Note(const SavedKey& key, const ConfigChoice& choice) {
     const std::lock_guard lock(mutex_);

@@ -60,7 +60,7 @@ constexpr int BitsThatSend(uint64_t type) {
 // plugin that the job would have had without it. That plugin sees only what it would have seen without
 // DynamICCL. NCCL calls the functions on any thread; no exception leaves them.
 template <int Known>
-struct ProfilerDoor {
+struct ProfilerAdapter {
   using Descriptor = typename ProfilerAbi<Known>::Descriptor;
   using StateArguments = typename ProfilerAbi<Known>::StateArguments;
   using Chained = ChainedAs<Known>;
@@ -85,6 +85,13 @@ struct ProfilerDoor {
       if (both->ours || both->plugin != nullptr) *context = both.release();
     });
     return ncclSuccess;
+  }
+
+  // These serve as init: the first of versions 1 to 3, the second of version 5 and later.
+  static ncclResult_t BeginWithMask(void** context, int* mask) { return Begin(context, {.mask = mask}); }
+  static ncclResult_t BeginWithName(void** context, uint64_t communicator, int* mask, const char* name,
+                                    int n_nodes, int n_ranks, int rank, ncclDebugLogger_t logger) {
+    return Begin(context, {mask, communicator, name, n_nodes, n_ranks, rank, logger});
   }
 
   // Returns nothing for symmetric kernels and for algorithms of a newer NCCL, which DynamICCL cannot choose.

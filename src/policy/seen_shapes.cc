@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash table of shapes. See seen_calls.h.
-#include "src/policy/seen_calls.h"
+// The hash table of shapes. See seen_shapes.h.
+#include "src/policy/seen_shapes.h"
 
 namespace dynamiccl {
 namespace {
@@ -19,7 +19,7 @@ uint64_t ShapeOf(const CollectiveCall& call) {
 
 }  // namespace
 
-bool SeenCalls::IsNew(const CollectiveCall& call, uint64_t number) {
+bool SeenShapes::IsNew(const CollectiveCall& call, uint64_t number) {
   // When the table is full, no shape counts as new.
   if (known_ == kShapes) return false;
   const uint64_t shape = ShapeOf(call);

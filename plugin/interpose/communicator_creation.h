@@ -21,20 +21,20 @@
 namespace dynamiccl {
 
 // The origin of a communicator: a unique id, or another communicator.
-struct InitOf {
+struct InitOrigin {
   const ncclUniqueId& id;
   int n_ranks;
   int rank;
 };
-struct SplitOf {
+struct SplitOrigin {
   ncclComm_t parent;
   int colour;
 };
-struct ShrinkOf {
+struct ShrinkOrigin {
   ncclComm_t parent;
   std::span<const int> excluded;
 };
-struct GrowOf {
+struct GrowOrigin {
   ncclComm_t parent;       // null on a new rank
   const ncclUniqueId* id;  // null on all ranks of the parent but one
   int n_ranks;
@@ -43,12 +43,12 @@ struct GrowOf {
 
 // Surrounds a library function that makes a communicator. It lives on the stack of the interposed function.
 // The handle is known once the library returns or, in a group, at the group's end.
-class CommunicatorBirth {
+class CommunicatorCreation {
  public:
-  CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept;
-  CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept;
-  CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept;
-  CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept;
+  CommunicatorCreation(const InitOrigin& init, const ncclConfig_t* config) noexcept;
+  CommunicatorCreation(const SplitOrigin& split, const ncclConfig_t* config) noexcept;
+  CommunicatorCreation(const ShrinkOrigin& shrink, const ncclConfig_t* config) noexcept;
+  CommunicatorCreation(const GrowOrigin& grow, const ncclConfig_t* config) noexcept;
   // Returns the config to pass to the library, which is mostly `given`. With bounds on which the ranks
   // agreed, it is a copy with these bounds. For a grown communicator it is the config that the program gave
   // for its parent. The result lives as long as this object.
@@ -63,7 +63,7 @@ class CommunicatorBirth {
   void WarnThatChildsCtasStay(const ncclConfig_t* config);
   // Returns the parent if this call is to be noted and the parent is known; else null.
   Communicator* NotedParent(ncclComm_t parent);
-  void ExpectGrown(const GrowOf& grow, const ncclConfig_t* config);
+  void ExpectGrown(const GrowOrigin& grow, const ncclConfig_t* config);
   // Announces the communicator to the registry, and offers this object to NCCL as a plugin.
   void Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config);
 
@@ -75,9 +75,9 @@ class CommunicatorBirth {
 
 // Surrounds ncclCommInitAll, whose ranks are all in this process. Lives on the stack of the interposed
 // function.
-class CommunicatorsOfProcess {
+class InitAllCreation {
  public:
-  explicit CommunicatorsOfProcess(int n_ranks) noexcept;
+  explicit InitAllCreation(int n_ranks) noexcept;
   ncclResult_t Finish(ncclResult_t result, ncclComm_t* handles) noexcept;
 
  private:
@@ -99,11 +99,13 @@ void CommunicatorGone(ncclComm_t handle) noexcept;
 // Runs at the first call on a communicator whose rank and size were unknown when the program got its handle.
 // It asks the library for them and writes the communicator's trace record. While a non-blocking communicator
 // is still being initialised, the library does not know them either; then it does nothing.
-void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle);
+void CompleteIdentity(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle);
 
 // Runs when the outermost group has ended with `result`: introduces the communicators that the library has
-// initialised in it. Empties `unborn`.
-void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unborn, ncclResult_t result);
+// initialised in it. Empties `pending_communicators`.
+void RegisterPendingCommunicators(ProcessRuntime& runtime,
+                                  std::vector<PendingCommunicator>& pending_communicators,
+                                  ncclResult_t result);
 
 // Shows in the trace that this thread is inside the library to make the communicator, until Recorder::Leave.
 // Opens the process's files, so that a process that never returns from the library has a trace, too.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/runtime_instance.h"
 
 #include <pthread.h>
 
@@ -42,7 +42,7 @@ void Create() {
 
 }  // namespace
 
-ProcessRuntime* ProcessLife::Runtime() noexcept {
+ProcessRuntime* RuntimeInstance::Get() noexcept {
   if (g_state.load(std::memory_order_acquire) == State::kNew) {
     // No exception may cross call_once: another unwinder handles the C library's frames, and would end the
     // process.
@@ -56,22 +56,22 @@ ProcessRuntime* ProcessLife::Runtime() noexcept {
   return g_runtime.load(std::memory_order_acquire);
 }
 
-ProcessRuntime* ProcessLife::Existing() noexcept {
+ProcessRuntime* RuntimeInstance::GetIfCreated() noexcept {
   return g_runtime.load(std::memory_order_acquire);
 }
 
-bool ProcessLife::WasTried() noexcept {
+bool RuntimeInstance::WasRequested() noexcept {
   return g_state.load(std::memory_order_acquire) != State::kNew;
 }
 
-[[gnu::hot]] ProcessRuntime* ProcessLife::Watching() noexcept {
-  if (g_state.load(std::memory_order_acquire) == State::kNew) Runtime();
+[[gnu::hot]] ProcessRuntime* RuntimeInstance::GetIfWatching() noexcept {
+  if (g_state.load(std::memory_order_acquire) == State::kNew) Get();
   return g_watching.load(std::memory_order_acquire);
 }
 
-void ProcessLife::SaveAtExit() noexcept {
+void RuntimeInstance::SaveAtExit() noexcept {
   ::atexit([] {
-    if (ProcessRuntime* runtime = Existing()) runtime->SaveAtExit();
+    if (ProcessRuntime* runtime = GetIfCreated()) runtime->SaveAtExit();
   });
 }
 

@@ -14,13 +14,13 @@ namespace dynamiccl {
 
 // One for each communicator; issuing threads only. A small table without collision handling: a call of
 // another size with the same index overwrites the entry.
-class ExpectedSizeClass {
+class SizeClassPredictor {
  public:
-  SizeClass Of(Collective collective, uint64_t bytes) const {
+  SizeClass Predict(Collective collective, uint64_t bytes) const {
     const Place& place = places_[IndexOf(collective, bytes)];
     return place.bytes == bytes && place.collective == collective ? place.asked : SizeClassOf(bytes);
   }
-  void Note(Collective collective, uint64_t bytes, SizeClass asked) {
+  void Update(Collective collective, uint64_t bytes, SizeClass asked) {
     places_[IndexOf(collective, bytes)] = {bytes, collective, asked};
   }
 

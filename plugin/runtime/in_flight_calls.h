@@ -14,7 +14,7 @@ namespace dynamiccl {
 
 // One for each communicator, whose calls NCCL's contract orders. If a group on one thread overlaps with calls
 // on another, `any` stays true, because neither thread can tell any more which one leaves last.
-class CallsInside {
+class InFlightCalls {
  public:
   // Issuing thread. `thread` is an address that is unique to the thread. Returns false if the communicator is
   // gone.
@@ -22,8 +22,8 @@ class CallsInside {
     const void* const before = inside_.load(std::memory_order_relaxed);
     if (before != nullptr && before != thread) several_.store(true, std::memory_order_relaxed);
     inside_.store(thread, std::memory_order_relaxed);
-    // This fence keeps the compiler from changing the order of stores and loads. Settle does the same for the
-    // processor.
+    // This fence keeps the compiler from changing the order of stores and loads. FenceAllThreads does the
+    // same for the processor.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return !closed_.load(std::memory_order_relaxed);
   }
@@ -33,17 +33,18 @@ class CallsInside {
   void Close() { closed_.store(true); }
   // Orders the stores and loads of all threads; one call serves any number of closed objects. Returns false
   // if the system cannot do it; then `any` is not reliable.
-  static bool Settle() {
+  static bool FenceAllThreads() {
     return Register() && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
   }
-  // Registers the process for Settle, once. While the process has one thread this takes a microsecond; later
-  // the system waits for all processors, some 10 ms. Returns false if the system cannot do it.
+  // Registers the process for FenceAllThreads, once. While the process has one thread this takes a
+  // microsecond; later the system waits for all processors, some 10 ms. Returns false if the system cannot do
+  // it.
   static bool Register() {
     static const bool registered =
         ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     return registered;
   }
-  // Returns true if a call may still be inside. Call it after Close and Settle.
+  // Returns true if a call may still be inside. Call it after Close and FenceAllThreads.
   bool any() const {
     return inside_.load(std::memory_order_acquire) != nullptr || several_.load(std::memory_order_acquire);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plugin/interpose/communicator_births.h"
+#include "plugin/interpose/communicator_creation.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "plugin/border/real_nccl.h"
 #include "plugin/runtime/agreed_ctas.h"
 #include "plugin/runtime/control_client.h"
-#include "plugin/runtime/process_life.h"
+#include "plugin/runtime/runtime_instance.h"
 #include "src/base/clock.h"
 #include "src/base/job_fail_point.h"
 #include "src/base/sha256.h"
@@ -102,7 +102,7 @@ bool CompleteChild(ncclComm_t handle, CommunicatorInfo& info) {
 void Introduce(ProcessRuntime& runtime, const std::shared_ptr<Communicator>& communicator,
                ncclComm_t handle) {
   if (handle == nullptr) return;
-  IntroduceLate(runtime, *communicator, handle);
+  CompleteIdentity(runtime, *communicator, handle);
   runtime.communicators().Add(handle, communicator);
 }
 
@@ -160,15 +160,15 @@ void MarkBirth(ProcessRuntime& runtime, const Communicator& communicator) {
                            .reserved = 0}));
 }
 
-void IntroduceLate(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {
+void CompleteIdentity(ProcessRuntime& runtime, Communicator& communicator, ncclComm_t handle) {
   if (!CompleteChild(handle, communicator.identity.info)) return;
   communicator.issuing.introduced = true;
   RecordCommunicator(runtime, communicator.identity);
 }
 
 // A communicator from a unique id: its ranks meet at the address in the id.
-CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* config) noexcept {
-  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+CommunicatorCreation::CommunicatorCreation(const InitOrigin& init, const ncclConfig_t* config) noexcept {
+  if (!scope_.outermost() || (runtime_ = RuntimeInstance::Get()) == nullptr) return;
   NoThrow([&] {
     auto communicator = std::make_shared<Communicator>();
     const std::span<const uint8_t, kUniqueIdBytes> bytes(reinterpret_cast<const uint8_t*>(init.id.internal),
@@ -185,7 +185,7 @@ CommunicatorBirth::CommunicatorBirth(const InitOf& init, const ncclConfig_t* con
   });
 }
 
-void CommunicatorBirth::SetAgreedCtas(const ncclConfig_t* config) {
+void CommunicatorCreation::SetAgreedCtas(const ncclConfig_t* config) {
   const LoadedChoices& choices = runtime_->choices();
   if (!communicator_->identity.meeting.before_init && !choices.rules()) return;
   const CtaBounds ctas = AgreeOnCtas(choices, runtime_->meetings(), *communicator_, CtasOf(config),
@@ -198,14 +198,14 @@ void CommunicatorBirth::SetAgreedCtas(const ncclConfig_t* config) {
   config_ = changed;
 }
 
-Communicator* CommunicatorBirth::NotedParent(ncclComm_t parent) {
-  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return nullptr;
+Communicator* CommunicatorCreation::NotedParent(ncclComm_t parent) {
+  if (!scope_.outermost() || (runtime_ = RuntimeInstance::Get()) == nullptr) return nullptr;
   return runtime_->communicators().Find(parent);
 }
 
 // A child of a split: every rank of the parent takes part, so the number of the split and the colour identify
 // the child.
-CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* config) noexcept {
+CommunicatorCreation::CommunicatorCreation(const SplitOrigin& split, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(split.parent);
   if (parent == nullptr) return;
   const uint64_t operation = OperationName(ChildKind::kSplit, parent->issuing.children.splits++);
@@ -217,7 +217,7 @@ CommunicatorBirth::CommunicatorBirth(const SplitOf& split, const ncclConfig_t* c
 }
 
 // A child of a shrink: the remaining ranks keep their order, so rank and size are known at once.
-CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t* config) noexcept {
+CommunicatorCreation::CommunicatorCreation(const ShrinkOrigin& shrink, const ncclConfig_t* config) noexcept {
   Communicator* parent = NotedParent(shrink.parent);
   if (parent == nullptr) return;
   NoThrow([&] {
@@ -237,7 +237,7 @@ CommunicatorBirth::CommunicatorBirth(const ShrinkOf& shrink, const ncclConfig_t*
 
 // Warns only about a child with a configuration of its own. Any other child takes over its parent's
 // configuration, and with it the bounds that rules have set there.
-void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
+void CommunicatorCreation::WarnThatChildsCtasStay(const ncclConfig_t* config) {
   if (config != nullptr)
     WarnThatCtasStay(runtime_->choices(), *communicator_,
                      "rules are not for children with a configuration of their own");
@@ -245,12 +245,12 @@ void CommunicatorBirth::WarnThatChildsCtasStay(const ncclConfig_t* config) {
 
 // A grown communicator: the old ranks know its parent; new ranks know only the id that one of the old ranks
 // made.
-CommunicatorBirth::CommunicatorBirth(const GrowOf& grow, const ncclConfig_t* config) noexcept {
-  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+CommunicatorCreation::CommunicatorCreation(const GrowOrigin& grow, const ncclConfig_t* config) noexcept {
+  if (!scope_.outermost() || (runtime_ = RuntimeInstance::Get()) == nullptr) return;
   NoThrow([&] { ExpectGrown(grow, config); });
 }
 
-void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* config) {
+void CommunicatorCreation::ExpectGrown(const GrowOrigin& grow, const ncclConfig_t* config) {
   std::shared_ptr<Communicator> grown;
   if (grow.parent != nullptr) {
     Communicator* parent = runtime_->communicators().Find(grow.parent);
@@ -276,11 +276,11 @@ void CommunicatorBirth::ExpectGrown(const GrowOf& grow, const ncclConfig_t* conf
   Expect(std::move(grown), config);
 }
 
-ncclConfig_t* CommunicatorBirth::Config(ncclConfig_t* given) const {
+ncclConfig_t* CommunicatorCreation::Config(ncclConfig_t* given) const {
   return config_ ? config_->get() : given;
 }
 
-void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
+void CommunicatorCreation::Expect(std::shared_ptr<Communicator> communicator, const ncclConfig_t* config) {
   if (config != nullptr) communicator->config = ReadConfig(*config);
   // The environment takes precedence over the program's configuration and is read once, as in NCCL
   // (src/init.cc, envConfigOverride).
@@ -295,13 +295,13 @@ void CommunicatorBirth::Expect(std::shared_ptr<Communicator> communicator, const
   if (!IssuingThread::Current().inside_group()) MarkBirth(*runtime_, *communicator_);
 }
 
-ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
+ncclResult_t CommunicatorCreation::Finish(ncclResult_t result, ncclComm_t* handle) noexcept {
   if (communicator_ == nullptr) return result;
   NoThrow([&] {
     runtime_->communicators().CallReturned();
     IssuingThread& thread = IssuingThread::Current();
     if (thread.inside_group()) {
-      thread.unborn.push_back({communicator_, handle});
+      thread.pending_communicators.push_back({communicator_, handle});
       return;
     }
     if (Recorder* const recorder = runtime_->recorder()) recorder->Leave();
@@ -313,18 +313,20 @@ ncclResult_t CommunicatorBirth::Finish(ncclResult_t result, ncclComm_t* handle) 
   return result;
 }
 
-void BringToLife(ProcessRuntime& runtime, std::vector<UnbornCommunicator>& unborn, ncclResult_t result) {
-  for (const UnbornCommunicator& each : unborn) {
+void RegisterPendingCommunicators(ProcessRuntime& runtime,
+                                  std::vector<PendingCommunicator>& pending_communicators,
+                                  ncclResult_t result) {
+  for (const PendingCommunicator& each : pending_communicators) {
     if (result != ncclInProgress) runtime.communicators().StopExpecting(*each.communicator);
     if (result == ncclSuccess || result == ncclInProgress)
       Introduce(runtime, each.communicator, *each.handle);
   }
-  unborn.clear();
+  pending_communicators.clear();
 }
 
 // There is no unique id, so the process id and a count identify the communicator.
-CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
-  if (!scope_.outermost() || (runtime_ = ProcessLife::Runtime()) == nullptr) return;
+InitAllCreation::InitAllCreation(int n_ranks) noexcept {
+  if (!scope_.outermost() || (runtime_ = RuntimeInstance::Get()) == nullptr) return;
   NoThrow([&] {
     runtime_->plugins().Offer();
     ControlToken token{};
@@ -349,7 +351,7 @@ CommunicatorsOfProcess::CommunicatorsOfProcess(int n_ranks) noexcept {
   });
 }
 
-ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* handles) noexcept {
+ncclResult_t InitAllCreation::Finish(ncclResult_t result, ncclComm_t* handles) noexcept {
   NoThrow([&] {
     for (size_t rank = 0; rank < communicators_.size(); ++rank) {
       runtime_->communicators().StopExpecting(*communicators_[rank]);
@@ -360,12 +362,12 @@ ncclResult_t CommunicatorsOfProcess::Finish(ncclResult_t result, ncclComm_t* han
 }
 
 void UniqueIdMade(ncclUniqueId& id) noexcept {
-  if (ProcessRuntime* runtime = ProcessLife::Runtime())
+  if (ProcessRuntime* runtime = RuntimeInstance::Get())
     NoThrow([&] { runtime->meetings().MarkUniqueId(id); });
 }
 
 void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Runtime();
+  ProcessRuntime* runtime = RuntimeInstance::Get();
   Communicator* parent = runtime == nullptr ? nullptr : runtime->communicators().Find(parent_handle);
   if (parent == nullptr) return;
   NoThrow([&] { MeetingPlaces::MarkGrowId(parent->identity.meeting, GrownToken(*parent), id); });
@@ -373,7 +375,7 @@ void GrowIdMade(ncclComm_t parent_handle, ncclUniqueId& id) noexcept {
 
 // Releases a call that waits for a verdict about the communicator.
 void CommunicatorRevoked(ncclComm_t handle) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Runtime();
+  ProcessRuntime* runtime = RuntimeInstance::Get();
   Communicator* communicator = runtime == nullptr ? nullptr : runtime->communicators().Find(handle);
   if (communicator != nullptr) NoThrow([&] { runtime->Release(*communicator); });
 }
@@ -381,7 +383,7 @@ void CommunicatorRevoked(ncclComm_t handle) noexcept {
 // Releases everything that waits for the communicator before its memory is freed. Choices are saved each time
 // a communicator ends, because a job may be killed before its exit handlers run.
 void CommunicatorGone(ncclComm_t handle) noexcept {
-  ProcessRuntime* runtime = ProcessLife::Runtime();
+  ProcessRuntime* runtime = RuntimeInstance::Get();
   if (runtime == nullptr) return;
   NoThrow([&] {
     PassJobFailPoint(JobFailPoint::kGone);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// `dynamiccl train` trains both agents from traces and measurements, `dynamiccl eval` says how good a policy
+// is on them. The work is done by dynamiccl-agents, which replaces this process.
+#include "tools/command_table.h"
+#include "tools/exit_code.h"
+#include "tools/launch/installation.h"
+#include "tools/sibling_program.h"
+
+namespace dynamiccl {
+namespace {
+
+// Runs the command `name` of dynamiccl-agents. The names of shipped policies are allowed as values of
+// `policy_option`. `of_policies` is the option that is put before a policy file without one; empty: none.
+Result<int> RunAgents(CommandLine& line, const std::string& name, const std::string& inputs,
+                      const std::string& policy_option, const std::string& of_policies) {
+  std::string home;
+  line.app().add_option("--home", home, "Installation to use (default: the one of this program)");
+  line.app().allow_extras();
+  SetSiblingHelp(line, name,
+                 inputs +
+                     "\nEverything else is handed to dynamiccl-agents; where a build has it, `dynamiccl " +
+                     name + " --help` lists its options.",
+                 [&home] {
+                   const auto installation = FindInstallation(home);
+                   return installation ? installation->agents : std::string();
+                 });
+  if (const auto exit_code = line.Parse()) return *exit_code;
+  DYNAMICCL_TRY(const Installation installation, FindInstallation(home));
+  DYNAMICCL_TRY(std::vector<std::string> command,
+                SiblingCommand(installation.agents, "dynamiccl-agents", line));
+  command.insert(command.begin() + 1, name);
+  DYNAMICCL_CHECK_OK(NamePolicies(installation, policy_option, command));
+  DYNAMICCL_CHECK_OK(BecomeSibling(NameInputs(command, of_policies)));
+  return kExitEnvironment;
+}
+
+}  // namespace
+
+Result<int> TrainCommand(CommandLine& line) {
+  return RunAgents(
+      line, "train",
+      "Files that end in .ctrace, .ctracez and .measurements need no --trace or --measurements before them.",
+      "--from", {});
+}
+
+Result<int> EvalCommand(CommandLine& line) {
+  return RunAgents(
+      line, "eval",
+      "Files that end in .dcpolicy, .ctrace, .ctracez and .measurements need no option before them.",
+      "--policy", "--policy");
+}
+
+}  // namespace dynamiccl

@@ -124,6 +124,7 @@ int64_t StepExperiment::TimeUntil(const GuardedCall& next) {
 void StepExperiment::ChangeClock() {
   ++clock_.changes;
   averages_ = {};
+  long_steps_ = {};
   if (numbers_.empty()) regression_ = StepRegression();
   block_.clear();
   arms_of_block_.clear();

@@ -128,7 +128,8 @@ class StepExperiment {
   // Returns the duration of the step under way in nanoseconds. `next` is the first call of the next step. 0:
   // not known.
   int64_t TimeUntil(const GuardedCall& next);
-  // Called when steps begin to be timed by another clock. Forgets the averages and the block under way.
+  // Called when steps begin to be timed by another clock. Forgets the averages, the long steps and the block
+  // under way.
   void ChangeClock();
   // Ends the step under way if `next` begins another one. Returns what Take returns.
   std::optional<double> End(const GuardedCall& next, uint64_t number);

@@ -3,29 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include "tests/support/probe_question.h"
 
 namespace dynamiccl {
 namespace {
 
-bool Contains(const std::vector<ProbeCandidate>& candidates, const CollectiveConfig& config) {
-  return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const ProbeCandidate& candidate) { return candidate.config == config; });
-}
-
-struct Asked {
-  CostModelInput input;
-  ConfigQuestion question{Collective::kAllReduce, 64 << 20, NcclConfigs(Collective::kAllReduce)};
-
-  Asked() {
-    input.fabric = {8, 2, 16, {1, 100}, {5, 20}};
-    input.constants = NcclHopperConstants(2);
-  }
-};
-
 // What NCCL itself uses is known from its cost table, although the model expects something else of it.
 TEST(UnlikeFirst, NcclsOwnPairComesFirstHoweverTheModelPricesIt) {
-  const auto [input, question] = Asked();
+  const auto [input, question] = test::ProbeQuestion();
   const CollectiveConfig tree_ll{Algorithm::kTree, Protocol::kLL, 0};
   const auto candidates = UnlikeFirst(nullptr, input, question, {tree_ll, true});
   ASSERT_GT(candidates.size(), 2u);
@@ -39,10 +24,10 @@ TEST(UnlikeFirst, NcclsOwnPairComesFirstHoweverTheModelPricesIt) {
 }
 
 TEST(UnlikeFirst, WhatTheModelExpectsOfNcclIsTriedIfItsChannelsAreNotKnown) {
-  const auto [input, question] = Asked();
+  const auto [input, question] = test::ProbeQuestion();
   const CollectiveConfig expected = ConfigContext(input, question).default_config();
-  EXPECT_FALSE(Contains(UnlikeFirst(nullptr, input, question), expected));
-  EXPECT_TRUE(Contains(UnlikeFirst(nullptr, input, question, {kLeaveNcclAlone, false}), expected));
+  EXPECT_FALSE(test::Contains(UnlikeFirst(nullptr, input, question), expected));
+  EXPECT_TRUE(test::Contains(UnlikeFirst(nullptr, input, question, {kLeaveNcclAlone, false}), expected));
 }
 
 }  // namespace

@@ -297,6 +297,18 @@ TEST(StepExperiment, StallsOfStepsWithoutArmsAreRemembered) {
   EXPECT_LT(program.experiment.lost_ns(), 20e6);
 }
 
+// By the host's clock one step in ten is long, since the host then waits for its device. That says nothing of
+// stalls, so by the device's clock an arm pays for each of its long steps.
+TEST(StepExperiment, LongStepsByTheHostsClockExcuseNoArm) {
+  Program program;
+  program.ahead_ns = 100'000'000;
+  for (int i = 0; i < 60; ++i) program.Step(kLeaveNcclAlone, kLeaveNcclAlone, 10'000'000);
+  program.device_tells = true;
+  for (int i = 0; i < 80; ++i)
+    program.Step(i % 8 == 7 ? kRing : kLeaveNcclAlone, kLeaveNcclAlone, i % 8 == 7 ? 50'000'000 : 10'000'000);
+  EXPECT_NEAR(program.experiment.lost_ns(), 9 * 40e6, 50e6);
+}
+
 TEST(StepExperiment, LossesAreCounted) {
   Program program;
   for (int i = 0; i < 160; ++i)

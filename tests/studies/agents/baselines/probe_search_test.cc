@@ -5,34 +5,22 @@
 
 #include <algorithm>
 
+#include "tests/support/probe_question.h"
 #include "tests/support/sample_policy.h"
 
 namespace dynamiccl::agents {
 namespace {
 
-bool Contains(const std::vector<ProbeCandidate>& candidates, const CollectiveConfig& config) {
-  return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const ProbeCandidate& candidate) { return candidate.config == config; });
+std::vector<ProbeCandidate> Further(const std::vector<TriedConfig>& tried, double in_use = 1,
+                                    size_t most = 4) {
+  const auto [input, question] = test::ProbeQuestion();
+  return FurtherCandidates(nullptr, input, question, tried, in_use, most);
 }
-
-struct Asked {
-  CostModelInput input;
-  ConfigQuestion question{Collective::kAllReduce, 64 << 20, NcclConfigs(Collective::kAllReduce)};
-
-  Asked() {
-    input.fabric = {8, 2, 16, {1, 100}, {5, 20}};
-    input.constants = NcclHopperConstants(2);
-  }
-  std::vector<ProbeCandidate> Further(const std::vector<TriedConfig>& tried, double in_use = 1,
-                                      size_t most = 4) const {
-    return FurtherCandidates(nullptr, input, question, tried, in_use, most);
-  }
-};
 
 // A policy that puts Tree and LL above all else may be wrong where it stands: what the cost model alone would
 // try stays among the candidates.
 TEST(FirstCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
-  const auto [input, question] = Asked();
+  const auto [input, question] = test::ProbeQuestion();
   const auto policy = test::MakePolicyThatPrefers(Algorithm::kTree, Protocol::kLL);
   const auto of_model = FirstCandidates(nullptr, input, question);
   constexpr size_t kBestOfModel = 3;
@@ -40,7 +28,7 @@ TEST(FirstCandidates, WhatTheCostModelWouldTryIsTriedWhateverThePolicySays) {
   EXPECT_EQ(candidates[0].config.algorithm, Algorithm::kTree);
   EXPECT_EQ(candidates[0].config.protocol, Protocol::kLL);
   EXPECT_LT(candidates[0].predicted, candidates.back().predicted);
-  for (size_t i = 0; i < kBestOfModel; ++i) EXPECT_TRUE(Contains(candidates, of_model[i].config)) << i;
+  for (size_t i = 0; i < kBestOfModel; ++i) EXPECT_TRUE(test::Contains(candidates, of_model[i].config)) << i;
 }
 
 // A link of another speed, a tree's and a ring's shape: NCCL's own choice is no candidate, and there are five
@@ -62,11 +50,11 @@ TEST(FirstCandidates, AreTheBestOfThePriorAndNeighboursInChannels) {
 }
 
 TEST(FurtherCandidates, NeitherNcclsChoiceNorWhatWasTriedComesAgain) {
-  const Asked asked;
   std::vector<TriedConfig> tried;
-  const CollectiveConfig by_default = ConfigContext(asked.input, asked.question).default_config();
+  const auto [input, question] = test::ProbeQuestion();
+  const CollectiveConfig by_default = ConfigContext(input, question).default_config();
   for (int wave = 0; wave < 40; ++wave) {
-    const auto next = asked.Further(tried);
+    const auto next = Further(tried);
     if (next.empty()) return;
     EXPECT_LE(next.size(), 4u);
     for (const ProbeCandidate& candidate : next) {
@@ -79,11 +67,10 @@ TEST(FurtherCandidates, NeitherNcclsChoiceNorWhatWasTriedComesAgain) {
 }
 
 TEST(FurtherCandidates, WhatIsFasterThanPredictedSpeaksForItsKin) {
-  const Asked asked;
   const CollectiveConfig seen{Algorithm::kTree, Protocol::kLL128, 16};
   const CollectiveConfig kin{Algorithm::kTree, Protocol::kLL128, 8};
   const auto predicted = [&](double ratio) {
-    for (const ProbeCandidate& candidate : asked.Further({{seen, ratio}}, 8, 1000)) {
+    for (const ProbeCandidate& candidate : Further({{seen, ratio}}, 8, 1000)) {
       if (candidate.config == kin) return candidate.predicted;
     }
     return 0.0;
@@ -95,11 +82,10 @@ TEST(FurtherCandidates, WhatIsFasterThanPredictedSpeaksForItsKin) {
 }
 
 TEST(FurtherCandidates, WhatIsBelievedToBeFarBehindWhatIsInUseIsLeftOut) {
-  const Asked asked;
-  const auto all = asked.Further({}, 1e6, 1000), few = asked.Further({}, 1, 1000);
+  const auto all = Further({}, 1e6, 1000), few = Further({}, 1, 1000);
   EXPECT_LT(few.size(), all.size());
   for (const ProbeCandidate& candidate : few) EXPECT_LT(candidate.predicted, 2);
-  EXPECT_TRUE(asked.Further({}, 1e-3, 1000).empty());
+  EXPECT_TRUE(Further({}, 1e-3, 1000).empty());
   EXPECT_TRUE(std::is_sorted(few.begin(), few.end(),
                              [](const auto& a, const auto& b) { return a.predicted < b.predicted; }));
 }

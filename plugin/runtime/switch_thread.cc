@@ -25,11 +25,21 @@ constexpr int64_t kReachNs = 30'000'000'000;
 // If a host has refused connections to the leader's port for a second, the leader's process is gone: it
 // closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// If fewer than kTimesSentTogether times are there, they are sent after this many milliseconds at the latest.
-constexpr int kSendTimesMs = 20;
+// If too few times are there to be sent together (TimesReport), they wait for a sixteenth of the time since
+// their rank joined, but at least and at most these milliseconds.
+constexpr int kSendTimesPart = 16;
+constexpr int kSendTimesAtFirstMs = 20;
+constexpr int kSendTimesAtLastMs = 250;
 // Milliseconds between two reports of the digests of decisions. A difference between ranks lasts for seconds,
 // so this is often enough, and it costs almost nothing.
 constexpr int kDigestMs = 1000;
+
+// Returns the longest time in milliseconds for which times wait that were reported `age_ns` after the rank
+// joined.
+int SendTimesMs(int64_t age_ns) {
+  return static_cast<int>(
+      std::clamp<int64_t>(age_ns / 1'000'000 / kSendTimesPart, kSendTimesAtFirstMs, kSendTimesAtLastMs));
+}
 
 }  // namespace
 
@@ -44,7 +54,8 @@ void SwitchThread::Join(const MeetingPoint& meeting, const JoinMessage& join,
     const std::lock_guard lock(mutex_);
     present_.emplace(join.communicator, tables);
     LeaderLink link{meeting, join, tables, std::move(times), SwitchMember(tables->gate())};
-    link.give_up_ns = MonotonicNanoseconds() + kReachNs;
+    link.joined_ns = MonotonicNanoseconds();
+    link.give_up_ns = link.joined_ns + kReachNs;
     new_links_.push_back(std::move(link));
   }
   thread_.Wake();
@@ -98,7 +109,8 @@ int SwitchThread::TimeoutMs() const {
   for (const LeaderLink& link : links_) {
     if (!link.tables->gate().idle()) return kArmedTickMs;
     if (!link.fd.valid()) timeout = std::min(timeout, kRetryMs);
-    if (link.times && link.times->enabled()) timeout = std::min(timeout, kSendTimesMs);
+    if (link.times && link.times->enabled())
+      timeout = std::min(timeout, SendTimesMs(MonotonicNanoseconds() - link.joined_ns));
   }
   return timeout;
 }

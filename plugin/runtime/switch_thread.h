@@ -61,6 +61,7 @@ class SwitchThread {
     std::shared_ptr<SwitchableTables> tables;
     std::shared_ptr<TimesReport> times;  // null: this rank reports no times
     SwitchMember member;
+    int64_t joined_ns = 0;
     int64_t give_up_ns = 0;      // when to give up the leader, unless the rank waits for a verdict
     int64_t next_digest_ns = 0;  // when the digests of decisions are reported next
     uint64_t reported_call = 0;  // the last call whose digest was sent to the leader

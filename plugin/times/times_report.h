@@ -4,6 +4,7 @@
 // timed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,17 +16,22 @@
 
 namespace dynamiccl {
 
-// Number of times that are sent together. Waking a thread for each time, here and on the leader, would take
-// tens of microseconds of a rank whose cores are all busy.
-inline constexpr size_t kTimesSentTogether = 4;
+// The least and the greatest number of times that are sent together. Each message wakes a thread here and one
+// on the leader, and where all cores are busy, each wake-up delays the program
+// (docs/results/adaptive-steps.md says by how much).
+inline constexpr size_t kFirstTimesTogether = 4;
+inline constexpr size_t kMostTimesTogether = 64;
+// Between these limits, a message holds a sixteenth as many times as were sent before it, so the first
+// findings of a job are not delayed.
+inline constexpr size_t kTogetherPart = 16;
 
 // Holds times of calls on their way to the leader. The communicator, the timed events and the switch thread
 // share it, and any thread may use it. A call that is not timed only loads the leader's orders, which are
 // atomic.
 class TimesReport {
  public:
-  // `news` is called when kTimesSentTogether times have been added, on the thread that adds the last of them.
-  // A reader that waits for fewer times has to call Drain from time to time.
+  // `news` is called when as many times have been added as are sent together, on the thread that adds the
+  // last of them. A reader that waits for fewer times has to call Drain from time to time.
   explicit TimesReport(std::function<void()> news) : news_(std::move(news)) {}
 
   // Adds the time of a call. Called on a thread of NCCL or on the issuing thread.
@@ -33,13 +39,15 @@ class TimesReport {
     {
       const std::lock_guard lock(mutex_);
       times_.push_back(time);
-      if (times_.size() != kTimesSentTogether) return;
+      if (times_.size() != together_) return;
     }
     news_();
   }
   // Removes and returns all times that were not taken yet.
   std::vector<CallTime> Drain() {
     const std::lock_guard lock(mutex_);
+    drained_ += times_.size();
+    together_ = std::clamp(drained_ / kTogetherPart, kFirstTimesTogether, kMostTimesTogether);
     return std::exchange(times_, {});
   }
 
@@ -57,8 +65,10 @@ class TimesReport {
   const std::function<void()> news_;
   std::atomic<bool> enabled_{false};
   std::atomic<uint64_t> all_until_{0};
-  std::mutex mutex_;  // guards times_
+  std::mutex mutex_;  // guards everything below
   std::vector<CallTime> times_;
+  size_t drained_ = 0;                     // times that Drain has returned so far
+  size_t together_ = kFirstTimesTogether;  // how many times call news_
 };
 
 }  // namespace dynamiccl

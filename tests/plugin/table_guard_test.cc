@@ -106,16 +106,41 @@ class GuardedJob {
   double ratio_of_trials_ = 1;
 };
 
-TEST(TimesReport, WakesOnceForTimesThatAreToldTogether) {
+// Adds `count` times, and returns after how many of them the report woke its reader.
+std::vector<size_t> WakesOf(TimesReport& report, const int& wakes, size_t count) {
+  std::vector<size_t> woken;
+  for (size_t added = 1; added <= count; ++added) {
+    const int before = wakes;
+    report.Add({added, Collective::kAllReduce, 1000});
+    if (wakes != before) woken.push_back(added);
+  }
+  return woken;
+}
+
+TEST(TimesReport, WakesItsReaderOnceUntilTheTimesAreTaken) {
   int wakes = 0;
   TimesReport report([&] { ++wakes; });
-  for (uint64_t call = 0; call < 2 * kTimesSentTogether; ++call) {
-    report.Add({call, Collective::kAllReduce, 1000});
-    EXPECT_EQ(wakes, call + 1 >= kTimesSentTogether ? 1 : 0) << "they were not taken yet";
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(WakesOf(report, wakes, 2 * kFirstTimesTogether), std::vector{kFirstTimesTogether});
+    EXPECT_EQ(report.Drain().size(), 2 * kFirstTimesTogether);
   }
-  EXPECT_EQ(report.Drain().size(), 2 * kTimesSentTogether);
-  for (uint64_t call = 0; call < kTimesSentTogether; ++call) report.Add({call, Collective::kAllReduce, 1000});
-  EXPECT_EQ(wakes, 2);
+}
+
+TEST(TimesReport, SendsMoreTimesTogetherTheMoreWereSent) {
+  int wakes = 0;
+  TimesReport report([&] { ++wakes; });
+  size_t sent = 0;
+  for (const size_t together : {size_t{4}, size_t{20}, kMostTimesTogether}) {
+    while (sent < together * kTogetherPart) {
+      report.Add({sent++, Collective::kAllReduce, 1000});
+      (void)report.Drain();
+    }
+    EXPECT_EQ(WakesOf(report, wakes, together + 1), std::vector{together}) << sent << " times sent before";
+    sent += report.Drain().size();
+  }
+  for (; sent < 100000; ++sent) report.Add({sent, Collective::kAllReduce, 1000});
+  (void)report.Drain();
+  EXPECT_EQ(WakesOf(report, wakes, 1000), std::vector{kMostTimesTogether});
 }
 
 TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {

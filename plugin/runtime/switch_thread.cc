@@ -25,11 +25,11 @@ constexpr int64_t kReachNs = 30'000'000'000;
 // If a host has refused connections to the leader's port for a second, the leader's process is gone: it
 // closes that port only when it ends.
 constexpr int64_t kEndedNs = 1'000'000'000;
-// If too few times are there to be sent together (TimesReport), they wait for a sixteenth of the time since
-// their rank joined, but at least and at most these milliseconds.
-constexpr int kSendTimesPart = 16;
-constexpr int kSendTimesAtFirstMs = 20;
-constexpr int kSendTimesAtLastMs = 250;
+// If too few times are there to be sent together (TimesReport), they wait for kSendTimesAtFirstMs, and from a
+// second after their rank joined on for a sixteenth of the time since then, but at most kSendTimesAtLastMs.
+constexpr int64_t kSendTimesSoonNs = 1'000'000'000;
+constexpr int64_t kSendTimesAtFirstMs = 20;
+constexpr int64_t kSendTimesAtLastMs = 250;
 // Milliseconds between two reports of the digests of decisions. A difference between ranks lasts for seconds,
 // so this is often enough, and it costs almost nothing.
 constexpr int kDigestMs = 1000;
@@ -37,8 +37,8 @@ constexpr int kDigestMs = 1000;
 // Returns the longest time in milliseconds for which times wait that were reported `age_ns` after the rank
 // joined.
 int SendTimesMs(int64_t age_ns) {
-  return static_cast<int>(
-      std::clamp<int64_t>(age_ns / 1'000'000 / kSendTimesPart, kSendTimesAtFirstMs, kSendTimesAtLastMs));
+  if (age_ns < kSendTimesSoonNs) return kSendTimesAtFirstMs;
+  return static_cast<int>(std::min(age_ns / 16 / 1'000'000, kSendTimesAtLastMs));
 }
 
 }  // namespace

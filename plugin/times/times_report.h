@@ -16,14 +16,13 @@
 
 namespace dynamiccl {
 
-// The least and the greatest number of times that are sent together. Each message wakes a thread here and one
-// on the leader, and where all cores are busy, each wake-up delays the program
-// (docs/results/adaptive-steps.md says by how much).
+// The number of times that are sent together: few among a communicator's first times, since its first
+// findings wait for them, and later a sixteenth of the number that was sent, but at most kMostTimesTogether.
+// Each message wakes a thread here and one on the leader, and where all cores are busy, each wake-up delays
+// the program (docs/results/adaptive-steps.md says by how much).
+inline constexpr size_t kFirstTimes = 256;
 inline constexpr size_t kFirstTimesTogether = 4;
 inline constexpr size_t kMostTimesTogether = 64;
-// Between these limits, a message holds a sixteenth as many times as were sent before it, so the first
-// findings of a job are not delayed.
-inline constexpr size_t kTogetherPart = 16;
 
 // Holds times of calls on their way to the leader. The communicator, the timed events and the switch thread
 // share it, and any thread may use it. A call that is not timed only loads the leader's orders, which are
@@ -47,7 +46,7 @@ class TimesReport {
   std::vector<CallTime> Drain() {
     const std::lock_guard lock(mutex_);
     drained_ += times_.size();
-    together_ = std::clamp(drained_ / kTogetherPart, kFirstTimesTogether, kMostTimesTogether);
+    if (drained_ >= kFirstTimes) together_ = std::min(drained_ / 16, kMostTimesTogether);
     return std::exchange(times_, {});
   }
 

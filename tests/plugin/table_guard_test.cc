@@ -129,18 +129,20 @@ TEST(TimesReport, WakesItsReaderOnceUntilTheTimesAreTaken) {
 TEST(TimesReport, SendsMoreTimesTogetherTheMoreWereSent) {
   int wakes = 0;
   TimesReport report([&] { ++wakes; });
+  const std::vector<std::pair<size_t, size_t>> expected{{0, kFirstTimesTogether},
+                                                        {kFirstTimes - 5, kFirstTimesTogether},
+                                                        {kFirstTimes, kFirstTimes / 16},
+                                                        {800, 50},
+                                                        {16 * kMostTimesTogether, kMostTimesTogether},
+                                                        {100'000, kMostTimesTogether}};
   size_t sent = 0;
-  for (const size_t together : {size_t{4}, size_t{20}, kMostTimesTogether}) {
-    while (sent < together * kTogetherPart) {
-      report.Add({sent++, Collective::kAllReduce, 1000});
-      (void)report.Drain();
-    }
-    EXPECT_EQ(WakesOf(report, wakes, together + 1), std::vector{together}) << sent << " times sent before";
-    sent += report.Drain().size();
+  for (const auto& [before, together] : expected) {
+    ASSERT_LE(sent, before);
+    while (sent < before) report.Add({sent++, Collective::kAllReduce, 1000});
+    (void)report.Drain();
+    EXPECT_EQ(WakesOf(report, wakes, together), std::vector{together}) << before << " times sent before";
+    sent += together;
   }
-  for (; sent < 100000; ++sent) report.Add({sent, Collective::kAllReduce, 1000});
-  (void)report.Drain();
-  EXPECT_EQ(WakesOf(report, wakes, 1000), std::vector{kMostTimesTogether});
 }
 
 TEST(TableGuard, TakesBackAPolicyThatIsTenTimesSlower) {

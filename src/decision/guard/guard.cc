@@ -68,7 +68,8 @@ std::string_view Name(GuardReason reason) {
       "slower than NCCL",    "the fabric changed",   "steps take another time",
       "steps have changed",  "a choice is in doubt", "a trial was too slow",
       "the budget is spent", "trials begin",         "a trial was better",
-      "confirmed earlier",   "other trials",         "no trial was better"};
+      "confirmed earlier",   "proved again",         "other trials",
+      "no trial was better"};
   static_assert(std::size(kNames) == kGuardReasons);
   return kNames[static_cast<size_t>(reason)];
 }
@@ -198,6 +199,7 @@ std::optional<GuardReason> Guard::WhyRevoke() const {
 std::optional<GuardReason> Guard::WhyAdopt() const {
   if (!confirmed_.empty()) return GuardReason::kConfirmed;
   if (!has_steps()) return std::nullopt;
+  if (ProvesNeedlessly()) return GuardReason::kProvedAgain;
   if (searches_together()) return WhyAdoptCommon();
   bool begins = false;
   size_t in_use = 0, still = 0;
@@ -264,11 +266,13 @@ KeySearch Guard::SearchNext(const GuardedKey& key, const CollectiveConfig& choic
 
 // NCCL's own choice stays an arm beside a choice of the guard, so that steps compare the two. Each use costs
 // time, so NCCL's choice is left out once steps show that it is slower and the key has other arms to try.
-bool Guard::NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const {
-  const SeenConfig nccl = experiment_.Seen(KeyCode(key.key()), kLeaveNcclAlone, entry.choice);
-  const bool is_slower =
-      nccl.steps >= kStepsOfSlower && nccl.effect.mean > kRevokedErrors * nccl.effect.error;
-  return entry.arms.empty() || !is_slower;
+bool Guard::NeedsNccls(const KeyPlan& entry) const {
+  return entry.arms.empty() || !IsNcclsSlower(entry);
+}
+
+bool Guard::IsNcclsSlower(const KeyPlan& entry) const {
+  const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
+  return nccl.steps >= kStepsOfSlower && nccl.effect.mean > kRevokedErrors * nccl.effect.error;
 }
 
 // Arms that the fewest steps have used come first, because a version may end before it has used all of them.
@@ -285,7 +289,7 @@ KeyPlan Guard::EntryOf(const GuardedKey& key, GuardReason reason, bool adopt) {
   const bool rests = reason == GuardReason::kBudgetSpent || (resting_ && reason != GuardReason::kSearch);
   entry.arms = search.Next(SeenBeside(key, entry.choice), !rests);
   const bool proven = key.proven() || entry.choice != key.choice();
-  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty()) && NeedsNccls(key, entry))
+  if (!entry.choice.leaves_nccl_alone() && (proven || !entry.arms.empty()) && NeedsNccls(entry))
     entry.arms.push_back(kLeaveNcclAlone);
   std::stable_sort(entry.arms.begin(), entry.arms.end(), [&](const auto& a, const auto& b) {
     const uint32_t code = KeyCode(entry.key);

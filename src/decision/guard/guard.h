@@ -122,10 +122,11 @@ enum class GuardReason : uint8_t {
   kSearch,       // an experiment begins, or goes on after a rest
   kAdopt,        // a config whose steps are surely faster becomes the choice
   kConfirmed,    // a config that an earlier run confirmed becomes the choice
+  kProvedAgain,  // steps on a changed fabric prove a choice, and use NCCL's choice beside it seldom again
   kNextArms,     // other configs replace those that are no gain
   kSearchEnded,  // no config is left that could be better
 };
-inline constexpr int kGuardReasons = 12;
+inline constexpr int kGuardReasons = 13;
 // The reason in words, for logs and metrics.
 std::string_view Name(GuardReason reason);
 
@@ -329,7 +330,14 @@ class Guard {
   KeyPlan EntryOf(const GuardedKey& key, GuardReason reason, bool adopt);
   // True if the experiment must also try NCCL's own choice for this key, beside the configs that `entry`
   // lists.
-  bool NeedsNccls(const GuardedKey& key, const KeyPlan& entry) const;
+  bool NeedsNccls(const KeyPlan& entry) const;
+  // True if steps show that NCCL's choice is slower than the entry's.
+  bool IsNcclsSlower(const KeyPlan& entry) const;
+  // True if steps show how the entry's choice compares with NCCL's.
+  bool IsProved(const KeyPlan& entry) const;
+  // True if the version in use still uses NCCL's choice in every second step beside a choice that steps have
+  // proved again.
+  bool ProvesNeedlessly() const;
   // True if the version changes nothing about a key whose level is known, so the key needs no new dense
   // samples.
   bool IsSteadyWith(const GuardedKey& key, const KeyPlan& entry) const;

@@ -61,11 +61,16 @@ constexpr uint16_t kPauseOfBelieved = 4;
 // Steps use the leader this many times as often as one challenger.
 constexpr size_t kWeightOfLeader = 8;
 // Steps from one use of NCCL's choice to the next, for a key whose only arm is NCCL's choice. kProvingSpacing
-// holds while a choice is proved again after a change of the fabric, until the standard error of its effect
-// is below kKnownError. kWatchSpacing holds otherwise.
+// holds while a choice is proved again after a change of the fabric: until NCCL's choice is surely slower, or
+// the standard error of its effect is below kKnownError. kWatchSpacing holds otherwise.
 constexpr uint16_t kProvingSpacing = 2;
 constexpr double kKnownError = 0.02;
 constexpr uint16_t kWatchSpacing = 32;
+
+// True if the key tries nothing, and NCCL's choice is used in some steps to compare the key's choice with it.
+bool WatchesOnly(const KeyPlan& entry) {
+  return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
+}
 
 }  // namespace
 
@@ -273,11 +278,8 @@ uint16_t Guard::CommonSpacing(const std::vector<CollectiveConfig>& arms) const {
 // On average at most one key in a step uses a config that no step has used before.
 void Guard::PaceArms(TablePlan& plan) const {
   double loss = 0, risky = 0;
-  const auto watches_only = [](const KeyPlan& entry) {
-    return entry.arms.size() == 1 && entry.arms[0].leaves_nccl_alone();
-  };
   for (const KeyPlan& entry : plan.keys) {
-    if (entry.arms.empty() || watches_only(entry)) continue;
+    if (entry.arms.empty() || WatchesOnly(entry)) continue;
     loss += ExpectedLoss(keys_.at(KeyCode(entry.key)), entry);
     risky += std::any_of(entry.arms.begin(), entry.arms.end(), [&](const CollectiveConfig& arm) {
       return experiment_.Seen(KeyCode(entry.key), arm, entry.choice).steps == 0;
@@ -287,11 +289,20 @@ void Guard::PaceArms(TablePlan& plan) const {
       std::clamp(std::max(std::ceil(loss / Pace()), risky), kLeastSpacing, kMaxSpacing));
   for (KeyPlan& entry : plan.keys) {
     entry.spacing = spacing;
-    if (!watches_only(entry)) continue;
-    const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
-    const bool is_known = nccl.steps > 0 && nccl.effect.error < kKnownError;
-    entry.spacing = proves_again_ && !is_known ? kProvingSpacing : kWatchSpacing;
+    if (!WatchesOnly(entry)) continue;
+    entry.spacing = proves_again_ && !IsProved(entry) ? kProvingSpacing : kWatchSpacing;
   }
+}
+
+bool Guard::IsProved(const KeyPlan& entry) const {
+  const SeenConfig nccl = experiment_.Seen(KeyCode(entry.key), kLeaveNcclAlone, entry.choice);
+  return IsNcclsSlower(entry) || (nccl.steps > 0 && nccl.effect.error < kKnownError);
+}
+
+bool Guard::ProvesNeedlessly() const {
+  return proves_again_ && std::any_of(plan_.keys.begin(), plan_.keys.end(), [this](const KeyPlan& entry) {
+           return WatchesOnly(entry) && entry.spacing == kProvingSpacing && IsProved(entry);
+         });
 }
 
 bool Guard::StepsCanProve(const GuardedKey& key) const {

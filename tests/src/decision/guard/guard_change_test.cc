@@ -231,8 +231,11 @@ TEST(Guard, AConfirmedChoiceIsProvedAgainOnAChangedFabric) {
     };
     ASSERT_TRUE(job.CallsUntil(GuardReason::kRegimeChanged, 60, [&](const CollectiveConfig&) { return ns; }));
     EXPECT_EQ(job.choice(), kPolicyChoice) << "nothing speaks against it yet";
-    job.Calls(200, [&](const CollectiveConfig&) { return ns; });
+    job.Calls(100, [&](const CollectiveConfig&) { return ns; });
+    int of_choice = 0;
+    job.Calls(100, [&](const CollectiveConfig& config) { return of_choice += config == kPolicyChoice, ns; });
     EXPECT_EQ(job.choice(), still_better ? kPolicyChoice : kLeaveNcclAlone) << still_better;
+    if (still_better) EXPECT_GE(of_choice, 90) << "what is proved gives way to NCCL's choice in few steps";
   }
 }
 

@@ -107,6 +107,8 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behavi
   if (behaviour == "plugin") return InitWithFailingPlugin(rank, n_ranks, id);
   if (behaviour == "settings") return InitWithOtherSettings(rank, n_ranks, id);
   const bool one_dies = behaviour != "sum";
+  // Between hosts, what rank 1 posted in its last call may not have been sent when it dies.
+  const int last_whole = behaviour == "orphan_hosts" ? 8 : 9;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
   if (ncclCommInitRank(&comm, n_ranks, id, rank) != ncclSuccess) return Fail("init");
@@ -121,7 +123,7 @@ int Run(int rank, int n_ranks, const ncclUniqueId& id, const std::string& behavi
     ncclResult_t result =
         ncclAllReduce(data.data(), data.data(), data.size(), ncclFloat, ncclSum, comm, stream);
     if (result == ncclSuccess) result = hostcclStreamSynchronize(stream);
-    if (result == ncclRemoteError && one_dies && call >= 10) {
+    if (result == ncclRemoteError && one_dies && call > last_whole) {
       if (behaviour == "shrink") return GoOnWithoutTheDead(comm, n_ranks, stream);
       return EndAfterDeath(comm);
     }
